@@ -56,7 +56,7 @@ export default {
       displayName: 'long',
       testMatch: ['<rootDir>/test/long/**/*.e2e-spec.ts'],
     },
-    // These need programs that may not be installed: Redis, other languages.
+    // These need programs that may not be installed, such as Redis and other languages, or kill processes for minutes.
     {
       ...base,
       ...postgres,

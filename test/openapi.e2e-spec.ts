@@ -1,15 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { publicEventId } from '#kernel/public-id.js';
@@ -144,60 +133,6 @@ describe('the TypeScript client', () => {
       requestId: expect.stringMatching(/./),
       retryAfter: null,
     });
-  });
-
-  it('builds and passes its tests without the rest of the repository', () => {
-    const folder = mkdtempSync(join(tmpdir(), 'inkpad-client-'));
-    try {
-      const settings = ['package.json', 'tsconfig.json', 'tsconfig.cjs.json', 'mark-commonjs.mjs'];
-      for (const part of [...settings, 'src', 'test']) {
-        cpSync(`clients/typescript/${part}`, join(folder, part), { recursive: true });
-      }
-      // What its package.json asks for, as an installation would lay it there.
-      for (const name of [
-        'standardwebhooks',
-        'typescript',
-        '@types/node',
-        'undici-types',
-        '.bin/tsc',
-      ]) {
-        const target = join(folder, 'node_modules', name);
-        mkdirSync(join(target, '..'), { recursive: true });
-        if (existsSync(`node_modules/${name}`)) symlinkSync(resolve('node_modules', name), target);
-      }
-      const { status, stdout, stderr } = spawnSync('npm', ['test', '--', '--test-reporter=tap'], {
-        cwd: folder,
-        encoding: 'utf8',
-        env: {
-          PATH: process.env['PATH'],
-          TMPDIR: process.env['TMPDIR'],
-          HOME: process.env['HOME'],
-        },
-      });
-      expect([status, stdout + stderr]).toEqual([0, expect.stringMatching(/# pass [1-9]/)]);
-
-      // The examples are of the types that it has now, not only of the names.
-      mkdirSync(join(folder, 'examples'));
-      for (const { id, typescript } of samples) {
-        writeFileSync(join(folder, 'examples', `${id}.ts`), typescript);
-      }
-      const config = { extends: './tsconfig.json', include: ['examples'] };
-      const compilerOptions = { noEmit: true, rootDir: '.', noUnusedLocals: false };
-      const file = join(folder, 'tsconfig.examples.json');
-      writeFileSync(file, JSON.stringify({ ...config, compilerOptions }));
-      const checked = spawnSync('npx', ['--no-install', 'tsc', '-p', file], {
-        cwd: folder,
-        encoding: 'utf8',
-        env: {
-          PATH: process.env['PATH'],
-          TMPDIR: process.env['TMPDIR'],
-          HOME: process.env['HOME'],
-        },
-      });
-      expect([checked.status, checked.stdout]).toEqual([0, '']);
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
   });
 });
 

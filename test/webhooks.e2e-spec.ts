@@ -18,7 +18,7 @@ type Data = {
 const SLOW = 300_000;
 
 let service: Service;
-const { receive, receiveHeld, startDispatcher } = useWebhooks(() => service);
+const { receive, receiveHeld, shareDispatcher, startDispatcher } = useWebhooks(() => service);
 
 beforeAll(async () => {
   service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -57,12 +57,56 @@ const rendered = async (subscriptionId: number) =>
 
 const dataOf = ({ events }: Receiver) => events.map(({ body }) => body['data'] as Data);
 
+describe('a change of a customer', () => {
+  it('is told with the old values, and an enrolment in its order', async () => {
+    const store = await service.newStore();
+    const receiver = await receive();
+    await subscribe(store, receiver, { events: ['*'] });
+    await shareDispatcher();
+    const { customer } = await enrol(store);
+    const path = `${store.store}/customers/${customer.id}`;
+    const change = (changes: object) => store.send('PATCH', path, { customer: changes });
+    await change({ last_name: 'King', metadata: { tier: 'gold' } });
+    await change({ external_references: [{ source: 'pos', external_id: '1' }] });
+    const { body: left } = await change({ metadata: { tier: 'black' }, sms_consent: true });
+    const card = { name: 'Tea', initial_stamps: 2 };
+    const { id } = (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
+    const reward = { card_id: id, name: 'Cookie', stamps_required: 2 };
+    await store.post(`${store.store}/rewards`, { reward });
+    await store.post(`${path}/customer_cards`, { card_id: id });
+    const events = await eventually(
+      () => receiver.events.map(({ body }) => body),
+      ({ length }) => length >= 7,
+    );
+    expect(events.map(({ type }) => type)).toEqual([
+      'customer.created',
+      'customer_card.created',
+      'customer.updated',
+      'customer.updated',
+      'customer_card.created',
+      'stamp.earned',
+      'reward.unlocked',
+    ]);
+    const [created, , first, second, , welcome] = events;
+    expect(created).not.toHaveProperty('previous_attributes');
+    expect(first).toMatchObject({ data: { last_name: 'King', metadata: { tier: 'gold' } } });
+    expect(first?.['previous_attributes']).toEqual({ last_name: null, metadata: {} });
+    expect(second?.['previous_attributes']).toEqual({
+      metadata: { tier: 'gold' },
+      sms_consent: false,
+    });
+    const { customer_cards: _, stamp_count: __, ...person } = left as Record<string, unknown>;
+    expect(second?.['data']).toMatchObject(person);
+    expect(welcome).toMatchObject({ data: { source: 'welcome_bonus', stamps: 2 } });
+  });
+});
+
 describe('deliveries', () => {
   it('send every kind of event, signed, in order, as the contract shows it', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { secret } = await subscribe(store, receiver, { events: ['*'] });
-    await startDispatcher();
+    await shareDispatcher();
     const {
       customer: owner,
       card,
@@ -201,7 +245,7 @@ describe('deliveries', () => {
       event: 'stamp.earned',
       payload_format: 'flat',
     });
-    await startDispatcher();
+    await shareDispatcher();
     await stamp(store, (await enrol(store)).path);
     await eventually(
       () => [flat.events.length, enveloped.events.length],
@@ -221,7 +265,7 @@ describe('deliveries', () => {
     const store = await service.newStore();
     const receiver = await receive((_received, nth) => ({ status: nth < 3 ? 500 : 202 }));
     const subscription = await subscribe(store, receiver);
-    await startDispatcher();
+    await shareDispatcher();
     await stamp(store, (await enrol(store)).path);
     const done = await eventually(
       () => show(store, subscription),
@@ -255,7 +299,7 @@ describe('deliveries', () => {
       gone.push(receiver);
       ids.push((await subscribe(store, receiver)).id);
     }
-    const dispatcher = await startDispatcher();
+    const dispatcher = await shareDispatcher();
     const people = await Promise.all([1, 2, 3].map(() => enrol(store)));
     await eventually(
       async () => {
@@ -292,7 +336,7 @@ describe('deliveries', () => {
     const receiver = await receive();
     const subscription = await subscribe(store, former);
     const { path } = await enrol(store);
-    await startDispatcher();
+    await shareDispatcher();
     await stamp(store, path);
     await eventually(
       () => former.received.length,
@@ -308,6 +352,55 @@ describe('deliveries', () => {
     );
     expect([former.received.length, receiver.received.length]).toEqual([1, 1]);
     expect(await show(store, subscription)).toMatchObject({ enabled: true });
+  });
+
+  it('are made to nobody who is disabled', async () => {
+    const store = await service.newStore();
+    const disabled = await receive();
+    const enabled = await receive();
+    await subscribe(store, disabled, { event: 'stamp.earned', enabled: false });
+    await subscribe(store, enabled);
+    await shareDispatcher();
+    await stamp(store, (await enrol(store)).path);
+    await eventually(
+      () => enabled.received.length,
+      (count) => count === 1,
+    );
+    expect(disabled.received).toHaveLength(0);
+  });
+
+  it('about one customer keep their order, and one slow receiver holds up nobody else', async () => {
+    const store = await service.newStore();
+    const { receiver: stuck, release } = await receiveHeld();
+    const prompt = await receive((_received, nth) => ({ status: nth % 5 === 0 ? 500 : 200 }));
+    await subscribe(store, stuck);
+    await subscribe(store, prompt);
+    await shareDispatcher();
+    const people = await Promise.all([1, 2, 3].map(() => enrol(store)));
+    await Promise.all(
+      people.map(async ({ path }) => {
+        for (let i = 0; i < 10; i++) await stamp(store, path);
+      }),
+    );
+    await eventually(
+      () => prompt.events.length,
+      (count) => count === 30,
+    );
+    // One at a time until something was answered.
+    expect(stuck.received).toHaveLength(1);
+    release();
+    await eventually(
+      () => stuck.events.length,
+      (count) => count === 30,
+    );
+    for (const receiver of [prompt, stuck]) {
+      for (const { customer } of people) {
+        const counts = dataOf(receiver)
+          .filter(({ customer_id }) => customer_id === customer.id)
+          .map(({ stamps_count }) => stamps_count);
+        expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      }
+    }
   });
 
   it('that go on failing for three days disable the subscription', async () => {
@@ -339,21 +432,6 @@ describe('deliveries', () => {
         ),
       ({ rows }) => rows.length === 0,
     );
-  });
-
-  it('are made to nobody who is disabled', async () => {
-    const store = await service.newStore();
-    const disabled = await receive();
-    const enabled = await receive();
-    await subscribe(store, disabled, { event: 'stamp.earned', enabled: false });
-    await subscribe(store, enabled);
-    await startDispatcher();
-    await stamp(store, (await enrol(store)).path);
-    await eventually(
-      () => enabled.received.length,
-      (count) => count === 1,
-    );
-    expect(disabled.received).toHaveLength(0);
   });
 
   it('begin with what is recorded after the subscription was made', async () => {
@@ -416,40 +494,6 @@ describe('deliveries', () => {
         { last_name: 'King', marketing_consent: false },
       ],
     ]);
-  });
-
-  it('about one customer keep their order, and one slow receiver holds up nobody else', async () => {
-    const store = await service.newStore();
-    const { receiver: stuck, release } = await receiveHeld();
-    const prompt = await receive((_received, nth) => ({ status: nth % 5 === 0 ? 500 : 200 }));
-    await subscribe(store, stuck);
-    await subscribe(store, prompt);
-    await startDispatcher();
-    const people = await Promise.all([1, 2, 3].map(() => enrol(store)));
-    await Promise.all(
-      people.map(async ({ path }) => {
-        for (let i = 0; i < 10; i++) await stamp(store, path);
-      }),
-    );
-    await eventually(
-      () => prompt.events.length,
-      (count) => count === 30,
-    );
-    // One at a time until something was answered.
-    expect(stuck.received).toHaveLength(1);
-    release();
-    await eventually(
-      () => stuck.events.length,
-      (count) => count === 30,
-    );
-    for (const receiver of [prompt, stuck]) {
-      for (const { customer } of people) {
-        const counts = dataOf(receiver)
-          .filter(({ customer_id }) => customer_id === customer.id)
-          .map(({ stamps_count }) => stamps_count);
-        expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
-      }
-    }
   });
 
   // 1. Three deliveries are read and rendered; the first is under way, to a receiver that takes its time.
@@ -520,46 +564,6 @@ describe('deliveries', () => {
     expect(receiver.received).toHaveLength(100);
   });
 
-  it('survive a dispatcher that is killed in the middle, with nothing lost or changed', async () => {
-    const store = await service.newStore();
-    let killed: Promise<void> | undefined;
-    const receiver = await receive(async (_received, nth) => {
-      if (nth === 10) killed = dispatcher.kill('SIGKILL');
-      await killed;
-      return { status: 200 };
-    });
-    await subscribe(store, receiver);
-    const dispatcher = await startDispatcher();
-    const people = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
-    await Promise.all(
-      people.map(async ({ path }) => {
-        for (let i = 0; i < 5; i++) await stamp(store, path);
-      }),
-    );
-    await eventually(
-      () => killed !== undefined,
-      (isKilled) => isKilled,
-    );
-    await killed;
-    await startDispatcher();
-    // Leases of the dead end after 30 s; until then what it held waits.
-    await eventually(
-      () => receiver.events.length,
-      (count) => count === 50,
-    );
-    const bytes = new Map<unknown, string>();
-    for (const { headers, text } of receiver.received) {
-      expect(bytes.get(headers['webhook-id']) ?? text).toBe(text);
-      bytes.set(headers['webhook-id'], text);
-    }
-    for (const { customer } of people) {
-      const counts = dataOf(receiver)
-        .filter(({ customer_id }) => customer_id === customer.id)
-        .map(({ stamps_count }) => stamps_count);
-      expect(counts).toEqual([1, 2, 3, 4, 5]);
-    }
-  });
-
   it('in flight are finished before the dispatcher stops', async () => {
     const store = await service.newStore();
     const { receiver, release } = await receiveHeld();
@@ -575,50 +579,6 @@ describe('deliveries', () => {
     await stopped;
     expect(await dispatcher.exitCode).toBe(0);
     expect((await show(store, subscription)).last_delivery_status).toBe(200);
-  });
-});
-
-describe('a change of a customer', () => {
-  it('is told with the old values, and an enrolment in its order', async () => {
-    const store = await service.newStore();
-    const receiver = await receive();
-    await subscribe(store, receiver, { events: ['*'] });
-    await startDispatcher();
-    const { customer } = await enrol(store);
-    const path = `${store.store}/customers/${customer.id}`;
-    const change = (changes: object) => store.send('PATCH', path, { customer: changes });
-    await change({ last_name: 'King', metadata: { tier: 'gold' } });
-    await change({ external_references: [{ source: 'pos', external_id: '1' }] });
-    const { body: left } = await change({ metadata: { tier: 'black' }, sms_consent: true });
-    const card = { name: 'Tea', initial_stamps: 2 };
-    const { id } = (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
-    const reward = { card_id: id, name: 'Cookie', stamps_required: 2 };
-    await store.post(`${store.store}/rewards`, { reward });
-    await store.post(`${path}/customer_cards`, { card_id: id });
-    const events = await eventually(
-      () => receiver.events.map(({ body }) => body),
-      ({ length }) => length >= 7,
-    );
-    expect(events.map(({ type }) => type)).toEqual([
-      'customer.created',
-      'customer_card.created',
-      'customer.updated',
-      'customer.updated',
-      'customer_card.created',
-      'stamp.earned',
-      'reward.unlocked',
-    ]);
-    const [created, , first, second, , welcome] = events;
-    expect(created).not.toHaveProperty('previous_attributes');
-    expect(first).toMatchObject({ data: { last_name: 'King', metadata: { tier: 'gold' } } });
-    expect(first?.['previous_attributes']).toEqual({ last_name: null, metadata: {} });
-    expect(second?.['previous_attributes']).toEqual({
-      metadata: { tier: 'gold' },
-      sms_consent: false,
-    });
-    const { customer_cards: _, stamp_count: __, ...person } = left as Record<string, unknown>;
-    expect(second?.['data']).toMatchObject(person);
-    expect(welcome).toMatchObject({ data: { source: 'welcome_bonus', stamps: 2 } });
   });
 });
 

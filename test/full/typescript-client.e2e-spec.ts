@@ -26,6 +26,8 @@ export async function show(inkpad: InkpadClient): Promise<void> {
 }
 `;
 
+type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] };
+
 let folder: string;
 /** What is in the package. */
 let paths: string[];
@@ -98,6 +100,28 @@ it('packs what it needs, and nothing else', () => {
   expect(paths.filter((path) => !/^(dist\/|LICENSE|README.md|package.json)/.test(path))).toEqual(
     [],
   );
+});
+
+it('builds and passes its tests without the rest of the repository', () => {
+  const output = run(['npm', 'test', '--', '--test-reporter=tap'], join(folder, 'source'));
+  expect(output).toMatch(/# pass [1-9]/);
+});
+
+it('has the types that the examples of the API description use', () => {
+  const source = join(folder, 'source');
+  const { paths: operations } = JSON.parse(readFileSync('openapi.json', 'utf8')) as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  mkdirSync(join(source, 'examples'));
+  for (const operation of Object.values(operations).flatMap((path) => Object.values(path))) {
+    const example = operation['x-codeSamples'].find(({ label }) => label === 'TypeScript');
+    const file = join(source, 'examples', `${operation.operationId}.ts`);
+    writeFileSync(file, example?.source ?? 'no example');
+  }
+  const compilerOptions = { noEmit: true, rootDir: '.', noUnusedLocals: false };
+  const config = { extends: './tsconfig.json', include: ['examples'], compilerOptions };
+  writeFileSync(join(source, 'tsconfig.examples.json'), JSON.stringify(config));
+  expect(run(['npx', '--no-install', 'tsc', '-p', 'tsconfig.examples.json'], source)).toBe('');
 });
 
 it.each(RESOLUTIONS)('has types for %s', (_, options, include) => {

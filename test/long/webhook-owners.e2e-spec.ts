@@ -13,6 +13,7 @@ import { enrol } from '../support/story.js';
 import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 type Subscription = { id: number };
+type StampData = { customer_id: number; stamps_count: number };
 
 const SLOW = 300_000;
 const LOCK = 4_711;
@@ -410,5 +411,42 @@ describe('a claim whose answer was lost', () => {
       (received) => received === 2,
       20_000,
     );
+  });
+});
+
+describe('a dispatcher', () => {
+  it('that is killed in the middle loses and changes nothing', async () => {
+    const store = await service.newStore();
+    let killed: Promise<void> | undefined;
+    const receiver = await receive(async (_received, nth) => {
+      if (nth === 10) killed = dispatcher.kill('SIGKILL');
+      await killed;
+      return { status: 200 };
+    });
+    await subscribe(store, receiver);
+    const dispatcher = await startDispatcher();
+    const people = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
+    await Promise.all(people.map(({ path }) => stamp(store, path, 5)));
+    await eventually(
+      () => killed !== undefined,
+      (isKilled) => isKilled,
+    );
+    await killed;
+    await startDispatcher();
+    // Leases of the dead end after 30 s; until then what it held waits.
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 50,
+    );
+    const bytes = new Map<unknown, string>();
+    for (const { headers, text } of receiver.received) {
+      expect(bytes.get(headers['webhook-id']) ?? text).toBe(text);
+      bytes.set(headers['webhook-id'], text);
+    }
+    for (const { customer } of people) {
+      const events = receiver.events.map(({ body }) => body['data'] as StampData);
+      const ofCustomer = events.filter(({ customer_id }) => customer_id === customer.id);
+      expect(ofCustomer.map(({ stamps_count }) => stamps_count)).toEqual([1, 2, 3, 4, 5]);
+    }
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, expect } from '@jest/globals';
+import { afterAll, afterEach, expect } from '@jest/globals';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import { testEnvironment } from './database.js';
 import { eventually } from './eventually.js';
@@ -25,17 +25,30 @@ export async function startDispatcher(
 }
 
 /**
- * Dispatchers and receivers that end with each test of a file.
+ * Dispatchers and receivers that end with each test of a file, or with the file if its tests share a dispatcher.
  * @param service must allow insecure targets
  */
 export function useWebhooks(service: () => Service) {
   const dispatchers: Program[] = [];
   const receivers: Receiver[] = [];
+  let sharedDispatcher: Program | undefined;
 
+  const stopReceivers = () => Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
+  const stopSharedDispatcher = async () => {
+    await sharedDispatcher?.kill('SIGTERM');
+    sharedDispatcher = undefined;
+  };
   afterEach(async () => {
     await Promise.all(dispatchers.splice(0).map((dispatcher) => dispatcher.kill('SIGTERM')));
-    await Promise.all(receivers.splice(0).map((receiver) => receiver.stop()));
+    // A shared dispatcher goes on sending to them: none may get the port of another.
+    if (!sharedDispatcher) await stopReceivers();
   });
+  afterAll(async () => {
+    await stopSharedDispatcher();
+    await stopReceivers();
+  });
+  const start = (environment: NodeJS.ProcessEnv = {}): Promise<Program> =>
+    startDispatcher(service(), { WEBHOOK_TIME_SCALE: '100', ...environment });
 
   const receive = async (...[reply]: Parameters<typeof Receiver.start>): Promise<Receiver> => {
     const receiver = await Receiver.start(reply);
@@ -68,15 +81,15 @@ export function useWebhooks(service: () => Service) {
       });
       return { receiver, release };
     },
-    /** By default a hundred times as fast as real ones. */
+    /** A dispatcher of the test's own: by default a hundred times as fast as real ones. */
     startDispatcher: async (environment: NodeJS.ProcessEnv = {}): Promise<Program> => {
-      const dispatcher = await startDispatcher(service(), {
-        WEBHOOK_TIME_SCALE: '100',
-        ...environment,
-      });
+      await stopSharedDispatcher();
+      const dispatcher = await start(environment);
       dispatchers.push(dispatcher);
       return dispatcher;
     },
+    /** The dispatcher of all tests of the file that neither stop it nor need it to start late. */
+    shareDispatcher: async (): Promise<Program> => (sharedDispatcher ??= await start()),
   };
 }
 

@@ -4,18 +4,18 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { startPostgres, type EmbeddedPostgres } from '../scripts/embedded-postgres.mjs';
-import { testEngine, testEnvironment } from './support/database.js';
-import { eventually } from './support/eventually.js';
+import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
+import { testEngine, testEnvironment } from '../support/database.js';
+import { eventually } from '../support/eventually.js';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from './support/eventstoredb/as-process.mjs';
-import { freePort, startProgram, type Program } from './support/program.js';
-import { isSigned, Receiver } from './support/receiver.js';
-import { Client } from './support/service.js';
-import { historyIn } from './support/store.js';
-import { enrol } from './support/story.js';
+} from '../support/eventstoredb/as-process.mjs';
+import { freePort, startProgram, type Program } from '../support/program.js';
+import { isSigned, Receiver } from '../support/receiver.js';
+import { Client } from '../support/service.js';
+import { historyIn } from '../support/store.js';
+import { enrol } from '../support/story.js';
 
 const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';

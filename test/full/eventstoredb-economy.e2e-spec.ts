@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { EventStore } from '#event-store/event-store.js';
 import { parsePosition, isAfter } from '#event-store/position.js';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { eventually } from './support/eventually.js';
-import { freePort, startProgram, type Program } from './support/program.js';
-import { Client, startService, type LocalService } from './support/service.js';
-import { StatementCounter } from './support/statement-counter.js';
-import { testEnvironment } from './support/database.js';
-import { enrol } from './support/story.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
+import { eventually } from '../support/eventually.js';
+import { freePort, startProgram, type Program } from '../support/program.js';
+import { Client, startService, type LocalService } from '../support/service.js';
+import { StatementCounter } from '../support/statement-counter.js';
+import { testEnvironment } from '../support/database.js';
+import { enrol } from '../support/story.js';
 
 const CALLERS = 16;
 const STAMPS = 800;
