@@ -30,7 +30,11 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-proxy-'));
 const config = path.join(folder, 'Caddyfile');
 fs.writeFileSync(config, localCaddyfile());
 let said = '';
-let caddy = startCaddy({ SITE_ADDRESS: `http://:${proxyPort}`, TRUSTED_PROXIES: '' });
+let caddy = startCaddy({
+  SITE_ADDRESS: `http://:${proxyPort}`,
+  DOMAIN: 'invalid',
+  TRUSTED_PROXIES: '',
+});
 
 try {
   await until('it responds', async () => (await servers(1)).has('127.0.0.2'));
@@ -54,7 +58,11 @@ try {
   assert.equal(await ask('POST', '/dies'), null, 'no response is passed on as no response');
   assert.equal(seen.length, 1, 'a write is not sent twice');
 
-  await restart({ SITE_ADDRESS: `http://:${proxyPort}`, TRUSTED_PROXIES: '127.0.0.1/32 ::1/128' });
+  await restart({
+    SITE_ADDRESS: `http://:${proxyPort}`,
+    DOMAIN: 'invalid',
+    TRUSTED_PROXIES: '127.0.0.1/32 ::1/128',
+  });
   await until('it responds again', async () => (await ask('GET', '/')) !== null);
   seen.length = 0;
   await ask('GET', '/', { 'x-forwarded-for': '6.6.6.6' });
@@ -64,11 +72,21 @@ try {
     'a proxy that is trusted says who calls',
   );
 
-  await restart({ SITE_ADDRESS: 'localhost', TRUSTED_PROXIES: '' });
+  await restart({ SITE_ADDRESS: 'localhost', DOMAIN: 'localhost', TRUSTED_PROXIES: '' });
   await until('a domain has TLS by itself', async () => (await askOverTls()) !== null);
   const redirected = await answered('GET', '/join?x=1', {}, { port: httpPort });
   assert.equal(redirected.status, 308, 'http leads to https');
-  assert.match(redirected.headers.location, /^https:\/\/localhost(:\d+)?\/join\?x=1$/);
+  assert.equal(redirected.headers.location, 'https://localhost/join?x=1');
+  for (const path of ['/api', '/api/v1/accounts?x=1', '/api/']) {
+    seen.length = 0;
+    const refused = await answered('GET', path, {}, { port: httpPort });
+    assert.equal(refused.status, 403, `${path} over http is refused`);
+    assert.match(refused.headers['content-type'], /^application\/json/);
+    const { error, code, resolution, documentation_url: docs } = JSON.parse(refused.body);
+    assert.deepEqual([code, docs], ['forbidden', 'https://localhost/docs']);
+    assert.match(`${error} ${resolution}`, /only available over https.*https:\/\/localhost\./);
+    assert.equal(seen.length, 0, 'and reaches no api');
+  }
   seen.length = 0;
   const secure = await askOverTls();
   assert.equal(secure.status, 200, 'the api answers over TLS');
@@ -79,10 +97,10 @@ try {
     'the health check reaches an api beside TLS',
   );
   const { fingerprint } = secure;
-  await restart({ SITE_ADDRESS: 'localhost', TRUSTED_PROXIES: '' });
+  await restart({ SITE_ADDRESS: 'localhost', DOMAIN: 'localhost', TRUSTED_PROXIES: '' });
   await until('it is back', async () => (await askOverTls()) !== null);
   assert.equal((await askOverTls()).fingerprint, fingerprint, 'certificates are kept in /data');
-  await restart({ SITE_ADDRESS: `http://:${proxyPort}`, TRUSTED_PROXIES: '' });
+  await restart({ SITE_ADDRESS: `http://:${proxyPort}`, DOMAIN: 'invalid', TRUSTED_PROXIES: '' });
   await until('it is back in plain http', async () => (await ask('GET', '/')) !== null);
 
   await stop(apis[0]);
@@ -145,6 +163,7 @@ function localCaddyfile() {
   return [
     ['admin off', `admin off\n\thttp_port ${httpPort}\n\thttps_port ${tlsPort}`],
     ['{$SITE_ADDRESS} {', '{$SITE_ADDRESS} {\n\tbind 127.0.0.1'],
+    ['http://{$DOMAIN} {', 'http://{$DOMAIN} {\n\tbind 127.0.0.1'],
     ['http://127.0.0.1:8081', `http://127.0.0.1:${healthPort}`],
     ['port 3000', `port ${apiPort}\n\t\t\t${resolver}`],
   ].reduce(

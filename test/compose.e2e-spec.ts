@@ -74,17 +74,64 @@ const LEFT_OUT: Record<string, string> = {
 const DIGEST = /@sha256:[0-9a-f]{64}$/;
 /** Their digests are still to be looked up where a registry can be reached: deploy/pin-images.sh. */
 const BY_TAG = ['eventstore/eventstore:24.10.14', 'eventstore/es-gencert-cli:1.0.2'];
-const MIGRATION_ONLY = 'DATABASE_MIGRATION_URL';
+/** What one process alone uses, and the two settings that need a secret beside them. */
+const OWN_SETTINGS = {
+  api: ['OIDC_CLIENT_SECRET', 'REDIS_URL'],
+  dispatcher: [
+    'APNS_KEY',
+    'APNS_KEY_ID',
+    'CHECKPOINT_DIR',
+    'CHECKPOINT_KEY',
+    'CHECKPOINT_MAIL_TO',
+    'GEOCODER_KEY',
+    'SMTP_URL',
+  ],
+  migrate: ['DATABASE_MIGRATION_URL'],
+};
+const ALL_OWN_SETTINGS = new Set(Object.values(OWN_SETTINGS).flat());
 
 describe('docker-compose.yml', () => {
-  it.each(PROCESSES)('%s gets every setting there is, and no other', (name) => {
-    const wanted = SETTINGS.filter(
-      (setting) => !(setting in LEFT_OUT) && (setting !== MIGRATION_ONLY || name === 'migrate'),
-    );
-    expect(Object.keys(serviceOf(name).environment ?? {}).sort()).toEqual([...wanted].sort());
+  it.each(['api', 'dispatcher'] as const)(
+    '%s gets every setting but the secrets of others',
+    (name) => {
+      const common = SETTINGS.filter(
+        (setting) => !(setting in LEFT_OUT) && !ALL_OWN_SETTINGS.has(setting),
+      );
+      const settings = Object.keys(serviceOf(name).environment ?? {});
+      expect(settings.sort()).toEqual([...common, ...OWN_SETTINGS[name]].sort());
+    },
+  );
+
+  it('gives migrate what it needs for the databases alone', () => {
+    expect(Object.keys(serviceOf('migrate').environment ?? {}).sort()).toEqual([
+      'DATABASE_MIGRATION_URL',
+      'DATABASE_URL',
+      'EVENT_STORE_STREAM_PREFIX',
+      'EVENT_STORE_URL',
+      'MASTER_KEY',
+      'MASTER_KEY_PREVIOUS',
+      'PUBLIC_URL',
+    ]);
   });
 
-  it.each(PROCESSES)('%s gets settings that can be used', (name) => {
+  it('gives api and dispatcher what they need to send mails and SMS', () => {
+    const given = {
+      ...SECRETS,
+      SMTP_URL: 'smtp://mail.example',
+      MAIL_FROM: 'inkpad@shop.example',
+      SMS_URL: 'https://sms.example',
+      SMS_ACCOUNT: 'AC1',
+      SMS_TOKEN: 'sesame',
+      SMS_FROM: 'Inkpad',
+    };
+    const api = readConfig(environmentOf('api', given), 'api');
+    const dispatcher = readConfig(environmentOf('dispatcher', given));
+    expect(api.mail).toEqual({ from: given.MAIL_FROM, server: null });
+    expect(dispatcher.mail).toMatchObject({ server: { host: 'mail.example' } });
+    expect([api.sms, dispatcher.sms]).toMatchObject([{ token: 'sesame' }, { token: 'sesame' }]);
+  });
+
+  it.each(['api', 'dispatcher'])('%s gets settings that can be used', (name) => {
     const config = readConfig(environmentOf(name));
     expect(config).toMatchObject({
       production: true,
@@ -100,7 +147,11 @@ describe('docker-compose.yml', () => {
     expect(config.eventStoreUrl).toContain(
       `esdb://inkpad:${SECRETS.EVENT_STORE_APP_PASSWORD}@eventstoredb:2113?tls=true`,
     );
-    expect(new URL(config.redisUrl ?? '')).toMatchObject({
+  });
+
+  it('gives the api the counters in Redis', () => {
+    const { redisUrl } = readConfig(environmentOf('api'));
+    expect(new URL(redisUrl ?? '')).toMatchObject({
       hostname: 'redis',
       password: SECRETS.REDIS_PASSWORD,
     });
@@ -141,7 +192,11 @@ describe('docker-compose.yml', () => {
 
   it.each(Object.keys(SECRETS))('asks for %s and has no default for it', (name) => {
     const { [name]: _left, ...others } = SECRETS as Record<string, string>;
-    const user = name === 'EVENT_STORE_PASSWORD' ? 'event-store-access' : 'migrate';
+    const users: Record<string, string> = {
+      EVENT_STORE_PASSWORD: 'event-store-access',
+      REDIS_PASSWORD: 'api',
+    };
+    const user = users[name] ?? 'migrate';
     expect(() => environmentOf(user, others)).toThrow(`set ${name} to`);
     const uses = text.match(new RegExp(`\\$\\{?${name}\\b[^}]*`, 'g')) ?? [];
     expect(uses.filter((use) => !use.startsWith(`\${${name}:?`))).toEqual([]);
@@ -388,6 +443,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
         EVENT_STORE_ADMIN_URL: here(environment['EVENT_STORE_ADMIN_URL']),
       }),
       DATABASE_URL: database.url,
+      SECURITY_CONTACT: 'security@shop.example',
       ...(name === 'migrate' && { DATABASE_MIGRATION_URL: database.ownerUrl }),
       DATA_DIR: dataDir,
       HOST: '127.0.0.1',
@@ -440,6 +496,12 @@ describe('the programs, with the environment of docker-compose.yml', () => {
       { status: 'ok', documentation_url: 'http://localhost:8080/docs', rate_limit: { limit: 300 } },
     ]);
     expect(await healthCheck({ PORT: port, HEALTH_PORT: '1' })).toBe(0);
+    const contact = await fetch(`http://127.0.0.1:${port}/.well-known/security.txt`);
+    expect([contact.status, contact.headers.get('content-type'), await contact.text()]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+      expect.stringMatching(/^Contact: mailto:security@shop\.example\nExpires: .*Z\n/),
+    ]);
   });
 
   it('dispatcher runs, and its health check says so', async () => {

@@ -13,7 +13,7 @@ import { ApiModule } from './api.module.js';
 
 try {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, stopInTime);
-  const config = readConfig(process.env);
+  const config = readConfig(process.env, 'api');
   await startTracing(config, 'api');
   const app = await createServer(ApiModule.forRoot(config), config);
   await listenForMetrics(config, 'api', app.get(Registry, { strict: false }));

@@ -22,12 +22,12 @@ export class SmtpClient {
    */
   async send(id: string, mail: Mail, cut: AbortSignal): Promise<MailOutcome> {
     const { mail: settings } = this.config;
-    if (settings === null) return { kind: 'failed', error: 'No mail server is configured' };
+    if (!settings?.server) return { kind: 'failed', error: 'No mail server is configured' };
     if ([mail.to, mail.subject, mail.fromName ?? ''].some((text) => SEVERAL_LINES.test(text))) {
       return { kind: 'refused', error: 'a header would have several lines' };
     }
     const { createTransport } = await import('nodemailer');
-    const transport = createTransport(serverOf(settings));
+    const transport = createTransport(serverOf(settings.server));
     try {
       await transport.sendMail({
         from:

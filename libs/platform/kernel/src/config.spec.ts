@@ -166,22 +166,18 @@ describe('settings', () => {
     const from = 'Inkpad <inkpad@shop.example>';
     expect(read('', '')).toBeNull();
     expect(read('smtp://mail.internal')).toEqual({
-      host: 'mail.internal',
-      port: 587,
-      tls: false,
-      login: null,
       from,
+      server: { host: 'mail.internal', port: 587, tls: false, login: null },
     });
     expect(read('smtps://me%40shop:p%2Fw@[::1]', 'inkpad@shop.example')).toEqual({
-      host: '::1',
-      port: 465,
-      tls: true,
-      login: { user: 'me@shop', password: 'p/w' },
       from: 'inkpad@shop.example',
+      server: { host: '::1', port: 465, tls: true, login: { user: 'me@shop', password: 'p/w' } },
     });
-    expect(read('smtp://127.0.0.1:25')?.port).toBe(25);
+    expect(read('smtp://127.0.0.1:25')?.server?.port).toBe(25);
     expect(() => read('smtp://mail', '')).toThrow(/SMTP_URL: needs MAIL_FROM/);
     expect(() => read('')).toThrow(/MAIL_FROM: needs SMTP_URL/);
+    const withoutServer = { DATABASE_URL, DATA_DIR: folder(), MAIL_FROM: from };
+    expect(readConfig(withoutServer, 'api').mail).toEqual({ from, server: null });
     expect(() => read('https://mail')).toThrow(/SMTP_URL: must be a URL/);
     expect(() => read('smtp://me:s%esame@mail')).toThrow(/SMTP_URL: must name a host(?!.*sesame)/);
     for (const wrong of [
@@ -192,6 +188,17 @@ describe('settings', () => {
       'a@b, c@d',
     ]) {
       expect(() => read('smtp://mail', wrong)).toThrow(/MAIL_FROM: must be like/);
+    }
+  });
+
+  it('take whom security researchers write to as an address or a page', () => {
+    const read = (SECURITY_CONTACT: string) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), SECURITY_CONTACT }).securityContact;
+    expect(read('')).toBeNull();
+    expect(read('security@shop.example')).toBe('mailto:security@shop.example');
+    expect(read('https://shop.example/report')).toBe('https://shop.example/report');
+    for (const wrong of ['shop.example', 'http://shop.example', 'mailto:a@b', 'a@b\nExpires: x']) {
+      expect(() => read(wrong)).toThrow(/SECURITY_CONTACT: must be an e-mail address or a URL/);
     }
   });
 
@@ -398,7 +405,7 @@ describe('settings', () => {
       masterKeyPrevious: previous,
       masterKeyFile: null,
       redisUrl: 'redis://:p@localhost',
-      mail: { login: { user: 'u', password: 'p' } },
+      mail: { server: { login: { user: 'u', password: 'p' } } },
       sms: { token: 'sesame' },
     });
     const files = { REDIS_URL_FILE: '/nowhere/redis', MASTER_KEY_FILE: file('empty', ' \n') };

@@ -84,8 +84,10 @@ export class Config {
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   readonly webhookRetentionDays: number;
   readonly webhookTimeScale: number;
-  /** Null: no e-mails are sent. */
-  readonly mail: (MailServer & { from: string }) | null;
+  /** Null: no e-mails are sent. Only the dispatcher, which sends them, needs to know the server. */
+  readonly mail: { from: string; server: MailServer | null } | null;
+  /** Whom security researchers write to, as a URL; null: nobody. */
+  readonly securityContact: string | null;
   /** Null: no SMS are sent. The URL has no slash at its end. */
   readonly sms: { url: string; account: string; token: string; from: string } | null;
   /** Null: cards are not offered in Google Wallet. */
@@ -147,10 +149,7 @@ export class Config {
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
     this.redisUrl = env.REDIS_URL ?? null;
     this.corsOrigins = env.CORS_ORIGINS;
-    this.v1 = {
-      deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
-      sunsetAt: env.API_V1_SUNSET_DATE ?? null,
-    };
+    this.v1 = lifecycleOfV1(env);
     this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
     this.webhookHttpClient = env.WEBHOOK_HTTP_CLIENT;
     this.webPushRules = {
@@ -160,6 +159,7 @@ export class Config {
     this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
     this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
     this.mail = mailServer(env);
+    this.securityContact = contactUrl(env.SECURITY_CONTACT);
     this.sms = smsProvider(env);
     this.google = googleWallet(env);
     this.apple = appleCredentials(env as AppleSettings, new Date()).credentials;
@@ -201,9 +201,10 @@ const ADDRESS = /_(?:URL|ISSUER|ENDPOINT)$/;
 
 /**
  * The one place that reads the environment. Blank values count as unset.
+ * @param reader api: may lack what only the dispatcher needs
  * @throws ConfigError that names every bad value at once
  */
-export function readConfig(environment: NodeJS.ProcessEnv): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, reader?: 'api'): Config {
   const { settings: given, faults: unreadable } = withSecretFiles(
     Object.fromEntries(
       Object.entries(environment)
@@ -218,7 +219,7 @@ export function readConfig(environment: NodeJS.ProcessEnv): Config {
   const faults = [
     ...unreadable,
     ...unusable,
-    ...faultsTogether(given),
+    ...faultsTogether(given, reader),
     ...geocoderFaults(given),
     // How they fit together can be said only once each can be read.
     ...(unusable.length > 0 ? [] : appleCredentials(settings as AppleSettings, new Date()).faults),
@@ -242,7 +243,12 @@ function caps(env: Settings): Config['most'] {
 }
 
 function mailServer({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {
-  return server !== undefined && from !== undefined ? { ...server, from } : null;
+  return from === undefined ? null : { from, server: server ?? null };
+}
+
+function contactUrl(contact: string | undefined): string | null {
+  if (contact === undefined) return null;
+  return contact.startsWith('https://') ? contact : `mailto:${contact}`;
 }
 
 /** @param besideData the folder if none is set */
@@ -251,6 +257,13 @@ function checkpoints(env: Settings, besideData: string | null): Config['checkpoi
     key: env.CHECKPOINT_KEY ?? null,
     dir: env.CHECKPOINT_DIR === undefined ? besideData : resolve(env.CHECKPOINT_DIR),
     mailTo: env.CHECKPOINT_MAIL_TO ?? null,
+  };
+}
+
+function lifecycleOfV1(env: Settings): Config['v1'] {
+  return {
+    deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
+    sunsetAt: env.API_V1_SUNSET_DATE ?? null,
   };
 }
 

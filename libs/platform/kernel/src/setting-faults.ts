@@ -6,14 +6,14 @@ type Given = Readonly<Record<string, string | undefined>>;
 
 const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
 
-/** What settings that are each in order say together. @param given before they were read */
-export function faultsTogether(given: Given): string[] {
+/** Validates settings that depend on each other. @param given before they were read */
+export function faultsTogether(given: Given, reader?: 'api'): string[] {
   return [
     ...retirementFaults(given),
     ...renamedFaults(given),
     ...portFaults(given),
     ...oidcFaults(given),
-    ...mailFaults(given),
+    ...mailFaults(given, reader),
     ...smsFaults(given),
     ...googleFaults(given),
     ...keyFaults(given),
@@ -71,7 +71,11 @@ function oidcFaults({
 }
 
 /** One without the other would be a mistake that nobody notices until a mail is missed. */
-function mailFaults({ SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Given): string[] {
+function mailFaults(
+  { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Given,
+  reader: 'api' | undefined,
+): string[] {
+  if (reader === 'api' && SMTP_URL === undefined) return [];
   if (CHECKPOINT_MAIL_TO !== undefined && SMTP_URL === undefined) {
     return ['CHECKPOINT_MAIL_TO: needs SMTP_URL'];
   }

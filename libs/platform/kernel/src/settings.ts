@@ -89,6 +89,11 @@ export class Settings {
     'must be like inkpad@shop.example or Inkpad <inkpad@shop.example>',
   )
   MAIL_FROM?: string;
+  @Matching(
+    /^(https:\/\/[^\s\p{C}\\]+|[^\s<>@,:]+@[^\s<>@,]+)$/u,
+    'must be an e-mail address or a URL that begins with https://',
+  )
+  SECURITY_CONTACT?: string;
   @Url('http:', 'https:') SMS_URL?: string;
   @Matching(/^[A-Za-z0-9_-]{1,64}$/, 'must be the SID of the account') SMS_ACCOUNT?: string;
   @Text() SMS_TOKEN?: string;

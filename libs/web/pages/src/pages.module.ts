@@ -3,12 +3,13 @@ import { AssetsController } from './assets.controller.js';
 import { ConsoleGate } from './console-gate.service.js';
 import { ElementsController } from './elements.controller.js';
 import { Pages } from './pages.service.js';
+import { SecurityTxtController } from './security-txt.controller.js';
 import { StartPageController } from './start-page.controller.js';
 
 /** What every page needs. Global, because many libs have pages. */
 @Global()
 @Module({
-  controllers: [AssetsController, ElementsController, StartPageController],
+  controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],
   providers: [ConsoleGate, Pages],
   exports: [Pages],
 })

@@ -1,0 +1,20 @@
+import { Controller, Get, Header } from '@nestjs/common';
+import { Config } from '#kernel/config.js';
+import { NotFoundError } from '#kernel/errors.js';
+import { securityTxt } from './security-txt.js';
+
+/** Tells anybody where to report a vulnerability of this installation (RFC 9116). */
+@Controller('.well-known/security.txt')
+export class SecurityTxtController {
+  constructor(private readonly config: Config) {}
+
+  /** @throws NotFoundError without SECURITY_CONTACT */
+  @Get()
+  @Header('content-type', 'text/plain; charset=utf-8')
+  @Header('cache-control', 'public, max-age=3600')
+  show(): string {
+    const { securityContact, publicUrl } = this.config;
+    if (securityContact === null) throw new NotFoundError('Security contact');
+    return securityTxt(securityContact, publicUrl, new Date());
+  }
+}

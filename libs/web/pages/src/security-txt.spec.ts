@@ -1,0 +1,21 @@
+import { describe, expect, it } from '@jest/globals';
+import { securityTxt } from './security-txt.js';
+
+describe('securityTxt', () => {
+  it('has the required fields of RFC 9116, one a line', () => {
+    const text = securityTxt(
+      'mailto:security@shop.example',
+      'https://cards.example',
+      new Date('2026-11-26T00:00:00Z'),
+    );
+    expect(text).toBe(
+      [
+        'Contact: mailto:security@shop.example',
+        'Expires: 2027-02-24T00:00:00.000Z',
+        'Preferred-Languages: en',
+        'Canonical: https://cards.example/.well-known/security.txt',
+        '',
+      ].join('\n'),
+    );
+  });
+});
