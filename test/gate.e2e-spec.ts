@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { exchange } from './support/raw.js';
-import { startService, type Client, type Service } from './support/service.js';
+import { sharedService } from './support/shared-service.js';
+import type { Client, Service } from './support/service.js';
 
 let service: Service;
 let store: Client;
@@ -8,7 +9,7 @@ let other: Client;
 let routes: { method: string; path: string }[];
 
 beforeAll(async () => {
-  service = await startService();
+  service = await sharedService();
   store = await service.newStore();
   other = await service.newStore();
   const document = (

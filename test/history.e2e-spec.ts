@@ -12,10 +12,10 @@ import { AddMember } from '#identity/member.commands.js';
 import { testEnvironment } from './support/database.js';
 import { startProgram } from './support/program.js';
 import { cli } from './support/service.js';
-import { useService, type ContractClient } from './support/contract.js';
+import { useSharedService, type ContractClient } from './support/contract.js';
 import { enrol } from './support/story.js';
 
-const service = useService();
+const service = useSharedService();
 let store: ContractClient;
 
 beforeAll(async () => {

@@ -5,13 +5,13 @@ import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { StoredResponses } from '#event-store/stored-responses.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { expectFailure, useService } from './support/contract.js';
+import { expectFailure, useSharedService } from './support/contract.js';
 import { testConfig } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import type { Client } from './support/service.js';
 import { enrol } from './support/story.js';
 
-const service = useService();
+const service = useSharedService();
 
 /** A request that is silent for too long between its begin and its end, so that another takes over its key. */
 async function takenOver<R>(request: () => Promise<R>): Promise<R> {
