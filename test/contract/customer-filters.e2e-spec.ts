@@ -51,6 +51,19 @@ describe('the list of customers', () => {
     expect(await found({ email: 'weiss@example.org' })).toEqual([id]);
   });
 
+  it('CUST-62 finds somebody by email and by search in every spelling of the domain', async () => {
+    const { id: typed } = await add({ email: 'Typed@Grüße.example' });
+    const { id: coded } = await add({ email: 'coded@xn--gre-6ka8l.example' });
+    for (const domain of ['grüße.example', 'XN--gre-6ka8l.example', 'GRU\u0308ßE。example']) {
+      expect(await found({ email: `typed@${domain}` })).toEqual([typed]);
+      expect(await found({ email: `CODED@${domain}` })).toEqual([coded]);
+    }
+    for (const search of ['@grüße.ex', 'GRÜSSE.example', 'xn--gre-6ka8l']) {
+      expect(await found({ search })).toEqual([coded, typed]);
+    }
+    expect(await found({ email: 'typed@grusse.example' })).toEqual([]);
+  });
+
   it('SEARCH-26 finds exactly one by phone, in any notation that a write takes', async () => {
     const { id } = await add({ phone: '+49 151 2345 6000' });
     const { id: local } = await add({ phone: '0151 / 2345-6000' });

@@ -151,6 +151,38 @@ describe('customers', () => {
     expectRefused(await post({ first_name: 'B', email: 'üNIQUE@EXAMPLE.com' }), 'email', 'taken');
   });
 
+  it('CUST-61 have an e-mail address that no other of the store has in another spelling of the domain', async () => {
+    const local = address().split('@')[0] ?? '';
+    const customer = await create({ email: `${local}@Müller.example` });
+    for (const domain of [
+      'xn--mller-kva.example',
+      'XN--MLLER-KVA.example',
+      'MU\u0308LLER。example',
+      'ｍüller．example',
+    ]) {
+      const given = { first_name: 'B', email: `${local.toUpperCase()}@${domain}` };
+      expectRefused(await post(given), 'email', 'taken');
+    }
+    for (const domain of ['mueller.example', 'muller.example']) {
+      await create({ email: `${local}@${domain}` });
+    }
+    const email = `${local}@xn--mller-kva.example`;
+    expect((await change(customer, { email })).email).toBe(email);
+  });
+
+  it('CUST-63 refuse an e-mail address whose domain has no A-label', async () => {
+    for (const domain of [
+      'b..de',
+      'b\uFFFD.de',
+      'xn--zzzz99999.de',
+      '10.1.2.3',
+      'b.de/x',
+      'b%2Ede.de',
+    ]) {
+      await expectRefusedBothWays({ email: `a@${domain}` }, 'email');
+    }
+  });
+
   it('CUST-12 of two stores may have the same e-mail address and phone', async () => {
     const contact = { email: address(), phone: '+4915112121212' };
     await create(contact);

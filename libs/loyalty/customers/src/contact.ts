@@ -1,4 +1,5 @@
 import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { isEmailAddress } from '#kernel/email-address.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { readIdentifier, readText, type Checked } from '#http/readers.js';
 import { digitsOf } from './search-keys.js';
@@ -44,12 +45,9 @@ export function normalPhone(given: string): string | undefined {
   return digits.length >= 5 && digits.length <= 15 ? `+${digits}` : undefined;
 }
 
-/** One local part, one domain with a dot; beyond that, only its mail server knows what is valid. */
+/** It is stored as it was given, so its parts must be told apart without normalising it. */
 export function isEmail(text: string): boolean {
-  return (
-    [...text].length <= 254 &&
-    /^[^\s@"<>(),;:\\]+@[^\s@"<>(),;:\\.]+(\.[^\s@"<>(),;:\\.]+)+$/u.test(text)
-  );
+  return /^[^@]+@[^@]+$/u.test(text) && isEmailAddress(text);
 }
 
 export function readEmail(given: unknown): Checked<string> {

@@ -10,6 +10,7 @@ import {
   movedValues,
   referencesFault,
   sortedReferences,
+  uniqueValues,
   updateCustomer,
   upsertReferences,
   type Customer,
@@ -18,7 +19,7 @@ import {
 import { sourceOf } from './customer-source.js';
 import { searchTerm } from './customer-list.dto.js';
 import type { CustomerEvent } from './customer.events.js';
-import { foldCase } from './search-keys.js';
+import { foldCase, searchKeys } from './search-keys.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
@@ -500,6 +501,26 @@ describe('contact', () => {
       expect(isEmail(email)).toBe(false);
     },
   );
+
+  it.each([
+    ['Grace@Müller.de', 'grace\ngrace@müller.de\ngrace@xn--mller-kva.de'],
+    ['grace@xn--mller-kva.de', 'grace\ngrace@müller.de\ngrace@xn--mller-kva.de'],
+    ['Grace@Straße.de', 'grace\ngrace@strasse.de\ngrace@xn--strae-oqa.de'],
+    ['GRACE@Example.com', 'grace\ngrace@example.com'],
+    ['grace@of.old..example', 'grace\ngrace@of.old..example'],
+    [null, 'grace\n'],
+  ])('e-mail address %s is searched by %j', (email, searchText) => {
+    const personal = { ...anna.personal, firstName: 'Grace', lastName: null, email };
+    expect(searchKeys(personal).searchText).toBe(searchText);
+  });
+
+  it('e-mail addresses are unique in every spelling of the domain', () => {
+    const [one, other] = ['A@MÜLLER.de', 'a@xn--mller-kva.de'].map((email) =>
+      uniqueValues({ ...anna.personal, email, phone: null, externalReferences: [] }),
+    );
+    expect(one).toEqual([{ kind: 'email', value: 'a@xn--mller-kva.de' }]);
+    expect(other).toEqual(one);
+  });
 
   it.each([
     ['ÄÖÜ É', 'äöü é'],

@@ -82,7 +82,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerRestored: 'customer.restored',
     CustomerResealed: 'customer.resealed',
   },
-  foldVersion: 6,
+  foldVersion: 7,
   upcasts: customerUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;

@@ -154,7 +154,7 @@ function contactConditions(
          where h.account_id = $1 and h.kind = '${kind}'
            and h.value = ${value(keys.claim(accountId, kind, given, '').value)}`,
     ]);
-  const line = email === null ? null : value(`\n${foldCase(email)}`);
+  const line = email === null ? null : value(`\n${foldCase(emailKey(email))}`);
   return [
     ...(email === null
       ? []

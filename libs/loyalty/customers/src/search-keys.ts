@@ -1,12 +1,20 @@
+import { findEmailKey, findReadableAddress } from '#kernel/email-address.js';
 import { removeInvisible } from '#kernel/text.js';
 import type { PersonalFields } from './customer.events.js';
 
 /**
- * Addresses that differ only in case are the same. This folds less than `foldCase`: weiß@ and weiss@ may be
- * two people.
+ * Returns what addresses are compared by: they are the same in any case, and in any spelling of the domain. This folds
+ * less than `foldCase`: weiß@ and weiss@ may be two people. Addresses in events may be older than the check of domains.
  */
 export function emailKey(email: string): string {
-  return email.normalize('NFKC').toLowerCase();
+  return findEmailKey(email) ?? email.normalize('NFKC').toLowerCase();
+}
+
+/** Returns the address as search finds it: as it was given, as people read its domain, and last as it is compared. */
+function emailLines(email: string): string[] {
+  const key = foldCase(emailKey(email));
+  const forms = [email, findReadableAddress(email) ?? email].map(foldCase);
+  return [...new Set(forms)].filter((form) => form !== key).concat(key);
 }
 
 /**
@@ -38,7 +46,7 @@ export function searchKeys(personal: PersonalFields): SearchKeys {
   const { firstName, lastName, email, phone } = personal;
   const names = [firstName, lastName].filter((name) => name !== null).join(' ');
   return {
-    searchText: foldCase([names, email ?? ''].join('\n')),
+    searchText: [foldCase(names), ...(email === null ? [''] : emailLines(email))].join('\n'),
     phoneDigits: phone === null ? null : digitsOf(phone),
   };
 }

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
+import { findMailbox } from '#kernel/email-address.js';
 import type { MailServer } from '#kernel/settings.js';
 import type { Mail, MailOutcome } from './mail.js';
 
@@ -34,7 +35,7 @@ export class SmtpClient {
           mail.fromName === undefined
             ? settings.from
             : { name: mail.fromName, address: addressIn(settings.from) },
-        to: { name: '', address: mail.to },
+        to: { name: '', address: findMailbox(mail.to) ?? mail.to },
         subject: mail.subject,
         text: mail.text,
         ...(mail.html !== undefined && { html: mail.html }),
