@@ -3,6 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { InvalidArgumentError, type Command } from 'commander';
 import type pg from 'pg';
 import { Pool } from 'pg';
+import { findEmailKey } from '#kernel/email-address.js';
 import { normalizeNumber } from '#kernel/text.js';
 import type { MomentOfDay } from '#kernel/zoned-time.js';
 import { readTime } from '#http/readers.js';
@@ -59,6 +60,20 @@ export function time(moment: MomentOfDay): (text: string) => TimeOption {
     parse('UTC');
     return parse;
   };
+}
+
+/** Parses an option that is an address which stored ones are compared with. */
+export function emailKey(text: string): string {
+  const key = findEmailKey(text);
+  if (key === undefined) throw new InvalidArgumentError('is not an e-mail address');
+  return key;
+}
+
+/** Warns whoever has just let a user into a store. */
+export function sayUnconfirmed(email: string): void {
+  console.error(
+    `${email} was never confirmed, by a link in a mail or by a company: make sure that whoever made the account is the person you mean.`,
+  );
 }
 
 export function positive(text: string): number {

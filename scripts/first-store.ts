@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
+import { getEmailKey } from '#kernel/email-address.js';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
@@ -25,8 +26,8 @@ export function createFirstStore(): Promise<FirstStore> {
 
     // An interrupted setup cannot be continued: its password is lost.
     const interrupted: unknown[] = await source.query(
-      'select 1 from users where lower(email) = $1 and removed_at is null',
-      [EMAIL],
+      'select 1 from users where email_key = $1 and removed_at is null',
+      [getEmailKey(EMAIL)],
     );
     if (interrupted.length > 0) await bus.execute(new RemoveUser(by, EMAIL));
     const password = randomBytes(12).toString('base64url');

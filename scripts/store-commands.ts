@@ -1,12 +1,12 @@
 import { Option, type Command } from 'commander';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '#accounts/account.commands.js';
-import { normalizeEmailAddress } from '#identity/email-address.js';
-import { userIdOf } from '#identity/identity.commands.js';
+import { normalizeEmailAddress } from '#kernel/email-address.js';
+import { presentUser } from '#identity/user.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import { example, list, positive, run } from './command.js';
+import { emailKey, example, list, positive, run, sayUnconfirmed } from './command.js';
 
 const STORES = `
   select a.id::int as account_id, a.state ->> 'name' as name,
@@ -16,7 +16,7 @@ const STORES = `
   from accounts a
   where $1::text is null or exists (
     select from memberships m join users u on u.id = m.user_id
-    where m.account_id = a.id and lower(u.email) = lower($1) and u.removed_at is null)
+    where m.account_id = a.id and u.email_key = $1 and u.removed_at is null)
   order by a.id`;
 
 type StoreOptions = {
@@ -32,7 +32,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
     program
       .command('store:list')
       .description('lists stores with their members')
-      .option('--user <email>', 'only those of this user', normalizeEmailAddress),
+      .option('--user <email>', 'only those of this user', emailKey),
     'store:list --user grace@shop.example',
   ).action(({ user }: { user?: string }) => {
     list('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
@@ -51,9 +51,10 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
   ).action((options: StoreOptions) => {
     const { name, personal, timeZone, locale } = options;
     run(async (bus, app) => {
-      const ownerId = await userIdOf(app.get(DataSource).manager, options.user);
+      const owner = await presentUser(app.get(DataSource).manager, options.user);
       const attributes = { name, storeName: null, personal, timeZone, locale };
-      const { id } = await bus.execute(new CreateAccount(by, attributes, ownerId));
+      const { id } = await bus.execute(new CreateAccount(by, attributes, owner.id));
+      if (owner.email_confirmed_at === null) sayUnconfirmed(options.user);
       return { account_id: id };
     });
   });
@@ -70,8 +71,9 @@ function addMemberCommands(program: Command, by: PlainWriter): void {
     'member:add --store 1 --user grace@shop.example --role staff',
   ).action(({ store, user, role }: { store: number; user: string; role: Role }) => {
     run(async (bus) => {
-      const { userId } = await bus.execute(new AddMember(by, store, user, role));
-      return { account_id: store, user_id: userId, role };
+      const { userId, isConfirmed } = await bus.execute(new AddMember(by, store, user, role));
+      if (!isConfirmed) sayUnconfirmed(user);
+      return { account_id: store, user_id: userId, role, email_confirmed: isConfirmed };
     });
   });
 

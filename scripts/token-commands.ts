@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { normalizeEmailAddress } from '#identity/email-address.js';
+import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import { example, list, positive, run, time, type TimeOption } from './command.js';
+import { emailKey, example, list, positive, run, time, type TimeOption } from './command.js';
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKENS = `
@@ -11,7 +11,7 @@ const TOKENS = `
   from api_tokens t join users u on u.id = t.user_id
   where ($1 or (t.revoked_at is null and u.removed_at is null
       and (t.expires_at is null or t.expires_at > now())))
-    and ($2::text is null or lower(u.email) = lower($2))
+    and ($2::text is null or u.email_key = $2)
   order by t.id`;
 
 export function addTokenCommands(program: Command, by: PlainWriter): void {
@@ -19,7 +19,7 @@ export function addTokenCommands(program: Command, by: PlainWriter): void {
     program
       .command('token:list')
       .description('lists API tokens that are in force: whose, since when, and when last used')
-      .option('--user <email>', 'only those of this user', normalizeEmailAddress)
+      .option('--user <email>', 'only those of this user', emailKey)
       .option('--all', 'those that were revoked or have expired as well', false),
     'token:list --user grace@shop.example',
   ).action(({ user, all }: { user?: string; all: boolean }) => {

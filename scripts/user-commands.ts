@@ -1,10 +1,16 @@
 import type { Command } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { normalizeEmailAddress } from '#identity/email-address.js';
-import { CreateUser, RemoveUser, userIdOf, type Left } from '#identity/identity.commands.js';
+import { normalizeEmailAddress } from '#kernel/email-address.js';
+import {
+  CreateUser,
+  RemoveUser,
+  userIdOf,
+  type Left,
+  type UserRef,
+} from '#identity/identity.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
-import { SetPassword, UpdateUser } from '#identity/user.commands.js';
+import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { example, list, positive, run, runAfter } from './command.js';
 import { givenPassword, type PasswordOptions } from './password-input.js';
@@ -12,7 +18,8 @@ import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
 const USERS = `
-  select u.id::int as user_id, u.email, u.name, u.created_at, u.removed_at,
+  select u.id::int as user_id, u.email, u.email_confirmed_at, u.name, u.created_at,
+    u.removed_at,
     (select coalesce(json_agg(json_build_object('account_id', m.account_id, 'role', m.role)
        order by m.account_id), '[]') from memberships m where m.user_id = u.id) as stores,
     (select count(*)::int from api_tokens t where t.user_id = u.id and t.revoked_at is null
@@ -27,6 +34,7 @@ export function addUserCommands(program: Command, by: PlainWriter): void {
   addList(program);
   addCreate(program, by);
   addChanges(program, by);
+  addUnlocking(program, by);
   addRemovals(program, by);
 }
 
@@ -98,14 +106,32 @@ function addChanges(program: Command, by: PlainWriter): void {
     program
       .command('user:set-email')
       .description('changes the address, and ends all sessions and links for a new password')
-      .requiredOption('--email <email>', 'the address until now', normalizeEmailAddress)
+      .requiredOption('--email <email>', 'the address until now, or the number in user:list', user)
       .requiredOption('--to <email>', 'the new one', normalizeEmailAddress),
     'user:set-email --email grace@old.example --to grace@shop.example',
-  ).action(({ email, to }: { email: string; to: string }) => {
+  ).action(({ email, to }: { email: UserRef; to: string }) => {
     run(async (bus) => {
       const change = new UpdateUser(by, email, { email: to });
       const { userId } = await bus.execute(change);
       return { user_id: userId, email: to };
+    });
+  });
+}
+
+/** For people who cannot sign in any more. */
+function addUnlocking(program: Command, by: PlainWriter): void {
+  example(
+    program
+      .command('user:unlink-company')
+      .description(
+        'for who has got the address of somebody who signed in with the company: lets the next one in, and ends all sessions',
+      )
+      .requiredOption('--email <email>', 'whose', normalizeEmailAddress),
+    'user:unlink-company --email grace@shop.example',
+  ).action(({ email }: { email: string }) => {
+    run(async (bus) => {
+      const { userId, unlinked } = await bus.execute(new UnlinkCompany(by, email));
+      return { user_id: userId, email, unlinked };
     });
   });
 
@@ -127,6 +153,11 @@ function addChanges(program: Command, by: PlainWriter): void {
   });
 }
 
+/** By address, or by number for who has none. */
+function user(text: string): UserRef {
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : normalizeEmailAddress(text);
+}
+
 function addRemovals(program: Command, by: PlainWriter): void {
   example(
     program
@@ -134,9 +165,9 @@ function addRemovals(program: Command, by: PlainWriter): void {
       .description(
         'removes a user from all stores, ends their sessions and tokens, and says what is left; the history keeps their name',
       )
-      .requiredOption('--email <email>', 'whom', normalizeEmailAddress),
+      .requiredOption('--email <email>', 'whom, by address or by the number in user:list', user),
     'user:remove --email grace@shop.example',
-  ).action(({ email }: { email: string }) => {
+  ).action(({ email }: { email: UserRef }) => {
     run(async (bus) => {
       const { userId, left } = await bus.execute(new RemoveUser(by, email));
       for (const line of left.stores.flatMap(inWords)) console.error(line);

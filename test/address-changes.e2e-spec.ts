@@ -3,7 +3,8 @@ import { Browser } from './support/browser.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import type { Program } from './support/program.js';
-import { startService, type Service } from './support/service.js';
+import { CreateUser } from '#identity/identity.commands.js';
+import { cli, startService, type Service } from './support/service.js';
 import { startDispatcher } from './support/webhooks.js';
 
 const PASSWORD = 'correct horse';
@@ -96,6 +97,11 @@ describe('a new address', () => {
     expect(answer.location).toBe('/app/account?done=address');
     expect((await browser.get('/app/account?done=address')).text).toContain(wanted);
     expect(await addressesOf(email, wanted)).toEqual([wanted]);
+    const { rows } = await service.database.query<{ confirmed: boolean }>(
+      'select email_confirmed_at is not null as confirmed from users where email = $1',
+      [wanted],
+    );
+    expect(rows).toEqual([{ confirmed: true }]);
     const told = await mailTo(email, 'Your e-mail address for Inkpad has changed');
     expect(told?.text).toContain(wanted);
     await signedIn(wanted);
@@ -138,11 +144,32 @@ describe('a new address', () => {
     expect(await addressesOf(email, taken)).toEqual([email, taken].sort());
   });
 
+  it('that looks like that of another user is mailed to as what it is', async () => {
+    const { browser, email } = await somebody();
+    const victim = email.replace('owner.example', 'github.example');
+    await service.execute(new CreateUser(cli, victim, 'Victim', PASSWORD));
+    const wanted = victim.replace('github', 'gİthub');
+    expect((await want(browser, wanted)).location).toBe(SENT);
+    const mailbox = victim.replace('github', 'xn--github-qyd');
+    // As the mail server of the tests shows it.
+    const shown = victim.replace('github', 'gi\u0307thub');
+    expect((await open(browser, await linkTo(shown))).answer.location).toContain('done=address');
+    expect(await addressesOf(victim, wanted)).toEqual([victim, wanted].sort());
+    const { rows } = await service.database.query(
+      'select email from users where email_key = any ($1) order by email_key',
+      [[victim, mailbox]],
+    );
+    expect(rows).toEqual([{ email: victim }, { email: wanted }]);
+    const stranger = new Browser(service);
+    expect((await stranger.signIn(victim.replace('i', 'ı'), PASSWORD)).status).toBe(422);
+    expect((await stranger.signIn(wanted, PASSWORD)).status).toBe(303);
+  });
+
   it('that another user has got meanwhile is refused', async () => {
     const [first, second] = [await somebody(), await somebody()];
     await want(first.browser, first.wanted);
     const link = await linkTo(first.wanted);
-    await service.database.query('update users set email = $2 where email = $1', [
+    await service.database.query('update users set email = $2, email_key = $2 where email = $1', [
       second.email,
       first.wanted,
     ]);

@@ -6,11 +6,11 @@ import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
 import { NAVIGATION } from '#pages/navigation.js';
 import { Browser } from './support/browser.js';
 import { eventually } from './support/eventually.js';
-import { cli, Client, startService, type Service } from './support/service.js';
+import { cli, Client, startService, type LocalService, type Service } from './support/service.js';
 
 const PASSWORD = 'correct horse';
 
-let service: Service;
+let service: LocalService;
 let store: Client & { email: string };
 let owner: Browser;
 let page: string;
@@ -153,6 +153,14 @@ describe('users', () => {
     expect((await invitee.post(link)).location).toBe(page);
     expect((await invitee.get(`${page}/settings`)).status).toBe(200);
     expect((await invitee.get(`${page}/users`)).status).toBe(403);
+    const users = await owner.get(`${page}/users`);
+    expect(users.text).toMatch(new RegExp(`${other.email} <span class="tag">Not confirmed</span>`));
+    const { rows } = await service.database.query(
+      `select subject from audit_log where account_id = $1 and type in ('user.invited', 'invitation.withdrawn')`,
+      [store.accountId],
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    expect(JSON.stringify(rows)).not.toContain('@');
   });
 
   it('cannot accept what was withdrawn, or what an owner who has left has promised', async () => {
@@ -368,6 +376,7 @@ describe('a store', () => {
     const older = /audit\?before=(\d+)/.exec(first)?.[1];
     const seen = first + (older ? await text(`${page}/audit?before=${older}`) : '');
     expect(seen).toContain('Joined the store');
+    expect(seen).toMatch(/Invited[^@]*@new\.example/);
     expect((await owner.get(`${page}/audit?before=x`)).status).toBe(200);
   });
 });
@@ -390,8 +399,14 @@ describe('with a mail server', () => {
         [email],
       );
       expect(rows).toHaveLength(1);
-      expect((await browser.get(`/app/invitations/${secretIn(rows[0]?.body ?? '')}`)).status).toBe(
-        200,
+      const link = `/app/invitations/${secretIn(rows[0]?.body ?? '')}`;
+      const newcomer = new Browser(second);
+      expect((await newcomer.get(link)).status).toBe(200);
+      const fields = { name: 'Ada', password: 'twelve green bottles' };
+      expect((await newcomer.post(link, fields)).location).toBe(page);
+      // Whoever has the link reads the mails to the address.
+      expect((await browser.get(`${page}/users`)).text).not.toMatch(
+        new RegExp(`${email} <span class="tag">Not confirmed`),
       );
     } finally {
       await second.stop();

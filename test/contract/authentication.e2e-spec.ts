@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
@@ -7,6 +8,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/contract.js';
+import { Browser } from '../support/browser.js';
 import { eventually } from '../support/eventually.js';
 import { exchange } from '../support/raw.js';
 import { cli } from '../support/service.js';
@@ -162,6 +164,27 @@ describe('authentication', () => {
       () => left.get(left.store),
       ({ status }) => status === 200,
     );
+  });
+
+  it('AUTH-13 ends the tokens of an account whose address is confirmed for the first time', async () => {
+    const own = await service.newStore();
+    const reset = async (password: string) => {
+      const token = randomBytes(32).toString('base64url');
+      await service.running.database.query(
+        `insert into password_resets (sha256, user_id, created_at, expires_at)
+         select sha256($1), id, now(), now() + interval '1 hour' from users where email = $2`,
+        [token, own.email],
+      );
+      const browser = new Browser(service.running);
+      const { status } = await browser.post('/app/password/reset', { token, password });
+      expect(status).toBe(303);
+    };
+    await reset('battery staple');
+    expectFailure(await own.get(own.store), 401, 'unauthorized');
+    const made = await service.running.execute(new CreateToken(cli, own.email, 'second'));
+    const second = own.as(made.token);
+    await reset('staple battery');
+    expect((await second.get(own.store)).status).toBe(200);
   });
 
   it('AUTH-12 does not tell a stranger which paths there are', async () => {

@@ -79,7 +79,18 @@ describe('the CLI', () => {
       GRACE,
     ]);
     store = made.account_id;
-    await answer(['member:add', '--store', `${store}`, '--user', ADA, '--role', 'staff']);
+    const added = await cli([
+      'member:add',
+      '--store',
+      `${store}`,
+      '--user',
+      ADA,
+      '--role',
+      'staff',
+    ]);
+    expect(added.code).toBe(0);
+    expect(added.said).toContain(`${ADA} was never confirmed`);
+    expect(added.said).toContain('"email_confirmed":false');
     const token = await answer<{ token_id: number; api_token: string }>([
       'token:create',
       '--user',
@@ -107,6 +118,7 @@ describe('the CLI', () => {
       email,
       name,
       created_at: expect.any(String),
+      email_confirmed_at: null,
       removed_at: null,
       stores: [{ account_id: store, role }],
       tokens,
@@ -166,6 +178,20 @@ describe('the CLI', () => {
       }),
     ]);
     await answer(['user:set-email', '--email', to, '--to', ADA]);
+  });
+
+  it('finds a user by number or in another spelling of the address, and unlinks nobody from a company', async () => {
+    const to = 'ada@Müller.example';
+    const changed = { user_id: 2, email: to };
+    expect(await answer(['user:set-email', '--email', '2', '--to', to])).toEqual(changed);
+    const spelt = 'ADA@xn--mller-kva.example';
+    expect(await answer(['user:unlink-company', '--email', spelt])).toEqual({
+      user_id: 2,
+      email: spelt,
+      unlinked: 0,
+    });
+    const back = ['user:set-email', '--email', spelt, '--to', ADA];
+    expect(await answer(back)).toEqual({ user_id: 2, email: ADA });
   });
 
   it.each([

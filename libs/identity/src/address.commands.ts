@@ -1,16 +1,17 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
+import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { AddressConfirmation } from './address-confirmation.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
-import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
 import { emailTaken, userWith } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { sha256Of } from './token.js';
 import { auditOfUser } from './user-audit.service.js';
-import { endResets, presentUser } from './user.commands.js';
+import { endLinks, endResets, presentUser } from './user.commands.js';
 
 const TOKEN_BYTES = 32;
 const MOST_PER_HOUR = 3;
@@ -61,13 +62,14 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
       if ((sent?.count ?? 0) >= MOST_PER_HOUR) {
         throw new RejectedError({ email: ['was changed too often: wait an hour'] });
       }
+      // Of several links only the newest works.
       await endLinks(manager, userId);
       await manager.query(
         `insert into address_changes (sha256, user_id, email, created_at, expires_at)
          values ($1, $2, $3, now(), now() + make_interval(hours => $4))`,
         [sha256Of(token), userId, email, ADDRESS_LINK_HOURS],
       );
-      const holder = await userWith(manager, email);
+      const holder = await userWith(manager, getEmailKey(email));
       const taken = holder !== null && holder.id !== userId;
       await send(manager, { name, email, token, taken });
       await auditOfUser(transaction, userId, 'user.address_link_sent');
@@ -90,7 +92,10 @@ export class ConfirmAddress extends Command<void> {
 
 @CommandHandler(ConfirmAddress)
 export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly confirmation: AddressConfirmation,
+  ) {}
 
   /** @throws NotFoundError for a link that does not count any more, or is another user's. @throws RejectedError */
   async execute({ by, userId, token, tell }: ConfirmAddress): Promise<void> {
@@ -108,7 +113,12 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
         if (!change) throw new NotFoundError('Link');
         const { name, email: former } = await presentUser(manager, userId);
         const { email } = change;
-        await manager.update(UserRow, { id: userId }, { email });
+        await manager.update(
+          UserRow,
+          { id: userId },
+          { email, email_key: getEmailKey(email), email_confirmed_at: null },
+        );
+        await this.confirmation.confirm(transaction, userId, 'address_link');
         await endResets(manager, userId);
         await auditOfUser(transaction, userId, 'user.updated', { changed: ['email'] });
         await tell(manager, { name, former, email });
@@ -134,12 +144,4 @@ export async function wantedAddress(
     [sha256Of(token), userId],
   );
   return open?.email;
-}
-
-/** Of several links only the newest works. */
-async function endLinks(manager: EntityManager, userId: number): Promise<void> {
-  await manager.query(
-    'update address_changes set used_at = now() where user_id = $1 and used_at is null',
-    [userId],
-  );
 }

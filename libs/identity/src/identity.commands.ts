@@ -1,6 +1,12 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { IsNull, Raw, type EntityManager } from 'typeorm';
+import { IsNull, type EntityManager } from 'typeorm';
 import type { Actor } from '#kernel/aggregate.js';
+import {
+  findEmailKey,
+  getEmailKey,
+  isEmailAddress,
+  normalizeEmailAddress,
+} from '#kernel/email-address.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import {
@@ -9,7 +15,6 @@ import {
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
-import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
@@ -38,13 +43,14 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     refuseUnusable({ name, email });
     await this.passwords.assertAcceptable(password, { email, name });
     const password_hash = await hashPassword(password);
+    const email_key = getEmailKey(email);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const known = await userWith(manager, email);
+      const known = await userWith(manager, email_key);
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (repeated && known?.password_hash === password_hash) return { userId: known.id };
       if (known) throw emailTaken();
-      const user = { email, name, password_hash, created_at: () => 'now()', removed_at: null };
+      const user = { email, email_key, name, password_hash, created_at: () => 'now()' };
       const { identifiers } = await manager
         .createQueryBuilder()
         .insert()
@@ -80,7 +86,7 @@ export type Left = {
 export class RemoveUser extends Command<{ userId: number; left: Left }> {
   constructor(
     readonly by: PlainWriter,
-    readonly email: string,
+    readonly user: UserRef,
   ) {
     super();
   }
@@ -93,13 +99,15 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
     private readonly sessions: Sessions,
   ) {}
 
-  async execute({ by, email }: RemoveUser): Promise<{ userId: number; left: Left }> {
+  async execute({ by, user }: RemoveUser): Promise<{ userId: number; left: Left }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, email);
+      const userId = await userIdOf(manager, user);
       await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
       const stores = await storesOf(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
+      // Whoever comes after them with the same address signs in with the company as somebody new.
+      await manager.query('delete from company_sign_ins where user_id = $1', [userId]);
       await changed(transaction, 'user.removed', stores, { user_id: userId });
       const sessionsEnded = await this.sessions.endAll(manager, userId);
       return { userId, left: { sessionsEnded, ...(await leftBy(manager, userId, stores)) } };
@@ -154,24 +162,21 @@ export function refuseUnusable({ name, email }: { name?: string; email?: string 
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
-/** Not locked, unlike by `userIdOf`. @param email in its normal form */
-export function userWith(manager: EntityManager, email: string): Promise<UserRow | null> {
-  return manager.findOneBy(UserRow, {
-    email: Raw((column) => `lower(${column}) = lower(:email)`, { email }),
-    removed_at: IsNull(),
-  });
+/** Not locked, unlike by `userIdOf`. */
+export function userWith(manager: EntityManager, emailKey: string): Promise<UserRow | null> {
+  return manager.findOneBy(UserRow, { email_key: emailKey, removed_at: IsNull() });
 }
 
-/** By e-mail address or id. */
+/** By e-mail address, in any spelling, or id. */
 export type UserRef = string | number;
 
 /** Until the end of the transaction, nobody else changes the user. @throws NotFoundError */
 export async function userIdOf(manager: EntityManager, ref: UserRef): Promise<number> {
+  const [column, value] =
+    typeof ref === 'number' ? ['id', ref] : ['email_key', findEmailKey(ref) ?? null];
   const [user] = await manager.query<{ id: number }[]>(
-    `select id from users
-     where ${typeof ref === 'number' ? 'id = $1' : 'lower(email) = lower($1)'} and removed_at is null
-     for no key update`,
-    [typeof ref === 'number' ? ref : normalizeEmailAddress(ref)],
+    `select id from users where ${column} = $1 and removed_at is null for no key update`,
+    [value],
   );
   if (!user) throw new NotFoundError(typeof ref === 'number' ? 'User' : `User ${ref}`);
   return user.id;

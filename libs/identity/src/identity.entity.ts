@@ -1,16 +1,23 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import type { Role } from './roles.js';
 
-/** Someone who may sign in. Removed users stay, so that the audit log can still name them. */
+/** Someone who may sign in. Removed users stay by name, so that the audit log can still name them. */
 @Entity('users')
 export class UserRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   declare readonly id: number;
-  @Column('text') declare email: string;
+  /** As the user writes it, and where mails go to. Null some time after the user was removed. */
+  @Column('text', { nullable: true }) declare email: string | null;
+  /** What addresses are compared by. Null: nobody signs in with this one. */
+  @Column('text', { nullable: true }) declare email_key: string | null;
+  /** When somebody showed that they read the mails to it. */
+  @Column('timestamptz', { nullable: true }) declare email_confirmed_at: Date | null;
   @Column('text') declare name: string;
   @Column('text') declare password_hash: string;
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz', { nullable: true }) declare removed_at: Date | null;
+  /** Since when the user has belonged to no store, after belonging to one. */
+  @Column('timestamptz', { nullable: true }) declare left_stores_at: Date | null;
 }
 
 /** Which stores a user may reach, and as what. */

@@ -1,7 +1,9 @@
 import { Global, Module } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { Authenticator } from '#http/caller.js';
+import { AddressConfirmation } from './address-confirmation.service.js';
 import { addressHandlers } from './address.commands.js';
+import { CompanySignIns } from './company-sign-ins.service.js';
 import { identityHandlers } from './identity.commands.js';
 import { ApiTokenRow, MembershipRow, UserRow } from './identity.entity.js';
 import { invitationHandlers } from './invitation.commands.js';
@@ -23,6 +25,8 @@ import { userHandlers } from './user.commands.js';
   providers: [
     { provide: Authenticator, useClass: TokensService },
     TokenUses,
+    AddressConfirmation,
+    CompanySignIns,
     ...addressHandlers,
     ...identityHandlers,
     ...memberHandlers,
@@ -36,6 +40,16 @@ import { userHandlers } from './user.commands.js';
     SignInFailures,
     SignIns,
   ],
-  exports: [Authenticator, Members, Passwords, SecondFactors, Sessions, SignInFailures, SignIns],
+  exports: [
+    AddressConfirmation,
+    Authenticator,
+    CompanySignIns,
+    Members,
+    Passwords,
+    SecondFactors,
+    Sessions,
+    SignInFailures,
+    SignIns,
+  ],
 })
 export class IdentityModule {}

@@ -2,6 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor } from '#kernel/aggregate.js';
+import { getEmailKey } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import {
@@ -9,6 +10,7 @@ import {
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
+import { AddressConfirmation } from './address-confirmation.service.js';
 import { changed, userIdOf } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import {
@@ -32,8 +34,8 @@ export class InviteUser extends Command<Invited> {
     readonly accountId: number,
     readonly email: string,
     readonly role: Role,
-    /** Sends it, in the same transaction. */
-    readonly send: (manager: EntityManager, invited: Invited) => Promise<void>,
+    /** Mails it to the address, in the same transaction; null: the inviter passes it on. */
+    readonly send: ((manager: EntityManager, invited: Invited) => Promise<void>) | null,
   ) {
     super();
   }
@@ -45,6 +47,7 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
 
   async execute({ by, inviterId, accountId, role, send, ...given }: InviteUser): Promise<Invited> {
     const email = checkInvited(given.email);
+    const emailKey = getEmailKey(email);
     const secret = randomBytes(INVITATION_BYTES).toString('base64url');
     const sha256 = invitationHash(secret);
     return this.writes.write(by, async (transaction) => {
@@ -54,18 +57,19 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
         [sha256],
       );
       if (known[0]) return { invitationId: known[0].id, email, secret };
-      await refuseInvited(manager, accountId, email);
+      await refuseInvited(manager, accountId, emailKey);
       const made: { id: number }[] = await manager.query(
-        `insert into invitations (account_id, email, role, sha256, invited_by, created_at, expires_at)
-         values ($1, $2, $3, $4, $5, now(), now() + make_interval(days => $6))
+        `insert into invitations
+           (account_id, email, email_key, role, sha256, invited_by, is_mailed, created_at, expires_at)
+         values ($1, $2, $3, $4, $5, $6, $7, now(), now() + make_interval(days => $8))
          on conflict do nothing returning id`,
-        [accountId, email, role, sha256, inviterId, INVITATION_DAYS],
+        [accountId, email, emailKey, role, sha256, inviterId, send !== null, INVITATION_DAYS],
       );
       // Somebody else has invited them at the same time.
       if (!made[0]) throw new RejectedError({ email: ['was invited a moment ago'] });
       const invited = { invitationId: made[0].id, email, secret };
-      await send(manager, invited);
-      const subject = { invitation_id: invited.invitationId, email, role };
+      await send?.(manager, invited);
+      const subject = { invitation_id: invited.invitationId, role };
       await changed(transaction, 'user.invited', [accountId], subject);
       return invited;
     });
@@ -88,13 +92,13 @@ export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvita
 
   async execute({ by, accountId, invitationId }: WithdrawInvitation) {
     return this.writes.write(by, async (transaction) => {
-      const [rows]: [{ email: string }[], number] = await transaction.manager.query(
+      const [rows]: [unknown[]] = await transaction.manager.query(
         `update invitations set withdrawn_at = coalesce(withdrawn_at, now())
-         where id = $1 and account_id = $2 and accepted_at is null returning email`,
+         where id = $1 and account_id = $2 and accepted_at is null returning id`,
         [invitationId, accountId],
       );
-      if (!rows[0]) throw new NotFoundError('Invitation');
-      const subject = { invitation_id: invitationId, email: rows[0].email };
+      if (rows.length === 0) throw new NotFoundError('Invitation');
+      const subject = { invitation_id: invitationId };
       await changed(transaction, 'invitation.withdrawn', [accountId], subject);
       return { invitationId };
     });
@@ -114,7 +118,14 @@ export class AcceptInvitation extends Command<{ userId: number; accountId: numbe
   }
 }
 
-type OpenInvitation = { id: number; account_id: number; email: string; role: Role };
+type OpenInvitation = {
+  id: number;
+  account_id: number;
+  email: string;
+  email_key: string;
+  role: Role;
+  is_mailed: boolean;
+};
 
 @CommandHandler(AcceptInvitation)
 export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation> {
@@ -122,6 +133,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
     private readonly writes: PlainWrites,
     private readonly passwords: Passwords,
     private readonly source: DataSource,
+    private readonly confirmation: AddressConfirmation,
   ) {}
 
   /** @throws NotFoundError when the link is not in force, RejectedError */
@@ -142,9 +154,14 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       if (earlier) return earlier;
       const invitation = await openInvitation(manager, sha256, 'for update of i');
       const userId = isNew
-        ? await newUser(transaction, { name, email, password_hash })
+        ? await newUser(transaction, { ...invitation, name, password_hash })
         : await userIdOf(manager, who.userId);
       await join(transaction, invitation, userId);
+      // Only of the account that is made with it: the password of an earlier one may be known to whoever made it. And not
+      // by a link that the inviter has seen, who would confirm whatever address they like.
+      if (isNew && invitation.is_mailed) {
+        await this.confirmation.confirm(transaction, userId, 'invitation');
+      }
       return { userId, accountId: invitation.account_id };
     });
   }
@@ -160,19 +177,19 @@ export const invitationHandlers = [
 async function refuseInvited(
   manager: EntityManager,
   accountId: number,
-  email: string,
+  emailKey: string,
 ): Promise<void> {
   const members: unknown[] = await manager.query(
     `select 1 from memberships m join users u on u.id = m.user_id
-     where m.account_id = $1 and lower(u.email) = lower($2) and u.removed_at is null`,
-    [accountId, email],
+     where m.account_id = $1 and u.email_key = $2 and u.removed_at is null`,
+    [accountId, emailKey],
   );
   if (members.length > 0) throw new RejectedError({ email: ['belongs to the store already'] });
   await manager.query(
     `update invitations set withdrawn_at = now()
      where account_id = $1 and accepted_at is null and withdrawn_at is null
-       and (lower(email) = lower($2) or expires_at <= now())`,
-    [accountId, email],
+       and (email_key = $2 or expires_at <= now())`,
+    [accountId, emailKey],
   );
   const [open]: { count: number }[] = await manager.query(
     `select count(*) from invitations
@@ -194,7 +211,7 @@ async function openInvitation(
   lock = '',
 ): Promise<OpenInvitation> {
   const [invitation]: OpenInvitation[] = await manager.query(
-    `select i.id, i.account_id, i.email, i.role from invitations i
+    `select i.id, i.account_id, i.email, i.email_key, i.role, i.is_mailed from invitations i
      join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
      where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
        and i.expires_at > now() and m.role = 'owner' ${lock}`,
@@ -206,9 +223,8 @@ async function openInvitation(
 
 async function acceptedBefore(manager: EntityManager, sha256: Buffer | undefined) {
   const [done]: { userId: number; accountId: number }[] = await manager.query(
-    `select u.id as "userId", i.account_id as "accountId" from invitations i
-     join users u on lower(u.email) = lower(i.email) and u.removed_at is null
-     where i.sha256 = $1 and i.accepted_at is not null`,
+    `select accepted_by as "userId", account_id as "accountId" from invitations
+     where sha256 = $1 and accepted_by is not null`,
     [sha256 ?? null],
   );
   return done;
@@ -216,12 +232,12 @@ async function acceptedBefore(manager: EntityManager, sha256: Buffer | undefined
 
 async function newUser(
   transaction: PlainTransaction,
-  user: Pick<UserRow, 'name' | 'email' | 'password_hash'>,
+  user: Pick<UserRow, 'name' | 'email' | 'email_key' | 'password_hash'>,
 ): Promise<number> {
   const [made]: { id: number }[] = await transaction.manager.query(
-    `insert into users (email, name, password_hash, created_at) values ($1, $2, $3, now())
-     on conflict do nothing returning id`,
-    [user.email, user.name, user.password_hash],
+    `insert into users (email, email_key, name, password_hash, created_at)
+     values ($1, $2, $3, $4, now()) on conflict do nothing returning id`,
+    [user.email, user.email_key, user.name, user.password_hash],
   );
   if (!made) throw new RejectedError({ base: ['There is an account with this address: sign in'] });
   const subject = { user_id: made.id };
@@ -232,17 +248,21 @@ async function newUser(
 /** @throws RejectedError */
 async function join(
   transaction: PlainTransaction,
-  { id, account_id, email, role }: OpenInvitation,
+  { id, account_id, email, email_key, role }: OpenInvitation,
   userId: number,
 ): Promise<void> {
   const { manager } = transaction;
-  const [user]: { email: string }[] = await manager.query('select email from users where id = $1', [
-    userId,
-  ]);
-  if (user?.email.toLowerCase() !== email.toLowerCase()) {
+  const [user]: { email_key: string | null }[] = await manager.query(
+    'select email_key from users where id = $1',
+    [userId],
+  );
+  if (user?.email_key !== email_key) {
     throw new RejectedError({ base: [`This invitation is for ${email}`] });
   }
-  await manager.query('update invitations set accepted_at = now() where id = $1', [id]);
+  await manager.query(
+    'update invitations set accepted_at = now(), accepted_by = $2 where id = $1',
+    [id, userId],
+  );
   await manager.query(
     `insert into memberships (user_id, account_id, role, created_at) values ($1, $2, $3, now())
      on conflict do nothing`,

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { isEmailAddress, normalizeEmailAddress } from './email-address.js';
 
 export const INVITATION_BYTES = 32;
 export const INVITATION_DAYS = 7;

@@ -5,8 +5,12 @@ import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service
 import { changed, userIdOf, type UserRef } from './identity.commands.js';
 import { MembershipRow } from './identity.entity.js';
 import type { Role } from './roles.js';
+import { presentUser } from './user.commands.js';
 
-export class AddMember extends Command<{ userId: number }> {
+/** @property isConfirmed whether somebody has shown that they read the mails to the user's address */
+export type AddedMember = { userId: number; isConfirmed: boolean };
+
+export class AddMember extends Command<AddedMember> {
   constructor(
     readonly by: PlainWriter,
     readonly accountId: number,
@@ -23,10 +27,10 @@ export class AddMember extends Command<{ userId: number }> {
 export class AddMemberHandler implements ICommandHandler<AddMember> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, accountId, user, role, personal }: AddMember): Promise<{ userId: number }> {
+  async execute({ by, accountId, user, role, personal }: AddMember): Promise<AddedMember> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, user);
+      const { id: userId, email_confirmed_at } = await presentUser(manager, user);
       const stores: unknown[] = await manager.query('select 1 from accounts where id = $1', [
         accountId,
       ]);
@@ -44,7 +48,7 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
         throw new RejectedError({ base: [`is a member already, with the role ${known.role}`] });
       }
       await changed(transaction, 'member.added', [accountId], { user_id: userId, role });
-      return { userId };
+      return { userId, isConfirmed: email_confirmed_at !== null };
     });
   }
 }
@@ -75,7 +79,14 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
         account_id: accountId,
       });
       if (!affected && !repeated) throw new NotFoundError('Member');
-      if (affected) await changed(transaction, 'member.removed', [accountId], { user_id: userId });
+      if (affected) {
+        await changed(transaction, 'member.removed', [accountId], { user_id: userId });
+        await manager.query(
+          `update users set left_stores_at = now()
+           where id = $1 and not exists (select from memberships where user_id = $1)`,
+          [userId],
+        );
+      }
       return { userId };
     });
   }

@@ -7,7 +7,8 @@ import type { Role } from './roles.js';
 /** More than a store has, and little enough for a page. */
 const MOST = 500;
 
-export type Member = { id: number; name: string; email: string; role: Role };
+/** @property isConfirmed whether somebody has shown that they read the mails to the address */
+export type Member = { id: number; name: string; email: string; role: Role; isConfirmed: boolean };
 
 export type OpenInvitation = {
   id: number;
@@ -50,7 +51,8 @@ export class Members {
   of(accountId: number): Promise<Member[]> {
     return ask<Member>(this.pool, {
       name: 'members_of_store',
-      text: `select u.id, u.name, u.email, m.role from memberships m join users u on u.id = m.user_id
+      text: `select u.id, u.name, u.email, m.role, u.email_confirmed_at is not null as "isConfirmed"
+             from memberships m join users u on u.id = m.user_id
              where m.account_id = $1 and u.removed_at is null
              order by array_position(array['owner', 'manager', 'staff'], m.role), lower(u.name), u.id
              limit ${MOST}`,
@@ -70,6 +72,16 @@ export class Members {
     });
   }
 
+  /** The addresses of those invitations, by id, that were not deleted yet. */
+  async invitedAddresses(accountId: number, ids: number[]): Promise<Map<number, string>> {
+    const rows = await ask<{ id: number; email: string }>(this.pool, {
+      name: 'members_invited_addresses',
+      text: 'select id, email from invitations where id = any ($2) and account_id = $1',
+      values: [accountId, ids],
+    });
+    return new Map(rows.map(({ id, email }) => [id, email]));
+  }
+
   /** @returns undefined when the link is not in force (any more) */
   async invitation(secret: string): Promise<FoundInvitation | undefined> {
     const sha256 = invitationHash(secret);
@@ -78,7 +90,7 @@ export class Members {
       name: 'members_invitation',
       text: `select i.account_id as "accountId", a.state ->> 'name' as store, i.email, i.role,
                u.name as "invitedBy",
-               exists (select from users k where lower(k.email) = lower(i.email)
+               exists (select from users k where k.email_key = i.email_key
                  and k.removed_at is null) as known
              from invitations i join accounts a on a.id = i.account_id
              join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id

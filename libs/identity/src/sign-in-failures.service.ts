@@ -40,13 +40,13 @@ export class SignInFailures {
 
   /**
    * Before the password is looked at, so that attempts at the same time all count.
-   * @param who the address, or a user whose code is asked for
+   * @param who the key of an address, or a user whose code is asked for
    * @param browser one that the user is known to use
    */
   async count(who: string, browser: Buffer | null): Promise<Counted> {
     const key = fingerprint(
       this.keys.dataKey('sign-in failures'),
-      who.toLowerCase(),
+      who,
       browser?.toString('base64') ?? '',
     );
     const [row] = await ask<Omit<Counted, 'key'>>(this.pool, { ...COUNT, values: [key] });

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
+import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
 import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
-import { normalizeEmailAddress } from './email-address.js';
 import { Passwords } from './passwords.service.js';
 import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
 import { SecondFactors } from './second-factors.service.js';
@@ -44,7 +44,7 @@ export type TellOfWrongCodes = (manager: EntityManager, wrong: WrongCodes) => Pr
 
 type UserRow = {
   id: number;
-  email: string;
+  email_key: string;
   password_hash: string;
   second_factor: boolean;
   known: boolean;
@@ -53,13 +53,13 @@ type UserRow = {
 const FIND = {
   name: 'sign_ins_find',
   text: `
-    select u.id, u.email, u.password_hash, f.confirmed_at is not null as second_factor,
+    select u.id, u.email_key, u.password_hash, f.confirmed_at is not null as second_factor,
       exists (select from known_browsers b where b.user_id = u.id and b.sha256 = $2) as known
     from users u left join second_factors f on f.user_id = u.id
-    where lower(u.email) = lower($1) and u.removed_at is null`,
+    where u.email_key = $1 and u.removed_at is null`,
 };
 /** A new password or address ends all sessions, but none that is just being made: one of the two waits for the other. */
-const HOLD = `select email, password_hash from users where id = $1 and removed_at is null for share`;
+const HOLD = `select email_key, password_hash from users where id = $1 and removed_at is null for share`;
 
 /** Lets people in: by password, by the code of a second factor, or because a company vouches for them. */
 @Injectable()
@@ -75,12 +75,10 @@ export class SignIns {
 
   /** Takes the same time, and answers the same, whether there is such a user or not. */
   async withPassword(visitor: Visitor, given: string, password: string): Promise<SignInOutcome> {
-    const email = normalizeEmailAddress(given);
+    const key = findEmailKey(given);
     const browser = sha256Of(visitor.browser ?? '');
-    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [email, browser] });
-    // As it is stored: databases find it by spellings too that are others to us, such as İ for i.
-    const who = user?.email ?? email;
-    const failures = await this.failures.count(who, user?.known ? browser : null);
+    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [key ?? null, browser] });
+    const failures = await this.failures.count(key ?? given, user?.known ? browser : null);
     if (isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
     if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
       if (user) await this.noteFailure(visitor, user.id, failures);
@@ -88,10 +86,10 @@ export class SignIns {
     }
     return this.writes.write(writerOf(visitor, user.id), async (transaction) => {
       const { manager } = transaction;
-      const [now]: Pick<UserRow, 'email' | 'password_hash'>[] = await manager.query(HOLD, [
+      const [now]: Pick<UserRow, 'email_key' | 'password_hash'>[] = await manager.query(HOLD, [
         user.id,
       ]);
-      if (now?.email !== user.email || now.password_hash !== user.password_hash) {
+      if (now?.email_key !== user.email_key || now.password_hash !== user.password_hash) {
         return { kind: 'wrong' };
       }
       if (!user.second_factor) {
@@ -142,16 +140,10 @@ export class SignIns {
     return outcome;
   }
 
-  async userByEmail(email: string): Promise<number | undefined> {
-    const values = [normalizeEmailAddress(email), sha256Of('')];
-    const [user] = await ask<UserRow>(this.pool, { ...FIND, values });
-    return user?.id;
-  }
-
-  /** Without a further question: a company has vouched for the person, or an invitation was accepted. */
-  async asUser(visitor: Visitor, userId: number, method = 'company'): Promise<SignedInAnew> {
+  /** Without a further question: the user was made just now, by an invitation. */
+  async asInvited(visitor: Visitor, userId: number): Promise<SignedInAnew> {
     return this.writes.write(writerOf(visitor, userId), (transaction) =>
-      this.enter(transaction, visitor, userId, method),
+      this.enter(transaction, visitor, userId, 'invitation'),
     );
   }
 
@@ -193,8 +185,8 @@ export class SignIns {
     return browser;
   }
 
-  /** Always with a new session: the token of one from before may be known to others. */
-  private async enter(
+  /** Within the caller's transaction. Always with a new session: the token of one from before may be known to others. */
+  async enter(
     transaction: PlainTransaction,
     visitor: Visitor,
     userId: number,
@@ -224,7 +216,7 @@ export class SignIns {
   }
 }
 
-function writerOf({ requestId }: Visitor, userId: number): PlainWriter {
+export function writerOf({ requestId }: Visitor, userId: number): PlainWriter {
   return { actor: { type: 'user', id: userId }, channel: 'owner', requestId };
 }
 

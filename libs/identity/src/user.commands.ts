@@ -1,10 +1,11 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { DataSource, type EntityManager } from 'typeorm';
+import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
+import { NotFoundError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { emailTaken, refuseUnusable, userIdOf, type UserRef } from './identity.commands.js';
-import { normalizeEmailAddress } from './email-address.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
@@ -92,7 +93,13 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
         const { id: userId } = user;
         const { name = user.name, email = user.email } = values;
         if (user.name === name && user.email === email) return { userId };
-        await manager.update(UserRow, { id: userId }, { name, email });
+        const email_key = user.email === email ? user.email_key : getEmailKey(email);
+        const isOther = user.email_key !== email_key;
+        await manager.update(
+          UserRow,
+          { id: userId },
+          { name, email, email_key, ...(isOther && { email_confirmed_at: null }) },
+        );
         const changed = [
           ...(user.name === name ? [] : ['name']),
           ...(user.email === email ? [] : ['email']),
@@ -112,7 +119,40 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   }
 }
 
-export const userHandlers = [SetPasswordHandler, UpdateUserHandler];
+/** Lets the next person of the company with the user's address in, in place of the one who came first. */
+export class UnlinkCompany extends Command<{ userId: number; unlinked: number }> {
+  constructor(
+    readonly by: PlainWriter,
+    readonly user: UserRef,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(UnlinkCompany)
+export class UnlinkCompanyHandler implements ICommandHandler<UnlinkCompany> {
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly sessions: Sessions,
+  ) {}
+
+  async execute({ by, user }: UnlinkCompany): Promise<{ userId: number; unlinked: number }> {
+    return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
+      const userId = await userIdOf(manager, user);
+      const [, unlinked]: [unknown, number] = await manager.query(
+        'delete from company_sign_ins where user_id = $1',
+        [userId],
+      );
+      if (unlinked === 0) return { userId, unlinked };
+      const sessions_ended = await this.sessions.endAll(manager, userId);
+      await auditOfUser(transaction, userId, 'user.company_unlinked', { sessions_ended });
+      return { userId, unlinked };
+    });
+  }
+}
+
+export const userHandlers = [SetPasswordHandler, UpdateUserHandler, UnlinkCompanyHandler];
 
 /** Links for a new password that are on their way lead nowhere any more. */
 export async function endResets(manager: EntityManager, userId: number): Promise<void> {
@@ -122,7 +162,20 @@ export async function endResets(manager: EntityManager, userId: number): Promise
   );
 }
 
+/** Somebody who was not removed, and so has an address. */
+export type PresentUser = UserRow & { email: string };
+
+/** Links to a new address work no more. */
+export async function endLinks(manager: EntityManager, userId: number): Promise<void> {
+  await manager.query(
+    'update address_changes set used_at = now() where user_id = $1 and used_at is null',
+    [userId],
+  );
+}
+
 /** @throws NotFoundError */
-export async function presentUser(manager: EntityManager, ref: UserRef): Promise<UserRow> {
-  return manager.findOneByOrFail(UserRow, { id: await userIdOf(manager, ref) });
+export async function presentUser(manager: EntityManager, ref: UserRef): Promise<PresentUser> {
+  const user = await manager.findOneByOrFail(UserRow, { id: await userIdOf(manager, ref) });
+  if (user.email === null) throw new NotFoundError('User');
+  return { ...user, email: user.email };
 }

@@ -45,6 +45,7 @@ import { HoldersOfKeys } from './migrations/0055-holders-of-keys.js';
 import { AddressChanges } from './migrations/0056-address-changes.js';
 import { StoreVersions } from './migrations/0057-store-versions.js';
 import { Retirements } from './migrations/0050-retirements.js';
+import { EmailKeys } from './migrations/0065-email-keys.js';
 import { SecondFactorFailures } from './migrations/0063-second-factor-failures.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -97,4 +98,5 @@ export const migrations = [
   AddressChanges,
   StoreVersions,
   SecondFactorFailures,
+  EmailKeys,
 ];

@@ -4,6 +4,7 @@ import type { Actor } from '#kernel/aggregate.js';
 import { ActorNames } from '#history/actor-names.service.js';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { AuditService } from '#history/audit.service.js';
+import { Members } from '#identity/members.service.js';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
@@ -28,6 +29,7 @@ export class AuditPageController {
   constructor(
     private readonly audit: AuditService,
     private readonly names: ActorNames,
+    private readonly members: Members,
     private readonly times: StoreTimes,
     private readonly pages: Pages,
   ) {}
@@ -46,6 +48,8 @@ export class AuditPageController {
     const found = await this.audit.list(store.id, NO_FILTER, range);
     const entries = found.slice(0, SHOWN);
     const about = await this.names.of(entries.map(({ json }) => subjectOf(json.subject)));
+    const invitations = entries.flatMap(({ json }) => invitationIn(json.subject) ?? []);
+    const addresses = await this.members.invitedAddresses(store.id, invitations);
     const { day, minute } = await this.times.of(store.id);
     await this.pages.send(request, reply, {
       view,
@@ -55,7 +59,9 @@ export class AuditPageController {
           at: minute(new Date(json.recorded_at)),
           who: whoDid(json.actor),
           what: auditWords(json.type),
-          about: isAboutSelf(json) ? '' : (about[i] ?? ''),
+          about: isAboutSelf(json)
+            ? ''
+            : (about[i] ?? addresses.get(invitationIn(json.subject) ?? 0) ?? ''),
           details: detailsOf(json.subject, day),
         })),
         next: found.length > SHOWN ? (entries.at(-1)?.id ?? null) : null,
@@ -69,6 +75,11 @@ export class AuditPageController {
 function isAboutSelf({ actor, subject }: AuditEntryJson): boolean {
   const { type, id } = subjectOf(subject);
   return type === 'user' && actor.type === type && actor.id === id;
+}
+
+/** The entry has no address, since it is never deleted. */
+function invitationIn(subject: object): number | undefined {
+  return (subject as { invitation_id?: number }).invitation_id;
 }
 
 /** Whom or what an entry is about, to be called by name. */

@@ -1,6 +1,7 @@
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { isSameAddress } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
@@ -73,7 +74,7 @@ export class InvitationController {
       const accepted = await this.bus.execute(new AcceptInvitation(requestId, secret, who));
       if (!signedIn) {
         const visitor = this.doors.visitorOf(request);
-        const entered = await this.signIns.asUser(visitor, accepted.userId, 'invitation');
+        const entered = await this.signIns.asInvited(visitor, accepted.userId);
         this.doors.letIn(reply, entered);
       }
       await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
@@ -92,7 +93,7 @@ export class InvitationController {
     const invitation = await this.members.invitation(secret);
     if (!invitation) throw gone();
     const { signedIn } = request as ConsoleRequest;
-    const same = signedIn?.email.toLowerCase() === invitation.email.toLowerCase();
+    const same = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
     const { text, hint } = ROLE_WORDS[invitation.role];
     await this.pages.send(request, reply, {
       view,

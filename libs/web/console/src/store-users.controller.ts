@@ -98,7 +98,14 @@ export class StoreUsersController {
     let invited: Invited;
     try {
       invited = await this.bus.execute(
-        new InviteUser(by, user.userId, store.id, email, role, send),
+        new InviteUser(
+          by,
+          user.userId,
+          store.id,
+          email,
+          role,
+          this.config.mail === null ? null : send,
+        ),
       );
     } catch (error) {
       const values = { email, role };

@@ -5,7 +5,7 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { normalizeEmailAddress } from '#identity/email-address.js';
+import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { SHORTEST_PASSWORD } from '#identity/password.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { Sessions } from '#identity/sessions.service.js';
@@ -39,6 +39,10 @@ const DONE = new Map([
     'Saved. Your new address counts once you open the link that we have sent there.',
   ],
   ['address', 'This is your address now.'],
+  [
+    'afresh',
+    'You are signed in. Your address was not confirmed until now, so somebody else may have made this account: its password, codes, API tokens and all other sessions have ended. Make new tokens for tills and web shops that used one.',
+  ],
   ['password', 'Your new password is set. All other sessions were ended.'],
   ['sessions', 'All other sessions were ended.'],
   ['second_factor_off', 'Codes are not asked for any more.'],

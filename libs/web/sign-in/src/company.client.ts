@@ -14,6 +14,7 @@ import {
 import { Config } from '#kernel/config.js';
 import { messageWithCause } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
+import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
 
 const ANSWERS_WITHIN_SECONDS = 10;
@@ -23,7 +24,7 @@ export const COMPANY_PATH = '/app/sign-in/company/done';
 /** Kept by the browser while its owner is at the company's page. */
 type Journey = { state: string; nonce: string; verifier: string; returnTo: string };
 
-export type Vouched = { email: string; returnTo: string };
+export type Vouched = { person: CompanyPerson; returnTo: string };
 
 /** The identity provider of a company: OpenID Connect, code flow with PKCE, state and nonce. */
 @Injectable()
@@ -80,12 +81,16 @@ export class Company {
           ? claims
           : await fetchUserInfo(provider, tokens.access_token, claims.sub);
       const { email, email_verified } = about;
-      if (typeof email !== 'string' || email_verified !== true) {
-        throw notLetIn('Your company has not confirmed your e-mail address.');
-      }
-      return { email, returnTo: journey.returnTo };
+      const isConfirmed = typeof email === 'string' && email_verified === true;
+      return {
+        person: {
+          issuer: claims.iss,
+          subject: claims.sub,
+          email: isConfirmed ? email : null,
+        },
+        returnTo: journey.returnTo,
+      };
     } catch (error) {
-      if (error instanceof PageError) throw error;
       this.log.warn(`a sign-in was refused: ${messageWithCause(error)}`);
       throw notLetIn('Your company has not let you in.');
     }
@@ -129,6 +134,6 @@ export class Company {
   }
 }
 
-function notLetIn(text: string): PageError {
+export function notLetIn(text: string): PageError {
   return new PageError(403, 'You are not signed in', `${text} Please go back and try again.`);
 }

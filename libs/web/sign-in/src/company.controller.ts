@@ -3,13 +3,13 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { Throttle } from '#http/throttle.js';
-import { SignIns } from '#identity/sign-ins.service.js';
+import { CompanySignIns } from '#identity/company-sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
 import { WithoutSession } from '#pages/current-user.js';
 import { ownPath } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
-import { Company } from './company.client.js';
+import { Company, notLetIn } from './company.client.js';
 import { Doors } from './doors.service.js';
 
 const COOKIE = 'inkpad-company';
@@ -23,7 +23,7 @@ export class CompanyController {
 
   constructor(
     private readonly company: Company,
-    private readonly signIns: SignIns,
+    private readonly signIns: CompanySignIns,
     private readonly doors: Doors,
     private readonly pages: Pages,
     config: Config,
@@ -53,16 +53,27 @@ export class CompanyController {
     this.cookies.remove(reply, COOKIE);
     const at = request.url.indexOf('?');
     const query = at < 0 ? '' : request.url.slice(at);
-    const { email, returnTo } = await this.company.finish(query, sealed);
-    const user = await this.signIns.userByEmail(email);
-    if (user === undefined) {
+    const { person, returnTo } = await this.company.finish(query, sealed);
+    const { email } = person;
+    const outcome = await this.signIns.signIn(this.doors.visitorOf(request), person);
+    if (outcome.kind === 'unknown' && email === null) {
+      throw notLetIn('Your company has not confirmed your e-mail address.');
+    }
+    if (outcome.kind === 'unknown') {
       throw new PageError(
         403,
         'You have no account here yet',
         `Your company knows you as ${email}. Ask an owner of a store to add you with this address.`,
       );
     }
-    this.doors.letIn(reply, await this.signIns.asUser(this.doors.visitorOf(request), user));
-    await this.pages.redirect(reply, returnTo);
+    if (outcome.kind === 'taken') {
+      throw new PageError(
+        403,
+        'This account belongs to somebody else',
+        `Another person of your company has signed in as ${email} before. If the address is yours now, ask whoever runs this service to unlink the account from that person.`,
+      );
+    }
+    this.doors.letIn(reply, outcome.signedIn);
+    await this.pages.redirect(reply, outcome.isAfresh ? '/app/account?done=afresh' : returnTo);
   }
 }

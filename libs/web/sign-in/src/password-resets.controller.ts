@@ -17,6 +17,8 @@ const reset = viewOf<{
   token: string;
   /** Null: the link does not count any more. */
   email: string | null;
+  /** What else ends with the password. */
+  endsTokens: boolean;
   errors: string[];
   shortest: number;
 }>(import.meta.url, './views/reset.eta');
@@ -103,7 +105,13 @@ export class PasswordResetsController {
     await this.pages.send(request, reply, {
       view: reset,
       title: 'New password',
-      data: { token, email: user?.email ?? null, errors, shortest: SHORTEST_PASSWORD },
+      data: {
+        token,
+        email: user?.email ?? null,
+        endsTokens: user?.endsTokens ?? false,
+        errors,
+        shortest: SHORTEST_PASSWORD,
+      },
       status: user ? reply.statusCode : 404,
       width: 'narrow',
     });

@@ -4,9 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
+import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { normalizeEmailAddress } from '#identity/email-address.js';
+import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
 import { sha256Of } from '#identity/token.js';
@@ -22,9 +23,15 @@ const ANSWERED_AFTER_MS = 400;
 
 type UserRow = { id: number; name: string; email: string };
 
+/** @property endsTokens the address was never confirmed, so the account's API tokens end with the password */
+export type LinkedUser = UserRow & { endsTokens: boolean };
+
 const FIND = {
   name: 'password_resets_find',
-  text: `select u.id, u.name, u.email from password_resets r join users u on u.id = r.user_id
+  text: `select u.id, u.name, u.email, u.email_confirmed_at is null and exists (
+           select from api_tokens t where t.user_id = u.id and t.revoked_at is null
+             and (t.expires_at is null or t.expires_at > now())) as "endsTokens"
+         from password_resets r join users u on u.id = r.user_id
          where r.sha256 = $1 and r.used_at is null and r.expires_at > now() and u.removed_at is null`,
 };
 
@@ -37,6 +44,7 @@ export class PasswordResets {
     private readonly outbox: MailOutbox,
     private readonly signIns: SignIns,
     private readonly passwords: Passwords,
+    private readonly confirmation: AddressConfirmation,
     private readonly bus: CommandBus,
     private readonly config: Config,
   ) {}
@@ -52,8 +60,8 @@ export class PasswordResets {
   }
 
   /** Whose link it is; undefined: nobody's any more. */
-  async find(token: string): Promise<UserRow | undefined> {
-    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [sha256Of(token)] });
+  async find(token: string): Promise<LinkedUser | undefined> {
+    const [user] = await ask<LinkedUser>(this.pool, { ...FIND, values: [sha256Of(token)] });
     return user;
   }
 
@@ -79,6 +87,7 @@ export class PasswordResets {
         [sha256Of(token)],
       );
       if (rows.length === 0 && !repeated) return undefined;
+      await this.confirmation.confirmByPasswordLink(transaction, user.id);
       return this.signIns.trust(transaction, visitor, user.id);
     });
     if (browser === undefined) return undefined;
@@ -87,14 +96,14 @@ export class PasswordResets {
   }
 
   private async send(requestId: string, email: string): Promise<void> {
-    if (!this.isPossible) return;
+    const key = findEmailKey(email);
+    if (!this.isPossible || key === undefined) return;
     const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'system', requestId };
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [user]: UserRow[] = await manager.query(
-        `select id, name, email from users where lower(email) = lower($1) and removed_at is null
-         for update`,
-        [normalizeEmailAddress(email)],
+        `select id, name, email from users where email_key = $1 and removed_at is null for update`,
+        [key],
       );
       if (!user) return;
       const [sent]: { count: number }[] = await manager.query(

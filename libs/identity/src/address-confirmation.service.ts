@@ -1,0 +1,91 @@
+import { Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import type { EntityManager } from 'typeorm';
+import type { PlainTransaction } from '#event-store/plain-writes.service.js';
+import { changed, storesOf } from './identity.commands.js';
+import { UserRow } from './identity.entity.js';
+import { hashPassword } from './passwords.service.js';
+import { Sessions } from './sessions.service.js';
+import { auditOfUser } from './user-audit.service.js';
+import { endLinks, endResets } from './user.commands.js';
+
+/** How somebody showed that the address is theirs. */
+export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company';
+
+/**
+ * Remembers that a user reads the mails to their address. Anybody may have made an account with it before, so what they
+ * left in the account ends where its owner cannot see it.
+ */
+@Injectable()
+export class AddressConfirmation {
+  constructor(private readonly sessions: Sessions) {}
+
+  /** @returns whether the address was not confirmed until now */
+  async confirm(transaction: PlainTransaction, userId: number, by: ConfirmedBy): Promise<boolean> {
+    const [rows]: [unknown[]] = await transaction.manager.query(
+      `update users set email_confirmed_at = now()
+       where id = $1 and email_confirmed_at is null returning id`,
+      [userId],
+    );
+    if (rows.length === 0) return false;
+    await auditOfUser(transaction, userId, 'user.address_confirmed', { by });
+    return true;
+  }
+
+  /** By a link for a new password, which follows. Codes stay: a mailbox alone must not replace a second factor. */
+  async confirmByPasswordLink(transaction: PlainTransaction, userId: number): Promise<void> {
+    if (!(await this.confirm(transaction, userId, 'password_link'))) return;
+    await this.endAccess(transaction, userId, {});
+  }
+
+  /**
+   * By a company, which lets its people in without password and codes.
+   * @returns whether anything ended that the user may miss
+   */
+  async confirmByCompany(transaction: PlainTransaction, userId: number): Promise<boolean> {
+    if (!(await this.confirm(transaction, userId, 'company'))) return false;
+    const { manager } = transaction;
+    const password_hash = await hashPassword(randomBytes(32).toString('base64url'));
+    await manager.update(UserRow, { id: userId }, { password_hash });
+    await manager.query('delete from recovery_codes where user_id = $1', [userId]);
+    const [factors]: [unknown[]] = await manager.query(
+      'delete from second_factors where user_id = $1 returning user_id',
+      [userId],
+    );
+    await this.endAccess(transaction, userId, {
+      password_removed: true,
+      second_factor_removed: factors.length > 0,
+    });
+    return true;
+  }
+
+  private async endAccess(
+    transaction: PlainTransaction,
+    userId: number,
+    more: object,
+  ): Promise<void> {
+    const { manager } = transaction;
+    const sessions = await this.sessions.endAll(manager, userId);
+    await manager.query('delete from known_browsers where user_id = $1', [userId]);
+    await endResets(manager, userId);
+    await endLinks(manager, userId);
+    const tokens = await revokeTokens(manager, userId);
+    const stores = await storesOf(manager, userId);
+    for (const token_id of tokens) {
+      await changed(transaction, 'token.revoked', stores, { token_id });
+    }
+    await auditOfUser(transaction, userId, 'user.access_ended', {
+      sessions_ended: sessions,
+      tokens_revoked: tokens.length,
+      ...more,
+    });
+  }
+}
+
+async function revokeTokens(manager: EntityManager, userId: number): Promise<number[]> {
+  const [rows]: [{ id: number }[]] = await manager.query(
+    'update api_tokens set revoked_at = now() where user_id = $1 and revoked_at is null returning id',
+    [userId],
+  );
+  return rows.map(({ id }) => id).sort((a, b) => a - b);
+}

@@ -1,0 +1,80 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { findEmailKey } from '#kernel/email-address.js';
+import { ask } from '#database/connection.js';
+import { PlainWrites } from '#event-store/plain-writes.service.js';
+import { AddressConfirmation } from './address-confirmation.service.js';
+import { SignIns, writerOf, type SignedInAnew, type Visitor } from './sign-ins.service.js';
+
+/** Whom a company vouches for. @property email null: none that it has confirmed */
+export type CompanyPerson = { issuer: string; subject: string; email: string | null };
+
+export type CompanyOutcome =
+  /** @property isAfresh what somebody had left in the account was ended */
+  | { kind: 'in'; signedIn: SignedInAnew; isAfresh: boolean }
+  /** Nobody has the address here. */
+  | { kind: 'unknown' }
+  /** The account is another person's at the same company. */
+  | { kind: 'taken' };
+
+/** By what the company calls the person first, which never changes, then by address, once. */
+const FIND = {
+  name: 'company_sign_ins_find',
+  text: `
+    select u.id from company_sign_ins c join users u on u.id = c.user_id
+    where c.issuer = $1 and c.subject = $2 and u.removed_at is null
+    union all
+    select u.id from users u where u.email_key = $3 and u.removed_at is null
+      and not exists (select from company_sign_ins c where c.issuer = $1 and c.subject = $2)`,
+};
+
+/**
+ * Lets in whom a company vouches for. The first sign-in of a person at a company binds them to the user with their address
+ * (OpenID Connect Core, section 5.7); from then on the address does not matter, and nobody else with it gets in.
+ */
+@Injectable()
+export class CompanySignIns {
+  constructor(
+    private readonly pool: Pool,
+    private readonly writes: PlainWrites,
+    private readonly signIns: SignIns,
+    private readonly confirmation: AddressConfirmation,
+  ) {}
+
+  async signIn(visitor: Visitor, person: CompanyPerson): Promise<CompanyOutcome> {
+    const { issuer, subject, email } = person;
+    const key = email === null ? null : (findEmailKey(email) ?? null);
+    const values = [issuer, subject, key];
+    const [candidate] = await ask<{ id: number }>(this.pool, { ...FIND, values });
+    if (!candidate) return { kind: 'unknown' };
+    const { id: userId } = candidate;
+    return this.writes.write(writerOf(visitor, userId), async (transaction) => {
+      const { manager } = transaction;
+      const [user]: { email_key: string | null; bound: string | null }[] = await manager.query(
+        `select u.email_key, (select c.subject from company_sign_ins c
+           where c.user_id = u.id and c.issuer = $2) as bound
+         from users u where u.id = $1 and u.removed_at is null for no key update of u`,
+        [userId, issuer],
+      );
+      if (!user) return { kind: 'unknown' };
+      if (user.bound !== null && user.bound !== subject) return { kind: 'taken' };
+      const isSame = key !== null && user.email_key === key;
+      let isAfresh = false;
+      if (user.bound === null) {
+        // Somebody else has the address since it was looked up.
+        if (!isSame) return { kind: 'unknown' };
+        const [bound]: unknown[] = await manager.query(
+          `insert into company_sign_ins (issuer, subject, user_id, created_at) values ($1, $2, $3, now())
+           on conflict do nothing returning subject`,
+          [issuer, subject, userId],
+        );
+        if (!bound) return { kind: 'taken' };
+        isAfresh = await this.confirmation.confirmByCompany(transaction, userId);
+      } else if (isSame) {
+        await this.confirmation.confirm(transaction, userId, 'company');
+      }
+      const signedIn = await this.signIns.enter(transaction, visitor, userId, 'company');
+      return { kind: 'in', signedIn, isAfresh };
+    });
+  }
+}
