@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { CreateUser } from '#identity/identity.commands.js';
-import { AddMember } from '#identity/member.commands.js';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { AddressUpkeep } from '#identity/address-upkeep.service.js';
+import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
+import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
 import { NAVIGATION } from '#pages/navigation.js';
 import { Browser } from './support/browser.js';
@@ -411,5 +414,96 @@ describe('with a mail server', () => {
     } finally {
       await second.stop();
     }
+  });
+});
+
+describe('addresses of people who have left', () => {
+  const upkeep = () =>
+    new AddressUpkeep(
+      service.app.get(Pool, { strict: false }),
+      service.app.get(Config, { strict: false }),
+    );
+  const deleteOld = () => upkeep().deleteOld(new AbortController().signal);
+
+  async function usersBy(...ids: number[]) {
+    const { rows } = await service.database.query<{ email: string | null }>(
+      `select email, email_key is null and email is null as forgotten, removed_at is not null as removed
+       from users where id = any ($1) order by id`,
+      [ids],
+    );
+    return rows;
+  }
+
+  it('are deleted after a while, and their names stay', async () => {
+    const [early, late] = [await member('staff'), await member('staff')];
+    for (const { email } of [early, late]) await service.execute(new RemoveUser(cli, email));
+    await service.database.query(
+      `update users set removed_at = removed_at - interval '31 days' where id = $1`,
+      [early.id],
+    );
+    await deleteOld();
+    expect(await usersBy(early.id, late.id)).toEqual([
+      { email: null, forgotten: true, removed: true },
+      { email: late.email, forgotten: false, removed: true },
+    ]);
+    const { rows } = await service.database.query(
+      `select u.name, l.subject from audit_log l, users u
+       where l.type = 'user.address_deleted' and u.id = (l.subject ->> 'user_id')::bigint`,
+    );
+    expect(rows).toEqual([{ name: 'staff', subject: { user_id: early.id } }]);
+  });
+
+  it('are deleted with the users who belong to no store any more, unless they joined one again', async () => {
+    const [gone, back, recent] = [
+      await member('staff'),
+      await member('staff'),
+      await member('staff'),
+    ];
+    for (const { email } of [gone, back, recent]) {
+      await service.execute(new RemoveMember(cli, store.accountId, email));
+    }
+    await service.database.query(
+      `update users set left_stores_at = left_stores_at - interval '31 days' where id = any ($1)`,
+      [[gone.id, back.id]],
+    );
+    await service.execute(new AddMember(cli, store.accountId, back.email, 'staff'));
+    await deleteOld();
+    expect(await usersBy(gone.id, back.id, recent.id)).toEqual([
+      { email: null, forgotten: true, removed: true },
+      { email: back.email, forgotten: false, removed: false },
+      { email: recent.email, forgotten: false, removed: false },
+    ]);
+    expect((await gone.browser.get('/app')).status).toBe(303);
+    expect((await recent.browser.get('/app')).status).toBe(200);
+    const { userId } = await service.execute(new CreateUser(cli, gone.email, 'Next', PASSWORD));
+    expect(userId).not.toBe(gone.id);
+  });
+
+  it('who did not answer an invitation are deleted, and so are those of links to new addresses', async () => {
+    const email = `${randomUUID()}@new.example`;
+    const { rows: before } = await service.database.query<{ count: number }>(
+      'select count(*)::int as count from invitations where email <> $1',
+      [email],
+    );
+    const link = await invited(email, 'staff');
+    await service.database.query(
+      `update invitations set expires_at = expires_at - interval '38 days' where email = $1`,
+      [email],
+    );
+    await service.database.query(
+      `insert into address_changes (sha256, user_id, email, created_at, expires_at)
+       select sha256(email::bytea), id, 'new@shop.example', now() - interval '25 hours', now() - interval '1 hour'
+       from users where email = $1`,
+      [store.email],
+    );
+    await deleteOld();
+    const { rows } = await service.database.query<{ count: number }>(
+      `select (select count(*)::int from invitations) as invitations,
+         (select count(*)::int from invitations where email = $1) as old,
+         (select count(*)::int from address_changes) as links`,
+      [email],
+    );
+    expect(rows).toEqual([{ invitations: before[0]?.count, old: 0, links: 0 }]);
+    expect((await new Browser(service).get(link)).status).toBe(404);
   });
 });

@@ -5,6 +5,7 @@ import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
 import { RoleWarning } from '#operations/role-warning.js';
 import { Readiness } from '#operations/readiness.js';
+import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { HistoryFillingModule } from '#history/history-filling.module.js';
 import { MessageDispatchModule } from '#messages/message-dispatch.module.js';
 import { TransparencyLogModule } from '#transparency/transparency-log.module.js';
@@ -38,7 +39,7 @@ export class DispatcherModule {
           [ApplePushes, GoogleClassSender, GoogleObjectSender, WebPushes],
         ),
       ],
-      providers: [Readiness, RoleWarning],
+      providers: [AddressUpkeep, Readiness, RoleWarning],
     };
   }
 }

@@ -14,6 +14,7 @@ import { Readiness } from '#operations/readiness.js';
 import { portOf } from '#operations/side-listener.js';
 import { StartCheck } from '#event-store/start-check.js';
 import { LogTimesFollower } from '#event-store/log-times.subscription.js';
+import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { RowRefold } from '#event-store/row-refold.service.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
@@ -82,6 +83,7 @@ async function run(config: Config): Promise<void> {
     RowRefold,
     PassChanges,
     StandInUpkeep,
+    AddressUpkeep,
     CardMessagesFollower,
     GeocodingSubscription,
     RetirementNotices,

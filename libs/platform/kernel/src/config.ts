@@ -83,6 +83,8 @@ export class Config {
   };
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   readonly webhookRetentionDays: number;
+  /** Of users without a store and of invitations, in days since they ended. */
+  readonly addressRetentionDays: number;
   readonly webhookTimeScale: number;
   /** Null: no e-mails are sent. Only the dispatcher, which sends them, needs to know the server. */
   readonly mail: { from: string; server: MailServer | null } | null;
@@ -140,10 +142,7 @@ export class Config {
     this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
     this.most = caps(env);
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
-    this.posterFonts = {
-      regular: env.POSTER_FONT_REGULAR ?? null,
-      bold: env.POSTER_FONT_BOLD ?? null,
-    };
+    this.posterFonts = posterFonts(env);
     this.openCards = { most: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
     this.trustProxyHops = env.TRUST_PROXY_HOPS;
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
@@ -157,6 +156,7 @@ export class Config {
       webhookAllowedCidrs: [],
     };
     this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
+    this.addressRetentionDays = env.ADDRESS_RETENTION_DAYS;
     this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
     this.mail = mailServer(env);
     this.securityContact = contactUrl(env.SECURITY_CONTACT);
@@ -228,6 +228,13 @@ export function readConfig(environment: NodeJS.ProcessEnv, reader?: 'api'): Conf
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
   }
   return new Config(settings);
+}
+
+function posterFonts({
+  POSTER_FONT_REGULAR: regular,
+  POSTER_FONT_BOLD: bold,
+}: Settings): Config['posterFonts'] {
+  return { regular: regular ?? null, bold: bold ?? null };
 }
 
 function caps(env: Settings): Config['most'] {

@@ -83,6 +83,7 @@ export class Settings {
   @OneOf(HTTP_CLIENTS) WEBHOOK_HTTP_CLIENT: (typeof HTTP_CLIENTS)[number] = 'inkpad';
   @Setting(flagOf, 'must be true or false') WEB_PUSH_ALLOW_INSECURE_ENDPOINTS = false;
   @Whole(1, 3650) WEBHOOK_RETENTION_DAYS = 30;
+  @Whole(1, 3650) ADDRESS_RETENTION_DAYS = 30;
   @MailUrl('smtp:', 'smtps:') SMTP_URL?: MailServer;
   @Matching(
     /^([^<>@\r\n]+ <[^\s<>@]+@[^\s<>@]+>|[^\s<>@]+@[^\s<>@]+)$/,
