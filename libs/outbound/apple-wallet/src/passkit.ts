@@ -38,7 +38,10 @@ export function pushTokenIn(body: unknown): string | undefined {
 /** A line that a phone reports. @property names what may be serial numbers or identifiers of devices in it */
 export type Complaint = { line: string; names: string[] };
 
-/** What a phone reports, without line breaks and without the serial numbers, which open passes. */
+/**
+ * What a phone reports, without line breaks, without the serial numbers, which open passes, and without what looks like an
+ * e-mail address or a phone number: whoever has a pass can send any text.
+ */
 export function complaintsIn(body: unknown): Complaint[] {
   const { logs } = (body ?? {}) as { logs?: unknown };
   if (!Array.isArray(logs)) return [];
@@ -52,6 +55,8 @@ export function complaintsIn(body: unknown): Complaint[] {
         .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
         .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, '…')
         .replaceAll(/[A-Za-z0-9_-]{32,}/g, '…')
+        .replaceAll(/(?<![^\s<>"',;:])[^\s<>"',;:@]+@[^\s<>"',;:]+/g, '…')
+        .replaceAll(/\+\d[\d ()/.-]{6,}\d|\d{7,}/g, '…')
         .slice(0, LONGEST_LINE),
     }));
 }

@@ -1,0 +1,34 @@
+import { describe, expect, it } from '@jest/globals';
+import { complaintsIn } from './passkit.js';
+
+const lineOf = (text: unknown) => complaintsIn({ logs: [text] })[0]?.line;
+
+describe('a line that a phone reports', () => {
+  it.each([
+    [
+      'its time stays',
+      '[2026-11-26 10:00:00 +0100] Get serial #s task',
+      '[2026-11-26 10:00:00 +0100] Get serial #s task',
+    ],
+    ['an address', 'from Kim.Lee+till@x.example: no', 'from …: no'],
+    ['an address in brackets', '<kim@x.example>', '<…>'],
+    ['a phone number', 'call +49 151 1234-5678 now', 'call … now'],
+    ['digits', 'call 015112345678', 'call …'],
+    ['a serial number', 'pass 0e3bf3e9-2f52-4d33-9c1e-4f3f5c9be4c2!', 'pass …!'],
+    ['a device', `device ${'a1'.repeat(16)}`, 'device …'],
+    ['line breaks', 'a\r\nERROR b\u2028c', 'a ERROR b c'],
+    ['a long line', 'ab '.repeat(400), 'ab '.repeat(400).slice(0, 500)],
+  ])('is logged without what could be personal: %s', (_, given, line) => {
+    expect(lineOf(given)).toBe(line);
+  });
+
+  it('names the devices and passes that it may be about', () => {
+    const [complaint] = complaintsIn({ logs: [`device ${'a1'.repeat(16)} failed`] });
+    expect(complaint?.names).toEqual(['a1'.repeat(16)]);
+    expect([complaintsIn(null), complaintsIn({ logs: 'x' }), complaintsIn({ logs: [1] })]).toEqual([
+      [],
+      [],
+      [],
+    ]);
+  });
+});
