@@ -3,6 +3,7 @@ import { DATA_KEYS_COLUMN } from '#database/master-keys.js';
 import { FORMER_KEYS_COLUMN, PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
 import { STORED_RESPONSES_COLUMN } from '#event-store/stored-responses.js';
 import { SECOND_FACTOR_COLUMN } from '#identity/second-factors.service.js';
+import { MAIL_COLUMN } from '#messages/mail-outbox.service.js';
 import { WEBHOOK_SECRET_COLUMNS } from '#sending/webhook-secrets.service.js';
 
 /** Every column whose values are sealed with the master key. */
@@ -13,4 +14,5 @@ export const sealedColumns: SealedColumn[] = [
   PERSONAL_KEYS_COLUMN,
   FORMER_KEYS_COLUMN,
   SECOND_FACTOR_COLUMN,
+  MAIL_COLUMN,
 ];

@@ -6,6 +6,7 @@ import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { NAVIGATION } from '#pages/navigation.js';
 import { Browser } from './support/browser.js';
 import { eventually } from './support/eventually.js';
@@ -385,7 +386,7 @@ describe('a store', () => {
 });
 
 describe('with a mail server', () => {
-  it('the link of an invitation goes to the invited alone', async () => {
+  it('the link of an invitation goes to the invited alone, and waits sealed', async () => {
     const second = await startService(
       // Only the dispatcher connects to it.
       { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: 'Inkpad <cards@shop.example>' },
@@ -397,20 +398,32 @@ describe('with a mail server', () => {
       const email = `${randomUUID()}@new.example`;
       const answer = await browser.post(`${page}/users/invitations`, { email, role: 'staff' });
       expect([answer.status, answer.location]).toEqual([303, `${page}/users?done=invited`]);
-      const { rows } = await service.database.query<{ recipient: string; body: string }>(
-        'select recipient, body from mail_outbox where recipient = $1',
-        [email],
+      const { rows } = await service.database.query<{ dump: string; sealed: Buffer }>(
+        'select row_to_json(m)::text as dump, sealed from mail_outbox m',
       );
-      expect(rows).toHaveLength(1);
-      const link = `/app/invitations/${secretIn(rows[0]?.body ?? '')}`;
+      const outbox = second.app.get(MailOutbox, { strict: false });
+      const mails = (await outbox.claim(rows.length)).map(({ mail }) => mail);
+      const [sent] = mails.filter((mail) => mail?.to === email);
+      const secret = secretIn(sent?.text ?? '');
+      const stored = rows.map(({ dump, sealed }) => dump + sealed.toString('latin1')).join();
+      for (const clear of [email, secret, 'Your invitation', '/app/']) {
+        expect(sent?.subject + (sent?.text ?? '') + email).toContain(clear);
+        expect(stored).not.toContain(clear);
+      }
+      const link = `/app/invitations/${secret}`;
       const newcomer = new Browser(second);
       expect((await newcomer.get(link)).status).toBe(200);
-      const fields = { name: 'Ada', password: 'twelve green bottles' };
-      expect((await newcomer.post(link, fields)).location).toBe(page);
+      const person = { name: 'Ada', password: 'twelve green bottles' };
+      expect((await newcomer.post(link, person)).location).toBe(page);
       // Whoever has the link reads the mails to the address.
       expect((await browser.get(`${page}/users`)).text).not.toMatch(
         new RegExp(`${email} <span class="tag">Not confirmed`),
       );
+      // Moved to another row, it does not open.
+      await service.database.query('update mail_outbox set id = $1, due_at = now()', [
+        randomUUID(),
+      ]);
+      expect(await outbox.claim(1)).toMatchObject([{ mail: null }]);
     } finally {
       await second.stop();
     }

@@ -5,7 +5,9 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
 import { deriveKey, seal } from '#kernel/sealing.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
   testDatabase,
   testEngine,
@@ -194,7 +196,7 @@ describe('the rotation of the master key', () => {
   });
 
   /**
-   * old key alone: a customer, a receipt, a keyed stamp, a subscription
+   * old key alone: a customer, a receipt, a keyed stamp, a subscription, a mail that waits
    * both keys, rotation not begun: sealed with the old one still, so that processes with it alone can open it
    * key:rotate beside customers who go on joining
    * new key alone: all of it is found, opened and refused as before
@@ -210,6 +212,15 @@ describe('the rotation of the master key', () => {
     const subscription = await store.post<{ id: number; secret: string }>(
       `${store.store}/webhook_subscriptions`,
       { events: ['*'], target_url: 'https://hooks.example/in' },
+    );
+    const mailId = randomUUID();
+    const mail = { to: 'ann@example.com', subject: 'Link', text: 'https://cards.example/app' };
+    const sealed = first.app
+      .get(MasterKeys, { strict: false })
+      .seal('mails', Buffer.from(JSON.stringify(mail)), `mail ${mailId}`);
+    await database.query(
+      'insert into mail_outbox (id, sealed, due_at, created_at) values ($1, $2, now(), now())',
+      [mailId, sealed],
     );
     await first.stop();
 
@@ -249,6 +260,7 @@ describe('the rotation of the master key', () => {
       ['data_keys', 'sealed'],
       ['webhook_subscriptions', 'secret'],
       ['es.outcomes', 'answer'],
+      ['mail_outbox', 'sealed'],
     ] as const) {
       expect([table, await keysIn(database, table, column)]).toEqual([table, [idOf(NEW)]]);
     }
@@ -262,6 +274,8 @@ describe('the rotation of the master key', () => {
 
     const last = await here.start(ONLY_NEW);
     stops.push(last.stop);
+    const waiting = await last.app.get(MailOutbox, { strict: false }).claim(1);
+    expect(waiting).toMatchObject([{ id: mailId, mail }]);
     const till = new Client(last.baseUrl, store.accountId, store.token);
     const again = await till.send('POST', `${path}/stamp`, receipt, once);
     expect([again.status, again.text]).toEqual([200, stamped.text]);

@@ -5,6 +5,7 @@ import { EventStore } from '#event-store/event-store.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { Rows } from '#event-store/rows.js';
 import { LeaderLock } from '#database/leader-lock.js';
+import { MasterKeys } from '#database/master-keys.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
 import { CardMessageSending } from '#messages/card-message-sending.service.js';
 import { CARD_MESSAGES, CardMessages } from '#messages/card-messages.service.js';
@@ -53,7 +54,7 @@ export class MessageFollower {
       metrics,
       config,
     );
-    const mails = new MailQueue(new MailOutbox(this.pool, config), smtp, metrics);
+    const mails = new MailQueue(new MailOutbox(this.pool, get(MasterKeys), config), smtp, metrics);
     this.dispatch = new MessageDispatch(mails, cards, config);
     const lock = get(LeaderLock);
     const follower = new CardMessagesFollower(

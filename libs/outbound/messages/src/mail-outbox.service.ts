@@ -3,14 +3,31 @@ import pg, { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { SealedColumn } from '#database/sealed-column.js';
 import type { Mail } from './mail.js';
 
 /** Longer than an attempt can last: after that, another dispatcher may take the mail of one that has died. */
 const LEASE_SECONDS = 60;
 
+const PURPOSE = 'mails';
+const contextOf = (mailId: unknown): string => `mail ${String(mailId)}`;
+
+export const MAIL_COLUMN: SealedColumn = {
+  name: 'mails',
+  table: 'mail_outbox',
+  column: 'sealed',
+  id: 'id',
+  idType: 'uuid',
+  purpose: PURPOSE,
+  contextOf,
+};
+
 /** `attempts` includes the one that the mail is claimed for, and so tells one claim from the next. */
-export type QueuedMail = Mail & {
+export type QueuedMail = {
   id: string;
+  /** Null when the master key does not open it. */
+  mail: Mail | null;
   attempts: number;
   createdAt: Date;
   giveUpAt: Date | null;
@@ -18,9 +35,7 @@ export type QueuedMail = Mail & {
 
 type MailRow = {
   id: string;
-  recipient: string;
-  subject: string;
-  body: string;
+  sealed: Buffer;
   attempts: number;
   created_at: Date;
   give_up_at: Date | null;
@@ -35,14 +50,18 @@ const CLAIM = {
     update mail_outbox m
     set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where m.id = due.id
-    returning m.id, m.recipient, m.subject, m.body, m.attempts, m.created_at, m.give_up_at`,
+    returning m.id, m.sealed, m.attempts, m.created_at, m.give_up_at`,
 };
 
-/** Mails waiting to be sent. A process that dies after sending a mail and before removing it causes a second copy. */
+/**
+ * Mails waiting to be sent. Each is sealed as a whole, since it names a person and may hold a link that lets its reader in.
+ * A process that dies after sending a mail and before removing it causes a second copy.
+ */
 @Injectable()
 export class MailOutbox {
   constructor(
     private readonly pool: Pool,
+    private readonly keys: MasterKeys,
     private readonly config: Config,
   ) {}
 
@@ -61,16 +80,10 @@ export class MailOutbox {
     const ids = mails.map(() => newId());
     await client.query({
       name: 'mail_add',
-      text: `insert into mail_outbox (id, recipient, subject, body, due_at, created_at, give_up_at)
-             select id, recipient, subject, body, now(), now(), $5::timestamptz
-             from unnest($1::uuid[], $2::text[], $3::text[], $4::text[]) as m (id, recipient, subject, body)`,
-      values: [
-        ids,
-        mails.map(({ to }) => to),
-        mails.map(({ subject }) => subject),
-        mails.map(({ text }) => text),
-        giveUpAt ?? null,
-      ],
+      text: `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)
+             select id, sealed, now(), now(), $3::timestamptz
+             from unnest($1::uuid[], $2::bytea[]) as m (id, sealed)`,
+      values: [ids, mails.map((mail, i) => this.seal(ids[i], mail)), giveUpAt ?? null],
     });
     return ids;
   }
@@ -86,9 +99,7 @@ export class MailOutbox {
     const { rows } = await this.pool.query<MailRow>({ ...CLAIM, values: [limit] });
     return rows.map((row) => ({
       id: row.id,
-      to: row.recipient,
-      subject: row.subject,
-      text: row.body,
+      mail: this.open(row),
       attempts: row.attempts,
       createdAt: row.created_at,
       giveUpAt: row.give_up_at,
@@ -112,5 +123,17 @@ export class MailOutbox {
         update api_retirement_notices n set ended_at = now(), outcome = $2 from gone where n.mail_id = gone.id`,
       values: [id, outcome],
     });
+  }
+
+  private seal(id: unknown, mail: Mail): Buffer {
+    return this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(mail)), contextOf(id));
+  }
+
+  private open({ id, sealed }: MailRow): Mail | null {
+    try {
+      return JSON.parse(this.keys.open(PURPOSE, sealed, contextOf(id)).toString()) as Mail;
+    } catch {
+      return null;
+    }
   }
 }

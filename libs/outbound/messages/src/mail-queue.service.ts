@@ -1,9 +1,15 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { nextMailAttempt } from './mail.js';
+import { nextMailAttempt, type MailOutcome } from './mail.js';
 import { MailOutbox, type QueuedMail } from './mail-outbox.service.js';
 import type { MessageQueue } from './message-queue.js';
 import { MessageMetrics } from './message-metrics.service.js';
 import { SmtpClient } from './smtp.client.js';
+
+const NOT_OPENED: MailOutcome = {
+  kind: 'failed',
+  error:
+    'the master key does not open it: was the row changed, or restored from another installation?',
+};
 
 /** Mails to users of stores and to operators, which are stored whole. */
 @Injectable()
@@ -21,25 +27,32 @@ export class MailQueue implements MessageQueue<QueuedMail> {
     return this.outbox.claim(limit);
   }
 
-  async send(mail: QueuedMail, cut: AbortSignal): Promise<void> {
-    const outcome = await this.smtp.send(mail.id, mail, cut);
+  /** One that cannot be opened is retried as long as any other, in which time the operator hears of it. */
+  async send(queued: QueuedMail, cut: AbortSignal): Promise<void> {
+    const { id, mail } = queued;
+    const outcome = mail ? await this.smtp.send(id, mail, cut) : NOT_OPENED;
     this.metrics.attempted('mail', outcome.kind);
     if (outcome.kind === 'sent') {
-      this.log.debug(`mail ${mail.id} was sent`);
-      await this.outbox.remove(mail, 'sent');
+      this.log.debug(`mail ${id} was sent`);
+      await this.outbox.remove(queued, 'sent');
       return;
     }
-    const what = `mail ${mail.id} could not be sent (${outcome.error})`;
+    const what = `mail ${id} could not be sent (${outcome.error})`;
     const next =
       outcome.kind === 'failed'
-        ? nextMailAttempt(mail.attempts, mail.createdAt, new Date(), mail.giveUpAt ?? undefined)
+        ? nextMailAttempt(
+            queued.attempts,
+            queued.createdAt,
+            new Date(),
+            queued.giveUpAt ?? undefined,
+          )
         : undefined;
     if (next) {
-      this.log.warn(`${what}; next attempt at ${next.toISOString()}`);
-      await this.outbox.putOff(mail, next);
+      this.log[mail ? 'warn' : 'error'](`${what}; next attempt at ${next.toISOString()}`);
+      await this.outbox.putOff(queued, next);
     } else {
       this.log.error(`${what}, and is not tried again`);
-      await this.outbox.remove(mail, 'given_up');
+      await this.outbox.remove(queued, 'given_up');
     }
   }
 }

@@ -5,7 +5,7 @@ export type SealedColumn = {
   table: string;
   column: string;
   id: string;
-  idType: 'bigint' | 'bytea' | 'text';
+  idType: 'bigint' | 'bytea' | 'text' | 'uuid';
   purpose: string;
   contextOf: (id: unknown) => string;
 };
