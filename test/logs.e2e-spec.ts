@@ -1,10 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { CreateUser } from '#identity/identity.commands.js';
+import { AddMember } from '#identity/member.commands.js';
+import { CreateToken } from '#identity/token.commands.js';
+import { Browser } from './support/browser.js';
 import { samples } from './support/metrics.js';
 import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { startProgram, type Program } from './support/program.js';
 import { Receiver } from './support/receiver.js';
-import { Client, startService, type Service } from './support/service.js';
+import { cli, Client, startService, type Service } from './support/service.js';
 
 type Line = {
   time: string;
@@ -13,9 +17,11 @@ type Line = {
   message: string;
   context?: string;
   request_id?: string;
+  refusal?: string;
 };
 
 const SLOW = 300_000;
+const PASSWORD = 'correct horse';
 const PLANTED = {
   name: 'Plantedname',
   email: 'planted@person.example',
@@ -109,6 +115,17 @@ describe('a busy run in JSON', () => {
       expect(malformed.status).toBe(400);
       const stranger = new Client(till.baseUrl, till.accountId, `${String(till.token)}x`);
       expect((await stranger.get(till.store)).status).toBe(401);
+      const staff = await owner.execute(new CreateUser(cli, 'staff@x.example', 'Staff', PASSWORD));
+      await owner.execute(new AddMember(cli, till.accountId, staff.userId, 'staff'));
+      const { token } = await owner.execute(new CreateToken(cli, staff.userId, 'staff'));
+      const limited = new Client(till.baseUrl, till.accountId, token);
+      expect((await limited.get(`${till.store}/audit`)).status).toBe(403);
+      const browser = new Browser(till);
+      expect((await browser.signIn('staff@x.example', PASSWORD)).status).toBe(303);
+      expect((await browser.get(`/app/stores/${till.accountId}/audit`)).status).toBe(403);
+      expect((await browser.post('/app/sign-out', {})).status).toBe(403);
+      const elsewhere = new Browser(till, 'https://evil.example');
+      expect((await elsewhere.signIn('staff@x.example', PASSWORD)).status).toBe(403);
       await eventually(
         () => receiver.received.length,
         (count) => count >= 5,
@@ -138,8 +155,18 @@ describe('a busy run in JSON', () => {
           request_id: 'till-9',
           status: 422,
           token_id: expect.any(Number),
+          account_id: till.accountId,
+          ip: '127.0.0.1',
         }),
       );
+      const user = { user_id: staff.userId, ip: '127.0.0.1' };
+      const store = { account_id: till.accountId, refusal: 'role', ip: '127.0.0.1' };
+      expect(all.filter(({ refusal }) => refusal !== undefined)).toMatchObject([
+        { message: `GET ${till.store}/audit 403`, token_id: expect.any(Number), ...store },
+        { message: `GET /app/stores/${till.accountId}/audit 403`, ...user, ...store },
+        { message: 'POST /app/sign-out 403', ...user, refusal: 'csrf_token' },
+        { message: 'POST /app/sign-in 403', refusal: 'cross_site', ip: '127.0.0.1' },
+      ]);
       const failure = all.find(({ level }) => level === 'error');
       expect(failure?.request_id).toMatch(/^[\da-f-]{36}$/);
 

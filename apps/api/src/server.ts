@@ -20,6 +20,7 @@ import { logAccess } from '#http/access-log.js';
 import { refuseUnavailable } from '#http/availability.js';
 import { installBodyLimits, STRANGERS_BODY_LIMIT } from '#http/body-limit.js';
 import { Authenticator, type GatedRequest } from '#http/caller.js';
+import { readClientAddress } from '#http/client-address.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { readDatesInStoreTime, StoreTimeZones } from '#http/date-input.js';
 import { serveDocs } from '#docs/docs-pages.js';
@@ -67,7 +68,7 @@ export async function createServer(
   const adapter = new FastifyAdapter({
     ...serverOptions(config),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
-      Object.assign(request, { requestId: request.id });
+      identify(request);
       errors.answer(error, request as unknown as GatedRequest, reply);
     },
     clientErrorHandler: (error, socket) => void clientErrors.answer(error, socket, counted),
@@ -215,9 +216,18 @@ function closeIdleConnections(server: FastifyInstance): void {
 /** Runs before all other hooks, so that every answer carries the id. */
 function identifyRequests(server: FastifyInstance): void {
   server.addHook('onRequest', (request, reply, done) => {
-    Object.assign(request, { requestId: request.id });
+    identify(request);
     reply.header('x-request-id', request.id);
     done();
+  });
+}
+
+/** The address is read now: a connection that has been closed has none any more. */
+function identify(request: FastifyRequest): void {
+  const ipAddress = readClientAddress(request);
+  Object.assign(request, {
+    requestId: request.id,
+    ...(ipAddress !== undefined && { ipAddress }),
   });
 }
 

@@ -10,12 +10,20 @@ const MOST_BYTES = 256 * 1024;
 /** For commands that are committed together. */
 export const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;
 
+/** Names each field: what else a context has, such as an IP address, must not get into the history. */
 export function metaOf(
-  origin: Omit<CommandContext, 'keyed' | 'dryRun'>,
+  { accountId, actor, channel, requestId }: CommandContext,
   now: Date,
   occurredAt = now,
 ): EventMeta {
-  return { ...origin, occurredAt: occurredAt.toISOString(), recordedAt: now.toISOString() };
+  return {
+    accountId,
+    actor,
+    channel,
+    requestId,
+    occurredAt: occurredAt.toISOString(),
+    recordedAt: now.toISOString(),
+  };
 }
 
 /** The facts that a decision becomes, and the state after them. */

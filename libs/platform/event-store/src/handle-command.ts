@@ -212,7 +212,8 @@ export class CommandPipeline {
     try {
       if (state && command.isNew) throw new IdTakenError(command.rows.table, command.id);
       if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
-      const { keyed, dryRun, ...origin } = command.context;
+      const { context } = command;
+      const { keyed, dryRun } = context;
       if (keyed) keyed.customerId = loaded?.customerId ?? keyed.customerId;
       const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
       if (loaded?.erased && !command.evenErased) throw customerErased();
@@ -221,7 +222,7 @@ export class CommandPipeline {
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
       const { events: _, starts = [], ...beside } = decision;
       const alone = starts.length > 0 || isAnything(beside);
-      const meta = metaOf(origin, now, command.occurredAt);
+      const meta = metaOf(context, now, command.occurredAt);
       const main = foldOn(command.rows, state, decision.events, meta);
       const { state: after } = main;
       if (!after) throw new NotFoundError('Record');

@@ -108,14 +108,14 @@ export class SeveralStreams {
     plan: OrderedPlan<G, A>,
     given: G & { participants: Participant[] },
   ): Promise<A> {
-    const { keyed, dryRun: _, ...origin } = plan.context;
+    const { keyed } = plan.context;
     const loaded = await this.load(given.participants);
     const states = new Map([...loaded].map(([stream, one]) => [stream, one.state]));
     const stateOf = ((rows: AnyTable, id: number) =>
       states.get(streamOf(rows.aggregate, id))) as StateOf;
     const now = new Date();
     const { parts, ...beside } = plan.decide(stateOf, given, now);
-    const meta = metaOf(origin, now);
+    const meta = metaOf(plan.context, now);
     const writes: Write[] = [];
     for (const { rows, id, events, basis } of parts) {
       const stream = streamOf(rows.aggregate, id);
@@ -139,7 +139,7 @@ export class SeveralStreams {
     const response = keyed && (await this.responses.sealed(keyed, writes[0]?.stream ?? '', told));
     await this.metrics.commit(events.length, () =>
       this.store.commit({
-        accountId: origin.accountId,
+        accountId: plan.context.accountId,
         writes,
         ...beside,
         responses: response ? [response] : [],

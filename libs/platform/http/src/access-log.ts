@@ -5,8 +5,8 @@ import type { GatedRequest } from './caller.js';
 import { loggedPath } from './path.js';
 
 /**
- * One line per request, without its query, its token, or any part of the path that could be a secret or
- * personal. Health probes are not logged.
+ * One line per request: who asked, by ids, and from which address, which is all that is personal. Without the query, the token,
+ * or any part of the path that could be a secret. Health probes are not logged.
  */
 export function logAccess(server: FastifyInstance, { logLevel }: Pick<Config, 'logLevel'>): void {
   if (!['info', 'debug'].includes(logLevel)) return;
@@ -14,7 +14,7 @@ export function logAccess(server: FastifyInstance, { logLevel }: Pick<Config, 'l
 
   server.addHook('onResponse', (plain, reply, done) => {
     const request = plain as GatedRequest;
-    const { method, requestId, caller, originalUrl, routeOptions } = request;
+    const { method, requestId, originalUrl, routeOptions } = request;
     const path = loggedPath(originalUrl, routeOptions.url);
     const { statusCode, elapsedTime } = reply;
     const isProbe = path.startsWith('/health');
@@ -22,7 +22,11 @@ export function logAccess(server: FastifyInstance, { logLevel }: Pick<Config, 'l
       request_id: requestId,
       status: statusCode,
       milliseconds: Math.round(elapsedTime * 10) / 10,
-      token_id: caller?.tokenId,
+      ip: request.ipAddress,
+      token_id: request.caller?.tokenId,
+      user_id: request.userId,
+      account_id: request.accountId,
+      refusal: request.refusal,
     });
     done();
   });

@@ -1,18 +1,27 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
+import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
 
 export type Caller = { tokenId: number; userId: number; perMinute: number | null };
 
 /** Left on the request by the gate. */
-export type GatedRequest = FastifyRequest & {
-  requestId: string;
-  caller?: Caller;
-  accountId?: number;
-  keyed?: KeyedRequest;
-  /** Why the request was refused, or failed. */
-  failure?: unknown;
-};
+export type GatedRequest = FastifyRequest &
+  RequestSource & {
+    caller?: Caller;
+    /** Of a session; that of a token is in `caller`. */
+    userId?: number;
+    accountId?: number;
+    /** Why somebody who is known was not let in, for the access log. */
+    refusal?: 'role' | 'cross_site' | 'csrf_token';
+    keyed?: KeyedRequest;
+    /** Why the request was refused, or failed. */
+    failure?: unknown;
+  };
+
+/** Says where a request comes from, for the audit log. */
+export function readSource({ requestId, ipAddress }: GatedRequest): RequestSource {
+  return { requestId, ...(ipAddress !== undefined && { ipAddress }) };
+}
 
 type StoreRefusal = 'not_found' | 'forbidden';
 
@@ -42,13 +51,13 @@ export const Authenticated = createParamDecorator((_: unknown, execution: Execut
 export const Context = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
     const request = execution.switchToHttp().getRequest<GatedRequest>();
-    const { caller, accountId, requestId, keyed } = request;
+    const { caller, accountId, keyed } = request;
     if (!caller || accountId === undefined) throw new Error('the route names no store');
     return {
       accountId,
       actor: { type: 'token', id: caller.tokenId },
       channel: 'api',
-      requestId,
+      ...readSource(request),
       ...(keyed && { keyed }),
     };
   },

@@ -85,8 +85,10 @@ export class Gate {
     const judged = this.authenticator.refusal(caller, accountId, operationOf(request));
     const refusal = judged instanceof Promise ? await judged : judged;
     if (refusal === 'not_found') throw new NotFoundError('Store');
-    if (refusal === 'forbidden') throw new ForbiddenError();
     request.accountId = accountId;
+    if (refusal !== 'forbidden') return;
+    request.refusal = 'role';
+    throw new ForbiddenError();
   }
 
   private async refuseAsRetired(request: GatedRequest, reply: FastifyReply): Promise<never> {

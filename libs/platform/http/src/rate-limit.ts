@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
-import { isIP } from 'node:net';
 import type { Config } from '#kernel/config.js';
 import type { Caller } from './caller.js';
+import { parseAddress } from './client-address.js';
 import type { RouteLimit } from './throttle.js';
 import type { Counted, Counts } from './throttler-storage.js';
 
@@ -80,23 +80,11 @@ export function limitHeaders(usage: Usage): Record<string, string | number> {
  */
 export function addressKey(ip: string | undefined): string {
   if (ip === undefined) return 'gone';
-  const bare = bareAddress(ip);
-  if (bare === undefined) return 'unknown';
-  const address = ipaddr.process(bare);
+  const address = parseAddress(ip);
+  if (address === undefined) return 'unknown';
   if (address instanceof ipaddr.IPv6) {
     const network = address.parts.slice(0, 4).map((part) => part.toString(16));
     return `${network.join(':')}::/64`;
   }
   return address.toString();
-}
-
-/**
- * Reads an entry of X-Forwarded-For. Some proxies add the port, which is another one for each connection, and some a zone;
- * what is no address may be anything that callers think of.
- */
-function bareAddress(entry: string): string | undefined {
-  const text = entry.trim().replace(/^"(.*)"$/, '$1');
-  const host = /^\[([^\]]*)\](?::\d*)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d*$/, '$1');
-  const [address = ''] = host.split('%', 1);
-  return isIP(address) === 0 ? undefined : address;
 }

@@ -20,11 +20,14 @@ export type KeyedRequest = {
   customerId?: number | undefined;
 };
 
+/** Where a request comes from. @property ipAddress personal: for the access log and the audit log, and in no event */
+export type RequestSource = { requestId: string; ipAddress?: string };
+
 /** Who acts in which store, through which channel. `accountId` is the store that the caller was let into. */
 type Origin = { accountId: number; actor: Actor; channel: Channel; requestId: string };
 
 /** Who calls. A dry run is decided and answered like any other command, but nothing is written. */
-export type CommandContext = Origin & { keyed?: KeyedRequest; dryRun?: boolean };
+export type CommandContext = Origin & RequestSource & { keyed?: KeyedRequest; dryRun?: boolean };
 
 /** Part of every event (contract section 11). Times are ISO 8601, UTC. */
 export type EventMeta = Origin & {

@@ -73,8 +73,10 @@ export class ConsoleGate {
     if (!READS.has(request.method)) requireOwnSite(request, this.config.publicUrl);
     const cookie = this.cookies.read(request, SESSION_COOKIE);
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
-    if (signedIn) request.signedIn = signedIn;
-    else if (!withoutSession) return this.toSignIn(request, reply);
+    if (signedIn) {
+      request.signedIn = signedIn;
+      request.userId = signedIn.userId;
+    } else if (!withoutSession) return this.toSignIn(request, reply);
     if (operation !== undefined) await this.admitToStore(request, operation);
     return undefined;
   }
@@ -87,11 +89,12 @@ export class ConsoleGate {
     if (account_id === undefined) return;
     const store = await this.storeOf(signedIn.userId, pathId(account_id));
     if (!store) throw new NotFoundError('Store');
+    request.accountId = store.id;
     if (!may(store.role, operation)) {
+      request.refusal = 'role';
       throw new PageError(403, 'You may not do this', 'Please ask an owner of the store.');
     }
     request.store = store;
-    request.accountId = store.id;
   }
 
   private async storeOf(userId: number, accountId: number): Promise<EnteredStore | undefined> {
@@ -109,12 +112,14 @@ export class ConsoleGate {
       .redirect(`${this.root}/app/sign-in${query}`, 303);
   }
 
-  private checkToken({ method, signedIn, body }: ConsoleRequest): void {
+  private checkToken(request: ConsoleRequest): void {
+    const { method, signedIn, body } = request;
     if (READS.has(method) || !signedIn) return;
     const { _csrf: token } = (body ?? {}) as { _csrf?: unknown };
     const given = Buffer.from(String(token ?? ''));
     const expected = Buffer.from(signedIn.csrfToken);
     if (given.length === expected.length && timingSafeEqual(given, expected)) return;
+    request.refusal = 'csrf_token';
     throw new PageError(
       403,
       'This page was too old',

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { GatedRequest } from '#http/caller.js';
 import { PageError } from './page-error.js';
 
 /**
@@ -6,11 +6,16 @@ import { PageError } from './page-error.js';
  * @param publicUrl the service's
  * @throws PageError
  */
-export function requireOwnSite({ headers }: FastifyRequest, publicUrl: string): void {
+export function requireOwnSite(
+  request: Pick<GatedRequest, 'headers' | 'refusal'>,
+  publicUrl: string,
+): void {
+  const { headers } = request;
   const { origin } = new URL(publicUrl);
   // Browsers send the first with every form; the second only over https and to this machine.
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   if (headers.origin === origin && site === 'same-origin') return;
+  request.refusal = 'cross_site';
   throw new PageError(
     403,
     'This form came from elsewhere',

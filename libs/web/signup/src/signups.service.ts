@@ -7,6 +7,7 @@ import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { messageOf, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
+import { metaOf } from '#event-store/decided-events.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { StoredResponses } from '#event-store/stored-responses.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
@@ -114,9 +115,8 @@ export class Signups {
     context: CommandContext,
   ): Promise<string> {
     const [customerId = 0] = customerIds;
-    const at = new Date().toISOString();
     const path = { accountId: store.id, cardId: card.id, customerId };
-    const meta = { ...context, occurredAt: at, recordedAt: at };
+    const meta = metaOf(context, new Date());
     const uuid = await this.standIns.issue(path, { firstName, lastName }, meta);
     for (const id of customerIds) await this.sendLinks(context, id, card.id);
     return uuid;

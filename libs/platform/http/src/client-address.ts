@@ -1,0 +1,22 @@
+import ipaddr from 'ipaddr.js';
+import { isIP } from 'node:net';
+
+/**
+ * Reads an entry of X-Forwarded-For. Some proxies add the port, which is another one for each connection, and some a zone;
+ * what is no address may be anything that callers think of.
+ */
+export function parseAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  const text = entry.trim().replace(/^"(.*)"$/, '$1');
+  const host = /^\[([^\]]*)\](?::\d*)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d*$/, '$1');
+  const [address = ''] = host.split('%', 1);
+  return isIP(address) === 0 ? undefined : ipaddr.process(address);
+}
+
+/**
+ * Writes the address of a client for the logs, without its port.
+ * @param ip undefined, whatever Fastify's types say, once the client has hung up
+ * @returns undefined for what is no address
+ */
+export function readClientAddress({ ip }: { ip: string | undefined }): string | undefined {
+  return ip === undefined ? undefined : parseAddress(ip)?.toString();
+}
