@@ -8,7 +8,7 @@ import { Outbox } from '#messages/outbox.service.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
 import { MessageFollower } from './support/message-follower.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { cli, startService, type Client, type LocalService } from './support/service.js';
 import { SmsProvider } from './support/sms/sms-provider.js';
 
 type Row = {
@@ -204,7 +204,7 @@ describe('card links', () => {
     const lost = await message();
     expect(lost?.arrival).toBe('undelivered');
     const outbox = app.get(Outbox, { strict: false });
-    expect(await outbox.send(store.accountId, lost?.id ?? '')).toBe(true);
+    expect(await outbox.send({ ...cli, accountId: store.accountId }, lost?.id ?? '')).toBe(true);
     const again = { ...sent, sid: `SM${'9'.repeat(32)}` };
     await provider.report(again, { MessageStatus: 'delivered' }, { baseUrl });
     expect((await message())?.arrival).toBe('delivered');

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Registry } from 'prom-client';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
+import { Config } from '#kernel/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { MailQueue } from '#messages/mail-queue.service.js';
+import { MessageMetrics } from '#messages/message-metrics.service.js';
+import { SmtpClient } from '#messages/smtp.client.js';
 import { NAVIGATION } from '#pages/navigation.js';
 import { Browser } from './support/browser.js';
 import { eventually } from './support/eventually.js';
@@ -373,6 +377,15 @@ describe('a store', () => {
     expect((await browser.post('/app/new-store', fields)).status).toBe(403);
   });
 
+  it('shows what changed from what to what, by whom and from where', async () => {
+    const { id: userId } = await member('staff');
+    await owner.get(`${page}/users`);
+    await owner.post(`${page}/users/${userId}/role`, { role: 'manager' });
+    const { text } = await owner.get(`${page}/audit`);
+    expect(text).toContain('Role from Staff to Manager');
+    expect(text).toMatch(/from 127\.0\.0\.1|from 2001:db8:/);
+  });
+
   it('shows what was done to users and tokens, page by page', async () => {
     const text = async (path: string) => (await owner.get(path)).text;
     const first = await text(`${page}/audit`);
@@ -419,11 +432,30 @@ describe('with a mail server', () => {
       expect((await browser.get(`${page}/users`)).text).not.toMatch(
         new RegExp(`${email} <span class="tag">Not confirmed`),
       );
-      // Moved to another row, it does not open.
+      // Moved to another row, it does not open: tried for a day, and then dropped.
+      await service.database.query('delete from mail_outbox where sealed <> $1', [
+        rows.at(-1)?.sealed,
+      ]);
       await service.database.query('update mail_outbox set id = $1, due_at = now()', [
         randomUUID(),
       ]);
-      expect(await outbox.claim(1)).toMatchObject([{ mail: null }]);
+      const config = second.app.get(Config, { strict: false });
+      const metrics = new MessageMetrics(second.app.get(Pool, { strict: false }), new Registry());
+      const queue = new MailQueue(outbox, new SmtpClient(config), metrics);
+      const attempt = async () => {
+        const [lost] = await outbox.claim(1);
+        expect(lost).toMatchObject({ mail: null });
+        if (lost) await queue.send(lost, AbortSignal.timeout(1_000));
+        const { rows: left } = await service.database.query<{ later: boolean }>(
+          'select due_at > now() as later from mail_outbox',
+        );
+        return left;
+      };
+      expect(await attempt()).toEqual([{ later: true }]);
+      await service.database.query(
+        `update mail_outbox set due_at = now(), created_at = now() - interval '1 day'`,
+      );
+      expect(await attempt()).toEqual([]);
     } finally {
       await second.stop();
     }

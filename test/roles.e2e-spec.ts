@@ -124,6 +124,36 @@ describe('the audit log', () => {
       await expect(database.query(statement)).rejects.toThrow('never changed or removed');
     },
   );
+
+  it('forgets addresses after 90 days, and nothing else', async () => {
+    await database.query(`insert into audit_log
+      (type, actor, channel, request_id, ip_address, subject, recorded_at)
+      select 'a', '{}', 'api', 'r', '192.0.2.7', '{}', now() - make_interval(days => days)
+      from unnest(array[0, 89, 91, 400]) days`);
+    for (const change of [
+      "type = 'b'",
+      "ip_address = '192.0.2.8'",
+      "type = 'b', ip_address = null",
+    ]) {
+      await expect(
+        database.query(
+          `update audit_log set ${change} where recorded_at < now() - interval '90 days'`,
+        ),
+      ).rejects.toThrow('never changed or removed');
+    }
+    const forget = async () =>
+      (await as(database.url, 'select es.forget_audit_addresses(1) as count')).rows;
+    expect([await forget(), await forget(), await forget()]).toEqual([
+      [{ count: 1 }],
+      [{ count: 1 }],
+      [{ count: 0 }],
+    ]);
+    const { rows } = await database.query(
+      `select now() - recorded_at < interval '90 days' as "isRecent", count(*)::int from audit_log
+       where ip_address is not null group by 1`,
+    );
+    expect(rows).toEqual([{ isRecent: true, count: 2 }]);
+  });
 });
 
 describe('an installation with one role for everything', () => {

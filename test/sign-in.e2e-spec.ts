@@ -254,6 +254,19 @@ describe('signing in', () => {
       [victim.accountId],
     );
     expect(rows).toEqual([{ subject: { user_id: expect.any(Number), failures: 10 } }]);
+    const entries = await service.database.query(
+      `select type, subject ->> 'times' as times, ip_address = $2::inet as "isStranger"
+       from audit_log where account_id = $1 and type in ('user.sign_in_failed', 'user.signed_in') order by id`,
+      [victim.accountId, stranger.address],
+    );
+    const entered = { type: 'user.signed_in', times: null, isStranger: false };
+    const failed = { type: 'user.sign_in_failed', isStranger: true };
+    expect(entries.rows).toEqual([
+      entered,
+      { ...failed, times: '1' },
+      { ...failed, times: '10' },
+      entered,
+    ]);
     await service.database.query("update sign_in_failures set until = now() - interval '1 second'");
     expect((await stranger.signIn(victim.email, PASSWORD)).status).toBe(303);
   });
@@ -630,8 +643,11 @@ describe('codes when signing in', () => {
       `select type from audit_log where account_id = $1 and type like 'user.%' order by id`,
       [own.accountId],
     );
+    // The password was wrong twice, and the codes were set up.
     expect(rows.map(({ type }) => type)).toEqual([
       'user.signed_in',
+      'user.reauthentication_failed',
+      'user.second_factor_begun',
       'user.second_factor_added',
       'user.recovery_codes_renewed',
       'user.second_factor_removed',

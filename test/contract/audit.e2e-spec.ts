@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
+import { Browser } from '../support/browser.js';
 import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { startProgram } from '../support/program.js';
@@ -52,7 +53,11 @@ describe('the audit log', () => {
       ({ body }) => body.length > 0,
     );
     const [event] = history;
-    expect(Object.keys(created ?? {})).toEqual([...Object.keys(event ?? {}), 'subject']);
+    expect(Object.keys(created ?? {})).toEqual([
+      ...Object.keys(event ?? {}),
+      'subject',
+      'ip_address',
+    ]);
     expect(JSON.stringify(await audit())).not.toMatch(/whsec_|ink_/);
   });
 
@@ -94,5 +99,120 @@ describe('the audit log', () => {
     );
     expect(await program.exitCode).toBe(0);
     expect(JSON.parse(program.output())).toEqual({ entries: await audit('?type=token.created') });
+  });
+
+  describe('of one store', () => {
+    let own: ContractClient;
+    let path: string;
+    let secret: string;
+
+    const entries = async () =>
+      (await audit('', own)).filter(({ type }) => type !== 'member.added');
+    const newest = async () => (await entries())[0];
+
+    beforeAll(async () => {
+      own = await service.newStore();
+      const { body } = await own.post<{ id: number; secret: string }>(
+        `${own.store}/webhook_subscriptions`,
+        { events: ['*'], target_url: 'https://example.com/hook?key=hidden' },
+      );
+      path = `${own.store}/webhook_subscriptions/${body.id}`;
+      secret = body.secret;
+    });
+
+    it('AUDIT-07 names each changed field in subject.changes, with its value before and after', async () => {
+      await own.patch(path, { target_url: 'https://example.org/hook', description: 'Till' });
+      expect(await newest()).toMatchObject({
+        type: 'webhook_subscription.updated',
+        subject: {
+          changes: {
+            target_url: { from: 'https://example.com/hook?…', to: 'https://example.org/hook' },
+            description: { from: null, to: 'Till' },
+          },
+        },
+      });
+      await own.patch(path, { enabled: false, events: ['stamp.earned'] });
+      expect(await newest()).toMatchObject({
+        type: 'webhook_subscription.disabled',
+        subject: {
+          changes: {
+            enabled: { from: true, to: false },
+            events: { from: ['*'], to: ['stamp.earned'] },
+          },
+        },
+      });
+      const before = await entries();
+      await own.patch(path, { description: 'Till' });
+      expect(await entries()).toEqual(before);
+    });
+
+    it('AUDIT-08 has no query of a target_url, which may hold a secret', async () => {
+      await own.patch(path, { target_url: 'https://example.org/hook?key=hidden' });
+      expect(await newest()).toMatchObject({
+        subject: {
+          changes: {
+            target_url: { from: 'https://example.org/hook', to: 'https://example.org/hook?…' },
+          },
+        },
+      });
+      expect(JSON.stringify(await entries())).not.toMatch(/hidden/);
+    });
+
+    it('AUDIT-09 says from which IP address, null where there is none', async () => {
+      const [latest] = await entries();
+      const [first] = await audit('?type=member.added', own);
+      expect([latest?.ip_address, first?.ip_address]).toEqual(['127.0.0.1', null]);
+      await expect(
+        service.running.database.query('update audit_log set ip_address = null'),
+      ).rejects.toThrow();
+    });
+
+    it('AUDIT-10 has every test of a subscription, every read of its secret and every export of a customer', async () => {
+      const { body } = await own.post<{ id: number }>(`${own.store}/customers`, {
+        customer: { first_name: 'Kim', email: 'kim@x.example' },
+      });
+      expect((await own.get(path)).status).toBe(200);
+      expect((await own.post(`${path}/test`)).status).toBe(200);
+      expect((await own.get(`${own.store}/customers/${body.id}/export`)).status).toBe(200);
+      const [exported, tested, read] = await entries();
+      expect([exported, tested, read]).toMatchObject([
+        { type: 'customer.exported', subject: { customer_id: body.id } },
+        {
+          type: 'webhook_subscription.tested',
+          subject: {
+            event_id: expect.stringMatching(/^evt_/),
+            target_url: 'https://example.org/hook?…',
+          },
+        },
+        { type: 'webhook_subscription.secret_read' },
+      ]);
+      expect(JSON.stringify(await entries())).not.toContain(secret);
+    });
+
+    it('AUDIT-11 has of what somebody repeats within an hour the 1st, 10th, 100th … time', async () => {
+      await Promise.all(Array.from({ length: 10 }, () => own.get(path)));
+      const read = (await entries()).filter(
+        ({ type }) => type === 'webhook_subscription.secret_read',
+      );
+      expect(read.map(({ subject }) => (subject as { times: number }).times)).toEqual([10, 1]);
+    });
+
+    it('AUDIT-12 has failed sign-ins of its users, and nothing that was typed', async () => {
+      const stranger = new Browser(service.running);
+      await stranger.signIn(own.email, 'guessed wrong');
+      await stranger.signIn('nobody@guess.example', 'guessed wrong');
+      expect(await newest()).toMatchObject({
+        type: 'user.sign_in_failed',
+        actor: { type: 'system' },
+        ip_address: '127.0.0.1',
+        subject: { user_id: expect.any(Number), method: 'password', times: 1 },
+      });
+      const { rows } = await service.running.database.query<{ entry: string }>(
+        'select row_to_json(l)::text as entry from audit_log l',
+      );
+      const all = rows.map(({ entry }) => entry).join();
+      expect(all).not.toMatch(/guess/);
+      expect(all).toMatch(/"account_id":null,"type":"user.sign_in_failed"/);
+    });
   });
 });

@@ -1229,10 +1229,12 @@ export interface components {
       reverses: string | null;
       /** @description The id of the entry that undid this one */
       reversed_by: string | null;
-      /** @description The ids of what was changed, and how */
+      /** @description The ids of what was changed, and in changes each field with its value before and after */
       subject: {
         [key: string]: unknown;
       };
+      /** @description Where the request came from; null without one, and after 90 days */
+      ip_address: string | null;
     };
     AuxiliaryField: {
       /** @description The key of the field in the pass. */

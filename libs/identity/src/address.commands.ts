@@ -11,6 +11,7 @@ import { emailTaken, userWith } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { sha256Of } from './token.js';
 import { auditOfUser } from './user-audit.service.js';
+import { findUserChanges } from './user-changes.js';
 import { endLinks, endResets, presentUser } from './user.commands.js';
 
 const TOKEN_BYTES = 32;
@@ -120,7 +121,8 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
         );
         await this.confirmation.confirm(transaction, userId, 'address_link');
         await endResets(manager, userId);
-        await auditOfUser(transaction, userId, 'user.updated', { changed: ['email'] });
+        const changes = findUserChanges({ email: former }, { email });
+        await auditOfUser(transaction, userId, 'user.updated', { changes });
         await tell(manager, { name, former, email });
       });
     } catch (error) {

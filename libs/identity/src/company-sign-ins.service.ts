@@ -4,7 +4,8 @@ import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { SignIns, writerOf, type SignedInAnew, type Visitor } from './sign-ins.service.js';
+import { SignIns, type SignedInAnew, type Visitor } from './sign-ins.service.js';
+import { userWriter } from './user-audit.service.js';
 
 /** Whom a company vouches for. @property email null: none that it has confirmed */
 export type CompanyPerson = { issuer: string; subject: string; email: string | null };
@@ -48,7 +49,7 @@ export class CompanySignIns {
     const [candidate] = await ask<{ id: number }>(this.pool, { ...FIND, values });
     if (!candidate) return { kind: 'unknown' };
     const { id: userId } = candidate;
-    return this.writes.write(writerOf(visitor, userId), async (transaction) => {
+    return this.writes.write(userWriter(visitor, userId), async (transaction) => {
       const { manager } = transaction;
       const [user]: { email_key: string | null; bound: string | null }[] = await manager.query(
         `select u.email_key, (select c.subject from company_sign_ins c

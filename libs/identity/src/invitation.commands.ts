@@ -1,7 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { Actor } from '#kernel/aggregate.js';
+import type { Actor, RequestSource } from '#kernel/aggregate.js';
 import { getEmailKey } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
@@ -22,6 +22,7 @@ import {
   MOST_INVITATIONS,
 } from './invitation.js';
 import type { Role } from './roles.js';
+import { systemWriter } from './user-audit.service.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 
 /** The link's secret is known to nobody afterwards. */
@@ -110,7 +111,7 @@ export type Accepting = { userId: number } | { name: string; password: string };
 
 export class AcceptInvitation extends Command<{ userId: number; accountId: number }> {
   constructor(
-    readonly requestId: string,
+    readonly source: RequestSource,
     readonly secret: string,
     readonly who: Accepting,
   ) {
@@ -137,7 +138,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
   ) {}
 
   /** @throws NotFoundError when the link is not in force, RejectedError */
-  async execute({ requestId, secret, who }: AcceptInvitation) {
+  async execute({ source: visited, secret, who }: AcceptInvitation) {
     const sha256 = invitationHash(secret);
     const { email, account_id: accountId } = await openInvitation(this.source.manager, sha256);
     const isNew = 'name' in who;
@@ -147,7 +148,7 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       checkNewcomer(name, await this.passwords.findFault(password, { email, name, accountId }));
     }
     const password_hash = isNew ? await hashPassword(who.password) : '';
-    const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'owner', requestId };
+    const by: PlainWriter = { ...systemWriter(visited), channel: 'owner' };
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
       const earlier = repeated ? await acceptedBefore(manager, sha256) : undefined;

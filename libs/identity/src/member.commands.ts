@@ -1,5 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { EntityManager } from 'typeorm';
+import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { changed, userIdOf, type UserRef } from './identity.commands.js';
@@ -125,7 +126,7 @@ export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
       if (known.role === role) return { userId };
       if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
       await manager.update(MembershipRow, member, { role });
-      const subject = { user_id: userId, role, previous_role: known.role };
+      const subject = { user_id: userId, changes: findChanges({ role: known.role }, { role }) };
       await changed(transaction, 'member.role_changed', [accountId], subject);
       return { userId };
     });

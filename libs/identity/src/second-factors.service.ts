@@ -99,13 +99,15 @@ export class SecondFactors {
   /** Nothing changes for who has one already. */
   async begin(by: PlainWriter, userId: number): Promise<void> {
     const secret = this.keys.seal(PURPOSE, randomBytes(SECRET_BYTES), contextOf(userId));
-    await this.writes.write(by, async ({ manager }) => {
-      await manager.query(
+    await this.writes.write(by, async (transaction) => {
+      const rows: unknown[] = await transaction.manager.query(
         `insert into second_factors as f (user_id, secret, created_at) values ($1, $2, now())
          on conflict (user_id) do update set secret = excluded.secret, created_at = now()
-         where f.confirmed_at is null`,
+         where f.confirmed_at is null and f.secret <> excluded.secret
+         returning user_id`,
         [userId, secret],
       );
+      if (rows.length > 0) await auditOfUser(transaction, userId, 'user.second_factor_begun');
     });
   }
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
+import type { RequestSource } from '#kernel/aggregate.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
 import {
@@ -9,6 +10,8 @@ import {
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
+import { addressKey } from '#http/rate-limit.js';
 import { Passwords } from './passwords.service.js';
 import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
 import { SecondFactors } from './second-factors.service.js';
@@ -20,12 +23,12 @@ import {
   type Counted,
 } from './sign-in-failures.service.js';
 import { sha256Of } from './token.js';
-import { auditOfUser } from './user-audit.service.js';
+import { auditOfUser, systemWriter, userWriter } from './user-audit.service.js';
 
 const MOST_BROWSERS = 20;
 
 /** Who is at the door. @property browser what its long-lived cookie says @property session the cookie of a session */
-export type Visitor = { requestId: string; browser?: string; session?: string };
+export type Visitor = RequestSource & { browser?: string; session?: string };
 
 /** @property session for the cookie @property browser for the long-lived one */
 export type SignedInAnew = { kind: 'in'; session: string; browser: string };
@@ -71,6 +74,7 @@ export class SignIns {
     private readonly factors: SecondFactors,
     private readonly sessions: Sessions,
     private readonly failures: SignInFailures,
+    private readonly repeated: RepeatedAudits,
   ) {}
 
   /** Takes the same time, and answers the same, whether there is such a user or not. */
@@ -81,10 +85,10 @@ export class SignIns {
     const failures = await this.failures.count(key ?? given, user?.known ? browser : null);
     if (isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
     if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
-      if (user) await this.noteFailure(visitor, user.id, failures);
+      await this.noteFailure(visitor, user?.id ?? key ?? given, 'password', failures);
       return { kind: 'wrong' };
     }
-    return this.writes.write(writerOf(visitor, user.id), async (transaction) => {
+    return this.writes.write(userWriter(visitor, user.id), async (transaction) => {
       const { manager } = transaction;
       const [now]: Pick<UserRow, 'email_key' | 'password_hash'>[] = await manager.query(HOLD, [
         user.id,
@@ -120,7 +124,7 @@ export class SignIns {
         ? await this.failures.count(`code of user ${userId}`, null)
         : undefined;
     if (failures && isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
-    const outcome = await this.writes.write(writerOf(visitor, userId), async (transaction) => {
+    const outcome = await this.writes.write(userWriter(visitor, userId), async (transaction) => {
       const { manager } = transaction;
       await manager.query(HOLD, [userId]);
       if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
@@ -136,13 +140,15 @@ export class SignIns {
       }
       return { kind: taken.kind } as const;
     });
-    if (outcome?.kind === 'wrong' && failures) await this.noteFailure(visitor, userId, failures);
+    if (outcome?.kind === 'wrong' || outcome?.kind === 'locked') {
+      await this.noteFailure(visitor, userId, 'code', failures);
+    }
     return outcome;
   }
 
   /** Without a further question: the user was made just now, by an invitation. */
   async asInvited(visitor: Visitor, userId: number): Promise<SignedInAnew> {
-    return this.writes.write(writerOf(visitor, userId), (transaction) =>
+    return this.writes.write(userWriter(visitor, userId), (transaction) =>
       this.enter(transaction, visitor, userId, 'invitation'),
     );
   }
@@ -202,22 +208,35 @@ export class SignIns {
     return { kind: 'in', session, browser };
   }
 
-  /** Once, when no more attempts are taken for a while. */
-  private async noteFailure(visitor: Visitor, userId: number, counted: Counted): Promise<void> {
-    if (counted.failures !== MOST_FAILURES) return;
-    const system: PlainWriter = {
-      actor: { type: 'system', id: 0 },
-      channel: 'system',
-      requestId: visitor.requestId,
-    };
+  /**
+   * As much is written about an address that nobody has, so that the time does not tell; but entries are counted for all of
+   * these together, or strangers could make any number. What was typed is not kept: it may be a password. Once more when no
+   * more attempts are taken for a while.
+   * @param who the user, or an address that nobody has
+   */
+  private async noteFailure(
+    visitor: Visitor,
+    who: number | string,
+    method: 'password' | 'code',
+    counted: Counted | undefined,
+  ): Promise<void> {
+    const system = systemWriter(visitor);
+    const audit = (transaction: PlainTransaction, times: number) =>
+      auditOfUser(transaction, typeof who === 'number' ? who : null, 'user.sign_in_failed', {
+        method,
+        times,
+      });
+    const kind = ['sign-in', method, who, addressKey(visitor.ipAddress)];
+    await this.repeated.write(system, kind, (transaction, times) =>
+      typeof who === 'number'
+        ? audit(transaction, times)
+        : this.repeated.writeWithin(transaction, ['sign-in', method, 'nobody'], audit),
+    );
+    if (typeof who === 'string' || counted?.failures !== MOST_FAILURES) return;
     await this.writes.write(system, (transaction) =>
-      auditOfUser(transaction, userId, 'user.sign_in_paused', { failures: counted.failures }),
+      auditOfUser(transaction, who, 'user.sign_in_paused', { failures: counted.failures }),
     );
   }
-}
-
-export function writerOf({ requestId }: Visitor, userId: number): PlainWriter {
-  return { actor: { type: 'user', id: userId }, channel: 'owner', requestId };
 }
 
 function newBrowser(): string {

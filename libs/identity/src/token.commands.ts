@@ -1,6 +1,7 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import type { EntityManager, QueryDeepPartialEntity } from 'typeorm';
+import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
@@ -78,7 +79,7 @@ export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
       const { manager } = transaction;
       if (revoker) await refuseStrangers(manager, tokenId, revoker);
       const revoked = { revoked_at: () => 'coalesce(revoked_at, now())' };
-      const stores = await changeToken(manager, tokenId, revoked);
+      const { stores } = await changeToken(manager, tokenId, revoked);
       await changed(transaction, 'token.revoked', stores, { token_id: tokenId });
       return { tokenId };
     });
@@ -102,8 +103,9 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
   async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
       const limit = { per_minute: perMinute };
-      const stores = await changeToken(transaction.manager, tokenId, limit);
-      const subject = { token_id: tokenId, per_minute: perMinute };
+      const { stores, before } = await changeToken(transaction.manager, tokenId, limit);
+      const changes = findChanges({ per_minute: before.per_minute }, limit);
+      const subject = { token_id: tokenId, changes };
       await changed(transaction, 'token.limited', stores, subject);
       return { tokenId };
     });
@@ -157,14 +159,17 @@ async function refuseStrangers(
   );
 }
 
-/** @returns the stores that the change is recorded for */
+/** @returns the stores that the change is recorded for, and the token as it was */
 async function changeToken(
   manager: EntityManager,
   tokenId: number,
   change: QueryDeepPartialEntity<ApiTokenRow>,
-): Promise<number[]> {
-  const token = await manager.findOneBy(ApiTokenRow, { id: tokenId });
+): Promise<{ stores: number[]; before: ApiTokenRow }> {
+  const token = await manager.findOne(ApiTokenRow, {
+    where: { id: tokenId },
+    lock: { mode: 'for_no_key_update' },
+  });
   if (!token) throw new NotFoundError('Token');
   await manager.update(ApiTokenRow, { id: tokenId }, change);
-  return storesOf(manager, token.user_id);
+  return { stores: await storesOf(manager, token.user_id), before: token };
 }

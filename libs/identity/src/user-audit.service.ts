@@ -1,9 +1,13 @@
-import type { PlainTransaction } from '#event-store/plain-writes.service.js';
+import type { RequestSource } from '#kernel/aggregate.js';
+import type { PlainTransaction, PlainWriter } from '#event-store/plain-writes.service.js';
 
-/** What happened to a user is recorded for every store that the user may reach. */
+/**
+ * What happened to a user is recorded for every store that the user may reach.
+ * @param userId null: an attempt with an address that nobody has
+ */
 export async function auditOfUser(
   transaction: PlainTransaction,
-  userId: number,
+  userId: number | null,
   type: string,
   more: object = {},
 ): Promise<void> {
@@ -16,4 +20,19 @@ export async function auditOfUser(
     type,
     subject: { user_id: userId, ...more },
   });
+}
+
+/** For what a user does who has no session yet. */
+export function userWriter(source: RequestSource, userId: number): PlainWriter {
+  return { ...systemWriter(source), actor: { type: 'user', id: userId }, channel: 'owner' };
+}
+
+/** For what happens to a user by somebody who is not known to be them. */
+export function systemWriter({ requestId, ipAddress }: RequestSource): PlainWriter {
+  return {
+    actor: { type: 'system', id: 0 },
+    channel: 'system',
+    requestId,
+    ...(ipAddress !== undefined && { ipAddress }),
+  };
 }

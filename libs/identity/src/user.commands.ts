@@ -10,6 +10,7 @@ import { UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { auditOfUser } from './user-audit.service.js';
+import { findUserChanges } from './user-changes.js';
 
 /** Ends all sessions of the user but one, and every link for a new password. */
 export class SetPassword extends Command<{ userId: number }> {
@@ -100,16 +101,13 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
           { id: userId },
           { name, email, email_key, ...(isOther && { email_confirmed_at: null }) },
         );
-        const changed = [
-          ...(user.name === name ? [] : ['name']),
-          ...(user.email === email ? [] : ['email']),
-        ];
+        const changes = findUserChanges(user, { name, email });
         let ended = {};
         if (user.email !== email) {
           await endResets(manager, userId);
           ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
         }
-        await auditOfUser(transaction, userId, 'user.updated', { changed, ...ended });
+        await auditOfUser(transaction, userId, 'user.updated', { changes, ...ended });
         return { userId };
       });
     } catch (error) {

@@ -54,7 +54,9 @@ class AuditEntry(TypedDict):
     reversed_by: str | None
     """The id of the entry that undid this one"""
     subject: dict[str, Any]
-    """The ids of what was changed, and how"""
+    """The ids of what was changed, and in changes each field with its value before and after"""
+    ip_address: str | None
+    """Where the request came from; null without one, and after 90 days"""
 
 
 class AuxiliaryField(TypedDict):

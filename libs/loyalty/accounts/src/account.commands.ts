@@ -29,6 +29,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
 
   async execute({ context, attributes, ownerId }: CreateAccount): Promise<AccountJson> {
     const { personal } = attributes;
+    const { ipAddress } = context;
     return withNewId(this.pool, accountRows.table, (id) =>
       this.pipeline.handleCommand({
         rows: accountRows,
@@ -38,7 +39,9 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
         given: async () => undefined,
         decide: () => ({
           events: createAccount(id, attributes),
-          ...(ownerId !== null && { founder: { userId: ownerId, personal } }),
+          ...(ownerId !== null && {
+            founder: { userId: ownerId, personal, ...(ipAddress && { ipAddress }) },
+          }),
         }),
         answer: ({ state }) =>
           accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }, state.personal),

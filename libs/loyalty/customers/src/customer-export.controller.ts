@@ -32,12 +32,12 @@ export class CustomerExportController {
     record: CUSTOMER,
   })
   async show(
-    @Context() { accountId }: CommandContext,
+    @Context() context: CommandContext,
     @Param('id') path: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Readable> {
     const id = pathId(path);
-    const parts = await this.exports.of(accountId, id, new Date());
+    const parts = await this.exports.of(context, id, new Date());
     void reply
       .type('application/json; charset=utf-8')
       .header('content-disposition', `attachment; filename="customer-${id}.json"`);

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
+import type { Aggregate, CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { recorded } from '#event-store/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import { Rows, streamOf } from '#event-store/rows.js';
+import { addressKey } from '#http/rate-limit.js';
 import { customerCard } from '#stamping/customer-card.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { customer } from './customer.js';
@@ -32,13 +34,15 @@ export class CustomerExport {
     private readonly rows: Rows,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
+    private readonly repeated: RepeatedAudits,
   ) {}
 
   /**
    * A CustomerExportJson in parts, because a history may be long; no more than a page of it is in memory.
    * @throws NotFoundError before the first part
    */
-  async of(accountId: number, id: number, now: Date): Promise<AsyncGenerator<string>> {
+  async of(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
+    const { accountId } = by;
     const all = await onePerson(id, async (one) => {
       const loaded = await this.rows.load(customerRows, one, true);
       if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
@@ -50,9 +54,22 @@ export class CustomerExport {
       if (one.id !== id) others.push(await this.customers.find(accountId, one.id));
     }
     const cards = await this.customerCards.idsOf(all.map((one) => one.id));
+    await this.audit(by, id);
     return this.parts(
       { exported_at: now.toISOString(), customer: person, merged_customers: others },
       cards.map((card) => card.id),
+    );
+  }
+
+  private async audit(by: CommandContext, id: number): Promise<void> {
+    const { accountId, actor, ipAddress } = by;
+    const kind = ['customer export', id, actor.type, actor.id, addressKey(ipAddress)];
+    await this.repeated.write(by, kind, (transaction, times) =>
+      transaction.audit({
+        accountIds: [accountId],
+        type: 'customer.exported',
+        subject: { customer_id: id, times },
+      }),
     );
   }
 

@@ -2,7 +2,7 @@ import type { Actor, Channel } from '#kernel/aggregate.js';
 import { Field, TextField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
-import { JsonProperty } from '#http/response-fields.js';
+import { JsonProperty, TextProperty } from '#http/response-fields.js';
 import { ACTOR, actorWords, HistoryEntryJson, readActor } from './history-entry.dto.js';
 
 @Dto('AuditQuery')
@@ -27,10 +27,20 @@ export type AuditFilter = Omit<AuditQuery, 'limit' | 'cursor'>;
 @Dto('AuditEntry')
 export class AuditEntryJson extends HistoryEntryJson {
   @JsonProperty({
-    example: { token_id: 5, user_id: 2, name: 'till' },
-    description: 'The ids of what was changed, and how',
+    example: {
+      webhook_subscription_id: 5,
+      changes: { description: { from: null, to: 'Till' } },
+    },
+    description:
+      'The ids of what was changed, and in changes each field with its value before and after',
   })
   declare readonly subject: object;
+  @TextProperty({
+    nullable: true,
+    example: '198.51.100.7',
+    description: 'Where the request came from; null without one, and after 90 days',
+  })
+  declare readonly ip_address: string | null;
 }
 
 /** A row of `audit_log`. */
@@ -41,6 +51,7 @@ export type AuditRow = {
   channel: Channel;
   request_id: string;
   subject: object;
+  ip_address: string | null;
   recorded_at: Date;
 };
 
@@ -67,5 +78,6 @@ export function auditEntryJson(row: AuditRow, actorName: string | null): AuditEn
     reverses: null,
     reversed_by: null,
     subject: row.subject,
+    ip_address: row.ip_address,
   };
 }

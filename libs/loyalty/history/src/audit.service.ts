@@ -41,7 +41,7 @@ export class AuditService {
     if (to !== null) conditions.push(`recorded_at < ${value(to)}`);
     if (before !== null) conditions.push(`id < ${value(before)}`);
     const rows = await ask<AuditRow>(this.pool, {
-      text: `select id, type, actor, channel, request_id, subject, recorded_at from audit_log
+      text: `select id, type, actor, channel, request_id, subject, host(ip_address) as ip_address, recorded_at from audit_log
              where ${conditions.join(' and ')} order by id desc limit ${value(limit)}`,
       values,
     });

@@ -22,6 +22,7 @@ const ROUND_MS = 500;
 const SWEEP_MS = 60_000;
 const PARTITIONS_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
+const ADDRESSES_AT_ONCE = 1_000;
 
 /**
  * Disables subscriptions without a success for three days since their first failure, whether or not any event comes.
@@ -133,6 +134,7 @@ export class DispatcherMaintenance {
       const now = performance.now();
       if (now >= partitionsAt) {
         const done = await this.attempt('partitions', (at) => this.turnPartitions(at));
+        await this.attempt('addresses in the audit log', () => this.forgetAddresses());
         partitionsAt = now + (done ? PARTITIONS_MS : sweepMs);
       }
       if (now >= sweepAt) {
@@ -212,6 +214,17 @@ export class DispatcherMaintenance {
   /** The planner's statistics hold a sample of what customers are searched by, until they are made anew. */
   private async forgetErased(): Promise<void> {
     await this.pool.query('select analyze_erased()');
+  }
+
+  /** In parts, so that no statement takes long. */
+  private async forgetAddresses(): Promise<void> {
+    for (let count = ADDRESSES_AT_ONCE; count === ADDRESSES_AT_ONCE;) {
+      const { rows } = await this.pool.query<{ count: number }>(
+        'select es.forget_audit_addresses($1) as count',
+        [ADDRESSES_AT_ONCE],
+      );
+      count = rows[0]?.count ?? 0;
+    }
   }
 
   /** @returns the subscriptions that were disabled */

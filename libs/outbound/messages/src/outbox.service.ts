@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
 import {
   routeTo,
@@ -54,20 +56,19 @@ const ONE = {
 };
 
 /** It counts as planned now, so that it is tried for a day. What is on its way already is left alone. */
-const SEND = {
-  name: 'outbox_send',
-  text: `update card_messages
-         set state = 'queued', due_at = now(), planned_at = now(), attempts = 0, finished_at = null, reason = null,
-           mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null
-         where id = $1 and account_id = $2
-           and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')`,
-};
+const SEND = `
+  update card_messages
+  set state = 'queued', due_at = now(), planned_at = now(), attempts = 0, finished_at = null, reason = null,
+    mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null
+  where id = $1 and account_id = $2
+    and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')`;
 
 /** Card links as the people of a store see them. */
 @Injectable()
 export class Outbox {
   constructor(
     private readonly pool: Pool,
+    private readonly writes: PlainWrites,
     private readonly contents: CardMessageContents,
     private readonly config: Config,
   ) {}
@@ -111,11 +112,24 @@ export class Outbox {
   }
 
   /** By the wish of a person. @returns whether it will be sent. @throws NotFoundError */
-  async send(accountId: number, id: string): Promise<boolean> {
-    const { route } = await this.look(accountId, id);
+  async send(by: CommandContext, id: string): Promise<boolean> {
+    const { accountId } = by;
+    const { row, route } = await this.look(accountId, id);
     if (route?.kind !== 'send') return false;
-    const { rowCount } = await this.pool.query({ ...SEND, values: [id, accountId, route.channel] });
-    return rowCount === 1;
+    return this.writes.write(by, async (transaction) => {
+      const [, count]: [unknown, number] = await transaction.manager.query(SEND, [
+        id,
+        accountId,
+        route.channel,
+      ]);
+      if (count === 0) return transaction.repeated;
+      await transaction.audit({
+        accountIds: [accountId],
+        type: 'card_message.sent_again',
+        subject: { card_message_id: id, customer_card_id: row.customer_card_id },
+      });
+      return true;
+    });
   }
 
   private async look(accountId: number, id: string) {

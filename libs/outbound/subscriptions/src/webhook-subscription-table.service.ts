@@ -143,13 +143,19 @@ export class WebhookSubscriptionTable {
     return manager.existsBy(WebhookSubscriptionRow, { id, secret: sealedSecret });
   }
 
-  /** @returns whether there was one */
-  async remove(manager: EntityManager, accountId: number, id: number): Promise<boolean> {
-    const { affected } = await manager.delete(WebhookSubscriptionRow, {
-      id,
-      account_id: accountId,
+  /** @returns what was removed; undefined when there was none */
+  async remove(
+    manager: EntityManager,
+    accountId: number,
+    id: number,
+  ): Promise<WebhookSubscription | undefined> {
+    const row = await manager.findOne(WebhookSubscriptionRow, {
+      where: { id, account_id: accountId },
+      lock: { mode: 'pessimistic_write' },
     });
-    return affected === 1;
+    if (!row) return undefined;
+    await manager.delete(WebhookSubscriptionRow, { id });
+    return subscriptionOf(row);
   }
 
   /** Stores the result of the latest attempt; never changes `updated_at` (contract section 9). */

@@ -37,8 +37,8 @@ import {
   type WebhookSubscriptionSecretJson,
   type WebhookTestJson,
 } from './webhook-subscription.dto.js';
-import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
-import { changeSubscription } from './webhook-subscription.js';
+import { subscriptionOf, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
+import { auditedChanges, auditedSettings, changeSubscription } from './webhook-subscription.js';
 import type {
   SubscriptionAttributes,
   SubscriptionChanges,
@@ -113,7 +113,9 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         this.config.most.webhookSubscriptions,
       );
       if (!inserted && !transaction.repeated) throw new IdTakenError(TABLE, id);
-      if (inserted) await audit(transaction, context, id, 'created');
+      if (inserted) {
+        await audit(transaction, context, id, 'created', auditedSettings(subscription));
+      }
       return webhookSubscriptionSecretJson(subscription, secret);
     });
   }
@@ -163,7 +165,9 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
         const before = giveUpBefore(now, this.config.webhookTimeScale);
         await this.table.resume(manager, id, head, before);
       } else if (switched === 'off' && head !== null) await this.plans.pause(manager, id, head);
-      await audit(transaction, context, id, WORDS[switched ?? 'changed']);
+      await audit(transaction, context, id, WORDS[switched ?? 'changed'], {
+        changes: auditedChanges(current, subscription),
+      });
       return webhookSubscriptionJson(subscription);
     });
     await this.plans.changed(id);
@@ -208,7 +212,8 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
       const rotated = { ...current, updatedAt: now };
       if (!repeated || !(await this.table.hasSecret(manager, id, sealed))) {
         await this.table.rotate(manager, rotated, sealed, until);
-        await audit(transaction, context, id, 'secret_rotated');
+        const seconds = { grace_seconds: graceSeconds };
+        await audit(transaction, context, id, 'secret_rotated', seconds);
       }
       return webhookSubscriptionSecretJson(rotated, secret);
     });
@@ -236,8 +241,8 @@ export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteW
 
   async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {
     await this.writes.write(context, async (transaction) => {
-      const gone = await this.table.remove(transaction.manager, context.accountId, id);
-      if (gone) await audit(transaction, context, id, 'deleted');
+      const former = await this.table.remove(transaction.manager, context.accountId, id);
+      if (former) await audit(transaction, context, id, 'deleted', auditedSettings(former));
       else if (!transaction.repeated) throw new NotFoundError('Webhook subscription');
     });
     await this.plans.changed(id);
@@ -264,20 +269,27 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   private readonly underWay = new Map<number, number>();
 
   constructor(
+    private readonly writes: PlainWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly client: WebhookClient,
     private readonly secrets: WebhookSecrets,
   ) {}
 
-  async execute({ context: { accountId }, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
+  async execute({ context, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
+    const { accountId } = context;
     const row = await this.table.find(accountId, id);
     const eventId = publicEventId(newId());
-    const { outcome, at } = await this.inTurn(accountId, {
+    const attempt = {
       url: row.target_url,
       ...this.secretsOf(row),
       eventId,
       type: TEST_EVENT,
       body: bodyOf(Buffer.from(testEnvelope(eventId, row, new Date())), row.payload_format),
+    };
+    const { outcome, at } = await this.inTurn(accountId, async () => {
+      const { target_url } = auditedSettings(subscriptionOf(row));
+      await this.record(context, id, { event_id: eventId, target_url });
+      return this.sending.add(attempt);
     });
     const status = statusOf(outcome);
     const error = errorOf(outcome);
@@ -290,6 +302,12 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     return webhookTestJson(eventId, status, error);
   }
 
+  /** Before it is sent. What the request gets depends on the receiver, so its response is not stored here. */
+  private async record(context: CommandContext, id: number, what: object): Promise<void> {
+    const { keyed: _, ...by } = context;
+    await this.writes.write(by, (transaction) => audit(transaction, by, id, 'tested', what));
+  }
+
   private secretsOf(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
     const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
     const signsToo = previous !== null && until !== null && until > new Date();
@@ -300,14 +318,14 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   }
 
   /** @throws UnavailableError when the store already has several tests running: nothing was sent */
-  private async inTurn(accountId: number, attempt: Attempt): Promise<Attempted> {
+  private async inTurn(accountId: number, send: () => Promise<Attempted>): Promise<Attempted> {
     const running = this.underWay.get(accountId) ?? 0;
     if (running >= TESTS_OF_A_STORE) {
       throw new UnavailableError('Other tests of this store are still running');
     }
     this.underWay.set(accountId, running + 1);
     try {
-      return await this.sending.add(attempt);
+      return await send();
     } finally {
       const left = (this.underWay.get(accountId) ?? 1) - 1;
       if (left > 0) this.underWay.set(accountId, left);
@@ -328,9 +346,10 @@ async function audit(
   transaction: PlainTransaction,
   { accountId }: CommandContext,
   id: number,
-  action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'deleted',
+  action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'tested' | 'deleted',
+  what: object,
 ): Promise<void> {
-  const subject = { webhook_subscription_id: id };
+  const subject = { webhook_subscription_id: id, ...what };
   await transaction.audit({
     accountIds: [accountId],
     type: `webhook_subscription.${action}`,

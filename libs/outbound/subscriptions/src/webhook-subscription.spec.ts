@@ -8,6 +8,7 @@ import {
 } from './webhook-subscription.dto.js';
 import { PUBLIC_ONLY, targetUrlFault } from '#sending/target-address.js';
 import {
+  auditedChanges,
   changeSubscription,
   onlyEvent,
   wants,
@@ -177,5 +178,56 @@ describe('a change', () => {
     expect(
       changeSubscription(running, { events: ['*'], payloadFormat: 'envelope' }, now)?.subscription,
     ).toMatchObject({ events: ['*'], payloadFormat: 'envelope' });
+  });
+});
+
+describe('the changes of a subscription, for the audit log', () => {
+  const before = {
+    targetUrl: 'https://user:pass@old.example:8443/hook',
+    events: ['stamp.earned'],
+    description: null,
+    payloadFormat: 'envelope' as const,
+    enabled: true,
+  };
+
+  it.each([
+    [
+      'another host',
+      'https://new.example/hook',
+      'https://old.example:8443/hook',
+      'https://new.example/hook',
+    ],
+    [
+      'another query',
+      'https://old.example:8443/hook?key=1',
+      'https://old.example:8443/hook',
+      'https://old.example:8443/hook?…',
+    ],
+    [
+      'another fragment of a path',
+      'http://[2001:db8::1]/a%20b/?q',
+      'https://old.example:8443/hook',
+      'http://[2001:db8::1]/a%20b/?…',
+    ],
+  ])('have no credentials and no query of a URL: %s', (_, targetUrl, from, to) => {
+    expect(auditedChanges(before, { ...before, targetUrl })).toEqual({ target_url: { from, to } });
+  });
+
+  it('say that a query has changed, and not how', () => {
+    const one = { ...before, targetUrl: 'https://a.example/?key=1' };
+    const shown = 'https://a.example/?…';
+    expect(auditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
+      target_url: { from: shown, to: shown },
+    });
+  });
+
+  it('are the settings that differ, by their names in the API', () => {
+    const after = { ...before, events: ['*'], payloadFormat: 'flat' as const, enabled: false };
+    expect(auditedChanges(before, after)).toEqual({
+      events: { from: ['stamp.earned'], to: ['*'] },
+      payload_format: { from: 'envelope', to: 'flat' },
+      enabled: { from: true, to: false },
+    });
+    expect(auditedChanges(before, { ...before })).toEqual({});
   });
 });

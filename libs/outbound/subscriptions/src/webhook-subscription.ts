@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { findChanges, type Changes } from '#kernel/changes.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { PayloadFormat } from '#public-events/public-event.js';
 
@@ -68,6 +69,45 @@ function stateAfter(switched: Changed['switched'], now: Date): Partial<WebhookSu
     return { enabled: false, disabledAt: now, disabledReason: 'disabled_by_user' };
   }
   return {};
+}
+
+/** For the audit log, which is for ever: without what could be a secret in the URL. */
+export function auditedSettings(settings: SubscriptionAttributes): Record<string, unknown> {
+  return { ...fieldsOf(settings), target_url: urlWithoutSecrets(settings.targetUrl) };
+}
+
+/** The settings that differ, by their names in the API. */
+export function auditedChanges(
+  before: SubscriptionAttributes,
+  after: SubscriptionAttributes,
+): Changes {
+  const shown = { from: auditedSettings(before), to: auditedSettings(after) };
+  const fields = Object.keys(findChanges(fieldsOf(before), fieldsOf(after)));
+  return Object.fromEntries(
+    fields.map((field) => [field, { from: shown.from[field], to: shown.to[field] }]),
+  );
+}
+
+const FIELDS: Record<keyof SubscriptionAttributes, string> = {
+  targetUrl: 'target_url',
+  events: 'events',
+  description: 'description',
+  payloadFormat: 'payload_format',
+  enabled: 'enabled',
+};
+
+function fieldsOf(settings: SubscriptionAttributes): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(FIELDS).map(([name, field]) => [
+      field,
+      settings[name as keyof SubscriptionAttributes],
+    ]),
+  );
+}
+
+function urlWithoutSecrets(text: string): string {
+  const { protocol, host, pathname, search } = new URL(text);
+  return `${protocol}//${host}${pathname}${search === '' ? '' : '?…'}`;
 }
 
 /** The one event of a subscription that names exactly one (document section 2.3). */

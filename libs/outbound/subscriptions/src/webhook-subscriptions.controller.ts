@@ -81,10 +81,10 @@ export class WebhookSubscriptionsController {
     record: SUBSCRIPTION,
   })
   show(
-    @Context() { accountId }: CommandContext,
+    @Context() context: CommandContext,
     @Param('id') id: string,
   ): Promise<WebhookSubscriptionSecretJson> {
-    return this.subscriptions.find(accountId, pathId(id));
+    return this.subscriptions.show(context, pathId(id));
   }
 
   @Post()

@@ -1,5 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
+import { addressKey } from '#http/rate-limit.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   webhookSubscriptionJson,
@@ -17,6 +20,7 @@ export class WebhookSubscriptionsService {
   constructor(
     private readonly table: WebhookSubscriptionTable,
     private readonly secrets: WebhookSecrets,
+    private readonly repeated: RepeatedAudits,
   ) {}
 
   /** Oldest first. An unknown event has no subscriptions, not even those to every event. */
@@ -36,5 +40,20 @@ export class WebhookSubscriptionsService {
     const secret = this.secrets.open(row.id, row.secret);
     // Must be a string (contract section 2.3); `last_delivery_error` and `test` report what is wrong.
     return webhookSubscriptionSecretJson(subscriptionOf(row), secret ?? '');
+  }
+
+  /** The same, for somebody who gets to see the secret. @throws NotFoundError */
+  async show(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
+    const { accountId, actor, ipAddress } = by;
+    const shown = await this.find(accountId, id);
+    const kind = ['webhook secret', id, actor.type, actor.id, addressKey(ipAddress)];
+    await this.repeated.write(by, kind, (transaction, times) =>
+      transaction.audit({
+        accountIds: [accountId],
+        type: 'webhook_subscription.secret_read',
+        subject: { webhook_subscription_id: id, times },
+      }),
+    );
+    return shown;
   }
 }

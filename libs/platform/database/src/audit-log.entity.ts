@@ -13,6 +13,8 @@ export class AuditEntryRow {
   @Column('jsonb') declare actor: Actor;
   @Column('text') declare channel: Channel;
   @Column('text') declare request_id: string;
+  /** Null where nobody was connected, and after 90 days. */
+  @Column('inet', { nullable: true }) declare ip_address: string | null;
   /** Ids and what changed; never a secret. */
   @Column('jsonb') declare subject: object;
   @Column('timestamptz') declare recorded_at: Date;

@@ -41,6 +41,7 @@ export const DATA_KEY_PURPOSES = [
   'web push',
   'apple passes',
   'sign-in failures',
+  'audit repetitions',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

@@ -146,7 +146,7 @@ export function erase(accountId: number, erasures: Erasure[]): { text: string; v
 /** Makes the founder of a store its owner, and says so in the audit table as the commit's first event says who and how. */
 export function found(
   { accountId, writes }: Pick<Commit, 'accountId' | 'writes'>,
-  { userId, personal }: Founder,
+  { userId, personal, ipAddress }: Founder,
 ): { text: string; values: unknown[] } {
   const meta = writes[0]?.events[0]?.meta;
   if (!meta) throw new Error('a store is founded with an event');
@@ -156,9 +156,20 @@ export function found(
              insert into memberships (user_id, account_id, role, personal, created_at)
              values ($1, $2, 'owner', $3, now()) on conflict do nothing returning account_id
            )
-           insert into audit_log (account_id, type, actor, channel, request_id, subject, recorded_at)
-           select account_id, 'member.added', $4::jsonb, $5, $6, $7::jsonb, now() from founder`,
-    values: [userId, accountId, personal, meta.actor, meta.channel, meta.requestId, subject],
+           insert into audit_log
+             (account_id, type, actor, channel, request_id, ip_address, subject, recorded_at)
+           select account_id, 'member.added', $4::jsonb, $5, $6, $7::inet, $8::jsonb, now()
+           from founder`,
+    values: [
+      userId,
+      accountId,
+      personal,
+      meta.actor,
+      meta.channel,
+      meta.requestId,
+      ipAddress ?? null,
+      subject,
+    ],
   };
 }
 

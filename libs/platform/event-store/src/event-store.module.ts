@@ -16,6 +16,7 @@ import { PersonalKeys } from './personal-keys.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PlainWrites } from './plain-writes.service.js';
 import { Redecisions } from './redecisions.js';
+import { RepeatedAudits } from './repeated-audits.service.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
 import { RowRefold } from './row-refold.service.js';
 import { Rows, type RowTable } from './rows.js';
@@ -43,6 +44,7 @@ export class EventStoreModule {
         CommandPipeline,
         SeveralStreams,
         PlainWrites,
+        RepeatedAudits,
       ],
       exports: [
         EventStore,
@@ -60,6 +62,7 @@ export class EventStoreModule {
         CommandPipeline,
         SeveralStreams,
         PlainWrites,
+        RepeatedAudits,
       ],
     };
   }

@@ -97,7 +97,7 @@ export type SealedResponse = {
 export type Erasure = { customerId: number; stream: string; renewed?: true };
 
 /** The user who owns the store that a commit creates. @property personal it is their own store */
-export type Founder = { userId: number; personal: boolean };
+export type Founder = { userId: number; personal: boolean; ipAddress?: string };
 
 export type Commit = {
   accountId: number;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { DataSource, type EntityManager } from 'typeorm';
-import type { Actor, Channel, KeyedRequest } from '#kernel/aggregate.js';
+import type { Actor, Channel, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
 import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
@@ -16,10 +16,9 @@ const AGAIN_FOR_MS = 1_000;
 class NotCommittedError extends UnavailableError {}
 
 /** Who changes plain records: those without a history. */
-export type PlainWriter = {
+export type PlainWriter = RequestSource & {
   actor: Actor;
   channel: Channel;
-  requestId: string;
   keyed?: KeyedRequest;
 };
 
@@ -28,7 +27,7 @@ export type Audited = {
   accountIds: readonly number[];
   /** `<record>.<past tense>`, such as `token.revoked`. */
   type: string;
-  /** Ids and what changed; never a secret. */
+  /** Ids and what changed (`findChanges`); never a secret. */
   subject: object;
   /** Somebody whom only this change makes, instead of the writer. */
   actor?: Actor;
@@ -120,6 +119,7 @@ export class PlainTransaction {
       actor,
       channel: this.by.channel,
       request_id: this.by.requestId,
+      ip_address: this.by.ipAddress ?? null,
       subject,
       recorded_at: () => 'now()',
     }));

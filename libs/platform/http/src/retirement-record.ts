@@ -1,5 +1,6 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import pg, { Pool } from 'pg';
+import { findChanges } from '#kernel/changes.js';
 import { Config, ConfigError } from '#kernel/config.js';
 import { newId } from '#kernel/randomness.js';
 import { retirementStep, shownDate, type Announcement } from '#kernel/retirement.js';
@@ -82,7 +83,8 @@ export class RetirementRecord implements OnModuleInit {
       );
     }
     const what = step.kind === 'announce' ? 'announced' : 'changed';
-    await audit(client, `api_version.retirement_${what}`, wanted);
+    const former = { deprecatedAt: row.deprecated_at, sunsetAt: row.sunset_at };
+    await audit(client, `api_version.retirement_${what}`, wanted, row.id === null ? null : former);
     const end = sunsetAt ? `retired from ${shownDate(sunsetAt)}` : 'without an end yet';
     return `the retirement of v1 was ${what}: deprecated from ${shownDate(wanted.deprecatedAt)}, ${end}`;
   }
@@ -100,8 +102,19 @@ function announcementIn(row: Row): Announcement | undefined {
 async function audit(
   client: pg.PoolClient,
   type: string,
-  { deprecatedAt, sunsetAt }: { deprecatedAt: Date; sunsetAt: Date | null },
+  dates: Dates,
+  former: Dates | null,
 ): Promise<void> {
-  const subject = { version: 'v1', deprecation_date: deprecatedAt, sunset_date: sunsetAt };
+  const said = datesJson(dates);
+  const subject = {
+    version: 'v1',
+    ...(former ? { changes: findChanges(datesJson(former), said) } : said),
+  };
   await client.query(AUDIT, [type, newId(), JSON.stringify(subject)]);
+}
+
+type Dates = { deprecatedAt: Date; sunsetAt: Date | null };
+
+function datesJson({ deprecatedAt, sunsetAt }: Dates) {
+  return { deprecation_date: deprecatedAt, sunset_date: sunsetAt };
 }

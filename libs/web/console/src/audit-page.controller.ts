@@ -8,11 +8,19 @@ import { Members } from '#identity/members.service.js';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
-import { auditWords, detailsOf, whoDid } from './audit-words.js';
+import { auditWords, changesOf, detailsOf, whoDid } from './audit-words.js';
 import { StoreTimes } from './store-times.service.js';
 
 type AuditView = {
-  entries: { at: string; who: string; what: string; about: string; details: string }[];
+  entries: {
+    at: string;
+    who: string;
+    from: string;
+    what: string;
+    about: string;
+    details: string;
+    changes: string[];
+  }[];
   /** The number of the last entry shown, when there are more. */
   next: number | null;
   isFirst: boolean;
@@ -23,7 +31,7 @@ const view = viewOf<AuditView>(import.meta.url, './views/audit.eta');
 const SHOWN = 50;
 const NO_FILTER = { type: null, actor: null, from: null, to: null };
 
-/** What was done to users, tokens and webhook subscriptions. */
+/** What was done to users, tokens and webhook subscriptions, and by whom data was taken out. */
 @Controller('app/stores/:account_id/audit')
 export class AuditPageController {
   constructor(
@@ -57,12 +65,14 @@ export class AuditPageController {
       data: {
         entries: entries.map(({ json }, i) => ({
           at: minute(new Date(json.recorded_at)),
-          who: whoDid(json.actor),
+          who: whoDid(json.type, json.actor),
+          from: json.ip_address ?? '',
           what: auditWords(json.type),
           about: isAboutSelf(json)
             ? ''
             : (about[i] ?? addresses.get(invitationIn(json.subject) ?? 0) ?? ''),
           details: detailsOf(json.subject, day),
+          changes: changesOf(json.subject),
         })),
         next: found.length > SHOWN ? (entries.at(-1)?.id ?? null) : null,
         isFirst: before === null,
@@ -84,7 +94,12 @@ function invitationIn(subject: object): number | undefined {
 
 /** Whom or what an entry is about, to be called by name. */
 function subjectOf(subject: object): Actor {
-  const { token_id: token, user_id: user } = subject as { token_id?: number; user_id?: number };
+  const {
+    token_id: token,
+    user_id: user,
+    customer_id: customer,
+  } = subject as { token_id?: number; user_id?: number; customer_id?: number };
   if (token !== undefined) return { type: 'token', id: token };
+  if (customer !== undefined) return { type: 'customer', id: customer };
   return user === undefined ? { type: 'system', id: 0 } : { type: 'user', id: user };
 }

@@ -1,3 +1,4 @@
+import type { Changes } from '#kernel/changes.js';
 import { ROLE_WORDS } from './role-words.js';
 import { isRole } from '#identity/roles.js';
 
@@ -15,6 +16,9 @@ const WORDS: Readonly<Record<string, string>> = {
   'user.address_confirmed': 'E-mail address confirmed',
   'user.access_ended': 'Access from before the address was confirmed ended',
   'user.company_unlinked': 'Company sign-in unlinked',
+  'user.sign_in_failed': 'Sign-in failed',
+  'user.reauthentication_failed': 'Wrong password when asked again',
+  'user.second_factor_begun': 'Setting up codes begun',
   'user.second_factor_added': 'Codes turned on',
   'user.second_factor_removed': 'Codes turned off',
   'user.recovery_codes_renewed': 'New recovery codes made',
@@ -31,9 +35,13 @@ const WORDS: Readonly<Record<string, string>> = {
   'webhook_subscription.enabled': 'Webhook turned on',
   'webhook_subscription.disabled': 'Webhook turned off',
   'webhook_subscription.deleted': 'Webhook deleted',
+  'webhook_subscription.secret_read': 'Secret of webhook read',
   'webhook_subscription.secret_rotated': 'Secret of webhook changed',
+  'webhook_subscription.tested': 'Webhook tested',
   'webhook_subscription.replayed': 'Webhook events sent again',
   'webhook_delivery.redelivered': 'Webhook event sent again',
+  'customer.exported': 'All data of a customer exported',
+  'card_message.sent_again': 'Card link sent again',
 };
 
 /** What was done; a type without words of its own is spelled out. */
@@ -44,7 +52,14 @@ export function auditWords(type: string): string {
   return spelled.charAt(0).toUpperCase() + spelled.slice(1);
 }
 
-export function whoDid({ type, name }: { type: string; name: string | null }): string {
+/** What somebody does who has not signed in. */
+const BY_STRANGERS = new Set(['user.sign_in_failed', 'user.password_link_sent']);
+
+export function whoDid(
+  what: string,
+  { type, name }: { type: string; name: string | null },
+): string {
+  if (BY_STRANGERS.has(what)) return 'Somebody';
   if (type === 'system') return name ?? 'Inkpad';
   return type === 'token' ? `API token ${name ?? ''}`.trim() : (name ?? 'Somebody');
 }
@@ -52,16 +67,60 @@ export function whoDid({ type, name }: { type: string; name: string | null }): s
 /** What an entry says besides whom it is about. @param day writes one */
 export function detailsOf(subject: object, day: (time: Date) => string): string {
   const said = subject as Record<string, unknown>;
-  const role = roleText(said['role']);
-  const before = roleText(said['previous_role']);
+  const text = (field: string) => (typeof said[field] === 'string' ? said[field] : '');
+  const number = (field: string, words: (value: number) => string) =>
+    typeof said[field] === 'number' ? words(said[field]) : '';
   const parts = [
-    typeof said['email'] === 'string' ? said['email'] : '',
-    before && role ? `${before} → ${role}` : role,
-    typeof said['expires_at'] === 'string' ? `until ${day(new Date(said['expires_at']))}` : '',
-    typeof said['per_minute'] === 'number' ? `${said['per_minute']} requests a minute` : '',
-    typeof said['target_url'] === 'string' ? said['target_url'] : '',
+    number('webhook_subscription_id', (id) => `webhook ${id}`),
+    number('customer_id', (id) => `customer ${id}`),
+    text('email'),
+    roleText(said['role']),
+    METHODS[text('method')] ?? '',
+    number('times', (times) => (times > 1 ? `${times} times within an hour` : '')),
+    text('expires_at') && `until ${day(new Date(text('expires_at')))}`,
+    text('target_url'),
   ];
   return parts.filter((part) => part !== '').join(', ');
+}
+
+const METHODS: Readonly<Record<string, string>> = {
+  password: 'by password',
+  code: 'by code',
+  app: 'by password and code',
+  recovery: 'by password and recovery code',
+  company: 'by the company',
+  invitation: 'by invitation',
+};
+
+const FIELDS: Readonly<Record<string, string>> = {
+  name: 'Name',
+  email: 'E-mail address',
+  role: 'Role',
+  per_minute: 'Requests a minute',
+  target_url: 'URL',
+  events: 'Events',
+  description: 'Description',
+  payload_format: 'Format',
+};
+
+/** What changed, one line for each field. That a webhook was turned on or off is what the entry is called already. */
+export function changesOf(subject: object): string[] {
+  const { changes = {} } = subject as { changes?: Changes };
+  return Object.entries(changes)
+    .filter(([field]) => field !== 'enabled')
+    .map(([field, { from, to }]) => {
+      const name = Object.hasOwn(FIELDS, field) ? FIELDS[field] : auditWords(field);
+      return `${name} from ${valueText(field, from)} to ${valueText(field, to)}`;
+    });
+}
+
+function valueText(field: string, value: unknown): string {
+  if (value === null || value === undefined) {
+    return field === 'per_minute' ? 'the usual limit' : 'nothing';
+  }
+  if (Array.isArray(value)) return value.includes('*') ? 'all events' : value.join(', ');
+  if (field === 'role') return roleText(value);
+  return typeof value === 'string' && field !== 'payload_format' ? `“${value}”` : String(value);
 }
 
 function roleText(role: unknown): string {

@@ -3,6 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { isSameAddress } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
+import { readSource } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { AcceptInvitation, type Accepting } from '#identity/invitation.commands.js';
@@ -65,13 +66,14 @@ export class InvitationController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { signedIn, requestId } = request as ConsoleRequest;
+    const { signedIn } = request as ConsoleRequest;
+    const source = readSource(request as ConsoleRequest);
     const name = textIn(form, 'name');
     const who: Accepting = signedIn
       ? { userId: signedIn.userId }
       : { name, password: form['password'] ?? '' };
     try {
-      const accepted = await this.bus.execute(new AcceptInvitation(requestId, secret, who));
+      const accepted = await this.bus.execute(new AcceptInvitation(source, secret, who));
       if (!signedIn) {
         const visitor = this.doors.visitorOf(request);
         const entered = await this.signIns.asInvited(visitor, accepted.userId);

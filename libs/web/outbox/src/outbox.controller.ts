@@ -1,11 +1,12 @@
 import { Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
+import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { TakesForm } from '#http/form-bodies.js';
 import { Outbox } from '#messages/outbox.service.js';
-import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
+import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
 import {
@@ -85,12 +86,13 @@ export class OutboxController {
   @TakesForm()
   @Operation('outbox.send')
   async send(
+    @ConsoleContext() context: CommandContext,
     @CurrentStore() store: EnteredStore,
     @Param('message_id') path: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const id = knownId(path);
-    const isSent = await this.outbox.send(store.id, id);
+    const isSent = await this.outbox.send(context, id);
     await this.pages.redirect(reply, `${baseOf(store)}/${id}${isSent ? '?done=sent' : ''}`);
   }
 

@@ -1,7 +1,7 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import type { GatedRequest } from '#http/caller.js';
+import { readSource, type GatedRequest } from '#http/caller.js';
 import type { SignedIn } from '#identity/sessions.service.js';
 import { routeConfig } from '#http/route-config.js';
 import type { Operation as OperationName, Role } from '#identity/roles.js';
@@ -44,7 +44,7 @@ export const ConsoleContext = createParamDecorator(
       accountId: storeOf(request).id,
       actor: { type: 'user', id: signedInOf(request).userId },
       channel: 'owner',
-      requestId: request.requestId,
+      ...readSource(request),
     };
   },
 );
@@ -56,7 +56,7 @@ export const ConsoleWriter = createParamDecorator(
     return {
       actor: { type: 'user', id: signedInOf(request).userId },
       channel: 'owner',
-      requestId: request.requestId,
+      ...readSource(request),
     };
   },
 );

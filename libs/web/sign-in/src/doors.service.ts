@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
-import type { GatedRequest } from '#http/caller.js';
+import { readSource, type GatedRequest } from '#http/caller.js';
 import { SESSION_COOKIE, SESSION_SECONDS } from '#identity/sessions.service.js';
 import type { SignedInAnew, Visitor } from '#identity/sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
@@ -24,7 +24,7 @@ export class Doors {
     const browser = this.cookies.read(request, BROWSER_COOKIE);
     const session = this.cookies.read(request, SESSION_COOKIE);
     return {
-      requestId: (request as GatedRequest).requestId,
+      ...readSource(request as GatedRequest),
       ...(browser !== undefined && { browser }),
       ...(session !== undefined && { session }),
     };

@@ -3,15 +3,16 @@ import { CommandBus } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
+import type { RequestSource } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
-import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
 import { sha256Of } from '#identity/token.js';
-import { auditOfUser } from '#identity/user-audit.service.js';
+import { auditOfUser, systemWriter, userWriter } from '#identity/user-audit.service.js';
 import { SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { resetMail } from './reset-mail.js';
@@ -55,8 +56,8 @@ export class PasswordResets {
   }
 
   /** Answers alike whether there is such a user or not. */
-  async ask(requestId: string, email: string): Promise<void> {
-    await Promise.all([this.send(requestId, email), wait(ANSWERED_AFTER_MS)]);
+  async ask(visited: RequestSource, email: string): Promise<void> {
+    await Promise.all([this.send(visited, email), wait(ANSWERED_AFTER_MS)]);
   }
 
   /** Whose link it is; undefined: nobody's any more. */
@@ -74,11 +75,7 @@ export class PasswordResets {
     const user = await this.find(token);
     if (!user) return undefined;
     await this.passwords.assertAcceptable(password, { ...user, userId: user.id });
-    const by: PlainWriter = {
-      actor: { type: 'user', id: user.id },
-      channel: 'owner',
-      requestId: visitor.requestId,
-    };
+    const by = userWriter(visitor, user.id);
     const browser = await this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
       // Of two at the same time one finds it used.
@@ -95,11 +92,10 @@ export class PasswordResets {
     return browser;
   }
 
-  private async send(requestId: string, email: string): Promise<void> {
+  private async send(visited: RequestSource, email: string): Promise<void> {
     const key = findEmailKey(email);
     if (!this.isPossible || key === undefined) return;
-    const by: PlainWriter = { actor: { type: 'system', id: 0 }, channel: 'system', requestId };
-    await this.writes.write(by, async (transaction) => {
+    await this.writes.write(systemWriter(visited), async (transaction) => {
       const { manager } = transaction;
       const [user]: UserRow[] = await manager.query(
         `select id, name, email from users where email_key = $1 and removed_at is null for update`,

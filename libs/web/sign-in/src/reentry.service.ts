@@ -3,9 +3,12 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
+import { addressKey } from '#http/rate-limit.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { Sessions, type SignedIn } from '#identity/sessions.service.js';
 import { isTooMany, SignInFailures } from '#identity/sign-in-failures.service.js';
+import { auditOfUser, userWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
 import { Doors } from './doors.service.js';
 import { waitText } from './form-text.js';
@@ -22,6 +25,7 @@ export class Reentry {
     private readonly failures: SignInFailures,
     private readonly sessions: Sessions,
     private readonly doors: Doors,
+    private readonly repeated: RepeatedAudits,
   ) {}
 
   /**
@@ -48,10 +52,19 @@ export class Reentry {
       values: [userId],
     });
     if (!(await this.passwords.matches(user?.password_hash, given ?? ''))) {
+      await this.noteFailure(userId, request as ConsoleRequest);
       throw new RejectedError({ [field]: ['is wrong'] });
     }
     await this.failures.forget(this.pool, counted);
     await this.renewSession(signedIn, { request, reply });
+  }
+
+  /** Whoever has got hold of a session guesses here. */
+  private async noteFailure(userId: number, request: ConsoleRequest): Promise<void> {
+    const kind = ['password again', userId, addressKey(request.ipAddress)];
+    await this.repeated.write(userWriter(request, userId), kind, (transaction, times) =>
+      auditOfUser(transaction, userId, 'user.reauthentication_failed', { times }),
+    );
   }
 
   /** For what changes how the user signs in without asking for the password. */

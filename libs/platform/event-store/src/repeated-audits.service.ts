@@ -1,0 +1,47 @@
+import { Injectable } from '@nestjs/common';
+import { fingerprint } from '#kernel/sealing.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { PlainWrites, type PlainTransaction, type PlainWriter } from './plain-writes.service.js';
+
+const COUNT = `
+  with past as (
+    delete from audit_repetitions where key in (
+      select key from audit_repetitions where until < now() and key <> $1
+      order by until limit 10 for update skip locked)
+  )
+  insert into audit_repetitions as r (key, times, until) values ($1, 1, now() + interval '1 hour')
+  on conflict (key) do update set
+    times = case when r.until < now() then 1 else r.times + 1 end,
+    until = case when r.until < now() then excluded.until else r.until end
+  returning times`;
+
+type Kind = readonly (string | number)[];
+type Audit = (transaction: PlainTransaction, times: number) => Promise<void>;
+
+/**
+ * Audit entries about what can be repeated at will, such as a wrong password. Nothing is ever removed from the audit log, so
+ * within an hour only the 1st, 10th, 100th … of the same kind is an entry.
+ */
+@Injectable()
+export class RepeatedAudits {
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly keys: MasterKeys,
+  ) {}
+
+  /**
+   * @param kind what two of them have in common; stored as an HMAC
+   * @param audit writes the entry, which says how often it has been
+   */
+  write(by: PlainWriter, kind: Kind, audit: Audit): Promise<void> {
+    return this.writes.write(by, (transaction) => this.writeWithin(transaction, kind, audit));
+  }
+
+  /** The same within a transaction. */
+  async writeWithin(transaction: PlainTransaction, kind: Kind, audit: Audit): Promise<void> {
+    const key = fingerprint(this.keys.dataKey('audit repetitions'), ...kind);
+    const [row]: { times: number }[] = await transaction.manager.query(COUNT, [key]);
+    const { times = 0 } = row ?? {};
+    if (/^10*$/.test(String(times))) await audit(transaction, times);
+  }
+}

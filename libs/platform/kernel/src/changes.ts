@@ -1,0 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
+
+export type Changes = Record<string, { from: unknown; to: unknown }>;
+
+/**
+ * Compares two versions of a record, for the audit log.
+ * @param before what may be shown of it, by field
+ * @returns only what differs
+ */
+export function findChanges<T extends Record<string, unknown>>(before: T, after: T): Changes {
+  return Object.fromEntries(
+    Object.keys(after)
+      .filter((field) => !isDeepStrictEqual(before[field], after[field]))
+      .map((field) => [field, { from: before[field], to: after[field] }]),
+  );
+}
