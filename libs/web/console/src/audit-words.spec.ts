@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { auditWords, changesOf, detailsOf } from './audit-words.js';
+import { auditWords, changesOf, detailsOf, whoDid } from './audit-words.js';
 
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
@@ -47,6 +47,17 @@ describe('an audit entry in words', () => {
   ])('says the rest: %j', (subject, details) => {
     expect(detailsOf(subject, day)).toBe(details);
     expect(changesOf(subject)).toEqual([]);
+  });
+
+  it.each([
+    ['user.signed_in', { type: 'user', name: 'Ada' }, 'Ada'],
+    ['token.revoked', { type: 'token', name: 'till' }, 'API token till'],
+    ['token.revoked', { type: 'user', name: null }, 'Somebody'],
+    ['token.limited', { type: 'system', name: 'root' }, 'The operator'],
+    ['webhook_subscription.disabled', { type: 'system', name: null }, 'Inkpad'],
+    ['user.sign_in_failed', { type: 'system', name: null }, 'Somebody'],
+  ])('says who: %s by %j', (what, actor, who) => {
+    expect(whoDid(what, actor)).toBe(who);
   });
 
   it('has words for a type that is not in the list', () => {

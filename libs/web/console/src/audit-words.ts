@@ -60,7 +60,8 @@ export function whoDid(
   { type, name }: { type: string; name: string | null },
 ): string {
   if (BY_STRANGERS.has(what)) return 'Somebody';
-  if (type === 'system') return name ?? 'Inkpad';
+  // Whoever used the command line, by the name of their account on that machine: of no use to a shop.
+  if (type === 'system') return name === null ? 'Inkpad' : 'The operator';
   return type === 'token' ? `API token ${name ?? ''}`.trim() : (name ?? 'Somebody');
 }
 
