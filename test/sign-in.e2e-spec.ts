@@ -31,6 +31,11 @@ beforeAll(async () => {
     DATABASE_POOL: '4',
     ...company.environment,
   });
+  await service.database.query(
+    `insert into audit_log (type, actor, channel, request_id, ip_address, subject, recorded_at)
+     select 'user.signed_in', '{}', 'owner', 'old', '192.0.2.7', '{}', now() - make_interval(days => days)
+     from unnest(array[91, 89]) days`,
+  );
   dispatcher = await startDispatcher(service);
   store = await service.newStore();
 });
@@ -234,6 +239,17 @@ describe('signing in', () => {
       await service.database.query(`update sessions set ${past}`);
       expect([past, (await browser.get('/app')).status]).toEqual([past, 303]);
     }
+  });
+
+  it('leaves no address in the log for longer than 90 days', async () => {
+    const { rows } = await eventually(
+      () =>
+        service.database.query<{ ip: string | null }>(
+          `select host(ip_address) as ip from audit_log where request_id = 'old' order by id`,
+        ),
+      ({ rows: all }) => all.some(({ ip }) => ip === null),
+    );
+    expect(rows).toEqual([{ ip: null }, { ip: '192.0.2.7' }]);
   });
 
   it('takes ten wrong passwords, and then none for a while, but from a browser that the user knows', async () => {
