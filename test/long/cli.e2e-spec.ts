@@ -174,7 +174,11 @@ describe('the CLI', () => {
     expect(entries).toEqual([
       expect.objectContaining({
         actor: expect.objectContaining({ type: 'system', name: expect.any(String) }),
-        subject: { user_id: 2, changed: ['email'], sessions_ended: 1 },
+        subject: {
+          user_id: 2,
+          changes: { email: { from: 'ada@shop.example', to: 'ada@new.example' } },
+          sessions_ended: 1,
+        },
       }),
     ]);
     await answer(['user:set-email', '--email', to, '--to', ADA]);
