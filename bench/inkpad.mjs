@@ -22,6 +22,7 @@ export async function setUpInkpad(stage, name, engine = {}, from = root) {
     DATABASE_MIGRATION_URL: '',
     DATA_DIR: join(stage.dataDir, name),
     RATE_LIMIT_PER_MINUTE: '100000000',
+    STORE_RATE_LIMIT_PER_MINUTE: '100000000',
     LOG_LEVEL: 'error',
     EVENT_STORE_URL: '',
     // Whatever is free: the usual ports may belong to a service that runs beside the bench.

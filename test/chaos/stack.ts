@@ -108,6 +108,7 @@ export class Stack {
       WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
       WEBHOOK_TIME_SCALE: '20',
       RATE_LIMIT_PER_MINUTE: '1000000',
+      STORE_RATE_LIMIT_PER_MINUTE: '1000000',
       DATA_DIR: keyDir,
       CHECKPOINT_DIR: mkdtempSync(join(keyDir, 'checkpoints-')),
       ...(events && { EVENT_STORE_URL: events.connectionString }),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { atTime } from '../support/clock.js';
 import { expectFailure, useService } from '../support/contract.js';
@@ -7,6 +8,7 @@ import { cli, type Answer } from '../support/service.js';
 // Behind a proxy, so that each test can come from an address of its own.
 const few = useService({
   RATE_LIMIT_PER_MINUTE: '5',
+  STORE_RATE_LIMIT_PER_MINUTE: '8',
   TRUST_PROXY_HOPS: '1',
   CORS_ORIGINS: 'https://till.example',
 });
@@ -248,5 +250,90 @@ describe('limits', () => {
     expect(answers.map(left)).toEqual([4, 3, 2]);
     const next = await few.anonymous.send('GET', STATUS, undefined, address);
     expect(left(next)).toBe(1);
+  });
+
+  /** The same store, by tokens of one user that have requests of their own left. */
+  async function tokensOf({ email }: { email: string }, count: number): Promise<string[]> {
+    const tokens: string[] = [];
+    for (let i = 0; i < count; i++) {
+      tokens.push((await few.running.execute(new CreateToken(cli, email, `till ${i}`))).token);
+    }
+    return tokens;
+  }
+
+  it('LIMIT-21 Requests for one store are limited together as well, whatever their token', async () => {
+    const store = await few.newStore();
+    const [one = '', other = ''] = await tokensOf(store, 2);
+    const path = `${store.store}/cards`;
+    const statuses = [
+      ...(await times(5, () => store.as(one).get(path))),
+      ...(await times(4, () => store.as(other).get(path))),
+    ].map(({ status }) => status);
+    expect(statuses).toEqual([...Array(8).fill(200), 429]);
+    // What names no store goes on.
+    expect((await store.as(other).get(STORES)).status).toBe(200);
+  });
+
+  it('LIMIT-22 One too many is 429 as ever, with the store’s limit in its headers', async () => {
+    const store = await few.newStore();
+    const [one = '', other = ''] = await tokensOf(store, 2);
+    const ask = (token: string) => store.as(token).get(store.store);
+    await atTime(after(0), () => times(5, () => ask(one)));
+    await atTime(after(10), () => times(3, () => ask(other)));
+    const refused = await atTime(after(20), () => ask(other));
+    expectFailure(refused, 429, 'rate_limited');
+    const shown = ['limit', 'remaining', 'reset', 'policy'].map((name) =>
+      refused.headers.get(`ratelimit-${name}`),
+    );
+    expect(shown).toEqual(['8', '0', '40', '8;w=60']);
+    expect(refused.headers.get('retry-after')).toBe('40');
+    const next = await atTime(after(60.5), () => ask(other));
+    expect([next.status, next.headers.get('ratelimit-limit')]).toEqual([200, '5']);
+  });
+
+  it('LIMIT-23 What a token’s own limit refuses does not count for the store', async () => {
+    const store = await few.newStore();
+    const [one = '', other = ''] = await tokensOf(store, 2);
+    await times(20, () => store.as(one).get(store.store));
+    const answers = await times(4, () => store.as(other).get(store.store));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+  });
+
+  it('LIMIT-24 Nor does what is refused with 401 or, to a user of other stores, with 404', async () => {
+    const store = await few.newStore();
+    const stranger = await few.newStore();
+    for (const token of await tokensOf(stranger, 3)) {
+      const answers = await times(4, () => stranger.as(token).get(store.store));
+      expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
+    }
+    await times(4, () => few.anonymous.get(store.store));
+    const [one = '', other = ''] = await tokensOf(store, 2);
+    const answers = [
+      ...(await times(5, () => store.as(one).get(store.store))),
+      ...(await times(3, () => store.as(other).get(store.store))),
+    ];
+    expect(answers.map(({ status }) => status)).toEqual(Array(8).fill(200));
+  });
+
+  it('LIMIT-25 The limit of one store has no effect on another, also with the same token', async () => {
+    const [store, second] = [await few.newStore(), await few.newStore()];
+    await few.running.execute(new AddMember(cli, second.accountId, store.email, 'owner'));
+    const [one = '', other = ''] = await tokensOf(store, 2);
+    await times(5, () => store.as(one).get(store.store));
+    const answers = await times(4, () => store.as(other).get(store.store));
+    expect(answers.at(-1)?.status).toBe(429);
+    expect((await store.as(other).get(second.store)).status).toBe(200);
+    expect((await second.get(second.store)).status).toBe(200);
+  });
+
+  it('LIMIT-26 A request that is refused with 403 counts', async () => {
+    const store = await few.newStore();
+    const staff = await few.newStore();
+    await few.running.execute(new AddMember(cli, store.accountId, staff.email, 'staff'));
+    const hooks = `${store.store}/webhook_subscriptions`;
+    const answers = await times(5, () => staff.get(hooks));
+    expect(answers.map(({ status }) => status)).toEqual([403, 403, 403, 403, 403]);
+    const left = await times(4, () => store.get(store.store));
+    expect(left.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });
 });

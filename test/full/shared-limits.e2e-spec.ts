@@ -1,11 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { CreateToken } from '#identity/token.commands.js';
 import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { freePort, startProgram, type Program } from '../support/program.js';
 import { TestRedis } from '../support/redis.js';
-import { Client, startService, type Service } from '../support/service.js';
+import { cli, Client, startService, type Service } from '../support/service.js';
 
 const LIMIT = 50;
+const STORE_LIMIT = 20;
 const AWAY = 'Redis is unavailable';
 const BACK = 'Redis is back';
 
@@ -70,6 +72,23 @@ describe('two apis that share a Redis', () => {
       false,
       false,
     ]);
+  });
+
+  it('let through exactly the limit of a store, whatever the token and the api', async () => {
+    const store = await service.newStore();
+    const { token: other } = await service.execute(new CreateToken(cli, store.email, 'other'));
+    const askStore = (i: number) =>
+      new Client(apis[i % 2]?.baseUrl ?? '', store.accountId, i % 4 < 2 ? store.token : other).get(
+        store.store,
+      );
+    const answers = await Promise.all(
+      Array.from({ length: STORE_LIMIT + 8 }, (_, i) => askStore(i)),
+    );
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(STORE_LIMIT);
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused.map(({ headers }) => headers.get('ratelimit-limit'))).toEqual(
+      Array(8).fill(String(STORE_LIMIT)),
+    );
   });
 
   it.each([
@@ -183,6 +202,7 @@ async function startApi(
       REDIS_URL: redisUrl,
       LOG_LEVEL: 'info',
       RATE_LIMIT_PER_MINUTE: String(LIMIT),
+      STORE_RATE_LIMIT_PER_MINUTE: String(STORE_LIMIT),
     }),
   );
   await eventually(program.output, (text) => text.includes('listening on'));

@@ -100,6 +100,10 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return this.find(key).then((found) => this.inForce(found));
   }
 
+  override isKnownIn({ userId }: Caller, accountId: number): boolean {
+    return this.cached(this.roles, roleKey(userId, accountId)) !== undefined;
+  }
+
   override refusal(
     { userId }: Caller,
     accountId: number,

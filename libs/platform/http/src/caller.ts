@@ -25,9 +25,13 @@ export function readSource({ requestId, ipAddress }: GatedRequest): RequestSourc
 
 type StoreRefusal = 'not_found' | 'forbidden';
 
-/** Implemented by identity, called by the gate. Both answer at once what they need not look up. */
+/** Implemented by identity, called by the gate. They answer at once what they need not look up. */
 export abstract class Authenticator {
   abstract callerOf(token: string): Caller | undefined | Promise<Caller | undefined>;
+  /**
+   * Whether the caller is known to be of this store, without looking it up. False: not, or not known.
+   */
+  abstract isKnownIn(caller: Caller, accountId: number): boolean;
   /**
    * Whether the caller may do this in this store.
    * @param operation the id of its `@Endpoint`

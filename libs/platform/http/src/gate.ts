@@ -20,7 +20,7 @@ const STATUS = `${API}/status`;
 
 /**
  * Everything that is decided before a body is read, in the contract's order (section 1): retired
- * version, limit per IP for callers without a valid token, token, limit per token, store, role. A hook and
+ * version, limit per IP for callers without a valid token, token, limit per token and per store, store, role. A hook and
  * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
  * carry the headers too.
  */
@@ -58,9 +58,7 @@ export class Gate {
   /** Outside the API each IP address has one limit, except on routes that set another or skip it. */
   private async admitToPages(request: FastifyRequest): Promise<void> {
     if (throttleOf(request) === false) return;
-    const usage = await this.limits.ofPages(request.ip, ownLimit(request));
-    if (usage.exceeded) this.metrics.limitedBy('page_address');
-    refuseBeyond(usage);
+    this.refuseBeyond(await this.limits.ofPages(request.ip, ownLimit(request)));
   }
 
   /** Waits only for what has to be looked up, which for most requests is nothing. */
@@ -70,25 +68,51 @@ export class Gate {
     const found = this.identify(request, reply);
     const caller = found instanceof Promise ? await found : found;
     if (caller) request.caller = caller;
-    const own = ownLimit(request);
-    const counted = caller
-      ? this.limits.ofToken(caller, own)
-      : this.limits.ofAddress(request.ip, own);
+    const accountId = accountIdOf(request);
+    const isKnown = this.isKnown(caller, accountId);
+    const counted = this.count(request, caller, isKnown ? accountId : undefined);
     const usage = counted instanceof Promise ? await counted : counted;
     reply.headers(limitHeaders(usage));
-    if (usage.exceeded) this.metrics.limitedBy(caller ? 'token' : 'address');
-    refuseBeyond(usage);
+    this.refuseBeyond(usage);
     if (routeOf(request) === STATUS) return;
     if (!caller) throw new UnauthorizedError();
-    const accountId = accountIdOf(request);
     if (accountId === undefined) return;
     const judged = this.authenticator.refusal(caller, accountId, operationOf(request));
     const refusal = judged instanceof Promise ? await judged : judged;
     if (refusal === 'not_found') throw new NotFoundError('Store');
+    if (!isKnown) await this.countForStore(accountId, reply);
     request.accountId = accountId;
     if (refusal !== 'forbidden') return;
     request.refusal = 'role';
     throw new ForbiddenError();
+  }
+  private isKnown(caller: Caller | undefined, accountId: number | undefined): boolean {
+    if (caller === undefined || accountId === undefined) return false;
+    return this.authenticator.isKnownIn(caller, accountId);
+  }
+
+  private count(
+    request: FastifyRequest,
+    caller: Caller | undefined,
+    accountId: number | undefined,
+  ): Usage | Promise<Usage> {
+    const own = ownLimit(request);
+    return caller
+      ? this.limits.ofToken(caller, own, accountId)
+      : this.limits.ofAddress(request.ip, own);
+  }
+
+  /** Counts the first request after a change of rights: only now the caller is known to be of the store. */
+  private async countForStore(accountId: number, reply: FastifyReply): Promise<void> {
+    const usage = await this.limits.ofStore(accountId);
+    if (usage.exceeded) reply.headers(limitHeaders(usage));
+    this.refuseBeyond(usage);
+  }
+
+  private refuseBeyond({ exceeded, resetSeconds, scope }: Usage): void {
+    if (!exceeded) return;
+    this.metrics.limitedBy(scope);
+    throw new RateLimitedError(resetSeconds);
   }
 
   private async refuseAsRetired(request: GatedRequest, reply: FastifyReply): Promise<never> {
@@ -144,8 +168,4 @@ function ownLimit(request: FastifyRequest) {
 function accountIdOf({ params }: FastifyRequest): number | undefined {
   if (typeof params !== 'object' || params === null || !('account_id' in params)) return undefined;
   return pathId(String(params.account_id));
-}
-
-function refuseBeyond({ exceeded, resetSeconds }: Usage): void {
-  if (exceeded) throw new RateLimitedError(resetSeconds);
 }

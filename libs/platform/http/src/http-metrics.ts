@@ -5,7 +5,14 @@ import { patternOf } from './path.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-export type LimitScope = 'token' | 'address' | 'page_address' | 'signup_address' | 'signup_poster';
+export type LimitScope =
+  | 'token'
+  | 'store'
+  | 'address'
+  | 'page_address'
+  | 'signup_address'
+  | 'signup_network'
+  | 'signup_poster';
 
 /** Labels are route patterns, never paths, of which there are infinitely many. */
 @Injectable()
@@ -31,7 +38,7 @@ export class HttpMetrics {
     });
     this.limited = new Counter({
       name: 'inkpad_http_rate_limited_total',
-      help: 'Requests refused with 429, by scope: token, address, page_address, signup_address, signup_poster',
+      help: 'Requests refused with 429, by scope: token, store, address, page_address, signup_address, signup_network, signup_poster',
       labelNames: ['by'],
       registers,
     });

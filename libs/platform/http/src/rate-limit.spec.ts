@@ -66,6 +66,35 @@ describe('counting in this process', () => {
     expect((await limits.ofToken(caller)).remaining).toBe(6);
   });
 
+  it('limits the tokens of a store together, and each alone', async () => {
+    const config = readConfig({
+      DATABASE_URL: 'postgres://nowhere.invalid/x',
+      MASTER_KEY: Buffer.alloc(32).toString('base64'),
+      RATE_LIMIT_PER_MINUTE: '3',
+      STORE_RATE_LIMIT_PER_MINUTE: '4',
+    });
+    const limits = new RateLimits(new LocalCounts(), config);
+    const ask = async (tokenId: number, accountId: number) => {
+      const caller = { tokenId, userId: 1, perMinute: null };
+      const { scope, limit, remaining, exceeded } = await limits.ofToken(
+        caller,
+        undefined,
+        accountId,
+      );
+      return [scope, limit, remaining, exceeded];
+    };
+    expect(await ask(1, 7)).toEqual(['token', 3, 2, false]);
+    await ask(1, 7);
+    await ask(1, 7);
+    // What the token's own limit refuses takes nothing from the store.
+    for (let i = 0; i < 9; i++) expect(await ask(1, 7)).toEqual(['token', 3, 0, true]);
+    expect(await ask(2, 7)).toEqual(['token', 3, 2, false]);
+    expect(await ask(2, 7)).toEqual(['store', 4, 0, true]);
+    // Another store has its own, also for a token that reaches both.
+    expect(await ask(2, 8)).toEqual(['token', 3, 0, false]);
+    expect(await ask(3, 8)).toEqual(['token', 3, 2, false]);
+  });
+
   it('counts a route with a limit of its own apart, in a window of its own', async () => {
     const counts = new LocalCounts();
     for (let i = 0; i < 3; i++) await counts.increment('sign-in', 900_000, 2);
@@ -84,8 +113,8 @@ describe('counting in this process', () => {
     const hitsAt = (now: number) => {
       jest.useFakeTimers({ now });
       try {
-        const { totalHits, timeToExpire } = counts.count('a', 60_000, 9);
-        return [totalHits, timeToExpire];
+        const [count] = counts.count([{ key: 'a', ttl: 60_000, limit: 9 }]);
+        return [count?.totalHits, count?.timeToExpire];
       } finally {
         jest.useRealTimers();
       }

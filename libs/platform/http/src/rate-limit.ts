@@ -2,8 +2,9 @@ import ipaddr from 'ipaddr.js';
 import type { Config } from '#kernel/config.js';
 import type { Caller } from './caller.js';
 import { parseAddress } from './client-address.js';
+import type { LimitScope } from './http-metrics.js';
 import type { RouteLimit } from './throttle.js';
-import type { Counted, Counts } from './throttler-storage.js';
+import type { Counted, Counts, WindowLimit } from './throttler-storage.js';
 
 export const WINDOW_SECONDS = 60;
 
@@ -13,7 +14,11 @@ export type Usage = {
   resetSeconds: number;
   exceeded: boolean;
   windowSeconds: number;
+  /** Whose limit this is. */
+  scope: LimitScope;
 };
+
+type ScopedWindow = WindowLimit & { scope: LimitScope };
 
 /** Where a route has a limit of its own: it is counted apart from all others. */
 type OwnLimit = { route: string; limit: RouteLimit };
@@ -25,42 +30,77 @@ export class RateLimits {
     private readonly config: Config,
   ) {}
 
-  /** Within the API, for a caller with a valid token. */
-  ofToken({ tokenId, perMinute }: Caller, own?: OwnLimit): Usage | Promise<Usage> {
-    return this.count(`token ${tokenId}`, perMinute ?? this.config.rateLimitPerMinute, own);
+  /**
+   * Within the API, for a caller with a valid token.
+   * @param accountId of the store that the request counts for as well; left out while the caller may be none of its users
+   */
+  ofToken(
+    { tokenId, perMinute }: Caller,
+    own?: OwnLimit,
+    accountId?: number,
+  ): Usage | Promise<Usage> {
+    const limit = perMinute ?? this.config.rateLimitPerMinute;
+    const window = createWindow('token', String(tokenId), limit, own);
+    return this.count(accountId === undefined ? [window] : [window, this.storeWindow(accountId)]);
+  }
+
+  /** Within the API, all requests for a store, whatever their token. */
+  ofStore(accountId: number): Usage | Promise<Usage> {
+    return this.count([this.storeWindow(accountId)]);
   }
 
   /** Within the API, for anybody else. */
   ofAddress(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
-    return this.count(`ip ${addressKey(ip)}`, this.config.rateLimitPerMinute, own);
+    const { rateLimitPerMinute } = this.config;
+    return this.count([createWindow('address', addressKey(ip), rateLimitPerMinute, own)]);
   }
 
   /** Outside the API. */
   ofPages(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
-    return this.count(`page ${addressKey(ip)}`, this.config.pageRateLimitPerMinute, own);
+    const { pageRateLimitPerMinute } = this.config;
+    return this.count([createWindow('page_address', addressKey(ip), pageRateLimitPerMinute, own)]);
   }
 
-  private count(who: string, perMinute: number, own?: OwnLimit): Usage | Promise<Usage> {
-    const key = own ? `${own.route} ${who}` : who;
-    const { limit, ttl } = own?.limit ?? { limit: perMinute, ttl: WINDOW_SECONDS * 1000 };
-    const counted = this.counts.count(key, ttl, limit);
-    return counted instanceof Promise
-      ? counted.then((later) => usageOf(later, limit, ttl))
-      : usageOf(counted, limit, ttl);
+  private storeWindow(accountId: number): ScopedWindow {
+    return createWindow('store', String(accountId), this.config.storeRateLimitPerMinute);
+  }
+
+  private count(windows: ScopedWindow[]): Usage | Promise<Usage> {
+    const counts = this.counts.count(windows);
+    return counts instanceof Promise
+      ? counts.then((later) => usageOf(windows, later))
+      : usageOf(windows, counts);
   }
 }
 
-function usageOf(
-  { totalHits, timeToExpire, isBlocked }: Counted,
-  limit: number,
-  ttl: number,
-): Usage {
+const KEYS = { token: 'token', store: 'store', address: 'ip', page_address: 'page' } as const;
+
+function createWindow(
+  scope: keyof typeof KEYS,
+  id: string,
+  perMinute: number,
+  own?: OwnLimit,
+): ScopedWindow {
+  const key = `${KEYS[scope]} ${id}`;
+  return own
+    ? { scope, key: `${own.route} ${key}`, ...own.limit }
+    : { scope, key, limit: perMinute, ttl: WINDOW_SECONDS * 1000 };
+}
+
+/** Takes the limit that refuses the request, or else the first: how much is left of it is the caller's own doing. */
+function usageOf(windows: ScopedWindow[], counts: Counted[]): Usage {
+  const refusedAt = counts.findIndex(({ isBlocked }) => isBlocked);
+  const window = windows[Math.max(0, refusedAt)];
+  const count = counts[Math.max(0, refusedAt)];
+  if (!window || !count) throw new Error('a request is counted in a window at least');
+  const { limit, ttl, scope } = window;
   return {
     limit,
-    remaining: Math.max(0, limit - totalHits),
-    resetSeconds: timeToExpire,
-    exceeded: isBlocked,
+    remaining: Math.max(0, limit - count.totalHits),
+    resetSeconds: count.timeToExpire,
+    exceeded: count.isBlocked,
     windowSeconds: ttl / 1000,
+    scope,
   };
 }
 

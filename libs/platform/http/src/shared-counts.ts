@@ -1,12 +1,43 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { messageOf } from '#kernel/errors.js';
-import { counted, LocalCounts, type Counted, type Counts } from './throttler-storage.js';
+import {
+  counted,
+  LocalCounts,
+  type Counted,
+  type Counts,
+  type WindowLimit,
+} from './throttler-storage.js';
 
 const REDIS_ANSWERS_WITHIN_MS = 150;
 const REDIS_CONNECTS_WITHIN_MS = 2_000;
 const ASK_AGAIN_EVERY_MS = 1_000;
+const PREFIX = 'inkpad:';
+
+/**
+ * Counts a request in one window after another, and ends with the first whose limit it exceeds. One step for Redis and
+ * one round trip, however many windows there are. A window begins with its first request and is made longer by none.
+ * KEYS the windows, ARGV for each its length in milliseconds and its limit. Returns for each that it got to the requests
+ * in it and the milliseconds that are left of it.
+ */
+const COUNT = `
+  local counts = {}
+  for i, key in ipairs(KEYS) do
+    local hits = redis.call('incr', key)
+    local left = redis.call('pttl', key)
+    if left < 0 then
+      left = tonumber(ARGV[2 * i - 1])
+      redis.call('pexpire', key, left)
+    end
+    counts[2 * i - 1] = hits
+    counts[2 * i] = left
+    if hits > tonumber(ARGV[2 * i]) then break end
+  end
+  return counts`;
+
+type CountingRedis = Redis & {
+  countWindows: (keyCount: number, ...keysAndArguments: (string | number)[]) => Promise<number[]>;
+};
 
 /**
  * Counts in Redis for all processes together. A Redis that is unavailable or hangs delays a request by at
@@ -15,13 +46,13 @@ const ASK_AGAIN_EVERY_MS = 1_000;
  */
 export class SharedCounts implements Counts, OnApplicationShutdown {
   private readonly log = new Logger('limits');
-  private readonly redis: Redis;
-  private readonly limiter: RateLimiterRedis;
+  private readonly redis: CountingRedis;
   private readonly local = new LocalCounts();
   private asking: NodeJS.Timeout | undefined;
 
   constructor(redisUrl: string) {
     this.redis = new Redis(redisUrl, {
+      scripts: { countWindows: { lua: COUNT } },
       lazyConnect: true,
       connectTimeout: REDIS_CONNECTS_WITHIN_MS,
       socketTimeout: REDIS_CONNECTS_WITHIN_MS,
@@ -29,16 +60,9 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
       // A request counted in this process must not be counted in Redis later.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
-    });
+    }) as CountingRedis;
     // An error is handled by the request that it occurs in.
     this.redis.on('error', () => undefined);
-    this.limiter = new RateLimiterRedis({
-      storeClient: this.redis,
-      keyPrefix: 'inkpad',
-      // The library's own limit and window are not used: ours differ by key.
-      points: 1,
-      duration: 1,
-    });
   }
 
   /** The service runs without Redis too, so it does not wait long. */
@@ -50,20 +74,14 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     }
   }
 
-  count(key: string, ttl: number, limit: number): Counted | Promise<Counted> {
-    return this.asking ? this.local.count(key, ttl, limit) : this.increment(key, ttl, limit);
+  count(windows: readonly WindowLimit[]): Counted[] | Promise<Counted[]> {
+    return this.asking ? this.local.count(windows) : this.countInRedis(windows);
   }
 
   async increment(key: string, ttl: number, limit: number): Promise<Counted> {
-    if (this.asking) return this.local.count(key, ttl, limit);
-    try {
-      const penalty = this.limiter.penalty(key, 1, { customDuration: ttl / 1000 });
-      const { consumedPoints, msBeforeNext } = await within(REDIS_ANSWERS_WITHIN_MS, penalty);
-      return counted(consumedPoints, msBeforeNext, limit);
-    } catch (error) {
-      this.countHere(error);
-      return this.local.count(key, ttl, limit);
-    }
+    const [count] = await this.count([{ key, ttl, limit }]);
+    if (!count) throw new Error('a window was given and not counted');
+    return count;
   }
 
   /** False while this process counts by itself. */
@@ -77,6 +95,27 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     this.local.onApplicationShutdown();
   }
 
+  private async countInRedis(windows: readonly WindowLimit[]): Promise<Counted[]> {
+    try {
+      const results = await within(REDIS_ANSWERS_WITHIN_MS, this.run(windows));
+      return windows
+        .slice(0, results.length / 2)
+        .map(({ limit }, i) => counted(results[2 * i] ?? 0, results[2 * i + 1] ?? 0, limit));
+    } catch (error) {
+      this.countHere(error);
+      return this.local.count(windows);
+    }
+  }
+
+  private run(windows: readonly WindowLimit[]): Promise<number[]> {
+    const keys = windows.map(({ key }) => PREFIX + key);
+    return this.redis.countWindows(
+      keys.length,
+      ...keys,
+      ...windows.flatMap(({ ttl, limit }) => [ttl, limit]),
+    );
+  }
+
   private countHere(error: unknown): void {
     if (this.asking) return;
     this.asking = setInterval(() => void this.ask(), ASK_AGAIN_EVERY_MS).unref();
@@ -88,7 +127,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   private async ask(): Promise<void> {
     try {
       // A write and not a PING: a Redis that is full answers, but refuses to write.
-      await within(REDIS_ANSWERS_WITHIN_MS, this.limiter.penalty('asked', 1));
+      await within(REDIS_ANSWERS_WITHIN_MS, this.run([{ key: 'asked', ttl: 1_000, limit: 1 }]));
     } catch {
       // Still unavailable, which has been logged.
       return;

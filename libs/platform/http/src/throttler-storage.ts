@@ -7,10 +7,17 @@ const MOST_KEYS = 100_000;
 
 export type Counted = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
+/** @property ttl how long the window is, in milliseconds */
+export type WindowLimit = { key: string; ttl: number; limit: number };
+
 /** Answers at once where it counts in this process: every request is counted. */
 export type Counts = ThrottlerStorage & {
-  /** @param ttl how long a window is, in milliseconds */
-  count: (key: string, ttl: number, limit: number) => Counted | Promise<Counted>;
+  /**
+   * Counts a request in one window after another, in one step, and ends with the first whose limit it exceeds: a
+   * request that a token's own limit refuses takes nothing from its store.
+   * @returns one count for each window that it got to
+   */
+  count: (windows: readonly WindowLimit[]) => Counted[] | Promise<Counted[]>;
   /** Undefined where every process counts for itself, as the settings say. */
   readonly areShared?: boolean;
 };
@@ -41,7 +48,25 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
     this.windows = new LRUCache({ max: mostKeys });
   }
 
-  count(key: string, ttl: number, limit: number): Counted {
+  count(windows: readonly WindowLimit[]): Counted[] {
+    const counts: Counted[] = [];
+    for (const window of windows) {
+      const count = this.countOne(window);
+      counts.push(count);
+      if (count.isBlocked) break;
+    }
+    return counts;
+  }
+
+  async increment(key: string, ttl: number, limit: number): Promise<Counted> {
+    return this.countOne({ key, ttl, limit });
+  }
+
+  onApplicationShutdown(): void {
+    this.windows.clear();
+  }
+
+  private countOne({ key, ttl, limit }: WindowLimit): Counted {
     const now = Date.now();
     let window = this.windows.get(key);
     // One that would last longer than a whole one is from before the clock was set back.
@@ -51,13 +76,5 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
     }
     window.hits++;
     return counted(window.hits, window.endsAt - now, limit);
-  }
-
-  async increment(key: string, ttl: number, limit: number): Promise<Counted> {
-    return this.count(key, ttl, limit);
-  }
-
-  onApplicationShutdown(): void {
-    this.windows.clear();
   }
 }

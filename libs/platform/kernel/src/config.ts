@@ -45,6 +45,8 @@ export class Config {
   /** Null when the key was given. `isNew`: the file was created just now. */
   readonly masterKeyFile: { path: string; isNew: boolean } | null;
   readonly rateLimitPerMinute: number;
+  /** Requests to the API for one store, with all tokens together. */
+  readonly storeRateLimitPerMinute: number;
   /** Per IP address, outside the API. */
   readonly pageRateLimitPerMinute: number;
   /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
@@ -138,6 +140,7 @@ export class Config {
     this.masterKeyPrevious =
       env.MASTER_KEY_PREVIOUS === undefined ? null : Buffer.from(env.MASTER_KEY_PREVIOUS, 'base64');
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
+    this.storeRateLimitPerMinute = env.STORE_RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
     this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
     this.most = caps(env);
@@ -247,6 +250,10 @@ function caps(env: Settings): Config['most'] {
     stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
     smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
   };
+}
+
+function posterFonts(env: Settings): Config['posterFonts'] {
+  return { regular: env.POSTER_FONT_REGULAR ?? null, bold: env.POSTER_FONT_BOLD ?? null };
 }
 
 function mailServer({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {

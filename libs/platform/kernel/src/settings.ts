@@ -56,6 +56,7 @@ export class Settings {
   @Matching(/^[^\s<>@,]+@[^\s<>@,]+$/, 'must be one address such as audit@other.example')
   CHECKPOINT_MAIL_TO?: string;
   @Whole(1) RATE_LIMIT_PER_MINUTE = 300;
+  @Whole(1) STORE_RATE_LIMIT_PER_MINUTE = 3000;
   @Whole(1) PAGE_RATE_LIMIT_PER_MINUTE = 1200;
   @Whole(1, 1_000_000) SIGNUPS_PER_ADDRESS = 100;
   @Whole(1, 1_000_000) SIGNUPS_PER_POSTER = 600;
