@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
+import { UpdateAccount } from '#accounts/account.commands.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { CardMessages, startMessages } from '#messages/card-messages.service.js';
@@ -32,7 +33,7 @@ let people = 0;
 beforeAll(async () => {
   [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
   service = await startService(provider.settings);
-  store = await service.newStore();
+  store = await service.newStore({ locale: 'en-DE' });
   const { body } = await store.post<{ id: number }>(`${store.store}/cards`, {
     card: { name: 'Coffee' },
   });
@@ -289,7 +290,7 @@ describe('card links', () => {
   });
 
   it('by SMS are held once a store has sent as many as it may in a day', async () => {
-    const other = await service.newStore();
+    const other = await service.newStore({ locale: 'en-DE' });
     const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
       card: { name: 'Coffee' },
     });
@@ -303,6 +304,34 @@ describe('card links', () => {
     expect(await messagesOf(again)).toMatchObject([
       { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
     ]);
+  });
+
+  it('by SMS to another country are held until the owners add it', async () => {
+    const abroad = `+43664123${String(++people).padStart(4, '0')}`;
+    const person = await add({ phone: abroad });
+    const satellite = await add({ phone: '+8816412345678' });
+    const running = follow();
+    await running.settled();
+    const reason = 'the store sends no SMS to Austria (Settings, Other countries)';
+    expect(await messagesOf(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
+    expect(await messagesOf(satellite)).toMatchObject([
+      { state: 'dropped', reason: 'the phone number is of a kind that gets no SMS' },
+    ]);
+    const [message] = (
+      await service.database.query<{ id: string }>(
+        'select id from card_messages where customer_id = $1',
+        [person.customerId],
+      )
+    ).rows;
+    const outbox = service.app.get(Outbox, { strict: false });
+    const send = () => outbox.send(store.accountId, message?.id ?? '');
+    expect(await send()).toBe(false);
+    const context = { ...cli, accountId: store.accountId };
+    await service.execute(new UpdateAccount(context, 0, { smsCountries: ['AT'] }));
+    expect(await send()).toBe(true);
+    await running.settled();
+    expect(provider.to(abroad)).toHaveLength(1);
+    expect(provider.to('+8816412345678')).toEqual([]);
   });
 
   it('wished for before there were messages are not sent', async () => {

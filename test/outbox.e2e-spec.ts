@@ -18,7 +18,7 @@ beforeAll(async () => {
     SMTP_URL: mails.url,
     MAIL_FROM: 'Inkpad <inkpad@shop.example>',
   });
-  store = await service.newStore();
+  store = await service.newStore({ locale: 'en-DE' });
   owner = await Console.of(service, store.email);
 });
 afterAll(async () => {

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { useService, type ContractClient } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
 import { MailServer } from '../support/mail-server.js';
 import { MessageFollower } from '../support/message-follower.js';
+import { cli } from '../support/service.js';
 import { SmsProvider } from '../support/sms/sms-provider.js';
 
 const service = useService();
@@ -16,7 +18,7 @@ let follower: MessageFollower;
 beforeAll(async () => {
   [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
   store = await service.newStore();
-  await store.patch(store.store, { account: { store_name: 'Le Four', locale: 'fr' } });
+  await store.patch(store.store, { account: { store_name: 'Le Four', locale: 'fr-FR' } });
   const { body } = await store.post<{ id: number }>(`${store.store}/cards`, {
     card: { name: 'Coffee' },
   });
@@ -107,6 +109,49 @@ describe('card links', () => {
     for (const text of [mail?.headers, mail?.text, mail?.html, sms?.body]) {
       expect(text).not.toContain('evil.example');
     }
+  });
+
+  it('MSG-07 SMS go to numbers in the country of the store, and in those that its owners have added', async () => {
+    const [near, far] = ['+33612345607', '+41791234567'];
+    await add({ phone: far });
+    await add({ phone: near });
+    await eventually(
+      () => provider.to(near),
+      ({ length }) => length > 0,
+    );
+    await follower.settled();
+    expect(provider.to(far)).toEqual([]);
+    const context = { ...cli, accountId: store.accountId };
+    await service.running.execute(new UpdateAccount(context, 0, { smsCountries: ['CH'] }));
+    const added = '+41791234568';
+    await add({ phone: added });
+    await eventually(
+      () => provider.to(added),
+      ({ length }) => length > 0,
+    );
+  });
+
+  it('MSG-08 None goes to a number that costs more, or that is no phone of a person', async () => {
+    const refused = [
+      '+870773111632',
+      '+8816412345678',
+      '+88216123456789',
+      '+883510012345',
+      '+979123456789',
+      '+33892123456',
+      '+33810123456',
+      '+33799999999999',
+      '+262612345',
+    ];
+    for (const phone of refused) await add({ phone });
+    const last = '+33612345608';
+    await add({ phone: last });
+    await eventually(
+      () => provider.to(last),
+      ({ length }) => length > 0,
+    );
+    await follower.settled();
+    expect(refused.filter((phone) => provider.to(phone).length > 0)).toEqual([]);
   });
 
   it('MSG-06 come to nobody who was erased by then', async () => {

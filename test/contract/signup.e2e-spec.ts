@@ -22,6 +22,10 @@ const service = useService({
   TRUST_PROXY_HOPS: '1',
   SIGNUPS_PER_ADDRESS: '4',
   SIGNUPS_PER_POSTER: '6',
+  SMS_URL: 'https://sms.example',
+  SMS_ACCOUNT: 'AC1',
+  SMS_TOKEN: 'token',
+  SMS_FROM: '+15005550006',
 });
 let store: ContractClient;
 let addresses = 0;
@@ -482,6 +486,34 @@ describe('somebody who is known', () => {
     const customer = await customerWith(email);
     expect(customer.id).not.toBe(id);
     expect(customer.customer_cards[0]?.uuid).toBe(uuidIn(anew));
+  });
+});
+
+describe('whoever no message can reach', () => {
+  it('JOIN-32 is told so on the card, and it makes no difference who is a customer', async () => {
+    const words = [
+      ['de-DE', 'Ein Link zur Karte ist unterwegs', 'lässt sich kein Link zur Karte senden'],
+      ['en-DE', 'A link to your card is on its way', 'No link to your card can be sent'],
+      ['fr-DE', 'Un lien vers votre carte vous est', 'Aucun lien vers votre carte ne peut'],
+      ['es-DE', 'Le enviamos un enlace', 'No se puede enviar un enlace'],
+    ] as const;
+    for (const [locale, sent, unsent] of words) {
+      const other = await service.newStore({ locale });
+      const poster = await newPoster(other, { contact_collection_mode: 'phone_only' });
+      const cardOf = async (phone: string) => {
+        const { status, location } = await send(poster, { first_name: 'Ada', phone });
+        expect(status).toBe(303);
+        return (await get(location)).text;
+      };
+      expect(await cardOf('+4915112345678')).toContain(sent);
+      // The second time the number is that of a customer.
+      for (const phone of ['+18762101234', '+18762101234', '+8816412345678', '+499001234567']) {
+        const text = await cardOf(phone);
+        expect([phone, text.includes(unsent), text.includes(sent)]).toEqual([phone, true, false]);
+      }
+      const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
+      expect(body.customers).toHaveLength(4);
+    }
   });
 });
 

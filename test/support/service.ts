@@ -89,7 +89,7 @@ export type Service = {
   /** Does what only operators can do, in the way that their command line does it. */
   execute: <R>(command: Command<R>) => Promise<R>;
   /** A new store with a token for it. */
-  newStore: (attributes?: { timeZone?: string }) => Promise<Client & { email: string }>;
+  newStore: (attributes?: StoreAttributes) => Promise<Client & { email: string }>;
   /** Registers what has to stop before the service does. The last registered stops first. */
   onStop: (stop: () => Promise<unknown>) => void;
   stop: () => Promise<void>;
@@ -145,11 +145,14 @@ export function createStops() {
   };
 }
 
+/** @property locale its region is the country that the store is in */
+type StoreAttributes = { timeZone?: string; locale?: string };
+
 /** Creates a store whose owner has a token. */
 export async function createStore(
   baseUrl: string,
   execute: Service['execute'],
-  { timeZone = 'UTC' } = {},
+  { timeZone = 'UTC', locale = 'en' }: StoreAttributes = {},
 ): Promise<Client & { email: string }> {
   const email = `${randomUUID()}@owner.example`;
   await execute(new CreateUser(cli, email, 'Owner', 'correct horse'));
@@ -159,7 +162,7 @@ export async function createStore(
       storeName: null,
       personal: false,
       timeZone,
-      locale: 'en',
+      locale,
     }),
   );
   await execute(new AddMember(cli, id, email, 'owner'));

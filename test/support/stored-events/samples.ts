@@ -120,6 +120,7 @@ export const SAMPLES: Samples[] = [
         privacy: 'We keep your name and address for the card.',
         privacyUrl: 'https://bakery.example/privacy',
       },
+      smsCountries: ['AT', 'CH'],
     },
   }),
   samples(card, {

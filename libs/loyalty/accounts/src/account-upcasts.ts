@@ -5,6 +5,10 @@ import type { AccountEvent, AccountUpdated } from './account.events.js';
 export const accountUpcasts = {
   AccountUpdated: [
     // It names only what changed, which then was never a consent text.
-    (data: Omit<AccountUpdated['data'], 'consentTexts'>): AccountUpdated['data'] => data,
+    (
+      data: Omit<AccountUpdated['data'], 'consentTexts' | 'smsCountries'>,
+    ): Omit<AccountUpdated['data'], 'smsCountries'> => data,
+    // Likewise never the countries of SMS.
+    (data: Omit<AccountUpdated['data'], 'smsCountries'>): AccountUpdated['data'] => data,
   ],
 } satisfies { [T in AccountEvent['type']]?: readonly Upcast[] };

@@ -24,7 +24,11 @@ export type ConsentTexts = {
 };
 
 /** The settings that the store itself can change. */
-export type AccountSettings = Omit<AccountAttributes, 'personal'> & { consentTexts: ConsentTexts };
+export type AccountSettings = Omit<AccountAttributes, 'personal'> & {
+  consentTexts: ConsentTexts;
+  /** ISO 3166-1 alpha-2; countries besides its own whose numbers it sends SMS to. */
+  smsCountries: string[];
+};
 
 export type AccountCreated = { type: 'AccountCreated'; data: { id: number } & AccountAttributes };
 export type AccountUpdated = { type: 'AccountUpdated'; data: Partial<AccountSettings> };

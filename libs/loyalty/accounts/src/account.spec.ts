@@ -72,6 +72,21 @@ describe('account', () => {
       .then({ type: 'AccountUpdated', data: { storeName: null } });
   });
 
+  it('sends SMS to further countries once it lists them, as codes that exist', () => {
+    expect(given(account, created).state().smsCountries).toEqual([]);
+    given(account, created)
+      .when((state) => updateAccount(state, { smsCountries: ['ch', ' AT', 'CH'] }))
+      .then({ type: 'AccountUpdated', data: { smsCountries: ['AT', 'CH'] } });
+    given(account, created)
+      .when((state) => updateAccount(state, { smsCountries: [] }))
+      .then();
+    for (const code of ['XX', 'AUT', 'Austria', 'A', '43', '']) {
+      given(account, created)
+        .when((state) => updateAccount(state, { smsCountries: ['AT', code] }))
+        .thenRejected({ fields: ['sms_countries'] });
+    }
+  });
+
   it('has no consent texts until it sets them, and sets all of them at once', () => {
     expect(given(account, created).state().consentTexts).toEqual(NO_CONSENT_TEXTS);
     const texts = { ...NO_CONSENT_TEXTS, marketing: 'You may write to me.' };

@@ -4,11 +4,12 @@ import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.j
 import { normalizeText } from '#kernel/text.js';
 import { accountUpcasts } from './account-upcasts.js';
 import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
+import { findUnknownCountries, tidySmsCountries } from './sms-countries.js';
 import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
 
 /** A store: the tenant that owns everything else. */
 export type Account = { id: number; accountId: number } & AccountAttributes &
-  Pick<AccountSettings, 'consentTexts'> & {
+  Pick<AccountSettings, 'consentTexts' | 'smsCountries'> & {
     createdAt: string;
     updatedAt: string;
   };
@@ -28,7 +29,7 @@ export const account: Aggregate<Account, AccountEvent> = {
     AccountCreated: 'account.created',
     AccountUpdated: 'account.updated',
   },
-  foldVersion: 2,
+  foldVersion: 3,
   upcasts: accountUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
@@ -38,6 +39,7 @@ export const account: Aggregate<Account, AccountEvent> = {
           ...event.data,
           accountId: event.data.id,
           consentTexts: NO_CONSENT_TEXTS,
+          smsCountries: [],
           createdAt: at,
           updatedAt: at,
         };
@@ -70,13 +72,33 @@ export function updateAccount(
 ): AccountEvent[] {
   if (!state) throw new NotFoundError('Store');
   const consentTexts = wanted.consentTexts && tidyConsentTexts(wanted.consentTexts);
-  const errors = consentTexts ? consentTextFaults(consentTexts) : {};
+  const smsCountries = wanted.smsCountries && tidySmsCountries(wanted.smsCountries);
+  const errors = {
+    ...(consentTexts && consentTextFaults(consentTexts)),
+    ...(smsCountries && smsCountryErrors(smsCountries)),
+  };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
-  const changes = Object.entries({ ...wanted, ...(consentTexts && { consentTexts }) }).filter(
+  const tidy = {
+    ...wanted,
+    ...(consentTexts && { consentTexts }),
+    ...(smsCountries && { smsCountries }),
+  };
+  const changes = Object.entries(tidy).filter(
     ([name, value]) => !isDeepStrictEqual(state[name as keyof AccountSettings], value),
   );
   if (changes.length === 0) return [];
   return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
+}
+
+function smsCountryErrors(countries: string[]): FieldErrors {
+  const unknown = findUnknownCountries(countries);
+  if (unknown.length === 0) return {};
+  const [first = ''] = unknown;
+  return {
+    sms_countries: [
+      `has ${JSON.stringify(first.slice(0, 20))}, which is no code of a country such as AT`,
+    ],
+  };
 }
 
 /** Parts of aliases that are not just capitalised. Intl spells all other names. */

@@ -8,12 +8,17 @@ import type { StoreTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
-import type { ConsentTexts } from './account.events.js';
+import type { AccountSettings } from './account.events.js';
 import { NO_CONSENT_TEXTS } from './consent-texts.js';
+import { findStoreCountry } from './store-country.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
 /** @property personal it is the user's own store */
 type Seen = { personal: boolean };
+
+type ConsoleSettings = Pick<AccountSettings, 'consentTexts' | 'smsCountries'> & {
+  country: string | null;
+};
 
 type AccountRow = { state: Account } & AccountCounts & Seen;
 
@@ -75,13 +80,21 @@ export class AccountsService implements StoreTimeZones {
     return row.time_zone;
   }
 
-  /** What people who sign up are asked to agree to. */
-  async consentTextsOf(id: number): Promise<ConsentTexts> {
-    const [row] = await ask<{ texts: ConsentTexts | null }>(this.pool, {
-      text: `select state->'consentTexts' as texts from accounts where id = $1`,
+  /** Finds what only the console shows of a store's settings. @throws NotFoundError */
+  async findConsoleSettings(id: number): Promise<ConsoleSettings> {
+    const [row] = await ask<{ state: Account }>(this.pool, {
+      name: 'accounts_console_settings',
+      text: 'select state from accounts where id = $1',
       values: [id],
     });
-    return row?.texts ?? NO_CONSENT_TEXTS;
+    if (!row) throw new NotFoundError('Store');
+    const { consentTexts, smsCountries } = row.state;
+    // Rows of an older fold lack both.
+    return {
+      consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
+      smsCountries: smsCountries ?? [],
+      country: findStoreCountry(row.state),
+    };
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */

@@ -2,12 +2,18 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { Rows } from '#event-store/rows.js';
 import { accountRows } from '#accounts/account.entity.js';
+import { listSmsCountries } from '#accounts/sms-countries.js';
 import { customerRows } from '#customers/customer.entity.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { Contact } from './card-message.js';
 import type { CardMessageContent } from './card-message-texts.js';
 
-export type FoundContent = { contact: Contact; content: CardMessageContent };
+/** @property smsCountries that the store sends SMS to */
+export type FoundContent = {
+  contact: Contact;
+  content: CardMessageContent;
+  smsCountries: string[];
+};
 
 /** What a message is made from, as it is now. */
 @Injectable()
@@ -31,7 +37,11 @@ export class CardMessageContents {
     const { email, phone } = holder.state;
     const { name, storeName, locale } = store.state;
     const link = `${this.config.publicUrl}/passes/${card.uuid}`;
-    return { contact: { email, phone }, content: { store: storeName ?? name, locale, link } };
+    return {
+      contact: { email, phone },
+      content: { store: storeName ?? name, locale, link },
+      smsCountries: listSmsCountries(store.state),
+    };
   }
 
   private async card(id: number) {

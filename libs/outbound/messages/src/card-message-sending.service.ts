@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { nextMailAttempt, type MailOutcome } from './mail.js';
-import { routeTo, type Contact, type MessageChannel, type Route } from './card-message.js';
+import { routeTo, type MessageChannel, type Route } from './card-message.js';
 import { cardMail, cardSms, type CardMessageContent } from './card-message-texts.js';
-import { CardMessageContents } from './card-message-contents.service.js';
+import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type ClaimedMessage } from './card-messages.service.js';
 import type { MessageQueue } from './message-queue.js';
 import { MessageMetrics } from './message-metrics.service.js';
@@ -12,11 +12,6 @@ import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
-
-const MISSING: Record<MessageChannel, string> = {
-  email: 'no mail server is set up (SMTP_URL)',
-  sms: 'no SMS provider is set up (SMS_URL)',
-};
 
 /** Card links to customers. Each message is looked up, addressed and written when it is sent. */
 @Injectable()
@@ -44,13 +39,13 @@ export class CardMessageSending {
   private async send(message: ClaimedMessage, cut: AbortSignal): Promise<void> {
     const found = await this.contents.find(message.customerCardId);
     if (!found) return this.messages.finish(message, 'dropped', { reason: 'erased' });
-    const route = this.routeTo(found.contact, message.mailRefused);
+    const route = this.routeTo(found, message.mailRefused);
     if (route.kind === 'drop') {
       return this.messages.finish(message, 'dropped', { reason: route.reason });
     }
     const { channel } = route;
     if (route.kind === 'hold') {
-      return this.messages.finish({ ...message, channel }, 'held', { reason: MISSING[channel] });
+      return this.messages.finish({ ...message, channel }, 'held', { reason: route.reason });
     }
     if (channel !== message.channel) {
       return this.messages.redirect(message, channel, message.mailRefused);
@@ -62,15 +57,15 @@ export class CardMessageSending {
     const outcome = await this.attempt({ ...route, id: message.id }, found.content, cut);
     this.metrics.attempted(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {
-      const other = this.routeTo(found.contact, true);
+      const other = this.routeTo(found, true);
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
     }
     await this.record(message, outcome);
   }
 
-  private routeTo(contact: Contact, mailRefused: boolean): Route {
+  private routeTo({ contact, smsCountries }: FoundContent, mailRefused: boolean): Route {
     const setUp = { email: this.config.mail !== null, sms: this.config.sms !== null };
-    return routeTo(contact, setUp, mailRefused);
+    return routeTo(contact, { ...setUp, smsCountries }, mailRefused);
   }
 
   private attempt(

@@ -63,7 +63,8 @@ describe('the wishes in the log', () => {
 describe('a message goes', () => {
   const email = 'a@x.example';
   const phone = '+4915112345678';
-  const both = { email: true, sms: true };
+  const smsCountries = ['DE'];
+  const both = { email: true, sms: true, smsCountries };
 
   it('by e-mail where there is an address', () => {
     expect(routeTo({ email, phone }, both, false)).toEqual({
@@ -77,17 +78,45 @@ describe('a message goes', () => {
     const sms = { kind: 'send', channel: 'sms', to: phone };
     expect(routeTo({ email: null, phone }, both, false)).toEqual(sms);
     expect(routeTo({ email, phone }, both, true)).toEqual(sms);
-    expect(routeTo({ email, phone }, { email: false, sms: true }, false)).toEqual(sms);
+    expect(routeTo({ email, phone }, { ...both, email: false }, false)).toEqual(sms);
   });
 
   it('nowhere yet while nothing is set up that reaches the customer', () => {
-    const none = { email: false, sms: false };
-    expect(routeTo({ email, phone }, none, false)).toEqual({ kind: 'hold', channel: 'email' });
-    expect(routeTo({ email: null, phone }, none, false)).toEqual({ kind: 'hold', channel: 'sms' });
-    expect(routeTo({ email, phone: null }, { email: false, sms: true }, false)).toEqual({
+    const none = { email: false, sms: false, smsCountries };
+    const byMail = {
       kind: 'hold',
       channel: 'email',
+      reason: 'no mail server is set up (SMTP_URL)',
+    };
+    expect(routeTo({ email, phone }, none, false)).toEqual(byMail);
+    expect(routeTo({ email: null, phone }, none, false)).toEqual({
+      kind: 'hold',
+      channel: 'sms',
+      reason: 'no SMS provider is set up (SMS_URL)',
     });
+    expect(routeTo({ email, phone: null }, { ...none, sms: true }, false)).toEqual(byMail);
+  });
+
+  it('by SMS to the countries of the store only, and to no number that costs more', () => {
+    const abroad = { email: null, phone: '+18762101234' };
+    const held = {
+      kind: 'hold',
+      channel: 'sms',
+      reason: 'the store sends no SMS to Jamaica (Settings, Other countries)',
+    };
+    expect(routeTo(abroad, both, false)).toEqual(held);
+    expect(routeTo(abroad, { ...both, smsCountries: [] }, false)).toEqual(held);
+    expect(routeTo(abroad, { ...both, smsCountries: ['DE', 'JM'] }, false)).toMatchObject({
+      kind: 'send',
+    });
+    expect(routeTo({ email: null, phone: '+881641234567' }, both, false)).toEqual({
+      kind: 'drop',
+      reason: 'the phone number is of a kind that gets no SMS',
+    });
+    // What cannot go by SMS waits for the mail server.
+    const noMail = { ...both, email: false };
+    expect(routeTo({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
+    expect(routeTo({ ...abroad, email }, both, true)).toEqual(held);
   });
 
   it('to nobody without an address that can be used', () => {

@@ -2,6 +2,7 @@ import type { CardLinksRequested, CustomerCreated } from '#customers/customer.ev
 import { SAME_WISH_MS } from '#customers/card-links.js';
 import type { CustomerCardIssued } from '#stamping/customer-card.events.js';
 import type { StoredEvent } from '#event-store/event-store.js';
+import { judgeSmsNumber } from './sms-destination.js';
 
 export type MessageChannel = 'email' | 'sms';
 
@@ -109,27 +110,53 @@ export type Contact = { email: string | null; phone: string | null };
 
 export type Route =
   | { kind: 'send'; channel: MessageChannel; to: string }
-  /** Without a set-up channel that reaches the customer. */
-  | { kind: 'hold'; channel: MessageChannel }
+  /** Without a channel that may reach the customer now. */
+  | { kind: 'hold'; channel: MessageChannel; reason: string }
   | { kind: 'drop'; reason: string };
 
 /**
- * E-mail first. SMS go to numbers of a known country only.
+ * What a message may go through.
+ * @property smsCountries of the store, ISO 3166-1 alpha-2
+ */
+export type Channels = Record<MessageChannel, boolean> & { smsCountries: readonly string[] };
+
+const MISSING: Record<MessageChannel, string> = {
+  email: 'no mail server is set up (SMTP_URL)',
+  sms: 'no SMS provider is set up (SMS_URL)',
+};
+
+/**
+ * E-mail first. SMS go to the phones of people in the store's countries only.
  * @param mailRefused the mail server does not know the address
  */
 export function routeTo(
   { email, phone }: Contact,
-  setUp: Record<MessageChannel, boolean>,
+  channels: Channels,
   mailRefused: boolean,
 ): Route {
-  const international = phone?.startsWith('+') ? phone : null;
   const byMail = mailRefused ? null : email;
-  if (byMail !== null && setUp.email) return { kind: 'send', channel: 'email', to: byMail };
-  if (international !== null && setUp.sms) {
-    return { kind: 'send', channel: 'sms', to: international };
+  if (byMail !== null && channels.email) return { kind: 'send', channel: 'email', to: byMail };
+  const bySms = phone === null ? null : routeBySms(phone, channels);
+  if (bySms?.kind === 'send') return bySms;
+  if (byMail !== null) return { kind: 'hold', channel: 'email', reason: MISSING.email };
+  return bySms ?? { kind: 'drop', reason: 'there is no address' };
+}
+
+function routeBySms(phone: string, { sms, smsCountries }: Channels): Route {
+  if (!phone.startsWith('+'))
+    return { kind: 'drop', reason: 'the phone number has no country code' };
+  const destination = judgeSmsNumber(phone, smsCountries);
+  switch (destination.kind) {
+    case 'allowed':
+      return sms
+        ? { kind: 'send', channel: 'sms', to: phone }
+        : { kind: 'hold', channel: 'sms', reason: MISSING.sms };
+    case 'foreign': {
+      const country = new Intl.DisplayNames('en', { type: 'region' }).of(destination.country);
+      const reason = `the store sends no SMS to ${country} (Settings, Other countries)`;
+      return { kind: 'hold', channel: 'sms', reason };
+    }
+    case 'unsuitable':
+      return { kind: 'drop', reason: 'the phone number is of a kind that gets no SMS' };
   }
-  if (byMail !== null) return { kind: 'hold', channel: 'email' };
-  if (international !== null) return { kind: 'hold', channel: 'sms' };
-  if (phone !== null) return { kind: 'drop', reason: 'the phone number has no country code' };
-  return { kind: 'drop', reason: 'there is no address' };
 }

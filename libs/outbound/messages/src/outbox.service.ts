@@ -141,7 +141,11 @@ export class Outbox {
     const { customer_card_id: cardId } = row;
     const found = cardId === null ? undefined : await this.contents.find(cardId);
     const setUp = { email: this.config.mail !== null, sms: this.config.sms !== null };
-    return { row, found, route: found && routeTo(found.contact, setUp, false) };
+    return {
+      row,
+      found,
+      route: found && routeTo(found.contact, { ...setUp, smsCountries: found.smsCountries }, false),
+    };
   }
 }
 

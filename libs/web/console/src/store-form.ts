@@ -15,6 +15,8 @@ export type ConsentForm = {
   privacy_url: string;
 };
 
+export type SmsForm = { sms_countries: string };
+
 export type StoreSettings = {
   name: string;
   storeName: string | null;
@@ -49,6 +51,28 @@ export function consentForm({ marketing, sms, privacy, privacyUrl }: ConsentText
     privacy_text: privacy ?? '',
     privacy_url: privacyUrl ?? '',
   };
+}
+
+export function smsForm(countries: string[]): SmsForm {
+  return { sms_countries: countries.join(', ') };
+}
+
+/** Reads codes with anything between them that stands between words. */
+export function smsCountriesIn({ sms_countries: text }: SmsForm): string[] {
+  return text.split(/[\s,;]+/u).filter((code) => code !== '');
+}
+
+/** Says where the SMS of a store go without an entry of its owners. */
+export function describeSmsCountries(country: string | null): string {
+  const own =
+    country === null
+      ? 'The country of this store is not known, so they go only to the countries that you enter'
+      : `They go to numbers in ${countryName(country)}, and in the countries that you enter`;
+  return `${own}: two letters each, such as AT, CH. A message abroad can cost you many times as much.`;
+}
+
+function countryName(country: string): string {
+  return new Intl.DisplayNames('en', { type: 'region' }).of(country) ?? country;
 }
 
 /** As they were typed. A blank text is none. */

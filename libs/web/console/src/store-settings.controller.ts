@@ -16,22 +16,28 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
+import { textIn } from '#sign-in/form-text.js';
 import { faultOf, NO_FAULT, type Fault } from './fault.js';
 import {
   consentForm,
   consentTextsIn,
+  describeSmsCountries,
   enteredIn,
   languagesWith,
   settingsOf,
+  smsCountriesIn,
+  smsForm,
   timeZonesWith,
   type ConsentForm,
+  type SmsForm,
   type StoreForm,
 } from './store-form.js';
 
 type SettingsView = {
-  values: StoreForm & ConsentForm;
+  values: StoreForm & ConsentForm & SmsForm;
   languages: { value: string; text: string }[];
   timeZones: { value: string; text: string }[];
+  smsHint: string;
   fault: Fault;
   done: string;
 };
@@ -59,8 +65,15 @@ export class StoreSettingsController {
   ): Promise<void> {
     const account = await this.accounts.find(userId, store.id);
     const { name, store_name, time_zone, locale } = account;
-    const texts = consentForm(await this.accounts.consentTextsOf(store.id));
-    const values = { name, store_name: store_name ?? '', time_zone, locale, ...texts };
+    const { consentTexts, smsCountries } = await this.accounts.findConsoleSettings(store.id);
+    const values = {
+      name,
+      store_name: store_name ?? '',
+      time_zone,
+      locale,
+      ...consentForm(consentTexts),
+      ...smsForm(smsCountries),
+    };
     const said = { values, fault: NO_FAULT, done: done === 'saved' ? 'Saved.' : '' };
     await this.send(request, reply, store, said);
   }
@@ -78,9 +91,14 @@ export class StoreSettingsController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const consentTexts = consentTextsIn(form);
-    const values = { ...enteredIn(form), ...consentForm(consentTexts) };
+    const values = {
+      ...enteredIn(form),
+      ...consentForm(consentTexts),
+      sms_countries: textIn(form, 'sms_countries'),
+    };
     try {
-      const settings = { ...settingsOf(values), consentTexts };
+      const smsCountries = smsCountriesIn(values);
+      const settings = { ...settingsOf(values), consentTexts, smsCountries };
       await this.bus.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
       return this.send(request, reply, store, { values, fault: faultOf(error), done: '' });
@@ -94,6 +112,7 @@ export class StoreSettingsController {
     store: EnteredStore,
     said: Pick<SettingsView, 'values' | 'fault' | 'done'>,
   ): Promise<void> {
+    const { country } = await this.accounts.findConsoleSettings(store.id);
     await this.pages.send(request, reply, {
       view,
       title: `Settings · ${store.name}`,
@@ -101,6 +120,7 @@ export class StoreSettingsController {
         ...said,
         languages: languagesWith(said.values.locale),
         timeZones: timeZonesWith(said.values.time_zone),
+        smsHint: describeSmsCountries(country),
       },
       status: said.fault === NO_FAULT ? 200 : 422,
       width: 'form',

@@ -6,7 +6,8 @@ import type { Asked } from './signup-form.js';
 export type SignupPoster = {
   poster: Poster;
   card: Pick<Card, 'id' | 'name' | 'archivedAt' | 'expiresAt'>;
-  store: Asked['store'] & { id: number; name: string };
+  /** @property smsCountries that the store sends SMS to */
+  store: Asked['store'] & { id: number; name: string; smsCountries: string[] };
 };
 
 /** Whether somebody may sign up now. `gone` is for ever. */

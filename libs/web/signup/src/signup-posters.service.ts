@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import type { Account } from '#accounts/account.js';
 import { NO_CONSENT_TEXTS } from '#accounts/consent-texts.js';
+import { listSmsCountries } from '#accounts/sms-countries.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { SignupPoster } from './signup-poster.js';
@@ -32,7 +33,14 @@ export class SignupPosters {
       poster,
       card,
       // Rows of an older fold lack the texts.
-      store: { id, name, timeZone, locale, consentTexts: consentTexts ?? NO_CONSENT_TEXTS },
+      store: {
+        id,
+        name,
+        timeZone,
+        locale,
+        consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
+        smsCountries: listSmsCountries(account),
+      },
     };
   }
 }

@@ -7,11 +7,12 @@ import { RejectedError } from '#kernel/errors.js';
 import type { GatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { vary } from '#http/headers.js';
+import { routeTo } from '#messages/card-message.js';
 import { requireOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
-import { NOTHING_TYPED, readSignup } from './signup-form.js';
+import { NOTHING_TYPED, readSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { openness, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
@@ -73,12 +74,21 @@ export class SignupController {
     }
     try {
       const uuid = await this.signups.signUp(found, read.signup, request.requestId);
-      await this.pages.redirect(reply, `/passes/${uuid}?joined=1`);
+      const joined = this.canReach(read.signup, found) ? '1' : 'unsent';
+      await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
     } catch (error) {
       if (!(error instanceof RejectedError) || !('card_id' in error.errors)) throw error;
       // Closed in this very moment.
       await this.sendClosed(reply, found);
     }
+  }
+
+  /** By what was entered alone: the answer must not tell who is a customer. */
+  private canReach({ email, phone }: Signup, { store }: SignupPoster): boolean {
+    const { mail, sms } = this.config;
+    const setUp = { email: mail !== null, sms: sms !== null };
+    const route = routeTo({ email, phone }, { ...setUp, smsCountries: store.smsCountries }, false);
+    return route.kind === 'send';
   }
 
   /** The poster, or undefined after a page that says why there is none to sign up at. */

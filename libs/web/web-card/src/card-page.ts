@@ -14,8 +14,11 @@ export type CardView = {
   content: PassContent;
   /** Of the pass: rises when what it shows has changed. */
   tag: number;
-  /** Somebody has just signed up for it, who may have had one before (docs/adr/0051). */
-  isJoined: boolean;
+  /**
+   * Null unless somebody has just signed up for it, who may have had one before (docs/adr/0051).
+   * @property isLinkSent whether a message with its link is sent
+   */
+  joined: { isLinkSent: boolean } | null;
   now: Date;
   device: Device;
   /** The wallets that a pass can be made for. */
@@ -68,7 +71,7 @@ export function plainPage(locale: string, title: string, text: string): Page {
 }
 
 function cardMain(view: CardView, told: Told, at: string): Html {
-  const { content, tag, isJoined, pushKey, now } = view;
+  const { content, tag, joined, pushKey, now } = view;
   const { words, locale } = told;
   const { timeZone } = content;
   const asOf = new Intl.DateTimeFormat(locale, {
@@ -86,9 +89,10 @@ function cardMain(view: CardView, told: Told, at: string): Html {
   >
     <p class="panel notice offline wide" id="offline" hidden>${words.offline(asOf)}</p>
     ${
-      isJoined &&
+      joined &&
       html`<p class="panel wide" id="joined">
-        <strong>${words.joined}</strong> ${words.joinedWhy}
+        <strong>${words.joined}</strong>
+        ${joined.isLinkSent ? words.joinedWhy : words.joinedWithoutLink}
       </p>`
     }
     ${notice(content, told, now)} ${card(view, told)}

@@ -66,7 +66,7 @@ export class WebCardController {
     const page = cardPage({
       content,
       tag: pass.tag,
-      isJoined: joined !== undefined,
+      joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
       now: new Date(),
       device: deviceOf(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },

@@ -9,6 +9,8 @@ export const de: Words = {
   joined: 'Willkommen!',
   joinedWhy:
     'Ein Link zur Karte ist unterwegs. Wer hier schon eine Karte hatte, findet dort die bisherigen Stempel: dann bitte jene Karte behalten und nicht diese.',
+  joinedWithoutLink:
+    'An die angegebene Adresse oder Nummer lässt sich kein Link zur Karte senden. Bitte diese Seite behalten: die Karte ins Wallet legen oder die Seite speichern. Wer hier schon eine Karte hatte, fragt bitte an der Kasse danach.',
   member: 'Mitglied',
   toReward: 'Nächste Prämie in',
   stampCount: stamps,

@@ -7,6 +7,8 @@ export type Words = {
   /** To somebody who has just signed up. */
   joined: string;
   joinedWhy: string;
+  /** Instead of it, to somebody whom no message reaches. */
+  joinedWithoutLink: string;
   member: string;
   toReward: string;
   stampCount: (stamps: string, count: number) => string;
@@ -47,6 +49,8 @@ export const en: Words = {
   joined: 'Welcome!',
   joinedWhy:
     'A link to your card is on its way to you. If you had a card here before, the link opens that one with your stamps: please keep it, and not this one.',
+  joinedWithoutLink:
+    'No link to your card can be sent to the address or number that you entered. Please keep this page: add the card to your wallet, or save the page. If you had a card here before, ask for it at the counter.',
   member: 'Member',
   toReward: 'Next reward in',
   stampCount: stamps,

@@ -10,6 +10,8 @@ export const es: Words = {
   joined: 'Le damos la bienvenida.',
   joinedWhy:
     'Le enviamos un enlace a su tarjeta. Si ya tenía una aquí, el enlace abre esa, con sus sellos: quédese con ella y no con esta.',
+  joinedWithoutLink:
+    'No se puede enviar un enlace a su tarjeta a la dirección o al número indicado. Conserve esta página: añada la tarjeta a su wallet, o guarde la página. Si ya tenía una tarjeta aquí, pregunte por ella en la caja.',
   member: 'Titular',
   toReward: 'Próxima recompensa en',
   stampCount: stamps,

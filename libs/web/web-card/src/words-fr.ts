@@ -10,6 +10,8 @@ export const fr: Words = {
   joined: 'Bienvenue !',
   joinedWhy:
     'Un lien vers votre carte vous est envoyé. Si vous aviez déjà une carte ici, il ouvre celle-là, avec vos tampons : gardez-la plutôt que celle-ci.',
+  joinedWithoutLink:
+    'Aucun lien vers votre carte ne peut être envoyé à l’adresse ou au numéro indiqué. Gardez cette page : ajoutez la carte à votre wallet, ou enregistrez la page. Si vous aviez déjà une carte ici, demandez-la à la caisse.',
   member: 'Membre',
   toReward: 'Prochaine récompense dans',
   stampCount: stamps,

@@ -1,0 +1,19 @@
+import { isSupportedCountry } from 'libphonenumber-js/min';
+import { normalizeText } from '#kernel/text.js';
+import { findStoreCountry, type CountrySource } from './store-country.js';
+
+/** Returns codes of countries in capital letters, each once, in alphabetical order. */
+export function tidySmsCountries(given: string[]): string[] {
+  return [...new Set(given.map((code) => normalizeText(code).toUpperCase()))].sort();
+}
+
+/** Finds what is no country that has phone numbers. @param countries in their normal form */
+export function findUnknownCountries(countries: string[]): string[] {
+  return countries.filter((code) => !isSupportedCountry(code));
+}
+
+/** Lists the countries whose numbers a store sends SMS to: its own, if it is known, and those that its owners have added. */
+export function listSmsCountries(store: CountrySource & { smsCountries?: string[] }): string[] {
+  const country = findStoreCountry(store);
+  return [...(country === null ? [] : [country]), ...(store.smsCountries ?? [])];
+}

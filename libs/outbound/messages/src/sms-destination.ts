@@ -1,0 +1,47 @@
+import {
+  getCountryCallingCode,
+  isSupportedCountry,
+  parsePhoneNumberFromString,
+  type CountryCode,
+  type NumberType,
+} from 'libphonenumber-js/max';
+
+/**
+ * - foreign: a person's phone in a country that the store does not send to
+ * - unsuitable: nobody's phone, such as a premium number, a satellite or a range that nobody has
+ */
+export type SmsDestination =
+  | { kind: 'allowed' }
+  | { kind: 'foreign'; country: string }
+  | { kind: 'unsuitable' };
+
+/** What people have in their pockets and homes. Everything else costs whoever calls it, or reaches no phone. */
+const TYPES = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE', 'FIXED_LINE', 'VOIP']);
+
+/**
+ * Judges whether an SMS may go to a number. Strangers enter numbers on signup pages, and whoever shares in the price of
+ * a message, as owners of premium and satellite numbers do, would enter theirs.
+ * @param phone E.164
+ * @param countries ISO 3166-1 alpha-2
+ */
+export function judgeSmsNumber(phone: string, countries: readonly string[]): SmsDestination {
+  const number = parsePhoneNumberFromString(phone);
+  // Numbers of no country: satellites (+870, +881), international networks (+882, +883), premium (+979).
+  if (number?.country === undefined) return { kind: 'unsuitable' };
+  const { country: own, countryCallingCode } = number;
+  // One number can be of several countries: those of Martinique's neighbours look like each other's.
+  for (const country of countries) {
+    if (!isSupportedCountry(country)) continue;
+    if (getCountryCallingCode(country) !== countryCallingCode) continue;
+    if (isPersonal(phone, country)) return { kind: 'allowed' };
+  }
+  return isPersonal(phone, own) ? { kind: 'foreign', country: own } : { kind: 'unsuitable' };
+}
+
+function isPersonal(phone: string, country: CountryCode): boolean {
+  const number = parsePhoneNumberFromString(phone);
+  if (!number) return false;
+  number.country = country;
+  const type = number.getType();
+  return type !== undefined && TYPES.has(type);
+}
