@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { Browser } from './support/browser.js';
 import { eventually } from './support/eventually.js';
 import { MailServer } from './support/mail-server.js';
@@ -19,6 +20,7 @@ beforeAll(async () => {
     TRUST_PROXY_HOPS: '1',
     SMTP_URL: mails.url,
     MAIL_FROM: 'inkpad@shop.example',
+    MAX_MESSAGES_PER_ADDRESS_PER_DAY: '4',
   });
   dispatcher = await startDispatcher(service);
 });
@@ -234,4 +236,51 @@ it('without a mail server, nobody can change their address by themselves', async
   } finally {
     await silent.stop();
   }
+});
+
+describe('mails to an address that somebody else has entered', () => {
+  it('are limited in a day, from all stores and users together', async () => {
+    const victim = `${randomUUID()}@victim.example`;
+    const invite = async (browser: Browser, accountId: number, email: string) => {
+      const users = `/app/stores/${accountId}/users`;
+      await browser.get(users);
+      return browser.post(`${users}/invitations`, { email, role: 'staff' });
+    };
+    const owners = await Promise.all(
+      [1, 2, 3].map(async () => {
+        const { email, accountId } = await service.newStore();
+        return { accountId, browser: await signedIn(email) };
+      }),
+    );
+    const [first, second, third] = owners;
+    if (!first || !second || !third) throw new Error('there are three stores');
+    const spellings = [victim, victim.toUpperCase(), victim.replace('@', '+tag@')];
+    for (const email of spellings) {
+      expect((await invite(first.browser, first.accountId, email)).status).toBe(303);
+    }
+    expect((await invite(second.browser, second.accountId, victim)).status).toBe(303);
+    for (const { browser, accountId } of owners) {
+      const refused = await invite(browser, accountId, victim);
+      expect(refused.status).toBe(429);
+      expect(refused.text).toContain('has been sent too many mails today. Try again in 24 hours');
+      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
+    }
+    const wanted = await want(third.browser, victim);
+    expect([wanted.status, wanted.text]).toEqual([
+      422,
+      expect.stringContaining('has been sent too many mails today'),
+    ]);
+    // An invitation that was refused is none, and others go on.
+    expect((await third.browser.get(`/app/stores/${third.accountId}/users`)).text).not.toContain(
+      victim,
+    );
+    const other = `${randomUUID()}@other.example`;
+    expect((await invite(third.browser, third.accountId, other)).status).toBe(303);
+    await eventually(
+      () => mails.received.filter(({ to }) => to === other),
+      ({ length }) => length === 1,
+    );
+    const got = mails.received.filter(({ to }) => to.toLowerCase().endsWith('@victim.example'));
+    expect(got).toHaveLength(4);
+  });
 });

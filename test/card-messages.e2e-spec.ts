@@ -324,9 +324,9 @@ describe('card links', () => {
       )
     ).rows;
     const outbox = service.app.get(Outbox, { strict: false });
-    const send = () => outbox.send(store.accountId, message?.id ?? '');
-    expect(await send()).toBe(false);
     const context = { ...cli, accountId: store.accountId };
+    const send = () => outbox.send(context, message?.id ?? '');
+    expect(await send()).toBe(false);
     await service.execute(new UpdateAccount(context, 0, { smsCountries: ['AT'] }));
     expect(await send()).toBe(true);
     await running.settled();
@@ -369,7 +369,7 @@ describe('card links', () => {
       );
     for (let accountId = 9001; accountId <= 9005; accountId++) await plan(accountId, 4, 2);
     await plan(9006, 1, 1);
-    const messages = new CardMessages(service.app.get(Pool, { strict: false }));
+    const messages = service.app.get(CardMessages, { strict: false });
     const claimed = [...(await messages.claim('sms', 4)), ...(await messages.claim('sms', 4))];
     expect(claimed.map(({ accountId }) => accountId)).toContain(9006);
     await service.database.query('delete from card_messages where account_id > 9000');

@@ -270,7 +270,7 @@ describe('limits', () => {
       ...(await times(4, () => store.as(other).get(path))),
     ].map(({ status }) => status);
     expect(statuses).toEqual([...Array(8).fill(200), 429]);
-    // What names no store goes on.
+    // Requests that name no store go on.
     expect((await store.as(other).get(STORES)).status).toBe(200);
   });
 
@@ -291,7 +291,7 @@ describe('limits', () => {
     expect([next.status, next.headers.get('ratelimit-limit')]).toEqual([200, '5']);
   });
 
-  it('LIMIT-23 What a token’s own limit refuses does not count for the store', async () => {
+  it('LIMIT-23 A request that a token’s own limit refuses does not count for the store', async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     await times(20, () => store.as(one).get(store.store));
@@ -299,7 +299,7 @@ describe('limits', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
   });
 
-  it('LIMIT-24 Nor does what is refused with 401 or, to a user of other stores, with 404', async () => {
+  it('LIMIT-24 Nor does a request that is refused with 401 or, to a user of other stores, with 404', async () => {
     const store = await few.newStore();
     const stranger = await few.newStore();
     for (const token of await tokensOf(stranger, 3)) {

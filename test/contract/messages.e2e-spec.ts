@@ -30,6 +30,7 @@ const follow = () =>
   new MessageFollower(service.running, {
     SMTP_URL: mails.url,
     MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+    MAX_MESSAGES_PER_ADDRESS_PER_DAY: '3',
     ...provider.settings,
   });
 
@@ -131,7 +132,7 @@ describe('card links', () => {
     );
   });
 
-  it('MSG-08 None goes to a number that costs more, or that is no phone of a person', async () => {
+  it('MSG-08 No SMS goes to a number that costs more or that is no phone of a person', async () => {
     const refused = [
       '+870773111632',
       '+8816412345678',
@@ -152,6 +153,38 @@ describe('card links', () => {
     );
     await follower.settled();
     expect(refused.filter((phone) => provider.to(phone).length > 0)).toEqual([]);
+  });
+
+  it('MSG-09 One e-mail address or phone number gets so many card links a day, from all stores together', async () => {
+    const number = '+33612345609';
+    const stores = [];
+    for (let i = 0; i < 4; i++) {
+      const other = await service.newStore({ locale: 'fr-FR' });
+      const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
+        card: { name: 'Coffee' },
+      });
+      for (const customer of [{ email: `Victim+${i}@mail.example` }, { phone: number }]) {
+        await other.post(`${other.store}/customers`, {
+          customer: { first_name: 'Ann', ...customer },
+          card_id: body.id,
+          send_card_links: true,
+        });
+      }
+      stores.push(other.accountId);
+    }
+    await follower.settled();
+    expect(mails.received.filter(({ to }) => to.startsWith('Victim+'))).toHaveLength(3);
+    expect(provider.to(number)).toHaveLength(3);
+    const { rows } = await service.running.database.query<{ channel: string; reason: string }>(
+      `select channel, reason from card_messages where account_id = any ($1) and state = 'held'
+       order by channel`,
+      [stores],
+    );
+    const reason = 'too many messages went to this address today';
+    expect(rows).toEqual([
+      { channel: 'email', reason },
+      { channel: 'sms', reason },
+    ]);
   });
 
   it('MSG-06 come to nobody who was erased by then', async () => {

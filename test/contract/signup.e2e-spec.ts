@@ -1,14 +1,18 @@
-import { beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { AccountSettings, ConsentTexts } from '#accounts/account.events.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
+import { Outbox } from '#messages/outbox.service.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { useService, type ContractClient } from '../support/contract.js';
 import { EventStream } from '../support/event-stream.js';
 import { eventually } from '../support/eventually.js';
+import { MailServer } from '../support/mail-server.js';
+import { MessageFollower } from '../support/message-follower.js';
 import { cli } from '../support/service.js';
 import { faultOf, newPoster, shownIn, SignupForm, type Sent } from '../support/signup.js';
+import { SmsProvider } from '../support/sms/sms-provider.js';
 import { startDispatcher } from '../support/webhooks.js';
 
 type Envelope = { data: { id: number; source: string } };
@@ -22,6 +26,8 @@ const service = useService({
   TRUST_PROXY_HOPS: '1',
   SIGNUPS_PER_ADDRESS: '4',
   SIGNUPS_PER_POSTER: '6',
+  MAX_SMS_PER_STORE_PER_DAY: '20',
+  SIGNUP_MAILS_PER_STORE_PER_DAY: '5',
   SMS_URL: 'https://sms.example',
   SMS_ACCOUNT: 'AC1',
   SMS_TOKEN: 'token',
@@ -489,15 +495,15 @@ describe('somebody who is known', () => {
   });
 });
 
-describe('whoever no message can reach', () => {
-  it('JOIN-32 is told so on the card, and it makes no difference who is a customer', async () => {
+describe('the card after signing up', () => {
+  it('JOIN-32 When no message can be sent to the contacts that were entered, the card says so', async () => {
     const words = [
       ['de-DE', 'Ein Link zur Karte ist unterwegs', 'lässt sich kein Link zur Karte senden'],
       ['en-DE', 'A link to your card is on its way', 'No link to your card can be sent'],
       ['fr-DE', 'Un lien vers votre carte vous est', 'Aucun lien vers votre carte ne peut'],
       ['es-DE', 'Le enviamos un enlace', 'No se puede enviar un enlace'],
     ] as const;
-    for (const [locale, sent, unsent] of words) {
+    const inLanguage = async ([locale, sent, unsent]: (typeof words)[number]) => {
       const other = await service.newStore({ locale });
       const poster = await newPoster(other, { contact_collection_mode: 'phone_only' });
       const cardOf = async (phone: string) => {
@@ -507,13 +513,14 @@ describe('whoever no message can reach', () => {
       };
       expect(await cardOf('+4915112345678')).toContain(sent);
       // The second time the number is that of a customer.
-      for (const phone of ['+18762101234', '+18762101234', '+8816412345678', '+499001234567']) {
+      for (const phone of ['+18762101234', '+18762101234', '+8816412345678']) {
         const text = await cardOf(phone);
         expect([phone, text.includes(unsent), text.includes(sent)]).toEqual([phone, true, false]);
       }
       const { body } = await other.get<CustomerListJson>(`${other.store}/customers`);
-      expect(body.customers).toHaveLength(4);
-    }
+      expect(body.customers).toHaveLength(3);
+    };
+    await Promise.all(words.map(inLanguage));
   });
 });
 
@@ -596,5 +603,114 @@ describe('forms', () => {
       ),
     );
     expect(all.map(({ status }) => status).sort()).toEqual([...Array(6).fill(303), 429]);
+  });
+
+  it('JOIN-33 The addresses of one network may together send no more complete forms to a poster than one of them may', async () => {
+    const poster = await newPoster(store);
+    const stranger = (i: number) => ({ 'x-forwarded-for': `2001:db8:ffff:${i}::1` });
+    const from = async (headers: Record<string, string>) =>
+      (await send(poster, { first_name: 'Ada', email: newEmail() }, headers)).status;
+    const statuses = await Promise.all(Array.from({ length: 8 }, (_, i) => from(stranger(i))));
+    expect(statuses.sort()).toEqual([...Array(4).fill(303), ...Array(4).fill(429)]);
+    // Refused forms took nothing from the poster, nor from other networks.
+    expect(await Promise.all([from({}), from({})])).toEqual([303, 303]);
+  });
+});
+
+describe('messages that signup pages ask for', () => {
+  let mails: MailServer;
+  let provider: SmsProvider;
+  let follower: MessageFollower;
+
+  beforeAll(async () => {
+    [mails, provider] = await Promise.all([MailServer.start(), SmsProvider.start()]);
+    follower = new MessageFollower(service.running, {
+      SMTP_URL: mails.url,
+      MAIL_FROM: 'inkpad@shop.example',
+      ...provider.settings,
+    });
+  });
+  afterAll(async () => {
+    await follower.stop();
+    await Promise.all([mails.goAway(), provider.stop()]);
+  });
+
+  const messagesOf = async ({ accountId }: ContractClient) => {
+    await follower.settled();
+    const { rows } = await service.running.database.query<{ channel: string; state: string }>(
+      'select channel, state from card_messages where account_id = $1 order by 1, 2',
+      [accountId],
+    );
+    return rows.map(({ channel, state }) => `${channel} ${state}`);
+  };
+
+  it('JOIN-34 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day', async () => {
+    const cafe = await service.newStore({ locale: 'en-DE' });
+    const byPhone = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
+    let phones = 0;
+    const signUp = async (ip: string) => {
+      const phone = `+4915112340${String(++phones).padStart(3, '0')}`;
+      const fields = { first_name: 'Ada', phone };
+      const { status, location } = await send(byPhone, fields, { 'x-forwarded-for': ip });
+      expect(status).toBe(303);
+      return { phone, joined: location.split('?')[1] };
+    };
+    const strangers = await Promise.all([1, 2, 3, 4].map((i) => signUp(`198.51.100.${i}`)));
+    expect(strangers.map(({ joined }) => joined).sort()).toEqual([
+      ...Array(2).fill('joined=1'),
+      ...Array(2).fill('joined=unsent'),
+    ]);
+    expect(await messagesOf(cafe)).toEqual(['sms held', 'sms held', 'sms sent', 'sms sent']);
+    // Each store has a day of its own, and so has each channel.
+    const other = await service.newStore({ locale: 'en-DE' });
+    const poster = await newPoster(other);
+    const byMail = (headers: Record<string, string>) =>
+      send(poster, { first_name: 'Ada', email: newEmail() }, headers);
+    const [customer] = await Promise.all([
+      signUp('203.0.113.1'),
+      byMail({ 'x-forwarded-for': '198.51.100.1' }),
+      byMail({ 'x-forwarded-for': '198.51.100.2' }),
+      byMail({}),
+    ]);
+    expect(await messagesOf(other)).toEqual(['email held', 'email sent', 'email sent']);
+    expect(customer.joined).toBe('joined=1');
+    expect(provider.to(customer.phone)).toHaveLength(1);
+    // Held messages are not lost: a person may send them.
+    const { rows } = await service.running.database.query<{ id: string }>(
+      `select id from card_messages where account_id = $1 and state = 'held'`,
+      [cafe.accountId],
+    );
+    const outbox = service.running.app.get(Outbox, { strict: false });
+    const by = { ...cli, accountId: cafe.accountId };
+    for (const { id } of rows) expect(await outbox.send(by, id)).toBe(true);
+    expect(await messagesOf(cafe)).toEqual(Array(5).fill('sms sent'));
+  });
+
+  it('JOIN-35 A store sends so many e-mails a day that signup pages ask for, and holds the others', async () => {
+    const cafe = await service.newStore();
+    const posters = [await newPoster(cafe), await newPoster(cafe)];
+    await Promise.all(
+      [...posters, ...posters, ...posters].map((poster) =>
+        send(poster, { first_name: 'Ada', email: newEmail() }),
+      ),
+    );
+    // Messages that its own people ask for go on.
+    await cafe.post(`${cafe.store}/customers`, {
+      customer: { first_name: 'Ada', email: newEmail() },
+      card_id: posters[0]?.card_id,
+      send_card_links: true,
+    });
+    expect(await messagesOf(cafe)).toEqual(['email held', ...Array(6).fill('email sent')]);
+  });
+
+  it('JOIN-36 A form that is sent again asks for no further message', async () => {
+    const cafe = await service.newStore({ locale: 'en-DE' });
+    const poster = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
+    const from = { 'x-forwarded-for': '192.0.2.1' };
+    const form = await open(poster);
+    const fields = { first_name: 'Ada', phone: '+4915112349001' };
+    for (let i = 0; i < 3; i++) expect((await form.send(fields, from)).status).toBe(303);
+    await send(poster, { first_name: 'Bob', phone: '+4915112349002' }, from);
+    expect(await messagesOf(cafe)).toEqual(['sms sent', 'sms sent']);
   });
 });

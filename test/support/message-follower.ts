@@ -4,6 +4,7 @@ import { checkpointOf } from '#event-store/checkpoint.js';
 import { EventStore } from '#event-store/event-store.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { Rows } from '#event-store/rows.js';
+import { DailyCounts } from '#database/daily-counts.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { CardMessageContents } from '#messages/card-message-contents.service.js';
@@ -42,7 +43,7 @@ export class MessageFollower {
     });
     this.pool = get(Pool);
     this.store = get(EventStore);
-    const messages = new CardMessages(this.pool);
+    const messages = new CardMessages(this.pool, get(DailyCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);
     const contents = new CardMessageContents(get(Rows), config);
@@ -54,7 +55,8 @@ export class MessageFollower {
       metrics,
       config,
     );
-    const mails = new MailQueue(new MailOutbox(this.pool, get(MasterKeys), config), smtp, metrics);
+    const outbox = new MailOutbox(this.pool, get(MasterKeys), get(DailyCounts), config);
+    const mails = new MailQueue(outbox, smtp, metrics);
     this.dispatch = new MessageDispatch(mails, cards, config);
     const lock = get(LeaderLock);
     const follower = new CardMessagesFollower(

@@ -13,6 +13,9 @@ import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
 
+const TOO_MANY_SIGNUPS =
+  'too many people signed up from the same network today, or at this store in all';
+
 /** Card links to customers. Each message is looked up, addressed and written when it is sent. */
 @Injectable()
 export class CardMessageSending {
@@ -50,10 +53,14 @@ export class CardMessageSending {
     if (channel !== message.channel) {
       return this.messages.redirect(message, channel, message.mailRefused);
     }
-    const most = this.config.most.smsPerDay;
-    if (channel === 'sms' && (await this.messages.smsSent(message.accountId, most)) >= most) {
+    if (message.heldChannels.includes(channel)) {
+      return this.messages.finish(message, 'held', { reason: TOO_MANY_SIGNUPS });
+    }
+    if (channel === 'sms' && (await this.hasSentTooMany(message.accountId))) {
       return this.messages.finish(message, 'held', { reason: 'the store has sent too many SMS' });
     }
+    const { messagesPerAddressPerDay } = this.config;
+    if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
     const outcome = await this.attempt({ ...route, id: message.id }, found.content, cut);
     this.metrics.attempted(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {
@@ -61,6 +68,11 @@ export class CardMessageSending {
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
     }
     await this.record(message, outcome);
+  }
+
+  private async hasSentTooMany(accountId: number): Promise<boolean> {
+    const { smsPerDay } = this.config.most;
+    return (await this.messages.smsSent(accountId, smsPerDay)) >= smsPerDay;
   }
 
   private routeTo({ contact, smsCountries }: FoundContent, mailRefused: boolean): Route {

@@ -46,8 +46,18 @@ describe('the wishes in the log', () => {
         customerId: 3,
         customerCardId: 7,
         at: new Date('2026-03-01T10:05:00Z'),
+        signupRequestId: null,
       },
     ]);
+  });
+
+  it('are known by the request of the signup that asks for them, and by no other request', () => {
+    const requestIdOf = (channel: string) => {
+      const event = created(3);
+      const meta = { ...event.meta, channel, requestId: 'till-1' };
+      return wishesIn([{ ...event, meta } as StoredEvent]).wishes[0]?.signupRequestId;
+    };
+    expect([requestIdOf('poster'), requestIdOf('api')]).toEqual(['till-1', null]);
   });
 
   it('count once within ten minutes for the same card', () => {
@@ -113,7 +123,7 @@ describe('a message goes', () => {
       kind: 'drop',
       reason: 'the phone number is of a kind that gets no SMS',
     });
-    // What cannot go by SMS waits for the mail server.
+    // A message that cannot go by SMS waits for the mail server.
     const noMail = { ...both, email: false };
     expect(routeTo({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
     expect(routeTo({ ...abroad, email }, both, true)).toEqual(held);

@@ -45,6 +45,8 @@ export type Wish = {
   /** Null: the card that is about to be issued. */
   customerCardId: number | null;
   at: Date;
+  /** Of the signup that asks for it; null where something else does. */
+  signupRequestId: string | null;
 };
 
 /** The first card that a batch of events gives to a customer. */
@@ -95,6 +97,7 @@ function wish({ id, meta }: StoredEvent, customerId: number, customerCardId: num
     customerId,
     customerCardId,
     at: new Date(meta.recordedAt),
+    signupRequestId: meta.channel === 'poster' ? meta.requestId : null,
   };
 }
 
@@ -115,7 +118,7 @@ export type Route =
   | { kind: 'drop'; reason: string };
 
 /**
- * What a message may go through.
+ * Describes what a message may go through.
  * @property smsCountries of the store, ISO 3166-1 alpha-2
  */
 export type Channels = Record<MessageChannel, boolean> & { smsCountries: readonly string[] };

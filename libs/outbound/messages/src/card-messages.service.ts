@@ -1,7 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { lastServed } from '#kernel/turns.js';
+import { parseMailbox } from '#kernel/mailbox.js';
 import { inTransaction } from '#database/connection.js';
+import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/event-store.js';
 import { SAME_WISH_MS } from '#customers/card-links.js';
@@ -42,13 +44,16 @@ const NAME_CARDS = {
  */
 const PLAN = {
   name: 'card_messages_plan',
-  text: `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at)
+  text: `insert into card_messages
+           (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at, held_channels)
          select w.id, w.account_id, w.customer_id, w.card_id, w.at,
            case when c.id is not null and c.state ->> 'email' is null then 'sms' else 'email' end,
-           case when w.card_id is null then null else now() end
-         from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[])
-           as w (id, account_id, customer_id, card_id, at)
+           case when w.card_id is null then null else now() end,
+           coalesce(h.channels, '{}')
+         from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $8::text[])
+           as w (id, account_id, customer_id, card_id, at, request_id)
          left join customers c on c.id = w.customer_id
+         left join signup_holds h on h.account_id = w.account_id and h.request_id = w.request_id
          where w.at > now() - $6 * interval '1 millisecond'
            and not exists (select from card_message_starts s where s.account_id in (0, w.account_id) and s.since > w.at)
            and not exists (
@@ -90,7 +95,7 @@ const CLAIM = {
     update card_messages m
     set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where m.id = due.id
-    returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.attempts, m.planned_at`,
+    returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.held_channels, m.attempts, m.planned_at`,
 };
 
 export type ClaimedMessage = {
@@ -99,6 +104,8 @@ export type ClaimedMessage = {
   customerCardId: number;
   channel: MessageChannel;
   mailRefused: boolean;
+  /** Through which a person alone may send it. */
+  heldChannels: MessageChannel[];
   /** This one included, and so tells one claim from the next. */
   attempts: number;
   plannedAt: Date;
@@ -110,6 +117,7 @@ type ClaimedRow = {
   customer_card_id: number;
   channel: MessageChannel;
   mail_refused: boolean;
+  held_channels: MessageChannel[];
   attempts: number;
   planned_at: Date;
 };
@@ -122,7 +130,10 @@ type ClaimedRow = {
 export class CardMessages {
   private readonly served: Record<MessageChannel, number> = { email: 0, sms: 0 };
 
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly counts: DailyCounts,
+  ) {}
 
   /** Plans what a batch of the log asks for. @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
@@ -162,6 +173,7 @@ export class CardMessages {
         wishes.map(({ at }) => at),
         WISH_KEEPS_MS,
         SAME_WISH_MS,
+        wishes.map(({ signupRequestId }) => signupRequestId),
       ],
     });
   }
@@ -181,6 +193,7 @@ export class CardMessages {
       customerCardId: row.customer_card_id,
       channel: row.channel,
       mailRefused: row.mail_refused,
+      heldChannels: row.held_channels,
       attempts: row.attempts,
       plannedAt: row.planned_at,
     }));
@@ -197,6 +210,33 @@ export class CardMessages {
       values: [accountId, most],
     });
     return Number(rows[0]?.count ?? 0);
+  }
+
+  /**
+   * Counts the message for the address or number that it goes to, once for each channel. One too many is held.
+   * @returns whether it may be sent
+   */
+  async countForAddress(
+    message: ClaimedMessage,
+    { channel, to }: { channel: MessageChannel; to: string },
+    limit: number,
+  ): Promise<boolean> {
+    return inTransaction(this.pool, async (client) => {
+      const { rowCount } = await client.query({
+        name: 'card_messages_counted',
+        text: `update card_messages set counted_channel = $3
+               where id = $1 and attempts = $2 and counted_channel is distinct from $3`,
+        values: [message.id, message.attempts, channel],
+      });
+      if (rowCount === 0) return true;
+      const recipient = channel === 'email' ? parseMailbox(to) : to;
+      const query: RunQuery = async (text, values) => (await client.query({ text, values })).rows;
+      const seconds = await this.counts.count(query, ['card links to', recipient], limit);
+      if (seconds === null) return true;
+      const reason = 'too many messages went to this address today';
+      await client.query(finish({ ...message, channel }, 'held', { reason }));
+      return false;
+    });
   }
 
   async putOff(message: ClaimedMessage, until: Date, reason: string): Promise<void> {
@@ -225,14 +265,22 @@ export class CardMessages {
   async finish(
     message: ClaimedMessage,
     state: Exclude<CardMessageState, 'queued'>,
-    { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },
+    details: { reason?: string | null; providerId?: string | null },
   ): Promise<void> {
-    await this.pool.query({
-      name: 'card_messages_finish',
-      text: `update card_messages
-             set state = $3, due_at = null, finished_at = now(), reason = $4, provider_id = $5, channel = $6
-             where id = $1 and attempts = $2`,
-      values: [message.id, message.attempts, state, reason, providerId, message.channel],
-    });
+    await this.pool.query(finish(message, state, details));
   }
+}
+
+function finish(
+  { id, attempts, channel }: ClaimedMessage,
+  state: Exclude<CardMessageState, 'queued'>,
+  { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },
+): pg.QueryConfig {
+  return {
+    name: 'card_messages_finish',
+    text: `update card_messages
+           set state = $3, due_at = null, finished_at = now(), reason = $4, provider_id = $5, channel = $6
+           where id = $1 and attempts = $2`,
+    values: [id, attempts, state, reason, providerId, channel],
+  };
 }

@@ -2,7 +2,9 @@ import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
+import { parseMailbox } from '#kernel/mailbox.js';
 import { newId } from '#kernel/randomness.js';
+import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Mail } from './mail.js';
@@ -62,6 +64,7 @@ export class MailOutbox {
   constructor(
     private readonly pool: Pool,
     private readonly keys: MasterKeys,
+    private readonly counts: DailyCounts,
     private readonly config: Config,
   ) {}
 
@@ -92,6 +95,20 @@ export class MailOutbox {
   addWithin(manager: EntityManager, mails: Mail[]): Promise<string[]> {
     const query = ({ text, values }: pg.QueryConfig) => manager.query(text, values);
     return this.add({ query }, mails);
+  }
+
+  /**
+   * Adds a mail to an address that somebody else has entered, unless it got too many of these in a day, from all stores
+   * together: nobody's mailbox is to be filled in the name of this service.
+   * @returns null when it was added, else the seconds until another one can be
+   */
+  async addForStranger(manager: EntityManager, mail: Mail): Promise<number | null> {
+    if (this.config.mail === null) return null;
+    const query: RunQuery = (text, values) => manager.query(text, values);
+    const subject = ['mails to', parseMailbox(mail.to)];
+    const seconds = await this.counts.count(query, subject, this.config.messagesPerAddressPerDay);
+    if (seconds === null) await this.addWithin(manager, [mail]);
+    return seconds;
   }
 
   /** Claims the oldest mails that are due; nobody else gets them for a minute. */

@@ -15,7 +15,7 @@ export type SmsDestination =
   | { kind: 'foreign'; country: string }
   | { kind: 'unsuitable' };
 
-/** What people have in their pockets and homes. Everything else costs whoever calls it, or reaches no phone. */
+/** Phones of people. Every other kind costs its callers more, or reaches no phone. */
 const TYPES = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE', 'FIXED_LINE', 'VOIP']);
 
 /**

@@ -7,6 +7,7 @@ import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { connecting } from './connecting.js';
 import { dataSourceOptions, poolOf, type QUEUE_LIMITS } from './data-source.js';
+import { DailyCounts } from './daily-counts.js';
 import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
 import { PoolMetrics } from './pool-metrics.js';
@@ -43,10 +44,11 @@ export class DatabaseModule {
           inject: [pg.Pool, Config],
           useFactory: (pool: pg.Pool, settings: Config) => new MasterKeys(pool, settings),
         },
+        DailyCounts,
         LeaderLock,
         PoolMetrics,
       ],
-      exports: [pg.Pool, MasterKeys, LeaderLock],
+      exports: [pg.Pool, DailyCounts, MasterKeys, LeaderLock],
     };
   }
 }

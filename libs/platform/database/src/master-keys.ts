@@ -42,6 +42,7 @@ export const DATA_KEY_PURPOSES = [
   'apple passes',
   'sign-in failures',
   'audit repetitions',
+  'daily counts',
 ] as const;
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];

@@ -47,6 +47,7 @@ import { StoreVersions } from './migrations/0057-store-versions.js';
 import { Retirements } from './migrations/0050-retirements.js';
 import { EmailKeys } from './migrations/0065-email-keys.js';
 import { SecondFactorFailures } from './migrations/0063-second-factor-failures.js';
+import { SpendingLimits } from './migrations/0066-spending-limits.js';
 import { SealedMailsAndAuditSources } from './migrations/0067-sealed-mails-and-audit-sources.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
@@ -100,5 +101,6 @@ export const migrations = [
   StoreVersions,
   SecondFactorFailures,
   EmailKeys,
+  SpendingLimits,
   SealedMailsAndAuditSources,
 ];

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { readConfig } from '#kernel/config.js';
-import { addressKey, RateLimits } from './rate-limit.js';
+import { addressKey, networkKey, RateLimits } from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
 
 describe('addresses that are counted together', () => {
@@ -46,6 +46,22 @@ describe('addresses that are counted together', () => {
   ])('%s', (ip, key) => expect(addressKey(ip)).toBe(key));
 });
 
+describe('networks that are counted together', () => {
+  it.each([
+    ['192.0.2.7', '192.0.2.0/24'],
+    ['192.0.2.255', '192.0.2.0/24'],
+    ['192.0.3.7', '192.0.3.0/24'],
+    ['::ffff:192.0.2.7', '192.0.2.0/24'],
+    ['192.0.2.7:1001', '192.0.2.0/24'],
+    ['2001:db8:1:2::1', '2001:db8:1::/48'],
+    ['2001:db8:1:ffff:ffff::1', '2001:db8:1::/48'],
+    ['2001:db8:2:2::1', '2001:db8:2::/48'],
+    ['[2001:db8:1:2::1]:443', '2001:db8:1::/48'],
+    ['unknown', 'unknown'],
+    [undefined, 'gone'],
+  ])('%s', (ip, key) => expect(networkKey(ip)).toBe(key));
+});
+
 describe('counting in this process', () => {
   it('says what is left, and when it is too much', async () => {
     const config = readConfig({
@@ -86,7 +102,7 @@ describe('counting in this process', () => {
     expect(await ask(1, 7)).toEqual(['token', 3, 2, false]);
     await ask(1, 7);
     await ask(1, 7);
-    // What the token's own limit refuses takes nothing from the store.
+    // Requests that the token's own limit refuses take nothing from the store.
     for (let i = 0; i < 9; i++) expect(await ask(1, 7)).toEqual(['token', 3, 0, true]);
     expect(await ask(2, 7)).toEqual(['token', 3, 2, false]);
     expect(await ask(2, 7)).toEqual(['store', 4, 0, true]);

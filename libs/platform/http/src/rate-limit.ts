@@ -119,12 +119,28 @@ export function limitHeaders(usage: Usage): Record<string, string | number> {
  * @param ip undefined, whatever Fastify's types say, once the caller has hung up
  */
 export function addressKey(ip: string | undefined): string {
+  return rangeKey(ip, { ipv4Bits: 32, ipv6Bits: 64 });
+}
+
+/**
+ * One key per network, for what is shared out among strangers: a /24 of IPv4, and the /48 of IPv6 that a provider assigns to
+ * one customer at most (RFC 6177). One stranger can have all of its addresses.
+ */
+export function networkKey(ip: string | undefined): string {
+  return rangeKey(ip, { ipv4Bits: 24, ipv6Bits: 48 });
+}
+
+function rangeKey(
+  ip: string | undefined,
+  { ipv4Bits, ipv6Bits }: { ipv4Bits: number; ipv6Bits: number },
+): string {
   if (ip === undefined) return 'gone';
   const address = parseAddress(ip);
   if (address === undefined) return 'unknown';
   if (address instanceof ipaddr.IPv6) {
-    const network = address.parts.slice(0, 4).map((part) => part.toString(16));
-    return `${network.join(':')}::/64`;
+    const network = address.parts.slice(0, ipv6Bits / 16).map((part) => part.toString(16));
+    return `${network.join(':')}::/${ipv6Bits}`;
   }
-  return address.toString();
+  if (ipv4Bits === 32) return address.toString();
+  return `${address.octets.slice(0, ipv4Bits / 8).join('.')}.0/${ipv4Bits}`;
 }

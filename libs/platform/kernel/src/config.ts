@@ -60,7 +60,11 @@ export class Config {
     webhookSubscriptions: number;
     stripPictures: number;
     smsPerDay: number;
+    /** E-mails that signup pages ask for. */
+    signupMailsPerDay: number;
   };
+  /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
+  readonly messagesPerAddressPerDay: number;
   /** Of drawn images in the database, which are drawn again when they are asked for later. */
   readonly stripImagesKeptMb: number;
   /** Files of fonts for what the posters' own font has no letters for. */
@@ -144,6 +148,7 @@ export class Config {
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
     this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
     this.most = caps(env);
+    this.messagesPerAddressPerDay = env.MAX_MESSAGES_PER_ADDRESS_PER_DAY;
     this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
     this.posterFonts = posterFonts(env);
     this.openCards = { most: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
@@ -249,11 +254,8 @@ function caps(env: Settings): Config['most'] {
     webhookSubscriptions: env.MAX_SUBSCRIPTIONS_PER_STORE,
     stripPictures: env.MAX_STRIP_PICTURES_PER_STORE,
     smsPerDay: env.MAX_SMS_PER_STORE_PER_DAY,
+    signupMailsPerDay: env.SIGNUP_MAILS_PER_STORE_PER_DAY,
   };
-}
-
-function posterFonts(env: Settings): Config['posterFonts'] {
-  return { regular: env.POSTER_FONT_REGULAR ?? null, bold: env.POSTER_FONT_BOLD ?? null };
 }
 
 function mailServer({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {

@@ -13,3 +13,10 @@ export function faultOf(error: unknown): Fault {
   const text = [...base, ...(base.length > 0 && error.resolution ? [error.resolution] : [])];
   return { errors, text: text.map((one) => (one.endsWith('.') ? one : `${one}.`)).join(' ') };
 }
+
+/** @param seconds until the next mail to the address */
+export function tooManyMails(seconds: number): Fault {
+  const hours = Math.ceil(seconds / 3_600);
+  const wait = hours === 1 ? 'in an hour' : `in ${hours} hours`;
+  return { errors: { email: [`has been sent too many mails today. Try again ${wait}`] }, text: '' };
+}

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
-import { NotFoundError, RejectedError } from '#kernel/errors.js';
+import { NotFoundError, RateLimitedError, RejectedError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { pathId } from '#http/path.js';
@@ -24,7 +24,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
-import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import { faultOf, NO_FAULT, tooManyMails, type Fault } from './fault.js';
 import { invitationMail } from './invitation-mail.js';
 import { ROLE_OPTIONS, ROLE_WORDS } from './role-words.js';
 import { StoreTimes } from './store-times.service.js';
@@ -93,7 +93,8 @@ export class StoreUsersController {
     const role = isRole(given) ? given : 'staff';
     const send = async (manager: EntityManager, invited: Invited) => {
       const mail = invitationMail({ ...invited, role, store, inviter: user.name }, this.config);
-      await this.outbox.addWithin(manager, [mail]);
+      const seconds = await this.outbox.addForStranger(manager, mail);
+      if (seconds !== null) throw new RateLimitedError(seconds);
     };
     let invited: Invited;
     try {
@@ -109,6 +110,11 @@ export class StoreUsersController {
       );
     } catch (error) {
       const values = { email, role };
+      if (error instanceof RateLimitedError) {
+        const fault = tooManyMails(error.retryAfterSeconds);
+        reply.header('retry-after', error.retryAfterSeconds);
+        return this.send(request, reply, user, store, { values, fault }, 429);
+      }
       return this.send(request, reply, user, store, { values, fault: faultOf(error) });
     }
     if (this.config.mail !== null) return this.done(reply, store, 'invited');
@@ -275,6 +281,7 @@ export class StoreUsersController {
     { userId }: SignedIn,
     store: EnteredStore,
     said: Partial<Pick<UsersView, 'done' | 'fault' | 'values'>>,
+    status = said.fault ? 422 : 200,
   ): Promise<void> {
     const members = await this.members.of(store.id);
     const invitations = await this.members.invitationsTo(store.id);
@@ -304,7 +311,7 @@ export class StoreUsersController {
         done: '',
         ...said,
       },
-      status: said.fault ? 422 : 200,
+      status,
     });
   }
 }

@@ -31,7 +31,11 @@ export class Addresses {
   async want(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
     await this.bus.execute(
       new WantAddress(by, userId, email, async (manager, wanted) => {
-        await this.outbox.addWithin(manager, [addressMail(wanted, this.config.publicUrl)]);
+        const mail = addressMail(wanted, this.config.publicUrl);
+        if ((await this.outbox.addForStranger(manager, mail)) === null) return;
+        throw new RejectedError({
+          email: ['has been sent too many mails today: try again tomorrow'],
+        });
       }),
     );
   }

@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
 import { Config } from '#kernel/config.js';
 import { HttpMetrics } from '#http/http-metrics.js';
-import { addressKey } from '#http/rate-limit.js';
+import { addressKey, networkKey } from '#http/rate-limit.js';
 
 const WINDOW_MS = 10 * 60_000;
 
@@ -23,14 +23,23 @@ export class SignupLimits {
     return this.count(`signup ${addressKey(ip)}`, this.config.signups.perAddress, 'signup_address');
   }
 
-  ofPoster(id: number): Promise<number | null> {
-    return this.count(`signup poster ${id}`, this.config.signups.perPoster, 'signup_poster');
+  /**
+   * Counts a complete form. All addresses of a network together may send as many to a poster as one address may: whoever
+   * has many could otherwise close it.
+   */
+  async ofPoster(id: number, ip: string): Promise<number | null> {
+    const { perAddress, perPoster } = this.config.signups;
+    const network = `signup poster ${id} network ${networkKey(ip)}`;
+    return (
+      (await this.count(network, perAddress, 'signup_network')) ??
+      (await this.count(`signup poster ${id}`, perPoster, 'signup_poster'))
+    );
   }
 
   private async count(
     key: string,
     limit: number,
-    scope: 'signup_address' | 'signup_poster',
+    scope: 'signup_address' | 'signup_network' | 'signup_poster',
   ): Promise<number | null> {
     const counted = await this.storage.increment(key, WINDOW_MS, limit, 0, 'default');
     if (!counted.isBlocked) return null;

@@ -7,7 +7,7 @@ import { RejectedError } from '#kernel/errors.js';
 import type { GatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { vary } from '#http/headers.js';
-import { routeTo } from '#messages/card-message.js';
+import { routeTo, type Route } from '#messages/card-message.js';
 import { requireOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
@@ -62,7 +62,7 @@ export class SignupController {
     const { values } = read;
     const busySeconds =
       (await this.limits.ofAddress(request.ip)) ??
-      ('signup' in read ? await this.limits.ofPoster(found.poster.id) : null);
+      ('signup' in read ? await this.limits.ofPoster(found.poster.id, request.ip) : null);
     if (busySeconds !== null) {
       reply.status(429).header('retry-after', busySeconds);
       return this.sendForm(reply, found, { values, busySeconds });
@@ -73,8 +73,14 @@ export class SignupController {
       return this.sendForm(reply, found, { values, faults });
     }
     try {
-      const uuid = await this.signups.signUp(found, read.signup, request.requestId);
-      const joined = this.canReach(read.signup, found) ? '1' : 'unsent';
+      const { requestId, ip } = request;
+      const { uuid, heldChannels } = await this.signups.signUp(found, read.signup, {
+        requestId,
+        ip,
+      });
+      const route = this.routeTo(read.signup, found);
+      const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);
+      const joined = isSent ? '1' : 'unsent';
       await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
     } catch (error) {
       if (!(error instanceof RejectedError) || !('card_id' in error.errors)) throw error;
@@ -84,11 +90,10 @@ export class SignupController {
   }
 
   /** By what was entered alone: the answer must not tell who is a customer. */
-  private canReach({ email, phone }: Signup, { store }: SignupPoster): boolean {
+  private routeTo({ email, phone }: Signup, { store }: SignupPoster): Route {
     const { mail, sms } = this.config;
     const setUp = { email: mail !== null, sms: sms !== null };
-    const route = routeTo({ email, phone }, { ...setUp, smsCountries: store.smsCountries }, false);
-    return route.kind === 'send';
+    return routeTo({ email, phone }, { ...setUp, smsCountries: store.smsCountries }, false);
   }
 
   /** The poster, or undefined after a page that says why there is none to sign up at. */

@@ -1,6 +1,7 @@
 import { Module } from '@nestjs/common';
 import { StampingModule } from '#stamping/stamping.module.js';
 import { SignupLimits } from './signup-limits.service.js';
+import { SignupHolds } from './signup-holds.service.js';
 import { SignupController } from './signup.controller.js';
 import { SignupPosters } from './signup-posters.service.js';
 import { Signups } from './signups.service.js';
@@ -10,6 +11,6 @@ import { StandIns } from './stand-ins.service.js';
 @Module({
   imports: [StampingModule],
   controllers: [SignupController],
-  providers: [SignupLimits, SignupPosters, Signups, StandIns],
+  providers: [SignupHolds, SignupLimits, SignupPosters, Signups, StandIns],
 })
 export class SignupModule {}

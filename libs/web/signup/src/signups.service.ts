@@ -15,7 +15,9 @@ import { RequestCardLinks } from '#customers/card-links.commands.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
 import { customer, uniqueValues } from '#customers/customer.js';
 import type { CustomerInput } from '#customers/customer-input.dto.js';
+import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
+import { SignupHolds } from './signup-holds.service.js';
 import type { SignupPoster } from './signup-poster.js';
 import { StandIns } from './stand-ins.service.js';
 
@@ -27,6 +29,11 @@ const LOOK_AGAIN_MS = 100;
  * database is busy.
  */
 const ANSWERED_AFTER_MS = 200;
+
+/** @property ip of whoever signs up */
+export type SignupVisit = { requestId: string; ip: string };
+
+type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
 type Answered = { customer_card: { uuid: string } };
 
@@ -41,36 +48,41 @@ export class Signups {
     private readonly keys: PersonalKeys,
     private readonly responses: StoredResponses,
     private readonly standIns: StandIns,
+    private readonly holds: SignupHolds,
   ) {}
 
   /**
-   * @returns the uuid of the card to go to, the same one for the same form
+   * @returns the uuid of the card to go to, the same one for the same form, and the channels through which its link is not
+   *   sent by itself
    * @throws RejectedError for `card_id` when the card is not given out any more
    */
-  async signUp(at: SignupPoster, signup: Signup, requestId: string): Promise<string> {
-    const [uuid] = await Promise.all([this.once(at, signup, requestId), wait(ANSWERED_AFTER_MS)]);
-    return uuid;
+  async signUp(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
+    const [result] = await Promise.all([this.once(at, signup, visit), wait(ANSWERED_AFTER_MS)]);
+    return result;
   }
 
-  private async once(at: SignupPoster, signup: Signup, requestId: string): Promise<string> {
+  private async once(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
     // With what was said in it: somebody may go back and sign up somebody else.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: newId(), status: 303, stored: false };
     for (const deadline = performance.now() + PATIENCE_MS; ; await wait(LOOK_AGAIN_MS)) {
       const begun = await this.responses.begin(keyed, key);
       if (begun.state === 'ours') break;
-      if (begun.state === 'done') return (begun.body as Answered).customer_card.uuid;
+      if (begun.state === 'done') {
+        return { uuid: (begun.body as Answered).customer_card.uuid, heldChannels: [] };
+      }
       // Whoever signed up was erased since: the link leads nowhere.
-      if (begun.state !== 'running') return randomUUID();
+      if (begun.state !== 'running') return { uuid: randomUUID(), heldChannels: [] };
       if (performance.now() > deadline)
         throw new UnavailableError('The first signup has not ended yet');
     }
     try {
-      const uuid = await this.asNewOrKnown(at, signup, requestId, keyed);
+      const heldChannels = await this.holds.note({ ...visit, accountId: at.store.id }, signup);
+      const uuid = await this.asNewOrKnown(at, signup, visit.requestId, keyed);
       if (!keyed.stored) {
         await this.responses.store(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
-      return uuid;
+      return { uuid, heldChannels };
     } catch (error) {
       if (!keyed.stored) await this.responses.release(keyed);
       throw error;
