@@ -24,6 +24,7 @@ type StoreOptions = {
   user: string;
   timeZone: string;
   locale: string;
+  country?: string;
   personal: boolean;
 };
 
@@ -46,13 +47,24 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
       .requiredOption('--user <email>', 'its owner', normalizeEmailAddress)
       .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
       .option('--locale <locale>', 'language of what customers read: en, de, fr or es', 'en')
+      .option(
+        '--country <country>',
+        'ISO 3166-1 alpha-2, in which phone numbers are read; that of the locale if omitted',
+      )
       .option('--personal', "the user's own store", false),
-    "store:create --name 'Corner Café' --user grace@shop.example --time-zone Europe/Berlin",
+    "store:create --name 'Corner Café' --user grace@shop.example --time-zone Europe/Berlin --country DE",
   ).action((options: StoreOptions) => {
-    const { name, personal, timeZone, locale } = options;
+    const { name, personal, timeZone, locale, country } = options;
     run(async (bus, app) => {
       const owner = await presentUser(app.get(DataSource).manager, options.user);
-      const attributes = { name, storeName: null, personal, timeZone, locale };
+      const attributes = {
+        name,
+        storeName: null,
+        personal,
+        timeZone,
+        locale,
+        ...(country !== undefined && { country }),
+      };
       const { id } = await bus.execute(new CreateAccount(by, attributes, owner.id));
       if (owner.email_confirmed_at === null) sayUnconfirmed(options.user);
       return { account_id: id };

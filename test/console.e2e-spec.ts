@@ -307,17 +307,24 @@ describe('a store', () => {
       name: '',
       time_zone: 'Mars/Olympus',
       locale: 'de',
+      country: 'XX',
     });
     expect(wrong.status).toBe(422);
     expect(wrong.text).toContain('such as Europe/Berlin');
+    expect(wrong.text).toContain('must be a country');
     const blank = { name: '\u3164\u200B', time_zone: 'Europe/Berlin', locale: 'de' };
     expect((await owner.post(`${page}/settings`, blank)).status).toBe(422);
-    const right = { name: 'Bakery', store_name: '', time_zone: 'Europe/Berlin', locale: 'de' };
+    const place = { time_zone: 'Europe/Berlin', locale: 'de', country: 'DE' };
+    const right = { name: 'Bakery', store_name: '', ...place };
     const sent = { ...right, name: '\u200BBakery\uFEFF', store_name: '\u3164', locale: 'de\u200B' };
     expect((await owner.post(`${page}/settings`, sent)).status).toBe(303);
     const { body } = await store.get(store.store);
     expect(body).toMatchObject({ ...right, store_name: null });
-    expect((await owner.get(`${page}/settings?done=saved`)).text).toContain('Saved.');
+    const { text } = await owner.get(`${page}/settings?done=saved`);
+    expect(text).toContain('Saved.');
+    expect(text).toContain('<option value="DE" selected>Germany</option>');
+    expect((await owner.post(`${page}/settings`, { ...right, country: '' })).status).toBe(303);
+    expect((await store.get(store.store)).body).toMatchObject({ country: null });
   });
 
   it('may have a language that has no name, or be refused one that is none', async () => {

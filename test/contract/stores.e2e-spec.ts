@@ -16,6 +16,7 @@ beforeAll(async () => {
 
 const FIELDS = [
   'cards_count',
+  'country',
   'created_at',
   'customers_count',
   'display_store_name',
@@ -281,8 +282,12 @@ describe('stores', () => {
       () => Date.now(),
       (now) => now > Date.parse(before.updated_at),
     );
-    const { name, store_name, time_zone, locale } = before;
-    for (const same of [{}, { name, store_name, time_zone, locale }, { name: ` ${name} ` }]) {
+    const { name, store_name, time_zone, locale, country } = before;
+    for (const same of [
+      {},
+      { name, store_name, time_zone, locale, country },
+      { name: ` ${name} ` },
+    ]) {
       expect((await change(own, same)).body).toEqual(before);
     }
   });
@@ -306,5 +311,41 @@ describe('stores', () => {
     const own = await service.newStore();
     expect((await change(own, { locale: 'PT-br' })).body.locale).toBe('pt-BR');
     expect((await change(own, { locale: 'zh-hant-tw' })).body.locale).toBe('zh-Hant-TW');
+  });
+
+  it('STORE-28 take a country by its code in any case, and none', async () => {
+    const own = await service.newStore();
+    for (const [country, kept] of [
+      ['DE', 'DE'],
+      [' us ', 'US'],
+      [null, null],
+      ['aq', 'AQ'],
+      [' ', null],
+    ]) {
+      const { status, body } = await change(own, { country });
+      expect([status, body.country]).toEqual([200, kept]);
+      expect((await show(own)).country).toBe(kept);
+    }
+  });
+
+  it('STORE-29 refuse what is no country', async () => {
+    for (const country of ['XX', 'UK', 'EU', 'DEU', 'Germany', '49', 'x'.repeat(300), 7, ['DE']]) {
+      expectRefused(await change(store, { country }), 'country');
+    }
+  });
+
+  it('STORE-30 begin in the country that their locale names, if it names one', async () => {
+    for (const [locale, country] of [
+      ['pt-BR', 'BR'],
+      ['de', null],
+      ['es-419', null],
+    ] as const) {
+      const attributes = { name: 'New', storeName: null, personal: false, timeZone: 'UTC', locale };
+      const made = await service.running.execute(new CreateAccount(cli, attributes));
+      expect(made.country).toBe(country);
+    }
+    const own = await service.newStore();
+    await change(own, { locale: 'de-AT' });
+    expect((await show(own)).country).toBeNull();
   });
 });

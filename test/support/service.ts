@@ -146,13 +146,13 @@ export function createStops() {
 }
 
 /** @property locale its region is the country that the store is in */
-type StoreAttributes = { timeZone?: string; locale?: string };
+type StoreAttributes = { timeZone?: string; locale?: string; country?: string };
 
 /** Creates a store whose owner has a token. */
 export async function createStore(
   baseUrl: string,
   execute: Service['execute'],
-  { timeZone = 'UTC', locale = 'en' }: StoreAttributes = {},
+  { timeZone = 'UTC', locale = 'en', country }: StoreAttributes = {},
 ): Promise<Client & { email: string }> {
   const email = `${randomUUID()}@owner.example`;
   await execute(new CreateUser(cli, email, 'Owner', 'correct horse'));
@@ -163,6 +163,7 @@ export async function createStore(
       personal: false,
       timeZone,
       locale,
+      ...(country !== undefined && { country }),
     }),
   );
   await execute(new AddMember(cli, id, email, 'owner'));

@@ -3274,6 +3274,8 @@ export interface components {
       time_zone: string;
       /** @description The language of the store, for texts to its customers. */
       locale: string;
+      /** @description ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits */
+      country: string | null;
       /**
        * Format: date-time
        * @description When it was made.
@@ -3294,6 +3296,8 @@ export interface components {
       time_zone?: string;
       /** @description BCP 47 language tag */
       locale?: string;
+      /** @description ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country */
+      country?: string | null;
     };
     Versioning: {
       /** @description The version to use. */

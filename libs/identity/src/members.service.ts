@@ -30,8 +30,13 @@ export type ListedToken = {
   expired: boolean;
 };
 
-/** @property timeZone null when there is none */
-export type OwnedStores = { count: number; timeZone: string | null; locale: string | null };
+/** The settings are null when there is no store, and the country also when it has none. */
+export type OwnedStores = {
+  count: number;
+  timeZone: string | null;
+  locale: string | null;
+  country: string | null;
+};
 
 /** What the link of an invitation leads to. @property known there is an account with the address */
 export type FoundInvitation = {
@@ -122,7 +127,8 @@ export class Members {
     const [row] = await ask<OwnedStores>(this.pool, {
       name: 'members_stores_owned',
       text: `select count(*), (array_agg(a.state ->> 'timeZone' order by a.id desc))[1] as "timeZone",
-               (array_agg(a.state ->> 'locale' order by a.id desc))[1] as locale
+               (array_agg(a.state ->> 'locale' order by a.id desc))[1] as locale,
+               (array_agg(a.state ->> 'country' order by a.id desc))[1] as country
              from memberships m join accounts a on a.id = m.account_id
              where m.user_id = $1 and m.role = 'owner'`,
       values: [userId],

@@ -635,7 +635,9 @@ function isShown(
     return shown === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
   if (name === 'phone') return text.replaceAll(/\D/g, '') === shown.replaceAll(/\D/g, '');
   if (name === 'email' || name === 'external_ref') return normalizeIdentifier(sent) === shown;
-  if (name === 'time_zone' || name === 'locale') return text.toLowerCase() === shown.toLowerCase();
+  if (['time_zone', 'locale', 'country'].includes(name)) {
+    return text.toLowerCase() === shown.toLowerCase();
+  }
   return text === shown;
 }
 

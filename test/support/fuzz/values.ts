@@ -62,6 +62,7 @@ const BY_NAME: Record<string, fc.Arbitrary<unknown>> = {
   stamps: fc.oneof(fc.integer({ min: 1, max: 8 }), fc.constantFrom('2', 100)),
   time_zone: fc.constantFrom('UTC', 'Europe/Berlin', 'Pacific/Kiritimati', 'America/St_Johns'),
   locale: fc.constantFrom('en', 'de', 'pt-BR', 'ar'),
+  country: fc.constantFrom('DE', 'us', 'BR', null),
   phone: fc.oneof(
     small.map((n) => `+49151123456${n}${n}`),
     small.map((n) => `(030) 123-4${n}5`),

@@ -36,6 +36,7 @@ const settings = {
   storeName: 'The Bakery',
   timeZone: 'Europe/Paris',
   locale: 'fr',
+  country: 'FR',
 };
 
 const attributesOfCard = {

@@ -1639,6 +1639,8 @@ class Store(TypedDict):
     """In which days and birthdays are counted, by its IANA name."""
     locale: str
     """The language of the store, for texts to its customers."""
+    country: str | None
+    """ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits"""
     created_at: str
     """When it was made."""
     updated_at: str
@@ -1654,6 +1656,10 @@ class StoreChanges(TypedDict):
     """IANA name; days and birthdays are counted in this time zone"""
     locale: NotRequired[str]
     """BCP 47 language tag"""
+    country: NotRequired[str | None]
+    """ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers
+    of this country
+    """
 
 
 class Versioning(TypedDict):

@@ -3,16 +3,16 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
-import { createAccount, updateAccount } from './account.js';
+import { createAccount, updateAccount, type NewAccount } from './account.js';
 import { accountJson, type AccountJson } from './account.dto.js';
 import { accountRows } from './account.entity.js';
-import type { AccountAttributes, AccountSettings } from './account.events.js';
+import type { AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
 
 export class CreateAccount extends Command<AccountJson> {
   constructor(
     readonly context: Omit<CommandContext, 'accountId'>,
-    readonly attributes: AccountAttributes,
+    readonly attributes: NewAccount,
     /** The user who owns it from the beginning. Null: nobody yet. */
     readonly ownerId: number | null = null,
   ) {

@@ -8,6 +8,7 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { localeOf, timeZoneOf, type Account } from './account.js';
+import { parseCountry } from './country.js';
 import type { AccountSettings } from './account.events.js';
 
 const MAX_NAME = 255;
@@ -41,6 +42,18 @@ export class UpdateAccountDto {
     { omittable: true, description: 'BCP 47 language tag', example: 'pt-BR' },
   )
   declare readonly locale?: string;
+
+  @Field(
+    readTextAs(MAX_NAME, parseCountry, 'must be an ISO 3166-1 country code such as DE or US'),
+    { ...TEXT, pattern: '^[A-Za-z]{2}$' },
+    {
+      clearable: true,
+      description:
+        'ISO 3166-1 alpha-2, in any case; phone numbers without a country code are read as numbers of this country',
+      example: 'DE',
+    },
+  )
+  declare readonly country?: string | null;
 }
 
 @Dto('Store')
@@ -62,6 +75,12 @@ export class AccountJson {
   @IntegerProperty() declare readonly posters_count: number;
   @TextProperty({ example: 'Europe/Berlin' }) declare readonly time_zone: string;
   @TextProperty({ example: 'en' }) declare readonly locale: string;
+  @TextProperty({
+    nullable: true,
+    example: 'DE',
+    description: 'ISO 3166-1 alpha-2; null: phone numbers without a country code stay as digits',
+  })
+  declare readonly country: string | null;
   @TimestampProperty() declare readonly created_at: string;
   @TimestampProperty() declare readonly updated_at: string;
 }
@@ -92,6 +111,8 @@ export function accountJson(
     posters_count: counts.posters,
     time_zone: account.timeZone,
     locale: account.locale,
+    // Rows of an older fold lack it.
+    country: account.country ?? null,
     created_at: account.createdAt,
     updated_at: account.updatedAt,
   };
@@ -99,11 +120,12 @@ export function accountJson(
 
 /** Only the fields that the request contains. */
 export function accountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
-  const { name, store_name, time_zone, locale: tag } = input;
+  const { name, store_name, time_zone, locale: tag, country } = input;
   return {
     ...(name !== undefined && { name }),
     ...(store_name !== undefined && { storeName: store_name }),
     ...(time_zone !== undefined && { timeZone: time_zone }),
     ...(tag !== undefined && { locale: tag }),
+    ...(country !== undefined && { country }),
   };
 }

@@ -7,6 +7,8 @@ export type AccountAttributes = {
   timeZone: string;
   /** BCP 47 tag in its canonical form. */
   locale: string;
+  /** ISO 3166-1 alpha-2; determines how phone numbers without a country code are read. */
+  country: string | null;
 };
 
 /**

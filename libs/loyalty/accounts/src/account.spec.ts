@@ -11,6 +11,7 @@ const attributes = {
   personal: false,
   timeZone: 'Europe/Berlin',
   locale: 'de',
+  country: null,
 };
 
 const created: AccountEvent = { type: 'AccountCreated', data: { id: 4, ...attributes } };
@@ -40,6 +41,30 @@ describe('account', () => {
     given(account)
       .when(() => createAccount(4, { ...attributes, name: ' Corner Café ' }))
       .then({ type: 'AccountCreated', data: { id: 4, ...attributes } });
+  });
+
+  it('is in the country that is named, else in that of its locale, if that names one', () => {
+    const { country: _, ...unnamed } = attributes;
+    for (const [locale, country] of [
+      ['de', null],
+      ['de-AT', 'AT'],
+      ['zh-Hant-TW', 'TW'],
+      ['es-419', null],
+      ['sq-XK', null],
+    ] as const) {
+      given(account)
+        .when(() => createAccount(4, { ...unnamed, locale }))
+        .thenState({ country });
+    }
+    given(account)
+      .when(() => createAccount(4, { ...attributes, locale: 'de-AT', country: 'ch' }))
+      .thenState({ country: 'CH' });
+    given(account)
+      .when(() => createAccount(4, { ...attributes, locale: 'de-AT', country: null }))
+      .thenState({ country: null });
+    given(account)
+      .when(() => createAccount(4, { ...attributes, country: 'UK' }))
+      .thenRejected({ fields: ['country'] });
   });
 
   it('is its own tenant', () => {

@@ -4,6 +4,7 @@ import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.j
 import { normalizeText } from '#kernel/text.js';
 import { accountUpcasts } from './account-upcasts.js';
 import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
+import { findCountryOfLocale, parseCountry } from './country.js';
 import { findUnknownCountries, tidySmsCountries } from './sms-countries.js';
 import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
 
@@ -51,18 +52,30 @@ export const account: Aggregate<Account, AccountEvent> = {
   },
 };
 
-export function createAccount(id: number, attributes: AccountAttributes): AccountEvent[] {
+/** @property country undefined: the one that the locale names, if any */
+export type NewAccount = Omit<AccountAttributes, 'country'> & { country?: string | null };
+
+export function createAccount(id: number, attributes: NewAccount): AccountEvent[] {
   const name = normalizeText(attributes.name);
   const timeZone = timeZoneOf(normalizeText(attributes.timeZone));
   const locale = localeOf(normalizeText(attributes.locale));
+  const country = countryFor(attributes, locale);
   const errors: FieldErrors = {};
   if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
   if (timeZone === undefined) errors['time_zone'] = ['is no known time zone'];
   if (locale === undefined) errors['locale'] = ['is no language tag'];
-  if (timeZone === undefined || locale === undefined || errors['name']) {
+  if (country === undefined) errors['country'] = ['is no ISO 3166-1 country code'];
+  if (timeZone === undefined || locale === undefined || country === undefined || errors['name']) {
     throw new RejectedError(errors);
   }
-  return [{ type: 'AccountCreated', data: { id, ...attributes, name, timeZone, locale } }];
+  const data = { id, ...attributes, name, timeZone, locale, country };
+  return [{ type: 'AccountCreated', data }];
+}
+
+/** Undefined if it is no country. */
+function countryFor({ country }: NewAccount, locale = 'en'): string | null | undefined {
+  if (country === undefined) return findCountryOfLocale(locale);
+  return country === null ? null : parseCountry(normalizeText(country));
 }
 
 /** Records only actual changes; without any there is no event. @throws RejectedError */

@@ -10,7 +10,6 @@ import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
 import { NO_CONSENT_TEXTS } from './consent-texts.js';
-import { findStoreCountry } from './store-country.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
 /** @property personal it is the user's own store */
@@ -93,7 +92,7 @@ export class AccountsService implements StoreTimeZones {
     return {
       consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
       smsCountries: smsCountries ?? [],
-      country: findStoreCountry(row.state),
+      country: row.state.country,
     };
   }
 

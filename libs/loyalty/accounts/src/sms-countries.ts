@@ -1,6 +1,5 @@
 import { isSupportedCountry } from 'libphonenumber-js/min';
 import { normalizeText } from '#kernel/text.js';
-import { findStoreCountry, type CountrySource } from './store-country.js';
 
 /** Returns codes of countries in capital letters, each once, in alphabetical order. */
 export function tidySmsCountries(given: string[]): string[] {
@@ -13,7 +12,12 @@ export function findUnknownCountries(countries: string[]): string[] {
 }
 
 /** Lists the countries whose numbers a store sends SMS to: its own, if it is known, and those that its owners have added. */
-export function listSmsCountries(store: CountrySource & { smsCountries?: string[] }): string[] {
-  const country = findStoreCountry(store);
-  return [...(country === null ? [] : [country]), ...(store.smsCountries ?? [])];
+export function listSmsCountries({
+  country,
+  smsCountries = [],
+}: {
+  country: string | null;
+  smsCountries?: string[];
+}): string[] {
+  return [...(country === null ? [] : [country]), ...smsCountries];
 }

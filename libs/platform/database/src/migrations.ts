@@ -47,6 +47,7 @@ import { StoreVersions } from './migrations/0057-store-versions.js';
 import { Retirements } from './migrations/0050-retirements.js';
 import { EmailKeys } from './migrations/0065-email-keys.js';
 import { SecondFactorFailures } from './migrations/0063-second-factor-failures.js';
+import { StoreCountries } from './migrations/0064-store-countries.js';
 import { SpendingLimits } from './migrations/0066-spending-limits.js';
 import { SealedMailsAndAuditSources } from './migrations/0067-sealed-mails-and-audit-sources.js';
 
@@ -100,6 +101,7 @@ export const migrations = [
   AddressChanges,
   StoreVersions,
   SecondFactorFailures,
+  StoreCountries,
   EmailKeys,
   SpendingLimits,
   SealedMailsAndAuditSources,

@@ -15,6 +15,7 @@ import { faultOf, NO_FAULT, type Fault } from './fault.js';
 import {
   enteredIn,
   languagesWith,
+  listCountryChoices,
   settingsOf,
   timeZonesWith,
   type StoreForm,
@@ -24,6 +25,7 @@ type NewStoreView = {
   values: StoreForm;
   languages: { value: string; text: string }[];
   timeZones: { value: string; text: string }[];
+  countries: { value: string; text: string }[];
   fault: Fault;
 };
 
@@ -48,8 +50,12 @@ export class NewStoreController {
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
   ): Promise<void> {
-    const { timeZone, locale } = await this.storesOf(user);
-    const settings = { time_zone: timeZone ?? 'UTC', locale: locale ?? 'en' };
+    const { timeZone, locale, country } = await this.storesOf(user);
+    const settings = {
+      time_zone: timeZone ?? 'UTC',
+      locale: locale ?? 'en',
+      country: country ?? '',
+    };
     const values = { name: '', store_name: '', ...settings };
     await this.send(request, reply, { values, fault: NO_FAULT });
   }
@@ -103,6 +109,7 @@ export class NewStoreController {
         fault,
         languages: languagesWith(values.locale),
         timeZones: timeZonesWith(values.time_zone),
+        countries: listCountryChoices(),
       },
       status: fault === NO_FAULT ? 200 : 422,
       width: 'form',

@@ -1,11 +1,18 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { localeOf, timeZoneOf } from '#accounts/account.js';
+import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
 import { textIn } from '#sign-in/form-text.js';
 
 type Given = Readonly<Record<string, string | undefined>>;
 
-export type StoreForm = { name: string; store_name: string; time_zone: string; locale: string };
+export type StoreForm = {
+  name: string;
+  store_name: string;
+  time_zone: string;
+  locale: string;
+  country: string;
+};
 
 /** By the names that faults of the texts have. */
 export type ConsentForm = {
@@ -22,6 +29,7 @@ export type StoreSettings = {
   storeName: string | null;
   timeZone: string;
   locale: string;
+  country: string | null;
 };
 
 const MAX_NAME = 255;
@@ -41,6 +49,7 @@ export function enteredIn(form: Given): StoreForm {
     store_name: textIn(form, 'store_name'),
     time_zone: textIn(form, 'time_zone'),
     locale: textIn(form, 'locale'),
+    country: textIn(form, 'country'),
   };
 }
 
@@ -86,9 +95,11 @@ export function consentTextsIn(form: Given): ConsentTexts {
 }
 
 /** @throws RejectedError */
-export function settingsOf({ name, store_name, time_zone, locale: tag }: StoreForm): StoreSettings {
+export function settingsOf(values: StoreForm): StoreSettings {
+  const { name, store_name, time_zone, locale: tag } = values;
   const timeZone = timeZoneOf(time_zone);
   const locale = localeOf(tag);
+  const country = values.country === '' ? null : parseCountry(values.country);
   const errors: FieldErrors = {
     ...((name === '' || [...name].length > MAX_NAME) && {
       name: [`must have 1 to ${MAX_NAME} characters`],
@@ -98,11 +109,13 @@ export function settingsOf({ name, store_name, time_zone, locale: tag }: StoreFo
     }),
     ...(timeZone === undefined && { time_zone: ['must be a time zone such as Europe/Berlin'] }),
     ...(locale === undefined && { locale: ['must be a language'] }),
+    ...(country === undefined && { country: ['must be a country'] }),
   };
-  if (timeZone === undefined || locale === undefined || Object.keys(errors).length > 0) {
+  const isFaulty = Object.keys(errors).length > 0;
+  if (timeZone === undefined || locale === undefined || country === undefined || isFaulty) {
     throw new RejectedError(errors);
   }
-  return { name, storeName: store_name === '' ? null : store_name, timeZone, locale };
+  return { name, storeName: store_name === '' ? null : store_name, timeZone, locale, country };
 }
 
 /** With the one that is set, whatever it is. */
@@ -126,4 +139,10 @@ export function timeZonesWith(timeZone: string): { value: string; text: string }
   const names = new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), timeZone]);
   names.delete('');
   return [...names].map((value) => ({ value, text: value.replaceAll('_', ' ') }));
+}
+
+/** Countries to choose from, or none. */
+export function listCountryChoices(): { value: string; text: string }[] {
+  const countries = listCountries().map(({ code, name }) => ({ value: code, text: name }));
+  return [{ value: '', text: 'None' }, ...countries];
 }

@@ -24,6 +24,7 @@ import {
   describeSmsCountries,
   enteredIn,
   languagesWith,
+  listCountryChoices,
   settingsOf,
   smsCountriesIn,
   smsForm,
@@ -37,6 +38,7 @@ type SettingsView = {
   values: StoreForm & ConsentForm & SmsForm;
   languages: { value: string; text: string }[];
   timeZones: { value: string; text: string }[];
+  countries: { value: string; text: string }[];
   smsHint: string;
   fault: Fault;
   done: string;
@@ -64,13 +66,14 @@ export class StoreSettingsController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const account = await this.accounts.find(userId, store.id);
-    const { name, store_name, time_zone, locale } = account;
+    const { name, store_name, time_zone, locale, country } = account;
     const { consentTexts, smsCountries } = await this.accounts.findConsoleSettings(store.id);
     const values = {
       name,
       store_name: store_name ?? '',
       time_zone,
       locale,
+      country: country ?? '',
       ...consentForm(consentTexts),
       ...smsForm(smsCountries),
     };
@@ -120,6 +123,7 @@ export class StoreSettingsController {
         ...said,
         languages: languagesWith(said.values.locale),
         timeZones: timeZonesWith(said.values.time_zone),
+        countries: listCountryChoices(),
         smsHint: describeSmsCountries(country),
       },
       status: said.fault === NO_FAULT ? 200 : 422,
