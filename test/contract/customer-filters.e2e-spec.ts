@@ -74,6 +74,17 @@ describe('the list of customers', () => {
     expect(await found({ phone: '0151 23456000' })).toEqual([local]);
     expect(await found({ phone: '23456000' })).toEqual([]);
     expectRefused(await list({ phone: 'none' }), 'phone');
+    const german = await service.newStore({ country: 'DE' });
+    const { id: one } = await add({ phone: '0151 23456000' }, german);
+    for (const phone of [
+      '0151/23456000',
+      '0049 151 23456000',
+      '49151 23456000',
+      '+4915123456000',
+    ]) {
+      const { body } = await list({ phone }, german);
+      expect([phone, body.customers.map(({ id }) => id)]).toEqual([phone, [one]]);
+    }
   });
 
   it('SEARCH-27 finds the holder of the card with a code, in any case', async () => {

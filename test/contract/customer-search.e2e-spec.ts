@@ -106,6 +106,27 @@ describe('finding customers', () => {
     for (const term of ['151 2345x', '9999']) expect(await namesFor(store, term)).toEqual([]);
   });
 
+  it('SEARCH-32 finds a phone number in any notation, and by its beginning in any', async () => {
+    const store = await service.newStore({ country: 'DE' });
+    await create(store, { first_name: 'Found', phone: '0171 2345678' });
+    await create(store, { first_name: 'Other', phone: '+44 20 7946 0958' });
+    for (const term of [
+      '0171 2345678',
+      '0171/23',
+      '(0171)',
+      '0049 171 23',
+      '49 171 2345678',
+      '+49 (0)171 2345678',
+      '٠١٧١ ٢٣٤',
+      '345678',
+    ]) {
+      expect([term, await namesFor(store, term)]).toEqual([term, ['Found']]);
+    }
+    for (const term of ['020 7946', '0171 234567 8 9']) {
+      expect([term, await namesFor(store, term)]).toEqual([term, []]);
+    }
+  });
+
   it('SEARCH-10 finds the code of a card, the whole of it, in any case', async () => {
     const store = await storeWith({});
     const { customerCard } = await enrol(store);

@@ -225,12 +225,26 @@ describe('customers', () => {
     expectRefused(lost, 'email', 'taken');
   });
 
-  it('CUST-17 have a phone in E.164 when it starts with +', async () => {
+  it('CUST-17 have a phone in E.164 when it starts with + or 00', async () => {
     expect((await create({ phone: ' +49 (0)151 / 1717-171' })).phone).toBe('+491511717171');
+    expect((await create({ phone: '0049 151 1717172' })).phone).toBe('+491511717172');
   });
 
-  it('CUST-18 have any other phone as its digits', async () => {
+  it('CUST-18 have any other phone in E.164 where the country of the store has such a number, else as its digits', async () => {
     expect((await create({ phone: '(0151) 18-18.18' })).phone).toBe('0151181818');
+    const german = await service.newStore({ country: 'DE' });
+    for (const [phone, kept] of [
+      ['(0151) 18-18.1818', '+4915118181818'],
+      ['12', '12'],
+      ['0151 1818181818181818', '01511818181818181818'],
+    ]) {
+      const customer = { first_name: 'Ada', phone };
+      const made = await german.post<CustomerJson>(`${german.store}/customers`, { customer });
+      expect([made.status, made.body.phone]).toEqual([201, kept]);
+      const path = `${german.store}/customers/${made.body.id}`;
+      const same = await german.patch<CustomerJson>(path, { customer: { phone } });
+      expect(same.body).toEqual(made.body);
+    }
   });
 
   it('CUST-19 refuse a phone without digits, with letters and symbols, and with an exponent', async () => {
@@ -261,6 +275,26 @@ describe('customers', () => {
     expectRefused(await post({ first_name: 'B', phone: '+49-(151)-2020202' }), 'phone', 'taken');
     await create({ phone: '2020 2020' });
     expectRefused(await post({ first_name: 'B', phone: '20-20-20-20' }), 'phone', 'taken');
+  });
+
+  it('CUST-57 have one number in all of its notations', async () => {
+    const german = await service.newStore({ country: 'DE' });
+    const post = (phone: string) =>
+      german.post<CustomerJson>(`${german.store}/customers`, {
+        customer: { first_name: 'Ada', phone },
+      });
+    expect((await post('0171 1234567')).body.phone).toBe('+491711234567');
+    for (const phone of [
+      '+49 171 1234567',
+      '+49 (0)171 / 12 34 567',
+      '0049 171 1234567',
+      '49 171 1234567',
+      '\u202A+49 171 1234567\u202C',
+      '٠١٧١ ١٢٣٤٥٦٧',
+      '＋４９ １７１ １２３４５６７',
+    ]) {
+      expectRefused(await post(phone), 'phone', 'taken');
+    }
   });
 
   it('CUST-21 have a birthday that exists, as YYYY-MM-DD', async () => {

@@ -289,11 +289,39 @@ describe('signing up', () => {
   });
 
   it('JOIN-11 reads a number without its country as one of the country of the store', async () => {
-    const berlin = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const berlin = await service.newStore({ country: 'DE' });
     const poster = await newPoster(berlin, { contact_collection_mode: 'phone_only' });
     await send(poster, { first_name: 'Ada', phone: '0151 / 123 456 78' });
     const { body } = await berlin.get<CustomerListJson>(`${berlin.store}/customers`);
     expect(body.customers.map(({ phone }) => phone)).toEqual(['+4915112345678']);
+  });
+
+  it('JOIN-28 asks for the country code where the store has no country', async () => {
+    const poster = await newPoster(store, { require_phone: true });
+    const signUp = (phone: string) => send(poster, { first_name: 'Ada', email: newEmail(), phone });
+    const { status, text } = await signUp('0151 / 123 456 78');
+    expect([status, faultOf(text, 'phone')]).toEqual([
+      422,
+      'Please begin with the country code, such as +44.',
+    ]);
+    expect((await signUp('0049 151 / 28 282 828')).status).toBe(303);
+  });
+
+  it('JOIN-29 refuses a number that is not possible, in the words of the page', async () => {
+    const berlin = await service.newStore({ country: 'DE' });
+    const poster = await newPoster(berlin, { require_email: false });
+    const faultWith = async (phone: string) => {
+      const { status, text } = await send(poster, { first_name: 'Ada', phone });
+      return status === 422 ? faultOf(text, 'phone') : undefined;
+    };
+    const check = 'This number cannot be right. Please check its digits.';
+    for (const phone of ['0151 12', '123', '+49 151 12', '0151 1234567812345678']) {
+      expect([phone, await faultWith(phone)]).toEqual([phone, check]);
+    }
+    await set(berlin, { locale: 'de' });
+    expect(await faultWith('0151 12')).toMatch(/Bitte die Ziffern prüfen/);
+    const { body } = await berlin.get<CustomerListJson>(`${berlin.store}/customers`);
+    expect(body.customers).toEqual([]);
   });
 
   it('JOIN-12 checks birthday and minimum age by the day of the store', async () => {
@@ -430,7 +458,7 @@ describe('somebody who is known', () => {
   });
 
   it('JOIN-18 is known by the phone number too, in any notation', async () => {
-    const other = await service.newStore({ timeZone: 'Europe/Berlin' });
+    const other = await service.newStore({ country: 'DE' });
     const poster = await newPoster(other);
     await other.post(`${other.store}/customers`, {
       customer: { first_name: 'Ada', phone: '0151 98765432' },
@@ -439,11 +467,11 @@ describe('somebody who is known', () => {
       customer: { first_name: 'Bob', phone: '+4915155555555' },
     });
     for (const phone of [
-      '0151/98765432',
-      '\u202A0151 98765432\u202C',
+      '\u202A0151/98765432\u202C',
       '٠١٥١ ٩٨٧٦٥٤٣٢',
+      '+49 151 98765432',
+      '49 151 98765432',
       '0049 151 55555555',
-      '\u202A+49 151 55555555\u202C',
       '(+49) 151 55555555',
     ]) {
       expect((await send(poster, { first_name: 'X', email: newEmail(), phone })).status).toBe(303);

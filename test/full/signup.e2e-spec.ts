@@ -20,7 +20,7 @@ const complaints: string[] = [];
 
 beforeAll(async () => {
   service = await startService({ PUBLIC_URL });
-  store = await service.newStore({ timeZone: 'Europe/Berlin' });
+  store = await service.newStore({ timeZone: 'Europe/Berlin', country: 'DE' });
   await service.execute(
     new UpdateAccount({ ...cli, accountId: store.accountId }, 0, {
       storeName: 'Café am Hafen',

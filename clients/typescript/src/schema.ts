@@ -1912,7 +1912,7 @@ export interface components {
        * @description The e-mail address, unique in the store whatever its case.
        */
       email?: string | null;
-      /** @description With + it is normalised to E.164; without +, only its digits are kept */
+      /** @description Stored in E.164 if it begins with + or 00, or is a possible number of the store's country, else as its digits */
       phone?: string | null;
       /**
        * Format: date
@@ -2035,7 +2035,7 @@ export interface components {
        */
       email?: string | null;
       /**
-       * @description With + it is normalised to E.164; without +, only its digits are kept
+       * @description Stored in E.164 if it begins with + or 00, or is a possible number of the store's country, else as its digits
        * @default null
        */
       phone?: string | null;

@@ -633,12 +633,17 @@ function isShown(
   if (name.endsWith('_at')) return timeOf(text, timeZone) === Date.parse(shown);
   if (name.endsWith('_color'))
     return shown === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
-  if (name === 'phone') return text.replaceAll(/\D/g, '') === shown.replaceAll(/\D/g, '');
+  // Its beginning depends on the store's country.
+  if (name === 'phone') return digitsAtEnd(text) === digitsAtEnd(shown);
   if (name === 'email' || name === 'external_ref') return normalizeIdentifier(sent) === shown;
   if (['time_zone', 'locale', 'country'].includes(name)) {
     return text.toLowerCase() === shown.toLowerCase();
   }
   return text === shown;
+}
+
+function digitsAtEnd(phone: string): string {
+  return phone.replaceAll(/\D/g, '').slice(-6);
 }
 
 /** Reads a time. A date alone is the end of its day: only `expires_at` is drawn as one. */

@@ -577,7 +577,9 @@ class CustomerChanges(TypedDict):
     email: NotRequired[str | None]
     """The e-mail address, unique in the store whatever its case."""
     phone: NotRequired[str | None]
-    """With + it is normalised to E.164; without +, only its digits are kept"""
+    """Stored in E.164 if it begins with + or 00, or is a possible number of the store's country,
+    else as its digits
+    """
     birthday: NotRequired[str | None]
     """The day of birth, as YYYY-MM-DD."""
     metadata: NotRequired[dict[str, Any]]
@@ -667,7 +669,9 @@ class CustomerInput(TypedDict):
     email: NotRequired[str | None]
     """The e-mail address, unique in the store whatever its case."""
     phone: NotRequired[str | None]
-    """With + it is normalised to E.164; without +, only its digits are kept"""
+    """Stored in E.164 if it begins with + or 00, or is a possible number of the store's country,
+    else as its digits
+    """
     birthday: NotRequired[str | None]
     """The day of birth, as YYYY-MM-DD."""
     metadata: NotRequired[dict[str, Any] | None]

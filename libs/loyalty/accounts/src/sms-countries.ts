@@ -16,8 +16,8 @@ export function listSmsCountries({
   country,
   smsCountries = [],
 }: {
-  country: string | null;
+  country?: string | null;
   smsCountries?: string[];
 }): string[] {
-  return [...(country === null ? [] : [country]), ...smsCountries];
+  return [...(country ? [country] : []), ...smsCountries];
 }

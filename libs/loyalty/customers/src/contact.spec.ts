@@ -1,8 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
-import { isShortenedNumber, normalPhone, readEmail, readPhone, readPhoneText } from './contact.js';
+import {
+  isDiallable,
+  isSamePhone,
+  isShortenedNumber,
+  normalizePhone,
+  readEmail,
+  readPartOfPhone,
+  readPhone,
+  readPhoneText,
+} from './contact.js';
 
-const valueOf = (checked: ReturnType<typeof readPhone>) =>
-  'value' in checked ? checked.value : checked.faults;
+/** The stored form of what a request says, in a store of the country. */
+const read = (given: unknown, country: string | null = null) => {
+  const checked = readPhone(given);
+  return 'value' in checked ? normalizePhone(checked.value, country) : checked.faults;
+};
 
 describe('readPhone', () => {
   it.each([
@@ -24,7 +36,7 @@ describe('readPhone', () => {
     ["'+49 171 1234567", 'as a spreadsheet keeps a text'],
     ['+49−171～1234567', 'with a minus and a tilde'],
   ])('reads %j, %s', (given) => {
-    expect(valueOf(readPhone(given))).toBe('+491711234567');
+    expect(read(given)).toBe('+491711234567');
   });
 
   it.each([
@@ -34,7 +46,7 @@ describe('readPhone', () => {
     ['\u200F050 123\u200F', '050123'],
     ['(0151) 18-18.18', '0151181818'],
   ])('reads %j, without a country, as %s', (given, digits) => {
-    expect(valueOf(readPhone(given))).toBe(digits);
+    expect(read(given)).toBe(digits);
   });
 
   it.each([
@@ -62,7 +74,7 @@ describe('readPhone', () => {
     '-',
     '\u200E()',
   ])('refuses %j, which it could only read by leaving something out', (given) => {
-    expect(valueOf(readPhone(given))).toEqual(['must be a phone number']);
+    expect(read(given)).toEqual(['must be a phone number']);
   });
 
   it.each([
@@ -82,15 +94,170 @@ describe('readPhone', () => {
     '\u200E4.91711E+11\u200B',
   ])('says that %j has lost digits', (given) => {
     expect(isShortenedNumber(given)).toBe(true);
-    expect(valueOf(readPhone(given))).toEqual(['looks like a spreadsheet has shortened it']);
+    expect(read(given)).toEqual(['looks like a spreadsheet has shortened it']);
   });
 
   it('finds a text without anything visible blank', () => {
-    expect(valueOf(readPhone('\u200E \u3164'))).toEqual(['must not be blank']);
+    expect(read('\u200E \u3164')).toEqual(['must not be blank']);
+  });
+});
+
+describe('normalizePhone', () => {
+  it.each([
+    [
+      'DE',
+      '+491711234567',
+      [
+        '0171 1234567',
+        '0049 171 1234567',
+        '49 171 1234567',
+        '+49 (0)171-1234567',
+        '(0171) 123 45 67',
+        '171 1234567',
+        '\u202A+49 171 1234567\u202C',
+        '０１７１ １２３４５６７',
+        '٠١٧١ ١٢٣٤٥٦٧',
+        '＋४९ १७१ १२३४५६७',
+        '+0049 171 1234567',
+      ],
+    ],
+    ['DE', '+4930123456', ['030 123456', '030/12 34 56', '0049 30 123456', '+49 30 123456']],
+    ['AT', '+436641234567', ['0664 1234567', '0043 664 1234567', '43 664 1234567']],
+    [
+      'IT',
+      '+390212345678',
+      ['02 1234 5678', '0039 02 12345678', '39 02 12345678', '+39 02 1234 5678'],
+    ],
+    ['IT', '+393331234567', ['333 123 4567', '0039 333 1234567', '39 333 1234567']],
+    [
+      'US',
+      '+12125550123',
+      ['(212) 555-0123', '1 212 555 0123', '1-212-555-0123', '001 212 555 0123', '212.555.0123'],
+    ],
+    ['US', '+491711234567', ['011 49 171 1234567', '+49 171 1234567', '0049 171 1234567']],
+    [
+      'GB',
+      '+447911123456',
+      ['07911 123456', '44 7911 123456', '0044 7911 123456', '+44 (0)7911 123456'],
+    ],
+    ['GB', '+442079460958', ['020 7946 0958', '(020) 7946 0958', '44 20 7946 0958']],
+    [
+      'BR',
+      '+5511912345678',
+      ['(11) 91234-5678', '011 91234-5678', '55 11 91234 5678', '0055 11 91234 5678'],
+    ],
+    ['NO', '+4722222222', ['22 22 22 22', '47 22 22 22 22', '0047 22222222']],
+    ['SG', '+6591234567', ['9123 4567', '65 9123 4567', '0065 9123 4567', '+65 9123-4567']],
+    [
+      'AE',
+      '+971501234567',
+      ['050 123 4567', '٠٥٠ ١٢٣ ٤٥٦٧', '971 50 123 4567', '00971 50 123 4567'],
+    ],
+    ['AU', '+61412345678', ['0412 345 678', '61 412 345 678', '0061 412 345 678']],
+    ['AU', '+491711234567', ['0011 49 171 1234567']],
+    ['JP', '+819012345678', ['090-1234-5678', '81 90 1234 5678', '０９０ー１２３４ー５６７８']],
+    ['FR', '+33612345678', ['06 12 34 56 78', '33 6 12 34 56 78', '+33 (0)6 12 34 56 78']],
+  ])('in %s it has the one form %s', (country, phone, notations) => {
+    // prettier-ignore
+    for (const notation of [...notations, phone]) expect([notation, read(notation, country)]).toEqual([notation, phone]);
+  });
+
+  it.each([
+    [null, '0171 1234567', '01711234567'],
+    [null, '49 171 1234567', '491711234567'],
+    [null, '0049 171 1234567', '+491711234567'],
+    [null, '011 49 171 1234567', '011491711234567'],
+    // Of a store where the library knows no numbers.
+    ['AQ', '0171 1234567', '01711234567'],
+    // Numbers of another country.
+    ['US', '07911 123456', '07911123456'],
+    ['US', '49 171 1234567', '491711234567'],
+    ['SG', '0171 1234567', '01711234567'],
+    // Too short, too long.
+    ['DE', '12', '12'],
+    ['US', '555-0123', '5550123'],
+    ['DE', '0171 1234567 1234567', '017112345671234567'],
+    [null, '00 12', '0012'],
+    [null, '000 171', '000171'],
+  ])('in %s it takes %j for digits', (country, given, digits) => {
+    expect(read(given, country)).toBe(digits);
+  });
+
+  it.each([null, 'DE', 'US'])('in %s it refuses what no country has', (country) => {
+    for (const given of ['+12', '+', '+1234567890123456', '1'.repeat(33), 'call me', '0171 1 x5']) {
+      expect(read(given, country)).toEqual(['must be a phone number']);
+    }
   });
 
   it('reads what it has returned', () => {
-    for (const phone of ['+491711234567', '050123']) expect(normalPhone(phone)).toBe(phone);
+    for (const phone of ['+491711234567', '050123', '+999123456', '491711234567', '0012']) {
+      expect(normalizePhone(phone, null)).toBe(phone);
+    }
+    for (const phone of ['+491711234567', '12', '+12125550123', '+999123456']) {
+      expect(normalizePhone(phone, 'DE')).toBe(phone);
+    }
+  });
+
+  it('takes 0 for the mark of an area code', () => {
+    // Of Leer, whose area code is 0491.
+    expect(normalizePhone('0491 711234567', 'DE')).toBe('+49491711234567');
+    expect(normalizePhone('491 12345', 'DE')).toBe('+4949112345');
+  });
+});
+
+describe('isDiallable', () => {
+  it.each(['+4915112345678', '+49301234567', '+390212345678', '+12125550123', '+6591234567', '+4722222222'])(
+    'takes %s',
+    (phone) => {
+      expect(isDiallable(phone)).toBe(true);
+    },
+  ); // prettier-ignore
+
+  it.each(['+4915112', '+49151123', '+121255501234', '+999123456', '+1212555', '015112', '12'])('refuses %s', (phone) => {
+    expect(isDiallable(phone)).toBe(false);
+  }); // prettier-ignore
+});
+
+describe('isSamePhone', () => {
+  it.each([
+    ['+491711234567', '01711234567', true],
+    ['491711234567', '+491711234567', true],
+    ['+491711234567', '+491711234567', true],
+    ['01711234567', '01711234567', true],
+    [null, null, true],
+    ['+491711234567', '+431711234567', false],
+    ['01711234567', '1711234567', false],
+    ['+491711234567', '01711234568', false],
+    ['+491711234567', null, false],
+  ])('says of %s and %s: %s', (a, b, isSame) => {
+    expect(isSamePhone(a, b)).toBe(isSame);
+    expect(isSamePhone(b, a)).toBe(isSame);
+  });
+});
+
+describe('readPartOfPhone', () => {
+  it.each([
+    ['DE', '0171', '0171', ['49171']],
+    ['DE', '0171 12', '017112', ['4917112']],
+    ['DE', '0171 1234567', '01711234567', ['491711234567']],
+    ['DE', '49171', '49171', []],
+    ['DE', '49 171 1234567', '491711234567', []],
+    ['DE', '+49 171', '49171', []],
+    ['DE', '0049 171', '0049171', ['49171']],
+    [null, '0049 171', '0049171', ['49171']],
+    [null, '0171', '0171', []],
+    ['DE', '4567', '4567', []],
+    ['GB', '020 7946', '0207946', ['44207946']],
+    ['IT', '02 12', '0212', []],
+    ['US', '(212) 555', '212555', []],
+    ['US', '011 49 171', '01149171', ['49171']],
+    ['DE', '٠١٧١', '0171', ['49171']],
+  ])('in %s it looks for %j', (country, term, anywhere, atStart) => {
+    expect(readPartOfPhone(term, country)).toEqual({ anywhere, atStart });
+  });
+
+  it('finds no number in words', () => {
+    for (const term of ['Anna', '49a', '+-']) expect(readPartOfPhone(term, 'DE')).toBeUndefined();
   });
 });
 

@@ -1,5 +1,12 @@
-import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import {
+  AsYouType,
+  getCountryCallingCode,
+  isSupportedCountry,
+  parsePhoneNumberFromString,
+  type CountryCode,
+} from 'libphonenumber-js/max';
 import { isEmailAddress } from '#kernel/email-address.js';
+import { RejectedError } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { readIdentifier, readText, type Checked } from '#http/readers.js';
 import { digitsOf } from './search-keys.js';
@@ -11,6 +18,11 @@ const BETWEEN = String.raw`\s\p{Pd}()[\]（）［］.．/／·・~～∼\u2212\u
  * somebody else's: letters, an extension, a pause, two numbers, ½, ②.
  */
 const PHONE = new RegExp(`^[${BETWEEN}]*\\+?[\\d${BETWEEN}]*$`, 'u');
+/** What is dialled before a country code in most of the world; no country code begins with 0. */
+const DIALLED = /^00(?=[1-9])/;
+const MAX_DIGITS = 32;
+/** Without the country code. */
+const LONG_ENOUGH = 8;
 const DASHES = /[\p{Pd}~～∼\u2212\u30FC]/gu;
 /** As spreadsheets show numbers of more than eleven digits, in any language, or as people copy them. */
 const SHORTENED = /^[+-]?\d+(?:[.,٫]\d*)?\s*(?:[eE]|[x×*]\s*10\^)\s*[+-]?\d+$/;
@@ -31,18 +43,107 @@ export function isShortenedNumber(given: string): boolean {
 }
 
 /**
- * E.164 if it starts with +, otherwise its digits, since the country is unknown; undefined if it is not a
- * phone number (contract section 4).
+ * Returns the one form in which a number is stored, searched and compared: E.164 if it begins with + or 00, or if it is
+ * possible in the store's country, else its digits. Undefined if it is no phone number, whatever the country.
+ * @param country of the store
  */
-export function normalPhone(given: string): string | undefined {
+export function normalizePhone(given: string, country: string | null): string | undefined {
   const text = readPhoneText(given);
   if (text === undefined) return undefined;
   const digits = digitsOf(text);
-  if (digits.length > 32) return undefined;
-  if (!text.startsWith('+')) return digits;
-  const parsed = parsePhoneNumberFromString(text);
-  if (parsed?.isPossible()) return parsed.number;
+  if (digits.length > MAX_DIGITS) return undefined;
+  if (text.startsWith('+')) {
+    const abroad = digits.replace(DIALLED, '');
+    return findPossible(`+${abroad}`) ?? findUnknownNumber(abroad);
+  }
+  // Some countries dial more than 00: in Australia a number of Germany begins with 0011 49.
+  const abroad = DIALLED.test(digits) ? digits.replace(DIALLED, '') : undefined;
+  const found =
+    (abroad === undefined ? undefined : findPossible(`+${abroad}`)) ??
+    findInCountry(digits, country) ??
+    (abroad === undefined ? undefined : findUnknownNumber(abroad));
+  return found ?? digits;
+}
+
+/** The same, of somebody who may have none. @throws RejectedError */
+export function normalizeOrRefusePhone(
+  given: string | null,
+  country: string | null,
+): string | null {
+  if (given === null) return null;
+  const phone = normalizePhone(given, country);
+  if (phone === undefined) throw new RejectedError({ phone: ['must be a phone number'] });
+  return phone;
+}
+
+/**
+ * Tells whether a stored number can be somebody's. By its length, but for short ones: in Germany a number may have four
+ * digits, and 0151 12 is still none.
+ */
+export function isDiallable(phone: string): boolean {
+  const parsed = parsePhoneNumberFromString(phone);
+  if (!parsed?.isPossible()) return false;
+  return parsed.nationalNumber.length >= LONG_ENOUGH || parsed.isValid();
+}
+
+/** Tells whether two stored numbers are one, of which one may have been stored while the country was unknown. */
+export function isSamePhone(a: string | null, b: string | null): boolean {
+  if (a === b || a === null || b === null) return a === b;
+  const [known, digits] = a.startsWith('+') ? [a, b] : [b, a];
+  const country = parsePhoneNumberFromString(known)?.country ?? null;
+  return normalizePhone(digits, country) === known;
+}
+
+/**
+ * Reads what may be a part of a phone number.
+ * @returns digits anywhere in it, and digits at its beginning, for somebody who types a number from its start; undefined
+ *   when it is no part of any
+ */
+export function readPartOfPhone(
+  given: string,
+  country: string | null,
+): { anywhere: string; atStart: string[] } | undefined {
+  const text = readPhoneText(given);
+  if (text === undefined) return undefined;
+  const anywhere = digitsOf(text);
+  const isDialled = text.startsWith('+') || DIALLED.test(anywhere);
+  const beginning = isDialled ? anywhere.replace(DIALLED, '') : readBeginning(anywhere, country);
+  const all = new Set([beginning, digitsOf(normalizePhone(text, country) ?? '')]);
+  // What holds all that is looked for anywhere is found with that.
+  const atStart = [...all].filter((digits) => digits !== '' && !digits.includes(anywhere));
+  return { anywhere, atStart };
+}
+
+function readBeginning(digits: string, country: string | null): string {
+  const known = findCountryCode(country);
+  if (known === undefined) return '';
+  const typing = new AsYouType(known);
+  typing.input(digits);
+  return digitsOf(typing.getNumberValue() ?? '');
+}
+
+function findPossible(text: string, country?: CountryCode): string | undefined {
+  const parsed = parsePhoneNumberFromString(text, country);
+  return parsed?.isPossible() ? parsed.number : undefined;
+}
+
+function findInCountry(digits: string, country: string | null): string | undefined {
+  const known = findCountryCode(country);
+  if (known === undefined) return undefined;
+  const withPlus = digits.startsWith(getCountryCallingCode(known))
+    ? parsePhoneNumberFromString(`+${digits}`)
+    : undefined;
+  // 49 171 1234567 would also do as a number of Leer, whose area code is 0491, but those are written with their 0.
+  return withPlus?.isValid() ? withPlus.number : findPossible(digits, known);
+}
+
+/** Of a country or a network that the library does not know. */
+function findUnknownNumber(digits: string): string | undefined {
   return digits.length >= 5 && digits.length <= 15 ? `+${digits}` : undefined;
+}
+
+function findCountryCode(country: string | null): CountryCode | undefined {
+  return country !== null && isSupportedCountry(country) ? country : undefined;
 }
 
 /** It is stored as it was given, so its parts must be told apart without normalising it. */
@@ -56,12 +157,15 @@ export function readEmail(given: unknown): Checked<string> {
   return { faults: ['must be an e-mail address'] };
 }
 
+/** Reads a number as it is written: what it becomes depends on the store's country. */
 export function readPhone(given: unknown): Checked<string> {
   const text = readText(64)(given);
   if ('faults' in text) return text;
   if (isShortenedNumber(text.value)) {
     return { faults: ['looks like a spreadsheet has shortened it'] };
   }
-  const phone = normalPhone(text.value);
-  return phone === undefined ? { faults: ['must be a phone number'] } : { value: phone };
+  const phone = readPhoneText(text.value);
+  return phone === undefined || normalizePhone(phone, null) === undefined
+    ? { faults: ['must be a phone number'] }
+    : { value: phone };
 }

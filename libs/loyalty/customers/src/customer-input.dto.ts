@@ -142,7 +142,8 @@ function PhoneField(options: FieldOptions): PropertyDecorator {
     { type: 'string', example: '+4915112345678' },
     {
       ...options,
-      description: 'With + it is normalised to E.164; without +, only its digits are kept',
+      description:
+        "Stored in E.164 if it begins with + or 00, or is a possible number of the store's country, else as its digits",
     },
   );
 }

@@ -4,9 +4,9 @@ import { Dto, FieldsRule } from '#http/fields.pipe.js';
 import { readInteger, type Checked, type Read } from '#http/readers.js';
 import { IntegerProperty, ObjectProperty, ObjectsProperty } from '#http/response-fields.js';
 import { normalizeCardCode } from '#stamping/card-code.js';
-import { readEmail, readPhone, readPhoneText } from './contact.js';
+import { readEmail, readPartOfPhone, readPhone } from './contact.js';
 import { CustomerJson } from './customer.dto.js';
-import { digitsOf, foldCase } from './search-keys.js';
+import { foldCase } from './search-keys.js';
 
 const PAGE_SIZE = { default: 20, max: 100 };
 
@@ -89,7 +89,7 @@ export type CustomerFilter = {
   reference: { source: string; externalId: string } | null;
   /** Exact, but for its case. */
   email: string | null;
-  /** As it is stored. */
+  /** As it was sent. */
   phone: string | null;
   code: string | null;
   updatedSince: Date | null;
@@ -110,18 +110,20 @@ export function customerFilter(query: CustomerListQuery): CustomerFilter {
 /** Everything that one search term may match. % and _ in the term are taken literally in patterns. */
 export type SearchTerm = {
   text: string;
-  digits: string | null;
+  /** Patterns for the digits of a phone number. */
+  digits: string[];
   exact: string;
   code: string;
   uuid: string | null;
 };
 
-export function searchTerm(term: string): SearchTerm {
+/** @param country of the store */
+export function searchTerm(term: string, country: string | null): SearchTerm {
   const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  const phone = readPhoneText(term);
+  const phone = readPartOfPhone(term, country);
   return {
     text: pattern(foldCase(term)),
-    digits: phone === undefined ? null : pattern(digitsOf(phone)),
+    digits: phone ? [pattern(phone.anywhere), ...phone.atStart.map((one) => `${one}%`)] : [],
     exact: term,
     code: normalizeCardCode(term),
     uuid: /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i.test(term) ? term : null,

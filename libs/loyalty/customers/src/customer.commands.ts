@@ -28,7 +28,7 @@ import { customerJson, type CreatedCustomerJson, type CustomerJson } from './cus
 import { type CustomerInput } from './customer-input.dto.js';
 import { customerRows } from './customer.entity.js';
 import type { AgreedTexts, CustomerEvent } from './customer.events.js';
-import { CustomersService } from './customers.service.js';
+import { StorePlaces } from './store-places.service.js';
 
 export class CreateCustomer extends Command<CreatedCustomerJson> {
   constructor(
@@ -50,7 +50,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     private readonly pipeline: CommandPipeline,
     private readonly templates: TemplatesService,
     private readonly keys: PersonalKeys,
-    private readonly customers: CustomersService,
+    private readonly places: StorePlaces,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
     private readonly pool: Pool,
@@ -79,10 +79,10 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       isNew: true,
       context,
       given: async () => ({
-        timeZone: await this.customers.timeZone(accountId),
+        place: await this.places.get(accountId),
         template: cardId === null ? null : await this.templates.find(accountId, cardId),
       }),
-      decide: (_state, { timeZone, template }, now) => {
+      decide: (_state, { place, template }, now) => {
         const card =
           template && customerCardId !== null
             ? enrolment(this.keys, { id: customerCardId, accountId, customerId: id }, template, now)
@@ -99,7 +99,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
             agreed,
             personal,
           },
-          { timeZone, now },
+          { ...place, now },
         );
         const { claims } = movedClaims(this.keys, context, id, undefined, events);
         wanted.claims = claims;
@@ -140,7 +140,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
   constructor(
     private readonly pipeline: CommandPipeline,
     private readonly keys: PersonalKeys,
-    private readonly customers: CustomersService,
+    private readonly places: StorePlaces,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
   ) {}
@@ -152,11 +152,11 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
         id,
         context,
         given: async () => ({
-          timeZone: await this.customers.timeZone(context.accountId),
+          place: await this.places.get(context.accountId),
           cards: await this.customerCards.ofCustomers([id]),
         }),
-        decide: (state, { timeZone }, now) => {
-          const events = updateCustomer(state, changes, { timeZone, now });
+        decide: (state, { place }, now) => {
+          const events = updateCustomer(state, changes, { ...place, now });
           const moved = movedClaims(this.keys, context, id, state, events);
           wanted.claims = moved.claims;
           return { events, ...moved };

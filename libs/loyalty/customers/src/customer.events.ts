@@ -13,7 +13,7 @@ export type PersonalFields = {
   firstName: string;
   lastName: string | null;
   email: string | null;
-  /** E.164, or digits where the country is unknown. */
+  /** E.164, or digits where they are no number of the store's country. */
   phone: string | null;
   /** YYYY-MM-DD */
   birthday: string | null;

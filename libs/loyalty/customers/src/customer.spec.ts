@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault } from '#kernel/metadata.js';
 import { AT, given } from '../../../../test/support/given.js';
-import { isEmail, normalPhone } from './contact.js';
+import { isEmail, normalizePhone } from './contact.js';
 import {
   createCustomer,
   customer,
@@ -23,7 +23,7 @@ import { foldCase, searchKeys } from './search-keys.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
-const HERE = { timeZone: 'UTC', now: NOW };
+const HERE = { timeZone: 'UTC', country: null, now: NOW };
 
 const anna = {
   customerId: 3,
@@ -98,6 +98,24 @@ describe('create', () => {
         phoneDigits: '4915112345678',
         createdAt: AT,
       });
+  });
+
+  it('reads the phone number as one of the store’s country', () => {
+    const local = { ...anna, personal: { ...anna.personal, phone: '0171 / 123 45 67' } };
+    given(customer)
+      .when(() => createCustomer(local, { ...HERE, country: 'DE' }))
+      .thenState({ phone: '+491711234567' });
+    given(customer)
+      .when(() => createCustomer(local, HERE))
+      .thenState({ phone: '01711234567' });
+    given(customer, created)
+      .when((state) => updateCustomer(state, { phone: '0171 1234567' }, { ...HERE, country: 'DE' }))
+      .thenState({ phone: '+491711234567' });
+    given(customer, created)
+      .when((state) =>
+        updateCustomer(state, { phone: '0151 12345678' }, { ...HERE, country: 'DE' }),
+      )
+      .then();
   });
 
   it('needs one way to reach the person', () => {
@@ -310,10 +328,12 @@ describe('update', () => {
   it("counts birthdays by the day in the store's time zone", () => {
     const late = new Date('2026-03-01T23:30:00.000Z');
     given(customer, created)
-      .when(update({ birthday: '2026-03-02' }, { timeZone: 'UTC', now: late }))
+      .when(update({ birthday: '2026-03-02' }, { timeZone: 'UTC', country: null, now: late }))
       .thenRejected({ fields: ['birthday'] });
     given(customer, created)
-      .when(update({ birthday: '2026-03-02' }, { timeZone: 'Europe/Berlin', now: late }))
+      .when(
+        update({ birthday: '2026-03-02' }, { timeZone: 'Europe/Berlin', country: null, now: late }),
+      )
       .then(updated({ birthday: '2026-03-02' }));
   });
 
@@ -488,7 +508,7 @@ describe('contact', () => {
     ['+', undefined],
     ['+12', undefined],
   ])('phone %s becomes %s', (given_, normal) => {
-    expect(normalPhone(given_)).toBe(normal);
+    expect(normalizePhone(given_, null)).toBe(normal);
   });
 
   it.each(['a@b.de', 'ü@münchen.example', "o'neil+tag@sub.example.com"])('accepts %s', (email) => {
@@ -539,17 +559,18 @@ describe('contact', () => {
 
 describe('search', () => {
   it('takes % and _ as they are', () => {
-    expect(searchTerm('50%_a\\').text).toBe(String.raw`%50\%\_a\\%`);
+    expect(searchTerm('50%_a\\', null).text).toBe(String.raw`%50\%\_a\\%`);
   });
 
   it('looks for digits only when nothing else is there', () => {
-    expect(searchTerm('+49 (151)').digits).toBe('%49151%');
-    expect(searchTerm('49a').digits).toBeNull();
-    expect(searchTerm('+-').digits).toBeNull();
+    expect(searchTerm('+49 (151)', null).digits).toEqual(['%49151%']);
+    expect(searchTerm('49a', null).digits).toEqual([]);
+    expect(searchTerm('+-', null).digits).toEqual([]);
+    expect(searchTerm('0151', 'DE').digits).toEqual(['%0151%', '49151%']);
   });
 
   it('knows a uuid', () => {
-    expect(searchTerm('960fb88e-7dec-4e99-be20-c4a5dde82a89').uuid).not.toBeNull();
-    expect(searchTerm('960fb88e').uuid).toBeNull();
+    expect(searchTerm('960fb88e-7dec-4e99-be20-c4a5dde82a89', null).uuid).not.toBeNull();
+    expect(searchTerm('960fb88e', null).uuid).toBeNull();
   });
 });

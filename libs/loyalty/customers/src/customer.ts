@@ -5,6 +5,7 @@ import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
 import { customerUpcasts } from './customer-upcasts.js';
+import { normalizeOrRefusePhone } from './contact.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { emailKey, NOT_FOUND, searchKeys, type SearchKeys } from './search-keys.js';
 import type {
@@ -42,6 +43,9 @@ export type Merge = { customerId: number; cards: MergedCards } & Taken;
 export const TAKEN_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as const;
 
 type Consents = { marketingConsent: boolean; smsConsent: boolean };
+
+/** Where the store is, which determines its days and how phone numbers are read. */
+export type Place = { timeZone: string; country: string | null };
 
 /** A reference in a request: metadata is merged into the existing one. */
 export type GivenReference = { source: string; externalId: string; metadata: Metadata };
@@ -104,8 +108,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       case 'CustomerUpdated':
       case 'CustomerReferencesUpdated': {
         const { customerId: _, personal, ...consents } = event.data;
-        const after = { ...existing(state), ...consents, ...personal, updatedAt: at };
-        return { ...after, ...searchKeys(after) };
+        return withPersonal({ ...existing(state), ...consents }, personal, at);
       }
       case 'CardLinksRequested':
         return withCardLinkRequest(existing(state), event.data.customerCardId, at);
@@ -129,14 +132,12 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       }
       case 'CustomerUnmerged': {
         const { merges = [], ...before } = existing(state);
-        const after = { ...before, ...event.data.personal, merges: merges.slice(0, -1) };
-        return { ...after, updatedAt: at, ...searchKeys(after) };
+        return withPersonal({ ...before, merges: merges.slice(0, -1) }, event.data.personal, at);
       }
       case 'CustomerRestored': {
         const { mergedInto: _, ...before } = existing(state);
         const formerlyIn = together(before.formerlyIn, event.data.fromCustomerId);
-        const after = { ...before, ...event.data.personal, formerlyIn, updatedAt: at };
-        return { ...after, ...searchKeys(after) };
+        return withPersonal({ ...before, formerlyIn }, event.data.personal, at);
       }
       case 'CustomerResealed':
         return resealed(existing(state), event.data.personal);
@@ -162,6 +163,12 @@ export function redacted(state: Customer): Customer {
       merges: merges.map((merge) => ({ ...merge, fields: [], metadataKeys: [], references: [] })),
     }),
   };
+}
+
+/** A merged customer is changed without being found. */
+function withPersonal(before: Customer, some: Partial<Customer> | null, at: string): Customer {
+  const after = { ...before, ...some, updatedAt: at };
+  return { ...after, ...(before.mergedInto ? NOT_FOUND : searchKeys(after)) };
 }
 
 /** Whatever the events before have said, because they cannot be read any more. */
@@ -208,11 +215,12 @@ export function createCustomer(
       externalReferences: GivenReference[];
     };
   },
-  { timeZone, now }: { timeZone: string; now: Date },
+  { country, timeZone, now }: Place & { now: Date },
 ): CustomerEvent[] {
-  const { metadata, externalReferences, ...given } = data.personal;
+  const { metadata, externalReferences, phone, ...given } = data.personal;
   const personal = {
     ...given,
+    phone: normalizeOrRefusePhone(phone, country),
     metadata: mergeMetadata({}, metadata),
     externalReferences: upsertReferences([], externalReferences, now),
   };
@@ -231,14 +239,17 @@ export function eraseCustomer(state: Customer | undefined): CustomerEvent[] {
 export function updateCustomer(
   state: Customer | undefined,
   changes: CustomerChanges,
-  { timeZone, now }: { timeZone: string; now: Date },
+  { country, timeZone, now }: Place & { now: Date },
 ): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null) throw customerErased();
   if (state.mergedInto) throw customerMerged(state.id, state.mergedInto.customerId);
-  const { marketingConsent, smsConsent, metadata, externalReferences, ...plain } = changes;
+  const { marketingConsent, smsConsent, metadata, externalReferences, phone, ...plain } = changes;
   const personal = changed<PersonalFields>(state, {
     ...plain,
+    ...(phone !== undefined && {
+      phone: normalizeOrRefusePhone(phone, country),
+    }),
     ...(metadata && { metadata: mergeMetadata(state.metadata, metadata) }),
     ...(externalReferences && {
       externalReferences: upsertReferences(state.externalReferences, externalReferences, now),

@@ -9,12 +9,14 @@ import { CustomersController } from './customers.controller.js';
 import { MergingController } from './merging.controller.js';
 import { mergingHandlers } from './merging.commands.js';
 import { CustomersService } from './customers.service.js';
+import { StorePlaces } from './store-places.service.js';
 
 @Module({
   imports: [StampingModule],
   controllers: [CustomersController, CustomerExportController, MergingController],
   providers: [
     CustomersService,
+    StorePlaces,
     CustomerExport,
     ...customerHandlers,
     ...mergingHandlers,

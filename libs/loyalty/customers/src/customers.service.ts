@@ -5,11 +5,18 @@ import { ask } from '#database/connection.js';
 import { AsOf } from '#event-store/as-of.service.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import type { Customer } from './customer.js';
+import type { Customer, Place } from './customer.js';
 import { customerRows } from './customer.entity.js';
 import { customerJson, type CustomerJson } from './customer.dto.js';
-import { searchTerm, type CustomerFilter, type CustomerListJson } from './customer-list.dto.js';
+import {
+  searchTerm,
+  type CustomerFilter,
+  type CustomerListJson,
+  type SearchTerm,
+} from './customer-list.dto.js';
+import { normalizePhone } from './contact.js';
 import { digitsOf, emailKey, foldCase } from './search-keys.js';
+import { StorePlaces } from './store-places.service.js';
 
 const FEW = 2_000;
 
@@ -25,6 +32,7 @@ export class CustomersService {
     private readonly customerCards: CustomerCardsService,
     private readonly asOf: AsOf,
     private readonly keys: PersonalKeys,
+    private readonly places: StorePlaces,
   ) {}
 
   async list(
@@ -32,7 +40,10 @@ export class CustomersService {
     filter: CustomerFilter,
     { page, items }: { page: number; items: number },
   ): Promise<CustomerListJson> {
-    const { where, values } = condition(accountId, filter, this.keys);
+    const { phone, search } = filter;
+    const country =
+      phone === null && search === null ? null : (await this.places.get(accountId)).country;
+    const { where, values } = condition(accountId, { ...filter, country }, this.keys);
     const [total] = await ask<{ count: number }>(this.pool, {
       text: `select count(*) as count from customers c where ${where}`,
       values,
@@ -81,17 +92,6 @@ export class CustomersService {
     return customerJson(customer, await this.customerCards.past(id, past));
   }
 
-  /** The time zone of the store, which determines its days and birthdays. */
-  async timeZone(accountId: number): Promise<string> {
-    const [row] = await ask<{ time_zone: string }>(this.pool, {
-      name: 'customers_time_zone',
-      text: 'select time_zone from accounts where id = $1',
-      values: [accountId],
-    });
-    if (!row) throw new NotFoundError('Store');
-    return row.time_zone;
-  }
-
   private async withCards(rows: CustomerRow[]): Promise<CustomerJson[]> {
     const cards = await this.customerCards.ofCustomers(rows.map(({ state }) => state.id));
     return rows.map(({ state }) => customerJson(state, cards.get(state.id) ?? []));
@@ -104,7 +104,7 @@ export class CustomersService {
  */
 function condition(
   accountId: number,
-  filter: CustomerFilter,
+  { country, ...filter }: CustomerFilter & Pick<Place, 'country'>,
   keys: PersonalKeys,
 ): { where: string; values: unknown[] } {
   const values: unknown[] = [accountId];
@@ -118,24 +118,27 @@ function condition(
   }
   if (filter.reference) conditions.push(isOneOf([holding(filter.reference, value)]));
   if (filter.code !== null) conditions.push(isOneOf([holdingCard('k.code', filter.code, value)]));
-  conditions.push(...contactConditions(filter, { keys, accountId, value }));
-  if (filter.search !== null) conditions.push(searchCondition(filter.search, value));
+  const phone = filter.phone === null ? null : (normalizePhone(filter.phone, country) ?? null);
+  conditions.push(...contactConditions({ ...filter, phone }, { keys, accountId, value }));
+  if (filter.search !== null) {
+    conditions.push(searchCondition(searchTerm(filter.search, country), value));
+  }
   return { where: conditions.join(' and '), values };
 }
 
-type Place = (given: unknown) => string;
+type Placeholder = (given: unknown) => string;
 
 function isOneOf(selects: string[]): string {
   return `c.id = any (array(${selects.join(' union all ')}))`;
 }
 
-function holding(wanted: object, value: Place): string {
+function holding(wanted: object, value: Placeholder): string {
   return `select r.id from customers r where r.account_id = $1
        and r.merged_into is null
        and r.state -> 'externalReferences' @> ${value(JSON.stringify([wanted]))}::jsonb`;
 }
 
-function holdingCard(column: string, wanted: string, value: Place): string {
+function holdingCard(column: string, wanted: string, value: Placeholder): string {
   return `select k.customer_id from customer_cards k
          where k.account_id = $1 and ${column} = ${value(wanted)} and ${NOT_ERASED}`;
 }
@@ -146,7 +149,7 @@ function holdingCard(column: string, wanted: string, value: Place): string {
  */
 function contactConditions(
   { email, phone }: CustomerFilter,
-  { keys, accountId, value }: { keys: PersonalKeys; accountId: number; value: Place },
+  { keys, accountId, value }: { keys: PersonalKeys; accountId: number; value: Placeholder },
 ): string[] {
   const claimed = (kind: string, given: string) =>
     isOneOf([
@@ -168,8 +171,7 @@ function contactConditions(
   ];
 }
 
-function searchCondition(search: string, value: Place): string {
-  const term = searchTerm(search);
+function searchCondition(term: SearchTerm, value: Placeholder): string {
   const text = value(term.text);
   const exactly = [
     holding({ externalId: term.exact }, value),
@@ -181,7 +183,7 @@ function searchCondition(search: string, value: Place): string {
   const branches = [
     `c.search_text like ${text}`,
     isOneOf(exactly),
-    ...(term.digits === null ? [] : [`c.phone_digits like ${value(term.digits)}`]),
+    ...term.digits.map((pattern) => `c.phone_digits like ${value(pattern)}`),
   ];
   return `(${branches.join(' or ')})`;
 }

@@ -28,11 +28,12 @@ import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { movedClaims, unlessTaken } from './customer.commands.js';
-import { type Customer } from './customer.js';
+import { type Customer, type Place } from './customer.js';
 import { customerJson, type CustomerJson } from './customer.dto.js';
 import { customerRows } from './customer.entity.js';
 import type { MergedCards } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
+import { StorePlaces } from './store-places.service.js';
 
 type Given = {
   cardIds: number[];
@@ -118,6 +119,7 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
     private readonly severalStreams: SeveralStreams,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
+    private readonly places: StorePlaces,
     private readonly customerCards: CustomerCardsService,
     private readonly holders: ClaimHolders,
   ) {}
@@ -125,12 +127,15 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
   async execute({ context, pair }: UnmergeCustomers): Promise<CustomerJson> {
     const { survivorId, otherId } = pair;
     return unlessTaken(this.holders, context, (wanted) =>
-      this.severalStreams.handle<Given, CustomerJson>({
+      this.severalStreams.handle<Given & { place: Place }, CustomerJson>({
         context,
-        given: () => givenFor(pair, this.customerCards, this.templates),
+        given: async () => ({
+          ...(await givenFor(pair, this.customerCards, this.templates)),
+          place: await this.places.get(context.accountId),
+        }),
         decide: (stateOf, given) => {
           const [survivor, other] = both(stateOf, context, pair);
-          const { merge, ...events } = unmergeCustomers(survivor, other);
+          const { merge, ...events } = unmergeCustomers(survivor, other, given.place);
           const cards = cardsOf(stateOf, given, pair);
           const claims = customerClaims(
             this.keys,

@@ -6,6 +6,7 @@ import type { CustomerEvent, ExternalReference, PersonalFields } from './custome
 import { decideAgain, mergeCustomers, unmergeCustomers } from './merging.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
+const NOWHERE = { country: null };
 const CARDS = { moved: [4], added: [{ fromId: 5, intoId: 6 }] };
 
 type Given = Partial<PersonalFields> & { marketingConsent?: boolean; smsConsent?: boolean };
@@ -150,7 +151,8 @@ describe('merge', () => {
         { base: ['Customer 2 was merged into customer 1'] },
       ]);
     }
-    const change = () => updateCustomer(gone, { firstName: 'Eve' }, { timeZone: 'UTC', now: NOW });
+    const change = () =>
+      updateCustomer(gone, { firstName: 'Eve' }, { timeZone: 'UTC', country: null, now: NOW });
     expect(refusal(change).code).toBe('customer_merged');
   });
 
@@ -186,7 +188,7 @@ describe('unmerge', () => {
 
   it('leads back to both as they were', () => {
     const { events, both } = merged(OWN, FULL);
-    const { survivor, other } = unmergeCustomers(...both);
+    const { survivor, other } = unmergeCustomers(...both, NOWHERE);
     const after = [
       person(1, OWN, ...(events[0] ?? []), ...survivor),
       person(2, FULL, ...(events[1] ?? []), ...other),
@@ -199,7 +201,7 @@ describe('unmerge', () => {
 
   it('moves the claims back', () => {
     const { both } = merged(OWN, FULL);
-    const { survivor, other } = unmergeCustomers(...both);
+    const { survivor, other } = unmergeCustomers(...both, NOWHERE);
     const back = [
       { kind: 'phone', value: '+4915112345678' },
       { kind: 'external_references', value: '["till","A"]' },
@@ -210,7 +212,7 @@ describe('unmerge', () => {
   });
 
   const changing = (survivor: Customer, changes: Parameters<typeof updateCustomer>[1]) =>
-    updateCustomer(survivor, changes, { timeZone: 'UTC', now: NOW });
+    updateCustomer(survivor, changes, { timeZone: 'UTC', country: null, now: NOW });
 
   it('leaves what was changed meanwhile, and gives references back as they are now', () => {
     const { events, both } = merged(OWN, FULL);
@@ -221,7 +223,7 @@ describe('unmerge', () => {
       externalReferences: [{ source: 'till', externalId: 'A', metadata: { seen: true } }],
     });
     const now = person(1, OWN, ...(events[0] ?? []), ...changes);
-    const { survivor, other } = unmergeCustomers(now, both[1]);
+    const { survivor, other } = unmergeCustomers(now, both[1], NOWHERE);
     expect(person(1, OWN, ...(events[0] ?? []), ...changes, ...survivor)).toMatchObject({
       phone: '+4915187654321',
       birthday: '1991-01-01',
@@ -238,16 +240,34 @@ describe('unmerge', () => {
   it('takes two notations of an address for the same', () => {
     const { both } = merged({ phone: '1' }, { email: 'Two@x.example' });
     const changed = { ...both[0], email: 'two@X.example' };
-    const { survivor, other } = unmergeCustomers(changed, both[1]);
+    const { survivor, other } = unmergeCustomers(changed, both[1], NOWHERE);
     expect([personalOf(survivor), personalOf(other)]).toEqual([
       { email: null },
       { email: 'two@X.example' },
     ]);
   });
 
+  it('takes two notations of a number for the same, and gives back the present one', () => {
+    const { both } = merged({ email: 'one@x.example' }, { phone: '01711234567' });
+    const normalized = { ...both[0], phone: '+491711234567' };
+    const back = unmergeCustomers(normalized, both[1], { country: 'AT' });
+    expect([personalOf(back.survivor), personalOf(back.other)]).toEqual([
+      { phone: null },
+      { phone: '+491711234567' },
+    ]);
+    const changed = { ...both[0], phone: '+4915187654321' };
+    const own = unmergeCustomers(changed, both[1], { country: 'DE' });
+    expect([personalOf(own.survivor), personalOf(own.other)]).toEqual([
+      {},
+      { phone: '+491711234567' },
+    ]);
+  });
+
   it('refuses to leave the survivor without any contact', () => {
     const { both } = merged(OWN, FULL);
-    const { errors } = refusal(() => unmergeCustomers({ ...both[0], email: null }, both[1]));
+    const { errors } = refusal(() =>
+      unmergeCustomers({ ...both[0], email: null }, both[1], NOWHERE),
+    );
     expect(Object.keys(errors)).toEqual(['base']);
   });
 
@@ -268,12 +288,12 @@ describe('unmerge', () => {
     ];
     expect(state()).toMatchObject({ merges, holds: [2, 3], lastName: 'Tal', phone: third.phone });
     const away = person(3, third, ...last.other);
-    one.push(...unmergeCustomers(state(), away).survivor);
+    one.push(...unmergeCustomers(state(), away, NOWHERE).survivor);
     expect(state()).toMatchObject({ merges: [merges[0]], holds: [2, 3], phone: null });
     one.push(...mergeCustomers(state(), three, CARDS).survivor);
     expect(state()).toMatchObject({ merges, holds: [2, 3] });
-    one.push(...unmergeCustomers(state(), away).survivor);
-    one.push(...unmergeCustomers(state(), person(2, second, ...first.other)).survivor);
+    one.push(...unmergeCustomers(state(), away, NOWHERE).survivor);
+    one.push(...unmergeCustomers(state(), person(2, second, ...first.other), NOWHERE).survivor);
     expect(state()).toMatchObject({ merges: [], lastName: null, externalReferences: [] });
   });
 
@@ -299,7 +319,9 @@ describe('unmerge', () => {
       [survivor, person(3, {})],
       [person(3, {}), other],
     ] as const) {
-      expect(Object.keys(refusal(() => unmergeCustomers(...pair)).errors)).toEqual(['base']);
+      expect(Object.keys(refusal(() => unmergeCustomers(...pair, NOWHERE)).errors)).toEqual([
+        'base',
+      ]);
     }
     const twice = {
       ...survivor,
@@ -308,7 +330,9 @@ describe('unmerge', () => {
         { customerId: 3, cards: CARDS, fields: [], metadataKeys: [], references: [] },
       ],
     };
-    expect(refusal(() => unmergeCustomers(twice, other)).resolution).toContain('customer 3 first');
+    expect(refusal(() => unmergeCustomers(twice, other, NOWHERE)).resolution).toContain(
+      'customer 3 first',
+    );
   });
 });
 

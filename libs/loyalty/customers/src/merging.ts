@@ -11,7 +11,9 @@ import {
   TAKEN_FIELDS,
   type Customer,
   type Merge,
+  type Place,
 } from './customer.js';
+import { isSamePhone, normalizePhone } from './contact.js';
 import { emailKey } from './search-keys.js';
 import type {
   CustomerEvent,
@@ -116,7 +118,11 @@ function emptied({
 }
 
 /** Merges are undone in reverse order, so that each finds what it has left. */
-export function unmergeCustomers(survivor: Customer, other: Customer): Both & { merge: Merge } {
+export function unmergeCustomers(
+  survivor: Customer,
+  other: Customer,
+  place: Pick<Place, 'country'>,
+): Both & { merge: Merge } {
   refuseGone(survivor);
   if (other.erasedAt !== null) throw customerErased();
   const last = survivor.merges?.at(-1);
@@ -136,7 +142,7 @@ export function unmergeCustomers(survivor: Customer, other: Customer): Both & { 
     );
   }
   const { given } = mergedInto;
-  const back = returned(last, survivor, { ...other, ...given });
+  const back = returned(last, survivor, { ...other, ...given }, place);
   const left = { ...survivor, ...back.survivor };
   if (left.email === null && left.phone === null) {
     throw new RejectedError(
@@ -174,15 +180,16 @@ export function unmergeCustomers(survivor: Customer, other: Customer): Both & { 
 
 /**
  * What was changed since the merge stays with the survivor, except references: the other customer gets them as they are
- * now.
+ * now. A phone number is given back in the form that it has in the store's country by now.
  * @param other as they were before the merge
  */
 function returned(
   { fields, metadataKeys, references }: Merge,
   survivor: Customer,
   other: Customer,
+  { country }: Pick<Place, 'country'>,
 ): { survivor: Partial<PersonalFields>; other: PersonalFields } {
-  const untouched = fields.filter((name) => keyOf(survivor, name) === keyOf(other, name));
+  const untouched = fields.filter((name) => isSame(survivor, other, name));
   const metadata = { ...survivor.metadata };
   for (const key of metadataKeys) {
     if (isDeepStrictEqual(metadata[key], other.metadata[key])) delete metadata[key];
@@ -198,16 +205,22 @@ function returned(
     },
     other: {
       ...other,
+      phone: other.phone === null ? null : (normalizePhone(other.phone, country) ?? other.phone),
       ...Object.fromEntries(untouched.map((name) => [name, survivor[name]])),
       externalReferences: other.externalReferences.map((one) => now.get(referenceKey(one)) ?? one),
     },
   };
 }
 
-/** Two notations of one e-mail address are the same value. */
-function keyOf(customer: Customer, name: (typeof TAKEN_FIELDS)[number]): string | null {
-  const value = customer[name];
-  return name === 'email' && value !== null ? emailKey(value) : value;
+/** Two notations of one e-mail address or phone number are the same value. */
+function isSame(
+  one: PersonalFields,
+  other: PersonalFields,
+  name: (typeof TAKEN_FIELDS)[number],
+): boolean {
+  const [a, b] = [one[name], other[name]];
+  if (name === 'phone') return isSamePhone(a, b);
+  return name === 'email' && a !== null && b !== null ? emailKey(a) === emailKey(b) : a === b;
 }
 
 /**
@@ -240,8 +253,7 @@ function stillTaken(
   if (!data.personal || !taken) return data.personal;
   const { email, phone, externalReferences, ...rest } = data.personal;
   const theirs = new Set((taken.externalReferences ?? []).map(referenceKey));
-  const same = (name: 'email' | 'phone') =>
-    keyOf(state, name) === keyOf({ ...state, ...taken }, name);
+  const same = (name: 'email' | 'phone') => isSame(state, { ...state, ...taken }, name);
   return {
     ...rest,
     ...(email === null && same('email') && { email }),

@@ -2,11 +2,9 @@ import { createHash } from 'node:crypto';
 import { dayIn } from '#kernel/day.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
-import { isEmail, readPhoneText } from '#customers/contact.js';
-import { digitsOf } from '#customers/search-keys.js';
+import { isDiallable, isEmail, normalizePhone } from '#customers/contact.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import type { PosterAttributes } from '#posters/poster.events.js';
-import { countryOf, phoneIn } from './phone-country.js';
 
 /** What the form asks for, and how. */
 export type Asked = {
@@ -14,7 +12,7 @@ export type Asked = {
     PosterAttributes,
     'contactCollectionMode' | 'requireEmail' | 'requirePhone' | 'requireBirthday' | 'minimumAge'
   >;
-  store: { timeZone: string; locale: string; consentTexts: ConsentTexts };
+  store: { timeZone: string; locale: string; country: string | null; consentTexts: ConsentTexts };
 };
 
 const FIELDS = ['first_name', 'last_name', 'email', 'phone', 'birthday'] as const;
@@ -52,8 +50,6 @@ export type Signup = {
   email: string | null;
   /** E.164. */
   phone: string | null;
-  /** How else the number may be on file: the digits as typed, without a country. */
-  phoneDigits: string | null;
   birthday: string | null;
   /** Word for word what was agreed to. */
   agreed: { marketing: string | null; sms: string | null };
@@ -96,7 +92,7 @@ export function readSignup(
     ? mark('email', emailIn(values.email, poster.requireEmail))
     : null;
   const phone = collectsPhone(mode)
-    ? mark('phone', phoneGiven(values.phone, poster.requirePhone, store))
+    ? mark('phone', phoneIn(values.phone, poster.requirePhone, store.country))
     : null;
   const birthday = poster.requireBirthday
     ? mark('birthday', birthdayIn(values.birthday, poster.minimumAge, dayOf(store, now)))
@@ -113,8 +109,7 @@ export function readSignup(
     const shown = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
     return { values: { ...values, ...shown }, faults: { form: fault, fields } };
   }
-  const phoneDigits = phone === null ? null : digitsOf(normalizeNumber(values.phone));
-  const person = { firstName, lastName, email, phone, phoneDigits, birthday };
+  const person = { firstName, lastName, email, phone, birthday };
   return { values, signup: { nonce, ...person, agreed } };
 }
 
@@ -181,13 +176,11 @@ function emailIn(typed: string, isRequired: boolean): Read<string> {
   return isEmail(email) ? email : { fault: 'emailUnfit' };
 }
 
-function phoneGiven(typed: string, isRequired: boolean, store: Asked['store']): Read<string> {
+function phoneIn(typed: string, isRequired: boolean, country: string | null): Read<string> {
   if (typed === '') return isRequired ? { fault: 'phoneMissing' } : null;
-  const country = countryOf(store);
-  const text = readPhoneText(typed);
-  const phone = text === undefined ? undefined : phoneIn(country, text);
-  if (phone !== undefined) return phone;
-  const lacksCountry = country === undefined && text !== undefined && !text.startsWith('+');
+  const phone = normalizePhone(typed, country);
+  if (phone !== undefined && isDiallable(phone)) return phone;
+  const lacksCountry = country === null && phone !== undefined && !phone.startsWith('+');
   return { fault: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
 }
 

@@ -28,16 +28,17 @@ export class SignupPosters {
     });
     if (!row) return undefined;
     const { poster, card, account, store_name: name } = row;
-    const { id, timeZone, locale, consentTexts } = account;
+    const { id, timeZone, locale, country, consentTexts } = account;
     return {
       poster,
       card,
-      // Rows of an older fold lack the texts.
+      // Rows of an older fold lack the country and the texts.
       store: {
         id,
         name,
         timeZone,
         locale,
+        country: country ?? null,
         consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
         smsCountries: listSmsCountries(account),
       },

@@ -155,14 +155,8 @@ export class Signups {
   }
 
   /** Who holds the address or the number, each of them once. */
-  private async holdersOf(
-    accountId: number,
-    { email, phone, phoneDigits }: Signup,
-  ): Promise<number[]> {
-    const values = [
-      ...uniqueValues({ ...inputOf({ email, phone }), externalReferences: [] }),
-      ...(phoneDigits === null ? [] : [{ kind: 'phone', value: phoneDigits }]),
-    ];
+  private async holdersOf(accountId: number, { email, phone }: Signup): Promise<number[]> {
+    const values = uniqueValues({ ...inputOf({ email, phone }), externalReferences: [] });
     const claims = values.map(({ kind, value }) => this.keys.claim(accountId, kind, value, ''));
     const rows = await ask<{ stream_id: string }>(this.pool, {
       name: 'signup_holders',
