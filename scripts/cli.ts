@@ -12,6 +12,7 @@ import { erasuresIn, linesOfInput, repeatErasures } from './erasures.js';
 import { addGeocodeCommands } from './geocode-commands.js';
 import { addHistoryCommands } from './history-commands.js';
 import { operator } from './operator.js';
+import { addPhoneCommands } from './phone-commands.js';
 import { addRetirementCommands } from './retirement-commands.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
@@ -72,6 +73,7 @@ program
 addCheckpointCommands(program);
 addGeocodeCommands(program);
 addHistoryCommands(program);
+addPhoneCommands(program);
 addRetirementCommands(program, by);
 
 program

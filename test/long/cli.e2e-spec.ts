@@ -249,6 +249,21 @@ describe('the CLI', () => {
     });
     expect((await cli(['token:nothing'])).code).toBe(2);
   });
+
+  it('makes a store in a country, and lists who shares a phone number there', async () => {
+    await answer(['user:create', '--email', 'bob@shop.example', '--name', 'Bob']);
+    const make = (country: string) =>
+      cli(['store:create', '--name', 'X', '--user', 'bob@shop.example', '--country', country]);
+    expect(await make('XX')).toEqual({
+      code: 1,
+      said: expect.stringContaining('country is no ISO 3166-1 country code'),
+    });
+    expect(await make('de')).toEqual({ code: 0, said: expect.stringContaining('account_id') });
+    const { rows } = await database.query('select country from accounts where country is not null');
+    expect(rows).toEqual([{ country: 'DE' }]);
+    expect(await answer(['phones:conflicts'])).toEqual({ conflicts: [] });
+    expect(await answer(['phones:conflicts', '--store', '1'])).toEqual({ conflicts: [] });
+  });
 });
 
 async function passwordIs(email: string, password: string): Promise<boolean> {

@@ -18,6 +18,7 @@ import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { RowRefold } from '#event-store/row-refold.service.js';
 import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
+import { PhoneNormalization } from '#customers/phone-normalization.service.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
 import { MessageDispatch } from '#messages/message-dispatch.service.js';
 import { RetirementNotices } from '#messages/retirement-notices.service.js';
@@ -81,6 +82,7 @@ async function run(config: Config): Promise<void> {
     TransparencyLog,
     LogTimesFollower,
     RowRefold,
+    PhoneNormalization,
     PassChanges,
     StandInUpkeep,
     AddressUpkeep,

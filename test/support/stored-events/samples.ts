@@ -193,6 +193,11 @@ export const SAMPLES: Samples[] = [
       },
     },
     CardLinksRequested: { customerId: CUSTOMER_ID, customerCardId: 12 },
+    CustomerPhoneNormalized: {
+      customerId: CUSTOMER_ID,
+      country: 'FR',
+      personal: { phone: '+33123456789' },
+    },
   }),
   samples(customerCard, {
     CustomerCardIssued: {

@@ -3,6 +3,7 @@ import {
   isDiallable,
   isSamePhone,
   isShortenedNumber,
+  maskPhone,
   normalizePhone,
   readEmail,
   readPartOfPhone,
@@ -258,6 +259,12 @@ describe('readPartOfPhone', () => {
 
   it('finds no number in words', () => {
     for (const term of ['Anna', '49a', '+-']) expect(readPartOfPhone(term, 'DE')).toBeUndefined();
+  });
+});
+
+describe('maskPhone', () => {
+  it('shows no more than its owner needs', () => {
+    expect(maskPhone('+491711234567')).toBe('+49…67');
   });
 });
 

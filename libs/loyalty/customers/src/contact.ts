@@ -86,6 +86,11 @@ export function isDiallable(phone: string): boolean {
   return parsed.nationalNumber.length >= LONG_ENOUGH || parsed.isValid();
 }
 
+/** Returns as much of a number as tells its owner that it is theirs. */
+export function maskPhone(phone: string): string {
+  return `${phone.slice(0, 3)}…${phone.slice(-2)}`;
+}
+
 /** Tells whether two stored numbers are one, of which one may have been stored while the country was unknown. */
 export function isSamePhone(a: string | null, b: string | null): boolean {
   if (a === b || a === null || b === null) return a === b;

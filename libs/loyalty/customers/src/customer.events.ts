@@ -55,6 +55,18 @@ export type CustomerUpdated = {
   };
 };
 
+/** The number is what it was, in the form that it has in the store's country. Sent to receivers, because it looks different. */
+export type CustomerPhoneNormalized = {
+  type: 'CustomerPhoneNormalized';
+  data: {
+    customerId: number;
+    /** The country that the store had then. */
+    country: string | null;
+    /** Null once the person has been erased. */
+    personal: { phone: string } | null;
+  };
+};
+
 /** Only the references changed: not sent to receivers (contract section 10). */
 export type CustomerReferencesUpdated = {
   type: 'CustomerReferencesUpdated';
@@ -160,6 +172,7 @@ export type CustomerResealed = {
 export type CustomerEvent =
   | CustomerCreated
   | CustomerUpdated
+  | CustomerPhoneNormalized
   | CustomerReferencesUpdated
   | CardLinksRequested
   | CustomerErased

@@ -76,6 +76,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
   names: {
     CustomerCreated: 'customer.created',
     CustomerUpdated: 'customer.updated',
+    CustomerPhoneNormalized: 'customer.phone_normalized',
     CustomerReferencesUpdated: 'customer.references_updated',
     CardLinksRequested: 'customer.card_links_requested',
     // So that receivers learn of it.
@@ -110,6 +111,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
         const { customerId: _, personal, ...consents } = event.data;
         return withPersonal({ ...existing(state), ...consents }, personal, at);
       }
+      case 'CustomerPhoneNormalized':
+        return withPersonal(existing(state), event.data.personal, at);
       case 'CardLinksRequested':
         return withCardLinkRequest(existing(state), event.data.customerCardId, at);
       case 'CustomerErased':

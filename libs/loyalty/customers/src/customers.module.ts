@@ -9,6 +9,7 @@ import { CustomersController } from './customers.controller.js';
 import { MergingController } from './merging.controller.js';
 import { mergingHandlers } from './merging.commands.js';
 import { CustomersService } from './customers.service.js';
+import { PhoneConflicts } from './phone-conflicts.service.js';
 import { StorePlaces } from './store-places.service.js';
 
 @Module({
@@ -17,6 +18,7 @@ import { StorePlaces } from './store-places.service.js';
   providers: [
     CustomersService,
     StorePlaces,
+    PhoneConflicts,
     CustomerExport,
     ...customerHandlers,
     ...mergingHandlers,

@@ -122,6 +122,21 @@ describe('public events', () => {
     });
   });
 
+  it('customer.updated tells of a phone number that the country of the store has changed', () => {
+    const data = { customerId: 31, country: 'DE', personal: null };
+    const phone = '+491711234567';
+    const event = publicCustomerEvent(
+      { type: 'CustomerPhoneNormalized', id: ID, revision: 4, meta: META, data },
+      { customer: { ...PERSON, phone }, before: { ...PERSON, phone: '01711234567' } },
+    );
+    expect(event).toMatchObject({
+      type: 'customer.updated',
+      data: { phone },
+      previous_attributes: { phone: '01711234567' },
+    });
+    expect(publicTypeOf(TYPES, 'CustomerPhoneNormalized')).toBe('customer.updated');
+  });
+
   it('customer.created is the customer with its source', () => {
     const event = publicCustomerEvent(
       {

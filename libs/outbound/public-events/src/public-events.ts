@@ -90,8 +90,9 @@ export function publicTypeOf(types: EventTypes, storedType: string): PublicEvent
   return publicTypeNamed(types.nameOf(storedType));
 }
 
-/** In the history merges have names of their own; to receivers they are changes of customers. */
+/** In the history these have names of their own; to receivers they are changes of customers. */
 const TOLD_AS: Partial<Record<string, PublicEventType>> = {
+  'customer.phone_normalized': 'customer.updated',
   'customer.merged': 'customer.updated',
   'customer.merged_away': 'customer.updated',
   'customer.unmerged': 'customer.updated',
@@ -114,6 +115,7 @@ export function publicCustomerEvent(
     case 'CustomerErased':
       return { ...envelope(event, customerAggregate.names, customer), previous_attributes: {} };
     case 'CustomerUpdated':
+    case 'CustomerPhoneNormalized':
     case 'CustomerMerged':
     case 'CustomerMergedAway':
     case 'CustomerUnmerged':

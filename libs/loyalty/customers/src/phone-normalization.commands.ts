@@ -1,0 +1,52 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { CommandContext } from '#kernel/aggregate.js';
+import { ClaimTakenError } from '#event-store/event-store.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import { movedClaims } from './customer.commands.js';
+import { customerRows } from './customer.entity.js';
+import { normalizeCustomerPhone } from './phone-normalization.js';
+import { StorePlaces } from './store-places.service.js';
+
+/**
+ * Puts a customer's phone number into the form that it has in the store's country.
+ * @returns whether it has that form now; not if another customer holds the number
+ */
+export class NormalizePhone extends Command<boolean> {
+  constructor(
+    readonly context: CommandContext,
+    readonly id: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(NormalizePhone)
+export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly places: StorePlaces,
+    private readonly keys: PersonalKeys,
+  ) {}
+
+  async execute({ context, id }: NormalizePhone): Promise<boolean> {
+    try {
+      return await this.pipeline.handleCommand({
+        rows: customerRows,
+        id,
+        context,
+        // There is nothing to do then, and nothing to refuse.
+        evenErased: true,
+        given: () => this.places.get(context.accountId),
+        decide: (state, place) => {
+          const events = normalizeCustomerPhone(state, place);
+          return { events, ...movedClaims(this.keys, context, id, state, events) };
+        },
+        answer: () => true,
+      });
+    } catch (error) {
+      if (error instanceof ClaimTakenError) return false;
+      throw error;
+    }
+  }
+}

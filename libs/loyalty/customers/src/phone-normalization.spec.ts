@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import { NotFoundError } from '#kernel/errors.js';
+import { given } from '../../../../test/support/given.js';
+import { customer, movedValues, type Customer } from './customer.js';
+import type { CustomerCreated, CustomerEvent } from './customer.events.js';
+import { normalizeCustomerPhone } from './phone-normalization.js';
+
+const added = (phone: string | null): CustomerCreated => ({
+  type: 'CustomerCreated',
+  data: {
+    customerId: 3,
+    accountId: 1,
+    source: 'api',
+    marketingConsent: true,
+    smsConsent: false,
+    sendCardLinks: false,
+    agreed: null,
+    personal: {
+      firstName: 'Ada',
+      lastName: null,
+      email: 'ada@x.example',
+      phone,
+      birthday: null,
+      metadata: {},
+      externalReferences: [],
+    },
+  },
+});
+
+describe('normalizing the phone number', () => {
+  const normalized = (phone: string, country: string | null): CustomerEvent => ({
+    type: 'CustomerPhoneNormalized',
+    data: { customerId: 3, country, personal: { phone } },
+  });
+  const normalize = (country: string | null) => (state: Customer | undefined) =>
+    normalizeCustomerPhone(state, { country });
+
+  it('records the form of the country, and says which country that was', () => {
+    given(customer, added('01711234567'))
+      .when(normalize('DE'))
+      .then(normalized('+491711234567', 'DE'));
+    given(customer, added('01711234567'))
+      .when(normalize('DE'))
+      .thenState({ phone: '+491711234567', phoneDigits: '491711234567', email: 'ada@x.example' });
+  });
+
+  it('does nothing twice, and nothing without a need', () => {
+    const after = normalized('+491711234567', 'DE');
+    given(customer, added('01711234567'), after).when(normalize('DE')).then();
+    // The country has changed twice: the number is what it was.
+    given(customer, added('01711234567'), after).when(normalize('AT')).then();
+    for (const phone of ['+436641234567', '12', null]) {
+      given(customer, added(phone)).when(normalize('DE')).then();
+    }
+    given(customer, added('01711234567')).when(normalize(null)).then();
+  });
+
+  it('reads 00 without a country', () => {
+    given(customer, added('00491711234567'))
+      .when(normalize(null))
+      .then(normalized('+491711234567', null));
+  });
+
+  it('changes a merged customer, and does not let them be found', () => {
+    const away: CustomerEvent = {
+      type: 'CustomerMergedAway',
+      data: { customerId: 3, intoCustomerId: 4, personal: {} },
+    };
+    given(customer, added('01711234567'), away)
+      .when(normalize('DE'))
+      .thenState({ phone: '+491711234567', phoneDigits: null, searchText: '' });
+  });
+
+  it('leaves an erased customer alone', () => {
+    const erased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
+    given(customer, added('01711234567'), erased).when(normalize('DE')).then();
+    given(customer).when(normalize('DE')).thenThrows(NotFoundError);
+  });
+
+  it('moves the claim', () => {
+    const before = given(customer, added('01711234567')).state();
+    expect(movedValues(before, [normalized('+491711234567', 'DE')])).toEqual({
+      taken: [{ kind: 'phone', value: '+491711234567' }],
+      released: [{ kind: 'phone', value: '01711234567' }],
+    });
+  });
+});

@@ -1,0 +1,37 @@
+import type { Command } from 'commander';
+import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
+import { example, positive } from './command.js';
+import { runScript } from './run-script.js';
+import { withServices } from './script-services.js';
+
+type Conflict = { account_id: number; customer_id: number; held_by: number; phone: string };
+
+/** Who shares a phone number with whom. */
+export function addPhoneCommands(program: Command): void {
+  example(
+    program
+      .command('phones:conflicts')
+      .description(
+        'customers whose phone number, in the form of the store’s country, another customer has; merge the two, or change one',
+      )
+      .option('--store <id>', 'only of this store, as store:list shows it', positive),
+    'phones:conflicts --store 1',
+  ).action(({ store }: { store?: number }) => {
+    runScript(async () => {
+      const conflicts = await withServices(async (app) => {
+        const rows: Conflict[] = [];
+        for await (const one of app.get(PhoneConflicts).find(store ?? null)) {
+          const { accountId, customerId, heldBy, maskedPhone } = one;
+          rows.push({
+            account_id: accountId,
+            customer_id: customerId,
+            held_by: heldBy,
+            phone: maskedPhone,
+          });
+        }
+        return rows;
+      });
+      console.log(JSON.stringify({ conflicts }));
+    });
+  });
+}

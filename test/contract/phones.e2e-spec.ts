@@ -1,0 +1,147 @@
+import { describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import type { HistoryEntryJson } from '#history/history-entry.dto.js';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
+import { expectRefused, useService, type ContractClient } from '../support/contract.js';
+import { eventually } from '../support/eventually.js';
+import { normalizePhones } from '../support/phone-numbers.js';
+import { startDispatcher } from '../support/webhooks.js';
+
+const service = useService();
+async function add(store: ContractClient, phone: string, more = {}): Promise<CustomerJson> {
+  const made = await store.post<CustomerJson>(`${store.store}/customers`, {
+    customer: { first_name: 'Ada', phone, ...more },
+  });
+  expect(made.status).toBe(201);
+  return made.body;
+}
+
+const setCountry = async (store: ContractClient, country: string | null) =>
+  expect((await store.patch(store.store, { account: { country } })).status).toBe(200);
+
+const phonesOf = async (store: ContractClient) =>
+  (await store.get<CustomerListJson>(`${store.store}/customers?items=100`)).body.customers.map(
+    ({ phone }) => phone,
+  );
+
+const found = async (store: ContractClient, query: Record<string, string>) =>
+  (
+    await store.get<CustomerListJson>(`${store.store}/customers?${new URLSearchParams(query)}`)
+  ).body.customers.map(({ id }) => id);
+
+async function conflictsOf(store: ContractClient): Promise<object[]> {
+  const conflicts = [];
+  const { app } = service.running;
+  for await (const one of new PhoneConflicts(app.get(Pool), app.get(PersonalKeys)).find(
+    store.accountId,
+  )) {
+    conflicts.push(one);
+  }
+  return conflicts;
+}
+
+describe('phone numbers of a store', () => {
+  it('CUST-58 are adapted to the country that the store gets, in the background', async () => {
+    const store = await service.newStore();
+    const { id } = await add(store, '0171 1234567');
+    const other = await add(store, '(0151) 12345678');
+    await add(store, '+436641234567');
+    await add(store, '12');
+    await normalizePhones(service.running);
+    expect(await phonesOf(store)).toEqual(['12', '+436641234567', '015112345678', '01711234567']);
+    await setCountry(store, 'DE');
+    await normalizePhones(service.running);
+    const inGermany = ['12', '+436641234567', '+4915112345678', '+491711234567'];
+    expect(await phonesOf(store)).toEqual(inGermany);
+    expect(await found(store, { phone: '0171/1234567' })).toEqual([id]);
+    expect(await found(store, { search: '0151 123' })).toEqual([other.id]);
+    const customer = { first_name: 'B', phone: '0049 171 1234567' };
+    expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
+    // What has its country code keeps it, whichever country comes next.
+    await setCountry(store, 'AT');
+    await add(store, '0664 7654321');
+    await normalizePhones(service.running);
+    expect(await phonesOf(store)).toEqual(['+436647654321', ...inGermany]);
+  });
+
+  it('CUST-60 stay as they are when two customers meet, who are listed until one of them is changed', async () => {
+    const store = await service.newStore();
+    const first = await add(store, '0171 1234567');
+    const second = await add(store, '49 171 1234567');
+    const third = await add(store, '0151 12345678', { email: 'third@example.com' });
+    const fourth = await add(store, '+4915112345678', { email: 'fourth@example.com' });
+    expect(await conflictsOf(store)).toEqual([]);
+    await setCountry(store, 'DE');
+    await normalizePhones(service.running);
+    expect(await phonesOf(store)).toEqual([
+      '+4915112345678',
+      '015112345678',
+      '491711234567',
+      '+491711234567',
+    ]);
+    const { accountId } = store;
+    const [one, two] = [
+      { accountId, customerId: second.id, heldBy: first.id, maskedPhone: '+49…67' },
+      { accountId, customerId: third.id, heldBy: fourth.id, maskedPhone: '+49…78' },
+    ];
+    expect(await conflictsOf(store)).toEqual([one, two]);
+    // The other fields of somebody who is listed can be changed.
+    const path = `${store.store}/customers`;
+    const renamed = await store.patch(`${path}/${second.id}`, { customer: { last_name: 'B' } });
+    expect(renamed.status).toBe(200);
+    const merged = await store.post(`${path}/${first.id}/merge`, { from_customer_id: second.id });
+    expect(merged.status).toBe(200);
+    expect(await conflictsOf(store)).toEqual([two]);
+    // Once the number is free, it is the other one's.
+    await store.patch(`${path}/${fourth.id}`, { customer: { phone: null } });
+    expect(await conflictsOf(store)).toEqual([]);
+    await service.running.database.query(
+      'update phone_passes set due_at = now() where account_id = $1',
+      [accountId],
+    );
+    await normalizePhones(service.running);
+    expect(await found(store, { phone: '0151 12345678' })).toEqual([third.id]);
+    const back = await store.post(`${path}/${first.id}/unmerge`, { from_customer_id: second.id });
+    expect(back.status).toBe(200);
+    expect(await conflictsOf(store)).toEqual([one]);
+  });
+  it('CUST-59 are adapted by the dispatcher, with customer.updated, and the history says why', async () => {
+    const store = await service.newStore();
+    const { id, updated_at: before } = await add(store, '0171 1234567');
+    await setCountry(store, 'DE');
+    await startDispatcher(service.running);
+    const { body: events } = await eventually(
+      () => store.get<object[]>(`${store.store}/events`),
+      ({ body }) => body.length === 2,
+    );
+    expect(events).toMatchObject([
+      { type: 'customer.created', data: { phone: '01711234567' } },
+      {
+        type: 'customer.updated',
+        data: { id, phone: '+491711234567' },
+        previous_attributes: { phone: '01711234567' },
+      },
+    ]);
+    const { body: entries } = await store.get<HistoryEntryJson[]>(
+      `${store.store}/history?customer_id=${id}`,
+    );
+    expect(entries).toMatchObject([
+      {
+        type: 'customer.phone_normalized',
+        channel: 'system',
+        actor: { type: 'system', id: 0 },
+        customer_id: id,
+      },
+      { type: 'customer.created' },
+    ]);
+    const { body } = await store.get<CustomerJson>(`${store.store}/customers/${id}`);
+    expect(body.updated_at > before).toBe(true);
+    const past = await store.get<CustomerJson>(
+      `${store.store}/customers/${id}?as_of=${encodeURIComponent(before)}`,
+    );
+    expect(past.body.phone).toBe('01711234567');
+  });
+});

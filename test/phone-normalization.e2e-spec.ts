@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'pg';
+import type { CustomerListJson } from '#customers/customer-list.dto.js';
+import type { CustomerJson } from '#customers/customer.dto.js';
+import { newPhoneNormalization, normalizePhones } from './support/phone-numbers.js';
+import { startService, type Client, type LocalService } from './support/service.js';
+
+let service: LocalService;
+let pool: Pool;
+
+beforeAll(async () => {
+  service = await startService();
+  pool = service.app.get(Pool);
+});
+afterAll(() => service.stop());
+
+async function add(store: Client, phone: string): Promise<CustomerJson> {
+  const customer = { first_name: 'Ada', phone };
+  const made = await store.post<CustomerJson>(`${store.store}/customers`, { customer });
+  expect(made.status).toBe(201);
+  return made.body;
+}
+
+const setCountry = (store: Client, country: string | null) =>
+  store.send('PATCH', store.store, { account: { country } });
+
+const phonesOf = async (store: Client) =>
+  (await store.get<CustomerListJson>(`${store.store}/customers?items=100`)).body.customers.map(
+    ({ phone }) => phone,
+  );
+
+describe('a pass over the customers of a store', () => {
+  const passOf = async ({ accountId }: Client) =>
+    (
+      await service.database.query<{ after_id: number; goes_again: boolean; due_at: Date | null }>(
+        'select after_id, goes_again, due_at from phone_passes where account_id = $1',
+        [accountId],
+      )
+    ).rows[0];
+
+  it('goes on where it was killed, changes nobody twice, and lets another store have its turn', async () => {
+    const store = await service.newStore();
+    const phones = Array.from({ length: 103 }, (_, i) => `0171 ${5_000_000 + i}`);
+    await Promise.all(phones.map((phone) => add(store, phone)));
+    await normalizePhones(service);
+    const other = await service.newStore();
+    await add(other, '0171 1234567');
+    await Promise.all([setCountry(store, 'DE'), setCountry(other, 'DE')]);
+    // Dies after the customers of its slice were changed, before it has said so.
+    const killed = new Proxy(pool, {
+      get: (target, name) =>
+        name === 'query'
+          ? async (query: { name: string }) => {
+              if (query.name === 'phone_passes_go_on') throw new Error('killed');
+              return target.query(query as never);
+            }
+          : Reflect.get(target, name),
+    });
+    const first = newPhoneNormalization(service, killed);
+    await expect(first.takeTurn()).rejects.toThrow('killed');
+    expect(await passOf(store)).toMatchObject({ after_id: 0, goes_again: true });
+    expect((await phonesOf(store)).length).toBe(100);
+    await first.takeTurn();
+    expect(await phonesOf(other)).toEqual(['+491711234567']);
+    await Promise.all([normalizePhones(service), normalizePhones(service)]);
+    const { rows } = await service.database.query(
+      `select count(*) as customers, count(*) filter (where state ->> 'phone' like '+49171%') as changed
+       from customers where account_id = $1`,
+      [store.accountId],
+    );
+    expect(rows).toEqual([{ customers: 103, changed: 103 }]);
+    const history = await service.history();
+    const changes = history.filter(
+      ({ type, meta }) => type === 'CustomerPhoneNormalized' && meta.accountId === store.accountId,
+    );
+    expect(new Set(changes.map(({ stream }) => stream)).size).toBe(103);
+    expect(changes).toHaveLength(103);
+  });
+
+  it('is followed by another for commands that read the former country, and starts anew when the store changes', async () => {
+    const store = await service.newStore({ country: 'DE' });
+    await normalizePhones(service);
+    const pass = await passOf(store);
+    expect(pass).toMatchObject({ goes_again: false, due_at: expect.any(Date) });
+    // As a command leaves it that had read no country.
+    const { id } = await add(store, '+4930999');
+    await service.database.query(
+      `update customers set state = jsonb_set(state, '{phone}', '"0151 12345678"') where id = $1`,
+      [id],
+    );
+    await normalizePhones(service);
+    expect(await phonesOf(store)).toEqual(['0151 12345678']);
+    await service.database.query('update phone_passes set due_at = now() where account_id = $1', [
+      store.accountId,
+    ]);
+    await normalizePhones(service);
+    expect(await phonesOf(store)).toEqual(['+4915112345678']);
+    expect(await passOf(store)).toMatchObject({ goes_again: false, due_at: null });
+    await setCountry(store, null);
+    await setCountry(store, 'DE');
+    await newPhoneNormalization(service).takeTurn();
+    expect(await passOf(store)).toMatchObject({ goes_again: false, due_at: expect.any(Date) });
+  });
+});

@@ -1,0 +1,32 @@
+import type { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { LeaderLock } from '#database/leader-lock.js';
+import { CommandPipeline } from '#event-store/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import {
+  NormalizePhoneHandler,
+  type NormalizePhone,
+} from '#customers/phone-normalization.commands.js';
+import { PhoneNormalization } from '#customers/phone-normalization.service.js';
+import { StorePlaces } from '#customers/store-places.service.js';
+import type { LocalService } from './service.js';
+
+/** What a dispatcher does. @param pool another one than that of the service */
+export function newPhoneNormalization(
+  { app }: LocalService,
+  pool: Pool = app.get(Pool),
+): PhoneNormalization {
+  const handler = new NormalizePhoneHandler(
+    app.get(CommandPipeline),
+    new StorePlaces(app.get(Pool)),
+    app.get(PersonalKeys),
+  );
+  const execute = (command: NormalizePhone) => handler.execute(command);
+  return new PhoneNormalization(pool, { execute } as CommandBus, app.get(LeaderLock));
+}
+
+/** Until there is nothing left to do. */
+export async function normalizePhones(service: LocalService): Promise<void> {
+  const normalization = newPhoneNormalization(service);
+  while (await normalization.takeTurn());
+}
