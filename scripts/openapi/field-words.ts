@@ -23,7 +23,8 @@ export const FIELD_WORDS: Partial<Record<string, string>> = {
   attempts_count: 'How many attempts there were.',
   authentication: 'How to authenticate.',
   auxiliary_fields: 'Further fields on the front of a pass.',
-  available_rewards: 'Active rewards that the balance covers, cheapest first.',
+  available_rewards:
+    'Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card.',
   balance: 'The stamps on the card now.',
   birthday: 'The day of birth, as YYYY-MM-DD.',
   card_color: 'The background of the card.',

@@ -40,9 +40,11 @@ export type CustomerCard = {
   customer: Customer;
   card: Card;
   count: number;
-  /** Ids of rewards. */
-  unlocked: Set<number>;
+  /** Ids of rewards, with what each took when it was unlocked. */
+  unlocked: Map<number, number>;
   events: CardEvent[];
+  /** By place in the list: the rewards that a redemption locked, with what each took. */
+  locked: Map<number, Map<number, number>>;
   /** By place in the list: events that were reversed, and those that are reversals or part of a merge. */
   reversed: Set<number>;
   reversals: Set<number>;
@@ -93,8 +95,9 @@ export function enrol(customer: Customer, card: Card, id: number): CustomerCard 
     customer,
     card,
     count: 0,
-    unlocked: new Set(),
+    unlocked: new Map(),
     events: [{ type: 'customer_card.created' }],
+    locked: new Map(),
     reversed: new Set(),
     reversals: new Set(),
     merging: new Set(),
@@ -118,14 +121,20 @@ export function redeem(held: CustomerCard, reward: Reward): Refusal | undefined 
   if (reward.deleted || !held.card.rewards.includes(reward)) return NOT_FOUND;
   if (held.card.expired) return refused('card_expired');
   if (!reward.active) return refused('reward_inactive');
-  if (held.count < reward.required) return refused('insufficient_stamps');
-  held.count -= reward.required;
-  const { id, required } = reward;
+  const spent = takes(reward, held.unlocked);
+  if (held.count < spent) return refused('insufficient_stamps');
+  held.count -= spent;
+  const { count } = held;
   reward.redeemed = true;
-  held.events.push({ type: 'reward.redeemed', reward: id, spent: required, count: held.count });
-  // Locked again is what the balance no longer covers, by the thresholds in force (STAMP-42).
-  const covered = held.card.rewards.filter((one) => !one.deleted && one.required <= held.count);
-  held.unlocked = new Set(covered.map((one) => one.id).filter((one) => held.unlocked.has(one)));
+  // Locked again is what the balance no longer covers, by what it takes on the card (STAMP-42).
+  const isCovered = (id: number) =>
+    held.card.rewards.some(
+      (one) => one.id === id && !one.deleted && takes(one, held.unlocked) <= count,
+    );
+  const locked = new Map([...held.unlocked].filter(([id]) => !isCovered(id)));
+  held.locked.set(held.events.length, locked);
+  held.events.push({ type: 'reward.redeemed', reward: reward.id, spent, count });
+  for (const id of locked.keys()) held.unlocked.delete(id);
   return undefined;
 }
 
@@ -146,7 +155,10 @@ export function reverse(held: CustomerCard, sequence: number): Refusal | undefin
   if (event.type === 'stamp.earned') {
     if (held.count < event.stamps) return refused('insufficient_stamps');
     takeOff(held, event.stamps);
-  } else add(held, 'spent' in event ? event.spent : event.stamps, 'adjustment');
+  } else if (event.type === 'reward.redeemed') {
+    const locked = held.locked.get(sequence) ?? [];
+    add(held, event.spent, 'adjustment', new Map([...locked, ...held.unlocked]));
+  } else add(held, event.stamps, 'adjustment');
   held.reversed.add(sequence);
   held.reversals.add(at);
   return undefined;
@@ -165,7 +177,9 @@ export function merge(into: Customer, from: Customer): void {
     const onto = into.cards.find(({ card }) => card === held.card);
     if (onto) {
       const stamps = held.count;
-      carryOver(held, onto, stamps);
+      const kept = lower(onto.unlocked, held.unlocked);
+      carryOver(held, onto, stamps, kept);
+      onto.unlocked = lower(onto.unlocked, kept);
       held.closedInto = onto;
       done.added.push({ closed: held, onto, stamps });
     } else {
@@ -234,11 +248,23 @@ function tellOf(...customers: Customer[]): void {
   }
 }
 
-function carryOver(from: CustomerCard, onto: CustomerCard, stamps: number): void {
+/** REWARD-30 */
+function lower(one: Map<number, number>, other: Map<number, number>): Map<number, number> {
+  const both = new Map(one);
+  for (const [id, stamps] of other) both.set(id, Math.min(both.get(id) ?? stamps, stamps));
+  return both;
+}
+
+function carryOver(
+  from: CustomerCard,
+  onto: CustomerCard,
+  stamps: number,
+  kept = onto.unlocked,
+): void {
   const before = [from.events.length, onto.events.length] as const;
   if (stamps > 0) {
     takeOff(from, stamps);
-    add(onto, stamps, 'adjustment');
+    add(onto, stamps, 'adjustment', kept);
   }
   for (let i = before[0]; i < from.events.length; i++) from.merging.add(i);
   for (let i = before[1]; i < onto.events.length; i++) onto.merging.add(i);
@@ -254,8 +280,8 @@ export function deleteReward(reward: Reward): Refusal | undefined {
 }
 
 /** Cheapest first. */
-export function availableRewards({ card, count }: CustomerCard): Reward[] {
-  return inOrder(card).filter(({ active, required }) => active && required <= count);
+export function availableRewards({ card, count, unlocked }: CustomerCard): Reward[] {
+  return inOrder(card, unlocked).filter((one) => one.active && takes(one, unlocked) <= count);
 }
 
 export function statusOf({ card, count }: CustomerCard): string {
@@ -263,13 +289,15 @@ export function statusOf({ card, count }: CustomerCard): string {
   return count >= card.required ? 'completed' : 'active';
 }
 
-function add(held: CustomerCard, stamps: number, source: string): void {
+/** @param kept what rewards take that were unlocked before (REWARD-27, REDEEM-27, REWARD-30) */
+function add(held: CustomerCard, stamps: number, source: string, kept = held.unlocked): void {
   held.count += stamps;
   const { count } = held;
   held.events.push({ type: 'stamp.earned', stamps, count, source });
-  for (const { id, active, required } of inOrder(held.card)) {
-    if (!active || required > count || held.unlocked.has(id)) continue;
-    held.unlocked.add(id);
+  for (const reward of inOrder(held.card, kept)) {
+    const { id, active } = reward;
+    if (!active || takes(reward, kept) > count || held.unlocked.has(id)) continue;
+    held.unlocked.set(id, takes(reward, kept));
     held.events.push({ type: 'reward.unlocked', reward: id, count });
   }
 }
@@ -280,8 +308,13 @@ function takeOff(held: CustomerCard, stamps: number): void {
   held.events.push({ type: 'stamp.removed', stamps, count, source: 'adjustment' });
 }
 
-function inOrder({ rewards }: Card): Reward[] {
+/** REWARD-27 */
+function takes({ id, required }: Reward, unlocked: Map<number, number>): number {
+  return Math.min(required, unlocked.get(id) ?? required);
+}
+
+function inOrder({ rewards }: Card, unlocked: Map<number, number>): Reward[] {
   return rewards
     .filter(({ deleted }) => !deleted)
-    .sort((a, b) => a.required - b.required || a.id - b.id);
+    .sort((a, b) => takes(a, unlocked) - takes(b, unlocked) || a.id - b.id);
 }

@@ -268,6 +268,70 @@ describe('a redemption', () => {
   });
 });
 
+describe('an unlocked reward', () => {
+  const change = async (path: string, stamps_required: number) =>
+    expect((await store.patch(path, { reward: { stamps_required } })).status).toBe(200);
+
+  it('REDEEM-25 takes the lower of its threshold now and the one it was unlocked at', async () => {
+    const { path, customerCard, reward_id, reward } = await holding(9, [4]);
+    await change(reward, 10);
+    const spent = { stamps_spent: 4, stamps_remaining: 5 };
+    const dry = await store.post<RedemptionJson>(`${path}/redeem?dry_run=true`, { reward_id });
+    expect([dry.status, dry.body.redemption]).toEqual([200, expect.objectContaining(spent)]);
+    const byCode = `${store.store}/customer_cards/by_code/${customerCard.code}`;
+    const redeemed = await redeem(byCode, { reward_id });
+    expect(redeemed.body.redemption).toMatchObject(spent);
+    await change(reward, 2);
+    const { body } = await redeem(path, { reward_id });
+    expect(body.redemption).toMatchObject({ stamps_spent: 2, stamps_remaining: 3 });
+    expect(await balance(path)).toBe(3);
+  });
+
+  it('REDEEM-26 has its threshold of now once a redemption has locked it', async () => {
+    const { path, reward_id, reward, rewards } = await holding(6, [4, 1]);
+    await change(reward, 7);
+    // It leaves what the first one takes on this card.
+    expect((await redeem(path, { reward_id: rewards[1]?.id })).status).toBe(200);
+    expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
+    await stamp(path, 5);
+    expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
+    await stamp(path, 1);
+    expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(7);
+  });
+
+  it('REDEEM-27 takes what it took before the redemption that is reversed', async () => {
+    const { path, reward_id, reward } = await holding(4, [4]);
+    await change(reward, 7);
+    await redeem(path, { reward_id });
+    const { body: events } = await store.get<{ id: string }[]>(
+      `${path}/events?type=reward.redeemed`,
+    );
+    const reason = 'Rung up by mistake';
+    const reversed = await store.post<CustomerCardDetailJson>(
+      `${path}/events/${events[0]?.id}/reverse`,
+      { reason },
+    );
+    expect([reversed.status, reversed.body.available_rewards]).toEqual([
+      200,
+      [expect.objectContaining({ id: reward_id, stamps_required: 4 })],
+    ]);
+    expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
+  });
+
+  it('REDEEM-28 is refused to a card that an adjustment has left with less', async () => {
+    const { path, reward_id, reward } = await holding(4, [4]);
+    await change(reward, 7);
+    await store.post(`${path}/adjust`, { stamps: -1, reason: 'One too many' });
+    const refused = await redeem(path, { reward_id });
+    expectRefused(refused, 'base', 'insufficient_stamps');
+    expect(refused.body).toMatchObject({
+      errors: { base: ['This reward takes 4 stamps and the card holds 3'] },
+    });
+    await stamp(path, 1);
+    expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
+  });
+});
+
 describe('a dry run', () => {
   const tried = (path: string, reward_id: unknown, dry = 'true') =>
     store.post<RedemptionJson>(`${path}/redeem?dry_run=${dry}`, { reward_id });

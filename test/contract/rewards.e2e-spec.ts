@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
+import type { CreatedCustomerJson } from '#customers/customer.dto.js';
+import type { ExplanationJson } from '#history/explanation.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
 import {
@@ -298,5 +300,122 @@ describe('a reward', () => {
     await store.post(`${path}/stamp`, { stamps: 2 });
     const shown = await store.get<CustomerCardDetailJson>(path);
     expect(shown.body.available_rewards[0]?.name).toBe('Renamed');
+  });
+});
+
+describe('an unlocked reward', () => {
+  const change = async (id: number | undefined, reward: object) => {
+    expect((await patch(id ?? 0, reward)).status).toBe(200);
+  };
+  const post = async <B>(path: string, body: object): Promise<B> => {
+    const { status, body: answer } = await store.post<B>(path, body);
+    expect([status, answer]).toEqual([200, expect.anything()]);
+    return answer;
+  };
+  const stamp = (path: string, stamps: number) =>
+    post<CustomerCardDetailJson>(`${path}/stamp`, { stamps });
+  const available = async (path: string): Promise<number[][]> => {
+    const { body } = await store.get<CustomerCardDetailJson>(path);
+    return body.available_rewards.map(({ id, stamps_required }) => [id, stamps_required]);
+  };
+
+  it('REWARD-27 takes the lower of its threshold now and when it was unlocked', async () => {
+    const { path, rewards: made } = await enrol(store, { rewards: [5, 8] });
+    const [five, eight] = made.map(({ id }) => id);
+    const { updated_at: unlockedAt } = await stamp(path, 9);
+    await change(five, { stamps_required: 20 });
+    await change(eight, { stamps_required: 7 });
+    const both = [
+      [five, 5],
+      [eight, 7],
+    ];
+    expect(await available(path)).toEqual(both);
+    const { body: explained } = await store.get<ExplanationJson>(`${path}/explain`);
+    expect(
+      explained.rewards.map(({ id, stamps_required, state }) => [id, stamps_required, state]),
+    ).toEqual(both.map((each) => [...each, 'unlocked']));
+    const past = await store.get<CustomerCardDetailJson>(`${path}?as_of=${unlockedAt}`);
+    expect(past.body.available_rewards.map(({ stamps_required }) => stamps_required)).toEqual([
+      5, 8,
+    ]);
+    const { redemption } = await post<RedemptionJson>(`${path}/redeem`, { reward_id: five });
+    expect(redemption).toMatchObject({ stamps_spent: 5, stamps_remaining: 4 });
+    expect(await available(path)).toEqual([]);
+  });
+
+  it('REWARD-28 stays so, whatever happens to its threshold, and while it is out of use', async () => {
+    const { path, card, rewards: made } = await enrol(store, { rewards: [5] });
+    const id = made[0]?.id;
+    const { stamps_count: stamps } = await stamp(path, 6);
+    for (const [threshold, takes] of [
+      [10, 5],
+      [30, 5],
+      [2, 2],
+      [6, 5],
+      [9, 5],
+    ] as const) {
+      await change(id, { stamps_required: threshold });
+      expect([threshold, await available(path)]).toEqual([threshold, [[id, takes]]]);
+    }
+    await change(id, { active: false, stamps_required: 12 });
+    expect(await available(path)).toEqual([]);
+    await change(id, { active: true });
+    expect((await store.post(`${store.store}/cards/${card.id}/archive`)).status).toBe(200);
+    expect(await available(path)).toEqual([[id, 5]]);
+    await post(`${path}/adjust`, { stamps: -stamps, reason: 'Counted again' });
+    expect(await available(path)).toEqual([]);
+    await post(`${path}/adjust`, { stamps: 4, reason: 'Counted again' });
+    expect(await available(path)).toEqual([]);
+    await stamp(path, 1);
+    expect(await available(path)).toEqual([[id, 5]]);
+  });
+
+  it('REWARD-29 has its threshold of now while the card has not unlocked it', async () => {
+    const { path, card, rewards: made } = await enrol(store, { rewards: [9] });
+    const id = made[0]?.id;
+    await stamp(path, 6);
+    await change(id, { stamps_required: 5 });
+    const later = await make({ card_id: card.id, stamps_required: 4 });
+    expect(await available(path)).toEqual([
+      [later.id, 4],
+      [id, 5],
+    ]);
+    await change(id, { stamps_required: 7 });
+    await change(later.id, { stamps_required: 7 });
+    expect(await available(path)).toEqual([]);
+    await stamp(path, 1);
+    await change(id, { stamps_required: 8 });
+    await change(later.id, { stamps_required: 8 });
+    expect(await available(path)).toEqual([
+      [id, 7],
+      [later.id, 7],
+    ]);
+  });
+
+  it('REWARD-30 takes the lower of both cards after a merge', async () => {
+    const { path, card, customer, rewards: made } = await enrol(store, { rewards: [6, 3] });
+    const [six, three] = made.map(({ id }) => id);
+    await stamp(path, 6);
+    await change(six, { stamps_required: 4 });
+    const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+      customer: { first_name: 'Ada', email: `other-${card.id}@mail.example` },
+      card_id: card.id,
+    });
+    const otherPath = `${store.store}/customers/${other.id}/customer_cards/${other.customer_card?.id}`;
+    const seldom = await make({ card_id: card.id, stamps_required: 5 });
+    await stamp(otherPath, 5);
+    for (const id of [six, three, seldom.id]) await change(id, { stamps_required: 15 });
+    await post(`${store.store}/customers/${customer.id}/merge`, { from_customer_id: other.id });
+    expect(await available(path)).toEqual([
+      [three, 3],
+      [six, 4],
+      [seldom.id, 5],
+    ]);
+    await post(`${store.store}/customers/${customer.id}/unmerge`, { from_customer_id: other.id });
+    expect(await available(otherPath)).toEqual([
+      [three, 3],
+      [six, 4],
+      [seldom.id, 5],
+    ]);
   });
 });

@@ -59,6 +59,25 @@ describe('the page', () => {
     expect(text).toContain(`aria-label="QR code of the card ${customerCard.code}"`);
   });
 
+  it('WEBCARD-31 shows an unlocked reward as ready, whatever its threshold is now', async () => {
+    const { page, stamp, card } = await enrolled(store, {
+      rewards: [
+        ['Cookie', 3],
+        ['Free coffee', 10],
+      ],
+    });
+    await stamp(4);
+    const { body: rewards } = await store.get<{ id: number }[]>(
+      `${store.store}/rewards?card_id=${card.id}`,
+    );
+    await store.patch(`${store.store}/rewards/${rewards[0]?.id}`, {
+      reward: { stamps_required: 9 },
+    });
+    const read = words((await get(page)).text);
+    expect(read).toContain('Next reward in 6 stamps');
+    expect(read).toContain('Cookie Ready to redeem');
+  });
+
   it('WEBCARD-02 runs nothing but its own script, and is kept by nobody', async () => {
     const { page } = await enrolled(store);
     const { headers, text } = await get(page);

@@ -1814,7 +1814,7 @@ export interface components {
       customer_id: number;
       /** @description The store. */
       account_id: number;
-      /** @description Active rewards that the balance covers, cheapest first. */
+      /** @description Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card. */
       available_rewards: components['schemas']['AvailableReward'][];
       /** @description The customer, as they are called now. */
       customer: components['schemas']['EventCustomer'];
@@ -1895,7 +1895,7 @@ export interface components {
       customer_id: number;
       /** @description The store. */
       account_id: number;
-      /** @description Active rewards that the balance covers, cheapest first. */
+      /** @description Active rewards that the balance covers, cheapest first, each with the stamps that it takes on this card. */
       available_rewards: components['schemas']['AvailableReward'][];
     };
     CustomerCardInput: {

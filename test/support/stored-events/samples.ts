@@ -234,8 +234,19 @@ export const SAMPLES: Samples[] = [
       templateVersion: 17,
     },
     CustomerCardMoved: { customerId: CUSTOMER_ID, fromCustomerId: 32 },
-    CustomerCardMerged: { customerId: CUSTOMER_ID, fromCustomerId: 32, intoId: 13, stamps: 3 },
-    CustomerCardAbsorbed: { customerId: CUSTOMER_ID, fromId: 13, stamps: 3 },
+    CustomerCardMerged: {
+      customerId: CUSTOMER_ID,
+      fromCustomerId: 32,
+      intoId: 13,
+      stamps: 3,
+      unlocked: [{ rewardId: 4, stampsRequired: 2 }],
+    },
+    CustomerCardAbsorbed: {
+      customerId: CUSTOMER_ID,
+      fromId: 13,
+      stamps: 3,
+      unlocked: [{ rewardId: 4, stampsRequired: 2 }],
+    },
     CustomerCardUnmerged: { customerId: CUSTOMER_ID, restoredId: 13, stamps: 2, missing: 1 },
     CustomerCardRestored: { customerId: CUSTOMER_ID, fromCustomerId: 32, stamps: 2, missing: 1 },
     StampsRemoved: {

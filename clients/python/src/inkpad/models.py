@@ -501,7 +501,9 @@ class CustomerCardCreatedData(TypedDict):
     account_id: int
     """The store."""
     available_rewards: list[AvailableReward]
-    """Active rewards that the balance covers, cheapest first."""
+    """Active rewards that the balance covers, cheapest first, each with the stamps that it takes
+    on this card.
+    """
     customer: EventCustomer
     """The customer, as they are called now."""
 
@@ -561,7 +563,9 @@ class CustomerCardDetail(TypedDict):
     account_id: int
     """The store."""
     available_rewards: list[AvailableReward]
-    """Active rewards that the balance covers, cheapest first."""
+    """Active rewards that the balance covers, cheapest first, each with the stamps that it takes
+    on this card.
+    """
 
 
 class CustomerCardInput(TypedDict):

@@ -235,10 +235,15 @@ function mergedParts(
     ...added.flatMap(({ fromId, intoId }) => {
       const [from, into] = [byId(fromId), byId(intoId)];
       const template = templateOf(given, into);
-      const stamped = { id: fromId, stamps: from.stampsCount };
+      const { stampsCount: stamps, unlocked } = from;
       return [
         part(customerCardRows, fromId, mergeCard(from, into)),
-        part(customerCardRows, intoId, absorb(into, stamped, template), template as Json),
+        part(
+          customerCardRows,
+          intoId,
+          absorb(into, { id: fromId, stamps, unlocked }, template),
+          template as Json,
+        ),
       ];
     }),
   ];

@@ -7,10 +7,11 @@ import { ask } from '#database/connection.js';
 import { Rows } from '#event-store/rows.js';
 import { accountRows } from '#accounts/account.entity.js';
 import type { Location } from '#locations/location.js';
-import type { CustomerCard, Milestone } from '#stamping/customer-card.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { TemplatesService } from '#stamping/templates.service.js';
+import { priceRewards, type Milestone } from '#stamping/unlocked-rewards.js';
 import type { Entry } from './entry.js';
 import { Narrator } from './explanation.js';
 import type {
@@ -129,7 +130,7 @@ export class ExplanationService {
     });
   }
 
-  /** Cheapest first; inactive ones only if the card ever had them. */
+  /** Cheapest first, for what they take on the card; inactive ones only if the card ever had them. */
   private async rewards(
     card: CustomerCard,
     rewards: Milestone[],
@@ -137,7 +138,8 @@ export class ExplanationService {
   ): Promise<ExplainedRewardJson[]> {
     const milestones = await this.milestones(card.id, tail);
     const unlocked = new Set(card.unlocked.map(({ rewardId }) => rewardId));
-    const known = rewards.filter(({ id, active }) => active || milestones.has(id));
+    const priced = priceRewards(rewards, card.unlocked);
+    const known = priced.filter(({ id, active }) => active || milestones.has(id));
     return Promise.all(
       known.map(async (reward) => {
         const past = milestones.get(reward.id) ?? {};

@@ -5,7 +5,7 @@ import { CardMergedError, isAt } from './card-holder.js';
 import { absorb, decideAgain, giveBack, handOver, mergeCard, restore } from './card-merging.js';
 import { cardOf, customerCard, type CustomerCard } from './customer-card.js';
 import { claimsOf } from './customer-card.entity.js';
-import type { CustomerCardEvent } from './customer-card.events.js';
+import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
 
 const coffee = { id: 1, name: 'Coffee', description: null, stampsRequired: 5, active: true };
 const cake = { id: 2, name: 'Cake', description: 'Any', stampsRequired: 10, active: true };
@@ -39,17 +39,17 @@ const removed = (customerId: number, stamps: number): CustomerCardEvent => ({
   type: 'StampsRemoved',
   data: { ...details, customerId, stamps },
 });
-const unlocked = (customerId: number): CustomerCardEvent => ({
+const unlocked = (customerId: number, stampsRequired = 5): CustomerCardEvent => ({
   type: 'RewardUnlocked',
-  data: { customerId, rewardId: 1, name: 'Coffee', description: null, stampsRequired: 5 },
+  data: { customerId, rewardId: 1, name: 'Coffee', description: null, stampsRequired },
 });
-const merged = (stamps: number): CustomerCardEvent => ({
+const merged = (stamps: number, unlocked: UnlockedReward[] = []): CustomerCardEvent => ({
   type: 'CustomerCardMerged',
-  data: { customerId: SURVIVOR, fromCustomerId: OTHER, intoId: 1, stamps },
+  data: { customerId: SURVIVOR, fromCustomerId: OTHER, intoId: 1, stamps, unlocked },
 });
-const absorbed = (stamps: number): CustomerCardEvent => ({
+const absorbed = (stamps: number, unlocked: UnlockedReward[] = []): CustomerCardEvent => ({
   type: 'CustomerCardAbsorbed',
-  data: { customerId: SURVIVOR, fromId: 2, stamps },
+  data: { customerId: SURVIVOR, fromId: 2, stamps, unlocked },
 });
 const unmerged = (stamps: number, missing: number): CustomerCardEvent => ({
   type: 'CustomerCardUnmerged',
@@ -112,7 +112,7 @@ describe('two cards of one template', () => {
       .when(on((card) => mergeCard(card, givenKept().state())))
       .then(removed(OTHER, 3), merged(3));
     givenKept(stamped(SURVIVOR, 4))
-      .when(on((card) => absorb(card, { id: 2, stamps: 3 }, template)))
+      .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: [] }, template)))
       .then(absorbed(3), adjusted(SURVIVOR, 3), unlocked(SURVIVOR));
   });
 
@@ -121,11 +121,39 @@ describe('two cards of one template', () => {
       .when(on((card) => mergeCard(card, givenKept().state())))
       .then(merged(0));
     givenKept()
-      .when(on((card) => absorb(card, { id: 2, stamps: 0 }, template)))
+      .when(on((card) => absorb(card, { id: 2, stamps: 0, unlocked: [] }, template)))
       .then(absorbed(0));
     givenKept(stamped(SURVIVOR, 6), unlocked(SURVIVOR))
-      .when(on((card) => absorb(card, { id: 2, stamps: 1 }, template)))
+      .when(on((card) => absorb(card, { id: 2, stamps: 1, unlocked: [] }, template)))
       .then(absorbed(1), adjusted(SURVIVOR, 1));
+  });
+
+  it('keep what either has unlocked, for the lower of two thresholds', () => {
+    const dearer = { ...template, rewards: [{ ...coffee, stampsRequired: 9 }, cake] };
+    const at = (stampsRequired: number) => [{ rewardId: 1, stampsRequired }];
+    const from = givenGone(stamped(OTHER, 3), unlocked(OTHER, 3));
+    from
+      .when(on((card) => mergeCard(card, givenKept().state())))
+      .then(removed(OTHER, 3), merged(3, at(3)));
+    givenKept(stamped(SURVIVOR, 1))
+      .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: at(3) }, dearer)))
+      .then(absorbed(3, at(3)), adjusted(SURVIVOR, 3), unlocked(SURVIVOR, 3));
+    for (const [one, other] of [
+      [5, 3],
+      [3, 5],
+    ] as const) {
+      const both = givenKept(stamped(SURVIVOR, 5), unlocked(SURVIVOR, one));
+      both
+        .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
+        .then(absorbed(3, at(other)), adjusted(SURVIVOR, 3));
+      both
+        .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
+        .thenState({ unlocked: at(3) });
+    }
+    // Too few stamps on both together: nothing to announce, and nothing is lost.
+    givenKept()
+      .when(on((card) => absorb(card, { id: 2, stamps: 1, unlocked: at(3) }, dearer)))
+      .thenState({ stampsCount: 1, unlocked: at(3) });
   });
 
   it('leave a closed card, which names the other one', () => {
@@ -193,6 +221,18 @@ describe('decided again on a card that somebody else was faster on', () => {
       merged(1),
     ]);
     expect(again(planned, givenGone().state())).toEqual([merged(0)]);
+  });
+
+  it('the other one gets what that had unlocked by then', () => {
+    const at = [{ rewardId: 1, stampsRequired: 3 }];
+    const planned = [absorbed(2), adjusted(SURVIVOR, 2)];
+    expect(again(planned, givenKept().state(), [merged(3, at)])).toEqual([
+      absorbed(3, at),
+      adjusted(SURVIVOR, 3),
+      unlocked(SURVIVOR, 3),
+    ]);
+    const closing = again([merged(0)], givenGone(stamped(OTHER, 3), unlocked(OTHER, 3)).state());
+    expect(closing).toEqual([removed(OTHER, 3), merged(3, at)]);
   });
 
   it('the other one gets what that has given, and unlocks what it now reaches', () => {

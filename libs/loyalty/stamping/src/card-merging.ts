@@ -1,5 +1,5 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { NO_DETAILS, unlocks, type CustomerCard, type Template } from './customer-card.js';
+import { NO_DETAILS, type CustomerCard, type Template } from './customer-card.js';
 import type {
   CustomerCardEvent,
   CustomerCardMerged,
@@ -7,6 +7,7 @@ import type {
   StampsEarned,
   StampsRemoved,
 } from './customer-card.events.js';
+import { mergeUnlocked, priceRewards, unlocks } from './unlocked-rewards.js';
 
 /** What the cards of merged customers are decided with, and so decided again with. */
 export type Decided = Pick<Template, 'rewards' | 'version'>;
@@ -29,31 +30,32 @@ export function handOver(card: CustomerCard, customerId: number): CustomerCardEv
   return [{ type: 'CustomerCardMoved', data }];
 }
 
-/** All its stamps go to the other customer's card of the same template. */
+/** All its stamps, and what it has unlocked, go to the other customer's card of the same template. */
 export function mergeCard(card: CustomerCard, into: CustomerCard): CustomerCardEvent[] {
   return closed(card, { customerId: into.customerId, intoId: into.id });
 }
 
 function closed(
-  { customerId: fromCustomerId, stampsCount: stamps }: CustomerCard,
+  { customerId: fromCustomerId, stampsCount: stamps, unlocked }: CustomerCard,
   into: Pick<CustomerCardMerged['data'], 'customerId' | 'intoId'>,
 ): CustomerCardEvent[] {
   return [
     ...removed(fromCustomerId, stamps),
-    { type: 'CustomerCardMerged', data: { ...into, fromCustomerId, stamps } },
+    { type: 'CustomerCardMerged', data: { ...into, fromCustomerId, stamps, unlocked } },
   ];
 }
 
 export function absorb(
   card: CustomerCard,
-  from: { id: number; stamps: number },
+  from: { id: number } & Pick<CustomerCardMerged['data'], 'stamps' | 'unlocked'>,
   template: Decided,
 ): CustomerCardEvent[] {
   const { customerId } = card;
-  const { id: fromId, stamps } = from;
+  const { id: fromId, stamps, unlocked } = from;
+  const rewards = priceRewards(template.rewards, mergeUnlocked(card.unlocked, unlocked ?? []));
   return [
-    { type: 'CustomerCardAbsorbed', data: { customerId, fromId, stamps } },
-    ...earned(card, customerId, stamps, template),
+    { type: 'CustomerCardAbsorbed', data: { customerId, fromId, stamps, unlocked } },
+    ...earned(card, customerId, stamps, { ...template, rewards }),
   ];
 }
 
@@ -105,12 +107,12 @@ export function decideAgain({
         return closed(state, event.data);
       case 'CustomerCardAbsorbed': {
         const { fromId: id } = event.data;
-        const { stamps } = counterpart<CustomerCardMerged>(
+        const { stamps, unlocked } = counterpart<CustomerCardMerged>(
           earlier,
           'CustomerCardMerged',
           ({ intoId }) => intoId === state.id,
         );
-        return absorb(state, { id, stamps }, template);
+        return absorb(state, { id, stamps, unlocked }, template);
       }
       case 'CustomerCardUnmerged':
         return giveBack(state, event.data.restoredId, event.data.stamps + event.data.missing);

@@ -83,11 +83,12 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
         id: path.id,
         context,
         given: (loaded) => this.known(command, loaded),
-        decide: (card, { template, event, claim, isReversed }) => ({
+        decide: (card, { template, event, locked, claim, isReversed }) => ({
           events: reverse(card, template, {
             customerId: path.customerId,
             reason,
             event,
+            locked,
             isReversed,
           }),
           claims: [claim],
@@ -114,12 +115,12 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
       path,
       NO_LOCATION,
     );
-    const event = await this.corrections.eventOf(path.id, eventId);
+    const { event, locked } = await this.corrections.getEvent(path.id, eventId);
     const stream = streamOf(customerCard, path.id);
     const claim = this.keys.claim(accountId, REVERSAL, event.id, stream);
     const revision = loaded?.head.revision ?? -1;
     const isReversed = await this.corrections.isTaken(accountId, claim, revision);
-    return { template, passInstalled, event, claim, isReversed };
+    return { template, passInstalled, event, locked, claim, isReversed };
   }
 }
 

@@ -5,10 +5,10 @@ import { NotFoundError } from '#kernel/errors.js';
 import { eventIdOf } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
 import { recorded } from '#event-store/codec.js';
-import { EventStore, type Claim } from '#event-store/event-store.js';
-import { streamOf } from '#event-store/rows.js';
-import { customerCard } from './customer-card.js';
-import type { CustomerCardEvent } from './customer-card.events.js';
+import { EventStore, type Claim, type StoredEvent } from '#event-store/event-store.js';
+import { Rows, streamOf } from '#event-store/rows.js';
+import { customerCard, findLocked } from './customer-card.js';
+import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 
 /** What a reversal has to know of a customer card's history. */
@@ -17,18 +17,26 @@ export class CorrectionsService {
   constructor(
     private readonly pool: Pool,
     private readonly events: EventStore,
+    private readonly rows: Rows,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
   /**
-   * The event of the card with this public id. What is personal in it stays sealed.
+   * Finds the event of the card with this public id, and what it has locked if it is a redemption. What is personal in it
+   * stays sealed.
    * @throws NotFoundError
    */
-  async eventOf(id: number, publicId: string): Promise<Recorded<CustomerCardEvent>> {
-    const eventId = eventIdOf(publicId);
-    const stored = eventId && (await this.events.findEvent(streamOf(customerCard, id), eventId));
-    if (!stored) throw new NotFoundError('Event');
-    return recorded<CustomerCardEvent>(customerCard, stored);
+  async getEvent(
+    id: number,
+    publicId: string,
+  ): Promise<{ event: Recorded<CustomerCardEvent>; locked: UnlockedReward[] }> {
+    const stored = await this.getStored(id, publicId);
+    const event = recorded<CustomerCardEvent>(customerCard, stored);
+    if (event.type !== 'RewardRedeemed' || event.data.locked?.length === 0) {
+      return { event, locked: [] };
+    }
+    const before = await this.rows.fold(customerCard, stored.stream, stored.revision - 1);
+    return { event, locked: before ? findLocked(before.state, event.data) : [] };
   }
 
   /** @throws NotFoundError when the path names no customer card, or no event of it */
@@ -38,7 +46,14 @@ export class CorrectionsService {
     publicId: string,
   ): Promise<void> {
     await this.customerCards.find(accountId, path);
-    await this.eventOf(path.id, publicId);
+    await this.getStored(path.id, publicId);
+  }
+
+  private async getStored(id: number, publicId: string): Promise<StoredEvent> {
+    const eventId = eventIdOf(publicId);
+    const stored = eventId && (await this.events.findEvent(streamOf(customerCard, id), eventId));
+    if (!stored) throw new NotFoundError('Event');
+    return stored;
   }
 
   /**

@@ -4,7 +4,7 @@ import { AT, given } from '../../../../test/support/given.js';
 import { absorb, giveBack, mergeCard, restore } from './card-merging.js';
 import { adjust, reverse } from './corrections.js';
 import { customerCard, stamp, type CustomerCard, type Template } from './customer-card.js';
-import type { CustomerCardEvent, StampSource } from './customer-card.events.js';
+import type { CustomerCardEvent, StampSource, UnlockedReward } from './customer-card.events.js';
 
 const coffee = { id: 1, name: 'Coffee', description: null, stampsRequired: 5, active: true };
 const cake = { id: 2, name: 'Cake', description: 'Any', stampsRequired: 10, active: true };
@@ -95,12 +95,21 @@ const meta = {
 } as const;
 
 const reversing =
-  (event: CustomerCardEvent, { isReversed = false, on = template, customerId = 7 } = {}) =>
+  (
+    event: CustomerCardEvent,
+    {
+      isReversed = false,
+      on = template,
+      customerId = 7,
+      locked = [],
+    }: { isReversed?: boolean; on?: Template; customerId?: number; locked?: UnlockedReward[] } = {},
+  ) =>
   (state: State) =>
     reverse(state, on, {
       customerId,
       reason: REASON,
       event: { ...event, id: 'wrong', meta },
+      locked,
       isReversed,
     });
 
@@ -179,6 +188,28 @@ describe('reverse', () => {
       );
   });
 
+  it('unlocks a reward again for what it took before, whatever its threshold is now', () => {
+    const spent = redeemed(coffee, [1]);
+    const past = given(customerCard, issued, earned(5), unlocked(coffee), spent);
+    const locked = [{ rewardId: 1, stampsRequired: 5 }];
+    const at = (stampsRequired: number): Template => ({
+      ...template,
+      rewards: [{ ...coffee, stampsRequired }, cake],
+    });
+    const back: CustomerCardEvent = {
+      type: 'StampsEarned',
+      data: { ...putBack, stamps: 5, reverses: 'wrong' },
+    };
+    past.when(reversing(spent, { on: at(9), locked })).then(back, unlocked(coffee));
+    past
+      .when(reversing(spent, { on: at(3), locked }))
+      .then(back, unlocked({ ...coffee, stampsRequired: 3 }));
+    const again = unlocked({ ...coffee, stampsRequired: 9 });
+    given(customerCard, issued, earned(5), unlocked(coffee), spent, earned(4), again)
+      .when(reversing(spent, { on: at(9), locked }))
+      .then(back);
+  });
+
   it('unlocks nothing that a redemption left unlocked', () => {
     const spent = redeemed(coffee, []);
     given(customerCard, issued, earned(9), unlocked(coffee), spent)
@@ -236,7 +267,7 @@ describe('reverse', () => {
     const state = given(customerCard, issued, earned(4)).state();
     const moved = [
       ...mergeCard(state, { ...state, id: 2, customerId: 8 }),
-      ...absorb(state, { id: 2, stamps: 3 }, merging),
+      ...absorb(state, { id: 2, stamps: 3, unlocked: [] }, merging),
       ...giveBack(state, 2, 3),
       ...restore(state, 7, { stamps: 3, missing: 0 }, merging),
     ].filter(({ type }) => type === 'StampsEarned' || type === 'StampsRemoved');

@@ -1,9 +1,15 @@
 import type { Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { NO_DETAILS, cardOf, unlocks, type CustomerCard, type Template } from './customer-card.js';
-import type { CustomerCardEvent, StampsEarned, StampsRemoved } from './customer-card.events.js';
+import { NO_DETAILS, cardOf, type CustomerCard, type Template } from './customer-card.js';
+import type {
+  CustomerCardEvent,
+  StampsEarned,
+  StampsRemoved,
+  UnlockedReward,
+} from './customer-card.events.js';
 import { isMovedByMerge } from './card-merging.js';
 import { isStamping } from './stamp-limits.js';
+import { priceRewards, unlocks } from './unlocked-rewards.js';
 
 /** In either direction. Larger than any stamping, so that a card of another programme can be carried over. */
 export const MOST_ADJUSTED = 1_000;
@@ -35,6 +41,8 @@ export type Reverse = {
   reason: string;
   /** An event of this card. */
   event: Recorded<CustomerCardEvent>;
+  /** Of a redemption: what it locked, which is unlocked again for what it took before. */
+  locked: UnlockedReward[];
   isReversed: boolean;
 };
 
@@ -42,7 +50,7 @@ export type Reverse = {
 export function reverse(
   state: CustomerCard | undefined,
   template: Template,
-  { customerId, reason, event, isReversed }: Reverse,
+  { customerId, reason, event, locked, isReversed }: Reverse,
 ): CustomerCardEvent[] {
   const card = cardOf(state, customerId);
   if (isReversed) throw alreadyReversed();
@@ -57,8 +65,11 @@ export function reverse(
     case 'StampsRemoved':
       refuseFinal(event);
       return given(card, template, { stamps: event.data.stamps, reason, reverses });
-    case 'RewardRedeemed':
-      return given(card, template, { stamps: event.data.stampsSpent, reason, reverses });
+    case 'RewardRedeemed': {
+      const rewards = priceRewards(template.rewards, locked);
+      const { stampsSpent: stamps } = event.data;
+      return given(card, { ...template, rewards }, { stamps, reason, reverses });
+    }
     default:
       throw new RejectedError(
         { base: ['Only a stamping, a redemption or an adjustment can be reversed'] },

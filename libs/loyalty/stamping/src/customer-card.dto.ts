@@ -19,15 +19,9 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { MOST_ADJUSTED } from './corrections.js';
-import {
-  availableRewards,
-  progressPercentage,
-  statusOf,
-  type CustomerCard,
-  type Milestone,
-  type ShownTemplate,
-} from './customer-card.js';
+import { statusOf, type CustomerCard, type ShownTemplate } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
+import { availableRewards, progressPercentage, type Milestone } from './unlocked-rewards.js';
 
 @Dto('CustomerCardInput', { example: { card_id: 2 } })
 export class EnrolDto {
@@ -178,7 +172,7 @@ export function customerCardJson(
     status: statusOf(card.stampsCount, template, now),
     stamps_count: card.stampsCount,
     stamps_remaining: Math.max(0, template.stampsRequired - card.stampsCount),
-    progress_percentage: progressPercentage(card.stampsCount, template),
+    progress_percentage: progressPercentage(card, template),
     pass_installed: passInstalled,
     apple_wallet_url: `${publicUrl}/passes/${card.uuid}/apple`,
     google_wallet_url: `${publicUrl}/passes/${card.uuid}/google`,

@@ -54,6 +54,9 @@ export type StampsRemoved = {
   } & CorrectionDetails;
 };
 
+/** An unlocked reward, with the stamps that it took then: until it is locked again it never takes more. */
+export type UnlockedReward = { rewardId: number; stampsRequired: number };
+
 /** Written once per crossing, with the reward as it was at that moment. */
 export type RewardUnlocked = {
   type: 'RewardUnlocked';
@@ -75,7 +78,7 @@ export type RewardRedeemed = {
     rewardName: string;
     stampsSpent: number;
     /**
-     * Rewards that are locked again, by the thresholds in force at the redemption; crossing one again unlocks it anew.
+     * Rewards that are locked again, by what they took on the card at the redemption; crossing one again unlocks it anew.
      * Null in events that did not record it: for them the thresholds that were crossed decide.
      */
     locked: number[] | null;
@@ -92,13 +95,29 @@ export type CustomerCardMoved = {
 /** The other customer had a card of the same template, which got all stamps of this one and goes on for it. */
 export type CustomerCardMerged = {
   type: 'CustomerCardMerged';
-  data: { customerId: number; fromCustomerId: number; intoId: number; stamps: number };
+  data: {
+    customerId: number;
+    fromCustomerId: number;
+    intoId: number;
+    stamps: number;
+    /** Null in events that did not record it. */
+    unlocked: UnlockedReward[] | null;
+  };
 };
 
 /** The other side of CustomerCardMerged. StampsEarned follows if there were any. */
 export type CustomerCardAbsorbed = {
   type: 'CustomerCardAbsorbed';
-  data: { customerId: number; fromId: number; stamps: number };
+  data: {
+    customerId: number;
+    fromId: number;
+    stamps: number;
+    /**
+     * What was unlocked on the other card stays so on this one, for the lower of the two thresholds. Null in events that
+     * did not record it.
+     */
+    unlocked: UnlockedReward[] | null;
+  };
 };
 
 /** What a merge has added goes back, as far as it is still there. StampsRemoved follows if it is any. */

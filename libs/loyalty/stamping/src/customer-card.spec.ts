@@ -2,10 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, given } from '../../../../test/support/given.js';
 import {
-  availableRewards,
   customerCard,
+  findLocked,
   issue,
-  progressPercentage,
   redeem,
   refuseEnrolment,
   stamp,
@@ -15,6 +14,7 @@ import {
   type Template,
 } from './customer-card.js';
 import type { CustomerCardEvent, StampSource } from './customer-card.events.js';
+import { availableRewards, progressPercentage, type Milestone } from './unlocked-rewards.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
@@ -379,7 +379,7 @@ describe('redeem', () => {
       .thenState({ stampsCount: 2, redeemedRewardIds: [coffee.id] });
   });
 
-  it('records which rewards are out of reach again, by the thresholds now in force', () => {
+  it('records which rewards are out of reach again, by what they take on the card now', () => {
     const both = [issued, earned(10), unlocked(coffee), unlocked(cake)];
     given(customerCard, ...both)
       .when(redeeming(cake.id))
@@ -394,7 +394,7 @@ describe('redeem', () => {
     const dearer = { ...template, rewards: [{ ...coffee, stampsRequired: 6 }, cake] };
     given(customerCard, ...both, earned(1))
       .when(redeeming(coffee.id, dearer))
-      .then(redeemed({ ...coffee, stampsRequired: 6 }, [coffee.id, cake.id]));
+      .then(redeemed(coffee, [cake.id]));
     const deleted = { ...template, rewards: [coffee] };
     given(customerCard, ...both)
       .when(redeeming(coffee.id, deleted))
@@ -459,7 +459,121 @@ describe('redeem', () => {
   });
 });
 
+describe('an unlocked reward', () => {
+  const priced = (...rewards: Milestone[]): Template => ({ ...template, rewards });
+  const coffeeAt = (stampsRequired: number) => ({ ...coffee, stampsRequired });
+  const five = given(customerCard, issued, earned(5), unlocked(coffee));
+  const shown = (state: ReturnType<typeof five.state>, on: Template) =>
+    availableRewards(state, on).map(({ id, stampsRequired }) => [id, stampsRequired]);
+
+  it.each([
+    ['raised', 9, 5],
+    ['lowered', 3, 3],
+    ['the same', 5, 5],
+    ['raised beyond the card', 99, 5],
+  ])('whose threshold is %s is shown and redeemed for the lower number', (_, now, takes) => {
+    expect(shown(five.state(), priced(coffeeAt(now), cake))).toEqual([[coffee.id, takes]]);
+    five
+      .when(redeeming(coffee.id, priced(coffeeAt(now), cake)))
+      .then(redeemed(coffeeAt(takes), [coffee.id]));
+  });
+
+  it('has its threshold of now where it was not unlocked', () => {
+    const state = given(customerCard, issued, earned(5)).state();
+    expect(shown(state, priced(coffeeAt(9), cake))).toEqual([]);
+    given(customerCard, issued, earned(5))
+      .when(redeeming(coffee.id, priced(coffeeAt(6), cake)))
+      .thenRejected({ code: 'insufficient_stamps' });
+  });
+
+  it('stands among the others by what it takes', () => {
+    const both = given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake));
+    const on = priced({ ...cake, stampsRequired: 7 }, coffeeAt(8));
+    expect(shown(both.state(), on)).toEqual([
+      [coffee.id, 5],
+      [cake.id, 7],
+    ]);
+  });
+
+  it('is out of reach while the card holds fewer, and in reach again with as many', () => {
+    const removed: CustomerCardEvent = {
+      type: 'StampsRemoved',
+      data: { ...silent, customerId: 7, stamps: 1, source: 'adjustment', reverses: null },
+    };
+    const on = priced(coffeeAt(9), cake);
+    const less = given(customerCard, issued, earned(5), unlocked(coffee), removed);
+    expect(shown(less.state(), on)).toEqual([]);
+    less.when(redeeming(coffee.id, on)).thenRejected({ code: 'insufficient_stamps' });
+    less.when(stamping(1, {}, on)).then(earned(1));
+    const again = given(customerCard, issued, earned(5), unlocked(coffee), removed, earned(1));
+    expect(shown(again.state(), on)).toEqual([[coffee.id, 5]]);
+  });
+
+  it('is not offered while it is inactive, and takes the same afterwards', () => {
+    expect(shown(five.state(), priced({ ...coffeeAt(9), active: false }, cake))).toEqual([]);
+    five
+      .when(redeeming(coffee.id, priced({ ...coffeeAt(9), active: false })))
+      .thenRejected({ code: 'reward_inactive' });
+    expect(shown(five.state(), priced(coffeeAt(9)))).toEqual([[coffee.id, 5]]);
+  });
+
+  it('stays unlocked while a redemption leaves what it takes, and is locked below that', () => {
+    const tea = { ...coffee, id: 3, name: 'Tea', stampsRequired: 1 };
+    const on = priced(tea, coffeeAt(9), cake);
+    const six = given(customerCard, issued, earned(6), unlocked(tea), unlocked(coffee));
+    six.when(redeeming(tea.id, on)).then(redeemed(tea));
+    six.when(redeeming(tea.id, on)).thenState({ stampsCount: 5, unlocked: six.state().unlocked });
+    five.when(redeeming(coffee.id, on)).thenState({ stampsCount: 0, unlocked: [] });
+    const afterwards = given(
+      customerCard,
+      issued,
+      earned(5),
+      unlocked(coffee),
+      redeemed(coffee, [coffee.id]),
+      earned(5),
+    );
+    expect(shown(afterwards.state(), on)).toEqual([[tea.id, 1]]);
+    afterwards.when(stamping(4, {}, on)).then(earned(4), unlocked(tea), unlocked(coffeeAt(9)));
+  });
+
+  it('keeps the lower of the thresholds that its card and a merged one had', () => {
+    const absorbed = (stampsRequired: number): CustomerCardEvent => ({
+      type: 'CustomerCardAbsorbed',
+      data: {
+        customerId: 7,
+        fromId: 2,
+        stamps: 0,
+        unlocked: [{ rewardId: coffee.id, stampsRequired }],
+      },
+    });
+    const on = priced(coffeeAt(9));
+    for (const other of [3, 8]) {
+      const merged = given(customerCard, issued, earned(5), unlocked(coffee), absorbed(other));
+      expect(shown(merged.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
+    }
+  });
+
+  it('is what progress is not measured towards', () => {
+    expect(progressPercentage(five.state(), priced(coffeeAt(9), cake))).toBe(50);
+    const four = { ...five.state(), stampsCount: 4 };
+    expect(progressPercentage(four, priced(coffeeAt(9), cake))).toBe(80);
+  });
+
+  it('is found by the redemption that locked it', () => {
+    const both = given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake)).state();
+    const found = (event: CustomerCardEvent) =>
+      event.type === 'RewardRedeemed' ? findLocked(both, event.data) : undefined;
+    const [coffeeAtFive, cakeAtTen] = both.unlocked;
+    expect(found(redeemed(coffee, [cake.id]))).toEqual([cakeAtTen]);
+    expect(found(redeemed(cake, [coffee.id, cake.id]))).toEqual([coffeeAtFive, cakeAtTen]);
+    expect(found(redeemedEarlier(coffee))).toEqual([cakeAtTen]);
+    expect(found(redeemed(coffee, []))).toEqual([]);
+  });
+});
+
 describe('what a card shows', () => {
+  const holding = (stampsCount: number) => ({ stampsCount, unlocked: [] });
+
   it('is active, completed or expired, and expired wins', () => {
     expect(statusOf(9, template, NOW)).toBe('active');
     expect(statusOf(10, template, NOW)).toBe('completed');
@@ -476,12 +590,12 @@ describe('what a card shows', () => {
     [10, 100],
     [25, 100],
   ])('with %i stamps is %i %% on its way', (stamps, percentage) => {
-    expect(progressPercentage(stamps, template)).toBe(percentage);
+    expect(progressPercentage(holding(stamps), template)).toBe(percentage);
   });
 
   it('rounds its way down, so that only a full card is at 100 %', () => {
-    expect(progressPercentage(2, { stampsRequired: 3, rewards: [] })).toBe(66);
-    expect(progressPercentage(299, { stampsRequired: 300, rewards: [] })).toBe(99);
+    expect(progressPercentage(holding(2), { stampsRequired: 3, rewards: [] })).toBe(66);
+    expect(progressPercentage(holding(299), { stampsRequired: 300, rewards: [] })).toBe(99);
   });
 
   it('offers what is active and paid for, cheapest first', () => {

@@ -9,6 +9,7 @@ import type {
   RewardRedeemed,
   StampsEarned,
   StampSource,
+  UnlockedReward,
 } from './customer-card.events.js';
 import {
   checkLimits,
@@ -18,6 +19,7 @@ import {
   type StampLimits,
   type Stamping,
 } from './stamp-limits.js';
+import { mergeUnlocked, priceRewards, unlocks, type Milestone } from './unlocked-rewards.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -27,8 +29,7 @@ export type CustomerCard = {
   uuid: string;
   code: string;
   stampsCount: number;
-  /** Unlocked rewards, each with the threshold that was crossed. */
-  unlocked: { rewardId: number; stampsRequired: number }[];
+  unlocked: UnlockedReward[];
   redeemedRewardIds: number[];
   /** Stampings by quarter of an hour, newest last, which the card's limits are checked against. */
   stampings: Stamping[];
@@ -55,14 +56,6 @@ export type Template = StampLimits & {
 /** What the JSON of a customer card shows of its template. */
 export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
 
-export type Milestone = {
-  id: number;
-  name: string;
-  description: string | null;
-  stampsRequired: number;
-  active: boolean;
-};
-
 const MAY_BE_AHEAD_MS = 5 * 60_000;
 
 /** Of stamps that nobody gave at a till. */
@@ -87,7 +80,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     CustomerCardUnmerged: 'customer_card.unmerged',
     CustomerCardRestored: 'customer_card.restored',
   },
-  foldVersion: 2,
+  foldVersion: 3,
   upcasts: customerCardUpcasts,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
@@ -117,15 +110,8 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           updatedAt,
         };
       }
-      case 'RewardUnlocked': {
-        const card = existing(state);
-        const { rewardId, stampsRequired } = event.data;
-        return {
-          ...card,
-          unlocked: [...card.unlocked, { rewardId, stampsRequired }],
-          updatedAt,
-        };
-      }
+      case 'RewardUnlocked':
+        return { ...withUnlocked(existing(state), [event.data]), updatedAt };
       case 'RewardRedeemed':
         return { ...withRedemption(existing(state), event.data), updatedAt };
       case 'CustomerCardMoved':
@@ -140,6 +126,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         return { ...handedOver(card, event.data), updatedAt };
       }
       case 'CustomerCardAbsorbed':
+        return { ...withUnlocked(existing(state), event.data.unlocked ?? []), updatedAt };
       case 'CustomerCardUnmerged':
         return { ...existing(state), updatedAt };
       default:
@@ -179,6 +166,10 @@ function withStamps(card: CustomerCard, { data, meta }: Recorded<StampsEarned>):
   };
 }
 
+function withUnlocked(card: CustomerCard, added: UnlockedReward[]): CustomerCard {
+  return { ...card, unlocked: mergeUnlocked(card.unlocked, added) };
+}
+
 function withRedemption(
   card: CustomerCard,
   { rewardId, stampsSpent, locked }: RewardRedeemed['data'],
@@ -194,6 +185,15 @@ function withRedemption(
       ? card.redeemedRewardIds
       : [...card.redeemedRewardIds, rewardId],
   };
+}
+
+/** Returns what a redemption locks of the card that it was made on. */
+export function findLocked(
+  card: CustomerCard,
+  redemption: RewardRedeemed['data'],
+): UnlockedReward[] {
+  const left = new Set(withRedemption(card, redemption).unlocked);
+  return card.unlocked.filter((reward) => !left.has(reward));
 }
 
 /** A card that is archived or expired accepts no new customers (contract section 4). */
@@ -271,7 +271,8 @@ export function redeem(
   const card = cardOf(state, command.customerId);
   const { occurredAt, ...data } = command;
   checkOccurredAt(card, occurredAt, now);
-  const reward = template.rewards.find(({ id }) => id === command.rewardId);
+  const rewards = priceRewards(template.rewards, card.unlocked);
+  const reward = rewards.find(({ id }) => id === command.rewardId);
   if (!reward) throw new NotFoundError('Reward');
   refuseExpired(template, now);
   if (!reward.active) {
@@ -300,29 +301,19 @@ export function redeem(
         customerId: card.customerId,
         rewardName: reward.name,
         stampsSpent: reward.stampsRequired,
-        locked: lockedAgain(card, template, card.stampsCount - reward.stampsRequired),
+        locked: lockedAgain(card, rewards, card.stampsCount - reward.stampsRequired),
         templateVersion: template.version,
       },
     },
   ];
 }
 
-/** Unlocked rewards that a balance no longer covers, by the thresholds now in force. */
-function lockedAgain(card: CustomerCard, { rewards }: Template, stampsCount: number): number[] {
+/** Unlocked rewards that a balance no longer covers, by what they take on the card now. */
+function lockedAgain(card: CustomerCard, rewards: Milestone[], stampsCount: number): number[] {
   const within = new Set(
     rewards.filter((reward) => reward.stampsRequired <= stampsCount).map(({ id }) => id),
   );
   return card.unlocked.map(({ rewardId }) => rewardId).filter((id) => !within.has(id));
-}
-
-/** Active rewards that the balance covers, cheapest first (contract section 5). */
-export function availableRewards(
-  card: CustomerCard,
-  template: Pick<Template, 'rewards'>,
-): Milestone[] {
-  return template.rewards.filter(
-    (reward) => reward.active && reward.stampsRequired <= card.stampsCount,
-  );
 }
 
 /** Contract section 5: expired wins over completed. */
@@ -335,48 +326,11 @@ export function statusOf(
   return stampsCount >= template.stampsRequired ? 'completed' : 'active';
 }
 
-/** Whole per cent towards the cheapest active reward above the balance, otherwise towards the full card. */
-export function progressPercentage(
-  stampsCount: number,
-  template: Pick<Template, 'stampsRequired' | 'rewards'>,
-): number {
-  return Math.min(100, Math.floor((100 * stampsCount) / targetOf(stampsCount, template)));
-}
-
-/** The threshold of the cheapest active reward above the balance, or else of a full card. */
-export function targetOf(
-  stampsCount: number,
-  { stampsRequired, rewards }: Pick<Template, 'stampsRequired' | 'rewards'>,
-): number {
-  const next = rewards.find((reward) => reward.active && reward.stampsRequired > stampsCount);
-  return next?.stampsRequired ?? stampsRequired;
-}
-
 /** @throws NotFoundError, CardMergedError */
 export function cardOf(state: CustomerCard | undefined, customerId: number): CustomerCard {
   if (!state || !isAt(state, customerId)) throw new NotFoundError('Customer card');
   if (state.mergedInto) throw new CardMergedError(state.mergedInto);
   return state;
-}
-
-/** For each active reward that the balance now covers and that is not unlocked yet (contract section 5). */
-export function unlocks(
-  customerId: number,
-  stampsCount: number,
-  already: CustomerCard['unlocked'],
-  template: Pick<Template, 'rewards'>,
-): CustomerCardEvent[] {
-  return template.rewards
-    .filter(
-      ({ id, active, stampsRequired }) =>
-        active &&
-        stampsRequired <= stampsCount &&
-        !already.some((reward) => reward.rewardId === id),
-    )
-    .map(({ id, name, description, stampsRequired }) => ({
-      type: 'RewardUnlocked',
-      data: { customerId, rewardId: id, name, description, stampsRequired },
-    }));
 }
 
 function refuseExpired(template: Template, now: Date): void {

@@ -10,7 +10,8 @@ import type { Card } from '#cards/card.js';
 import { cardRows } from '#cards/card.entity.js';
 import type { Reward } from '#rewards/reward.js';
 import { rewardRows } from '#rewards/reward.entity.js';
-import type { Milestone, ShownTemplate, Template } from './customer-card.js';
+import type { ShownTemplate, Template } from './customer-card.js';
+import type { Milestone } from './unlocked-rewards.js';
 
 /** @property storeVersion of the store as its parts were read */
 type Versioned = { template: Template; accountId: number; storeVersion: number };

@@ -42,6 +42,10 @@ const content: PassContent = {
     { id: 1, name: 'Free coffee', description: 'Any size', stampsRequired: 2, available: true },
     { id: 2, name: 'Cake', description: null, stampsRequired: 10, available: false },
   ],
+  offers: [
+    { id: 1, name: 'Free coffee', description: 'Any size', stampsRequired: 2 },
+    { id: 2, name: 'Cake', description: null, stampsRequired: 10 },
+  ],
   stampsToReward: 7,
   expiresAt: '2027-07-31T21:59:59.000Z',
   locations: [{ name: 'Market square', latitude: 52.5, longitude: 13.4 }],

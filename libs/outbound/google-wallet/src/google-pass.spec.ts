@@ -39,6 +39,10 @@ const CONTENT = {
     { id: 1, name: 'Cookie', description: null, stampsRequired: 3, available: true },
     { id: 2, name: 'Free coffee', description: 'Any size', stampsRequired: 10, available: false },
   ],
+  offers: [
+    { id: 1, name: 'Cookie', description: null, stampsRequired: 3 },
+    { id: 2, name: 'Free coffee', description: 'Any size', stampsRequired: 10 },
+  ],
   stampsToReward: 7,
   expiresAt: '2027-01-31T22:59:59.000Z',
   locations: [
@@ -92,7 +96,11 @@ describe('the class of a card', () => {
       memberName: null,
       stampsCount: 11,
       stampsToReward: 0,
-      rewards: CONTENT.rewards.map((reward) => ({ ...reward, available: true })),
+      rewards: CONTENT.rewards.map((reward) => ({
+        ...reward,
+        stampsRequired: 1,
+        available: true,
+      })),
       locations: [...CONTENT.locations].reverse(),
     };
     const [one, another] = [CONTENT, other].map((each) => loyaltyClass(each, PLACE, LOGO));
@@ -136,6 +144,15 @@ describe('the object of a customer card', () => {
       validTimeInterval: { end: { date: '2027-01-31T23:59:59+01:00' } },
       merchantLocations: [],
     });
+  });
+
+  it('says what an available reward takes where that is less than the class says', () => {
+    const [cookie, coffee] = CONTENT.rewards;
+    const rewards = [{ ...coffee, stampsRequired: 2, available: true }, cookie];
+    const kept = { ...CONTENT, rewards } as PassContent;
+    expect(loyaltyObject(kept, PLACE, HERO, NOW).textModulesData).toEqual([
+      { id: 'available', header: 'Ready for you', body: 'Free coffee: 2 stamps\nCookie' },
+    ]);
   });
 
   it('takes away what there is no more', () => {

@@ -174,15 +174,15 @@ function secondPoints({ stampsToReward, memberName }: PassContent, words: Words)
   return memberName === null ? null : { label: words.member, balance: { string: memberName } };
 }
 
-function classTexts({ card, rewards }: PassContent, words: Words): TextModule[] {
+function classTexts({ card, offers }: PassContent, words: Words): TextModule[] {
   const texts = card.auxiliaryFields.map(({ key, label, value }) => ({
     id: key,
     header: label ?? card.name,
     body: value,
   }));
   if (card.headerText) texts.unshift({ id: 'header', header: card.name, body: card.headerText });
-  if (rewards.length > 0) {
-    const lines = rewards.map(({ name, description, stampsRequired }) =>
+  if (offers.length > 0) {
+    const lines = offers.map(({ name, description, stampsRequired }) =>
       [words.reward(name, stampsRequired), description].filter(Boolean).join('\n'),
     );
     texts.push({ id: 'rewards', header: words.rewards, body: lines.join('\n') });
@@ -190,8 +190,14 @@ function classTexts({ card, rewards }: PassContent, words: Words): TextModule[] 
   return texts;
 }
 
-function availableTexts({ rewards }: PassContent, words: Words): TextModule[] {
-  const names = rewards.filter(({ available }) => available).map(({ name }) => name);
+/** With the stamps that a reward takes where they are fewer than the class says. */
+function availableTexts({ rewards, offers }: PassContent, words: Words): TextModule[] {
+  const offered = new Map(offers.map(({ id, stampsRequired }) => [id, stampsRequired]));
+  const names = rewards
+    .filter(({ available }) => available)
+    .map(({ id, name, stampsRequired }) =>
+      offered.get(id) === stampsRequired ? name : words.reward(name, stampsRequired),
+    );
   return names.length === 0
     ? []
     : [{ id: 'available', header: words.ready, body: names.join('\n') }];

@@ -1,16 +1,17 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson } from '#event-store/canonical-json.js';
 import type { Card } from '#cards/card.js';
-import { targetOf, type CustomerCard, type Milestone } from '#stamping/customer-card.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import { priceRewards, targetOf, type Milestone } from '#stamping/unlocked-rewards.js';
 
 /** Apple accepts ten in a pass, and Google ten in an object. */
 const MOST_LOCATIONS = 10;
 
-export type PassReward = {
-  id: number;
-  name: string;
-  description: string | null;
-  stampsRequired: number;
+/** A reward as the card offers it to everybody. */
+export type PassOffer = Omit<Milestone, 'active'>;
+
+/** A reward on this pass, with the stamps that it takes there. */
+export type PassReward = PassOffer & {
   /** The balance is enough for it. */
   available: boolean;
 };
@@ -52,8 +53,10 @@ export type PassContent = {
   /** Null when the card does not show the member, or has none any more. */
   memberName: string | null;
   stampsCount: number;
-  /** Active ones, cheapest first. */
+  /** Active ones, cheapest first, for what they take on this card. */
   rewards: PassReward[];
+  /** The same for what they take of somebody who has unlocked none: what all passes of the card share. */
+  offers: PassOffer[];
   /** To the next active reward that is not reached, else to a full card; null when the card does not show it. */
   stampsToReward: number | null;
   /** ISO 8601; null: never. */
@@ -78,17 +81,13 @@ export type PassParts = {
 export function passContent(parts: PassParts): PassContent {
   const { customerCard, card, store, member, locations } = parts;
   const { stampsCount } = customerCard;
-  const rewards = parts.rewards
-    .filter(({ active }) => active)
-    .map(({ id, name, description, stampsRequired }) => ({
-      id,
-      name,
-      description,
-      stampsRequired,
-      available: stampsRequired <= stampsCount,
-    }));
+  const priced = priceRewards(parts.rewards, customerCard.unlocked);
+  const rewards = activeOffers(priced).map((offer) => ({
+    ...offer,
+    available: offer.stampsRequired <= stampsCount,
+  }));
   const { stampsRequired } = card;
-  const target = targetOf(stampsCount, { stampsRequired, rewards: parts.rewards });
+  const target = targetOf(stampsCount, { stampsRequired, rewards: priced });
   const named = member && [member.firstName, member.lastName].filter(Boolean).join(' ');
   return {
     customerCardId: customerCard.id,
@@ -104,6 +103,7 @@ export function passContent(parts: PassParts): PassContent {
     memberName: card.showMemberField && named ? named : null,
     stampsCount,
     rewards,
+    offers: activeOffers(parts.rewards),
     stampsToReward: card.showStampsToRewardField ? Math.max(0, target - stampsCount) : null,
     expiresAt: card.expiresAt,
     locations: locations.slice(0, MOST_LOCATIONS),
@@ -113,6 +113,17 @@ export function passContent(parts: PassParts): PassContent {
 /** Equal for contents that show the same. */
 export function contentHash(content: PassContent): string {
   return createHash('sha256').update(canonicalJson(content)).digest('base64url');
+}
+
+function activeOffers(rewards: Milestone[]): PassOffer[] {
+  return rewards
+    .filter(({ active }) => active)
+    .map(({ id, name, description, stampsRequired }) => ({
+      id,
+      name,
+      description,
+      stampsRequired,
+    }));
 }
 
 function looksOf(card: Card): PassLooks {

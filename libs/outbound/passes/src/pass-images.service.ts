@@ -27,10 +27,10 @@ export class PassImages {
   ) {}
 
   /** The URLs are answered from then on. */
-  async linksOf({ accountId, card, rewards, stampsCount }: PassContent): Promise<PassImageLinks> {
+  async linksOf({ accountId, card, offers, stampsCount }: PassContent): Promise<PassImageLinks> {
     const design = stripDesign(
       card,
-      rewards.map(({ stampsRequired }) => ({ stampsRequired, active: true })),
+      offers.map(({ stampsRequired }) => ({ stampsRequired, active: true })),
     );
     const hash = await this.images.remember(accountId, design);
     const filled = filledStamps(stampsCount, design);

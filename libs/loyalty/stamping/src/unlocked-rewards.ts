@@ -1,0 +1,94 @@
+import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
+
+export type Milestone = {
+  id: number;
+  name: string;
+  description: string | null;
+  stampsRequired: number;
+  active: boolean;
+};
+
+/** What rewards are compared with. */
+type Balance = { stampsCount: number; unlocked: UnlockedReward[] };
+
+/** Of a full card, and of its rewards, cheapest first. */
+type Thresholds = { stampsRequired: number; rewards: Milestone[] };
+
+/** Adds rewards to those that are unlocked already; of two thresholds of one reward the lower one stays. */
+export function mergeUnlocked(
+  already: readonly UnlockedReward[],
+  added: readonly UnlockedReward[],
+): UnlockedReward[] {
+  const merged = new Map(already.map(({ rewardId, stampsRequired }) => [rewardId, stampsRequired]));
+  for (const { rewardId, stampsRequired } of added) {
+    merged.set(rewardId, Math.min(merged.get(rewardId) ?? stampsRequired, stampsRequired));
+  }
+  return [...merged].map(([rewardId, stampsRequired]) => ({ rewardId, stampsRequired }));
+}
+
+/**
+ * Returns the rewards with the stamps that each takes on a card: an unlocked one takes what it took when it was unlocked,
+ * if that is less than its threshold now. Cheapest first.
+ */
+export function priceRewards(rewards: Milestone[], unlocked: UnlockedReward[]): Milestone[] {
+  const limits = new Map(
+    unlocked.map(({ rewardId, stampsRequired }) => [rewardId, stampsRequired]),
+  );
+  if (rewards.every(({ id, stampsRequired }) => (limits.get(id) ?? Infinity) >= stampsRequired)) {
+    return rewards;
+  }
+  return rewards
+    .map((reward) => ({
+      ...reward,
+      stampsRequired: Math.min(reward.stampsRequired, limits.get(reward.id) ?? Infinity),
+    }))
+    .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id);
+}
+
+/** Returns the active rewards that the balance covers, with what they take on the card, cheapest first (CCARD-16). */
+export function availableRewards(
+  card: Balance,
+  { rewards }: { rewards: Milestone[] },
+): Milestone[] {
+  return priceRewards(rewards, card.unlocked).filter(
+    (reward) => reward.active && reward.stampsRequired <= card.stampsCount,
+  );
+}
+
+/** Returns whole per cent towards the cheapest active reward above the balance, otherwise towards the full card. */
+export function progressPercentage(card: Balance, { stampsRequired, rewards }: Thresholds): number {
+  const target = targetOf(card.stampsCount, {
+    stampsRequired,
+    rewards: priceRewards(rewards, card.unlocked),
+  });
+  return Math.min(100, Math.floor((100 * card.stampsCount) / target));
+}
+
+/**
+ * Returns the threshold of the cheapest active reward above the balance, or else of a full card.
+ * @param rewards with what they take on the card
+ */
+export function targetOf(stampsCount: number, { stampsRequired, rewards }: Thresholds): number {
+  const next = rewards.find((reward) => reward.active && reward.stampsRequired > stampsCount);
+  return next?.stampsRequired ?? stampsRequired;
+}
+
+/** Unlocks each active reward that the balance now covers and that is not unlocked yet (STAMP-36). */
+export function unlocks(
+  customerId: number,
+  stampsCount: number,
+  already: readonly UnlockedReward[],
+  { rewards }: { rewards: Milestone[] },
+): CustomerCardEvent[] {
+  return rewards
+    .filter(
+      ({ id, active, stampsRequired }) =>
+        active &&
+        stampsRequired <= stampsCount &&
+        !already.some((reward) => reward.rewardId === id),
+    )
+    .map(({ id, name, description, stampsRequired }) => ({
+      type: 'RewardUnlocked',
+      data: { customerId, rewardId: id, name, description, stampsRequired },
+    }));
+}
