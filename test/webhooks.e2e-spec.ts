@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
-import { TEXT_KEPT_MS } from '#public-events/event-bodies.service.js';
 import { eventually } from './support/eventually.js';
 import { isSigned, type Receiver } from './support/receiver.js';
 import { startService, type Client, type Service } from './support/service.js';
@@ -44,16 +43,6 @@ const deliveriesOf = async (subscriptionId: number) =>
       [subscriptionId],
     )
   ).rows.map(({ customer_id, status }) => ({ customer_id: Number(customer_id), status }));
-
-/** How many events that are to be delivered have their bodies. */
-const rendered = async (subscriptionId: number) =>
-  (
-    await service.database.query(
-      `select from webhook_deliveries d join webhook_bodies b on b.seq = d.event_seq
-       where d.subscription_id = $1`,
-      [subscriptionId],
-    )
-  ).rowCount;
 
 const dataOf = ({ events }: Receiver) => events.map(({ body }) => body['data'] as Data);
 
@@ -493,56 +482,6 @@ describe('deliveries', () => {
         expect.objectContaining({ last_name: 'Lovelace', marketing_consent: true }),
         { last_name: 'King', marketing_consent: false },
       ],
-    ]);
-  });
-
-  // 1. Three deliveries are read and rendered; the first is under way, to a receiver that takes its time.
-  // 2. The second one's customer is erased.
-  // 3. For longer than keys and texts are kept nothing moves. Then the receiver answers.
-  it('about a person erased while they waited in memory go out without them', async () => {
-    const store = await service.newStore();
-    const { receiver, release } = await receiveHeld();
-    const subscription = await subscribe(store, receiver);
-    const erased = await enrol(store);
-    const other = await enrol(store);
-    for (const { path } of [erased, erased, other]) await stamp(store, path);
-    await startDispatcher();
-    const bodies = await eventually(
-      async () => [await rendered(subscription.id), receiver.received.length],
-      ([count, sent]) => count === 3 && sent === 1,
-    );
-    expect(bodies).toEqual([3, 1]);
-    const erase = `${store.store}/customers/${erased.customer.id}/erase`;
-    expect((await store.post(erase)).status).toBe(204);
-    const forgotten = performance.now() + TEXT_KEPT_MS + 500;
-    await eventually(
-      () => performance.now(),
-      (now) => now > forgotten,
-    );
-    expect(receiver.received).toHaveLength(1);
-    release();
-    await eventually(
-      async () => (await deliveriesOf(subscription.id)).map(({ status }) => status),
-      (statuses) => statuses.every((status) => status !== 'pending'),
-    );
-    expect(await deliveriesOf(subscription.id)).toEqual([
-      { customer_id: erased.customer.id, status: 'delivered' },
-      { customer_id: erased.customer.id, status: 'delivered' },
-      { customer_id: other.customer.id, status: 'delivered' },
-    ]);
-    const told = receiver.received.map(
-      ({ body }) => (body['data'] as { customer: { id: number } }).customer,
-    );
-    expect(receiver.events).toHaveLength(3);
-    const [first, ...later] = told.filter(({ id }) => id === erased.customer.id);
-    expect(first).toMatchObject({ first_name: 'Anna' });
-    // On a busy machine the first attempt may have taken too long, so that it is made again.
-    const { id } = erased.customer;
-    const nobody = { id, first_name: 'Erased', last_name: null, email: null, phone: null };
-    expect(later).toEqual(later.map(() => nobody));
-    expect(later).not.toHaveLength(0);
-    expect(told.filter(({ id }) => id === other.customer.id)).toEqual([
-      expect.objectContaining({ first_name: 'Anna' }),
     ]);
   });
 

@@ -10,6 +10,8 @@ import {
   type ContractClient,
 } from '../support/contract.js';
 import { eventually } from '../support/eventually.js';
+import { startSecondApi } from '../support/second-api.js';
+import type { Client } from '../support/service.js';
 import { enrol } from '../support/story.js';
 import { useWebhooks } from '../support/webhooks.js';
 
@@ -246,7 +248,7 @@ it('ERASE-23 is seen as of a moment since it happened, and nothing of the person
 describe('what goes out about an erased person', () => {
   const { startDispatcher } = useWebhooks(() => service.running);
   type Envelope = { id: string; type: string; data: { customer?: object } & Partial<CustomerJson> };
-  const feedOf = async (own: ContractClient) => await own.get<Envelope[]>(`${own.store}/events`);
+  const feedOf = async (own: Client) => await own.get<Envelope[]>(`${own.store}/events`);
 
   it('ERASE-13 begins with customer.updated, without what was there before', async () => {
     const own = await service.newStore();
@@ -262,6 +264,21 @@ describe('what goes out about an erased person', () => {
       data: { id: customer.id, first_name: 'Erased', email: null, erased_at: expect.any(String) },
       previous_attributes: {},
     });
+  });
+
+  it('ERASE-24 is answered when no process sends any more what it had read of them', async () => {
+    const own = await service.newStore();
+    const email = 'quincy@quibble.example';
+    const { customer } = await enrol(own, { email });
+    await startDispatcher();
+    const { program, second } = await startSecondApi(service.running, own);
+    await eventually(
+      () => feedOf(second),
+      (feed) => feed.text.includes(email),
+    );
+    expect((await own.post(`${own.store}/customers/${customer.id}/erase`)).status).toBe(204);
+    expect((await feedOf(second)).text).not.toContain(email);
+    await program.kill('SIGTERM');
   });
 
   it('ERASE-14 keeps the ids of earlier events and shows nothing personal in them', async () => {

@@ -969,3 +969,59 @@ async function failPending({ id }: Subscribed): Promise<void> {
     [id],
   );
 }
+
+describe('what waits to be sent when its customer is erased', () => {
+  // 1. Four deliveries are read and rendered; the first is under way, to a receiver that takes its time.
+  // 2. The customer of three of them is erased. Then the receiver answers.
+  it('DELIV-56 goes out without them from the moment that the erasure is answered', async () => {
+    let release: () => void = () => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const subscribed = await listening(
+      async () => {
+        await held;
+        return { status: 200 };
+      },
+      { events: ['stamp.earned'] },
+    );
+    const { store, receiver } = subscribed;
+    const [erased, other] = [await enrol(store), await enrol(store)];
+    for (const { path } of [erased, erased, erased, other]) {
+      expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
+    }
+    await eventually(
+      async () => [await renderedFor(subscribed), receiver.received.length],
+      ([bodies = 0, sent = 0]) => bodies === 4 && sent > 0,
+    );
+    const erase = `${store.store}/customers/${erased.customer.id}/erase`;
+    expect((await store.post(erase)).status).toBe(204);
+    const before = receiver.received.length;
+    release();
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 4,
+    );
+    const told = receiver.received.map(
+      ({ body }) => (body['data'] as { customer: { id: number } }).customer,
+    );
+    const { id } = erased.customer;
+    const nobody = { id, first_name: 'Erased', last_name: null, email: null, phone: null };
+    const later = told.slice(before).filter((customer) => customer.id === id);
+    expect(later.length).toBeGreaterThanOrEqual(2);
+    expect(later).toEqual(later.map(() => nobody));
+    expect(told.find((customer) => customer.id === other.customer.id)).toMatchObject({
+      first_name: 'Anna',
+    });
+  });
+});
+
+/** How many events that are to be delivered have their bodies. */
+async function renderedFor({ id }: Subscribed): Promise<number> {
+  const { rows } = await service.running.database.query<{ count: number }>(
+    `select count(*)::int as count from webhook_deliveries d join webhook_bodies b on b.seq = d.event_seq
+     where d.subscription_id = $1`,
+    [id],
+  );
+  return rows[0]?.count ?? 0;
+}

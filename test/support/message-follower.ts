@@ -2,6 +2,7 @@ import { Pool } from 'pg';
 import { Registry } from 'prom-client';
 import { checkpointOf } from '#event-store/checkpoint.js';
 import { EventStore } from '#event-store/event-store.js';
+import { KnownErasures } from '#event-store/known-erasures.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { Rows } from '#event-store/rows.js';
 import { DailyCounts } from '#database/daily-counts.js';
@@ -50,6 +51,7 @@ export class MessageFollower {
     const cards = new CardMessageSending(
       messages,
       contents,
+      get(KnownErasures),
       smtp,
       new SmsClient(config),
       metrics,

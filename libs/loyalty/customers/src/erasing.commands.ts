@@ -5,6 +5,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { erase as eraseStatement } from '#event-store/commit-arguments.js';
+import { ErasureWatch } from '#event-store/erasure-watch.service.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows, streamOf } from '#event-store/rows.js';
@@ -27,7 +28,8 @@ export class EraseCustomer extends Command<void> {
   }
 }
 
-type Group = { ids: number[] };
+/** @property holders customers who may have had values of these, because they were merged with them once */
+type Group = { ids: number[]; holders: number[] };
 
 /** Nothing is left to be decided. */
 class ErasedAlready extends Error {
@@ -45,35 +47,38 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
     private readonly pipeline: CommandPipeline,
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
+    private readonly watch: ErasureWatch,
     private readonly pool: Pool,
   ) {}
 
   async execute({ context, id }: EraseCustomer): Promise<void> {
     const { accountId } = context;
-    const { ids } = await this.erase(context, id);
+    // The response is stored when it is sent, not in the commit: before that, processes may still use what they hold.
+    const { keyed: _, ...unkeyed } = context;
+    const { ids, holders } = await this.erase(unkeyed, id);
     for (const erased of ids) {
-      this.keys.forget(erased);
       // For whoever has to repeat it after a restore.
       this.log.log('customer erased', { account_id: accountId, customer_id: erased });
     }
+    await this.watch.forgetEverywhere([...ids, ...holders]);
   }
 
   private async erase(context: CommandContext, id: number): Promise<Group> {
-    let group: Group = { ids: [] };
+    let group: Group = { ids: [], holders: [] };
     try {
       await this.severalStreams.handle<Group, undefined>({
         context,
         given: async () => {
           const all = await onePerson(id, (one) => this.load(context.accountId, one));
-          group = { ids: all.map((one) => one.id) };
-          await this.renewKeysOfHolders(context, group.ids);
+          const ids = all.map((one) => one.id);
+          group = { ids, holders: await this.renewKeysOfHolders(context, ids) };
           return { ...group, participants: group.ids.map((one) => participant(customerRows, one)) };
         },
         decide: (stateOf, { ids }) => {
           const parts = ids
             .map((one) => part(customerRows, one, eraseCustomer(stateOf(customerRows, one))))
             .filter(({ events }) => events.length > 0);
-          if (parts.length === 0) throw new ErasedAlready({ ids });
+          if (parts.length === 0) throw new ErasedAlready(group);
           return { parts, erasures: ids.map(erasureOf) };
         },
         answer: () => undefined,
@@ -93,10 +98,9 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
    * their own key: they get another one. Before the erasure, which ends all that could tell who they are. What they say
    * themselves from then on holds nothing of these customers, unless they are merged again, and then the erasure loses its
    * race and comes back to here.
+   * @returns all customers who may have had values of these
    */
-  private async renewKeysOfHolders(command: CommandContext, ids: number[]): Promise<void> {
-    // What the request is answered belongs to the erasure.
-    const { keyed: _, ...context } = command;
+  private async renewKeysOfHolders(context: CommandContext, ids: number[]): Promise<number[]> {
     const holders: Customer[] = [];
     const seen = [...ids];
     // Grows while it is gone through: they may have been merged in turn.
@@ -115,6 +119,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       // They may have been merged with these customers after that other key was made, and sealed with it what they held.
       left = begun;
     }
+    return seen.slice(ids.length);
   }
 
   private async reseal(context: CommandContext, id: number): Promise<void> {
@@ -141,7 +146,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       },
       answer: () => undefined,
     });
-    this.keys.forget(id);
+    this.keys.forget([id], performance.now());
   }
 
   /** @throws NotFoundError */

@@ -6,6 +6,7 @@ import { passFaults, type PassJson } from './pass-json.js';
 
 const content: PassContent = {
   customerCardId: 7,
+  customerId: 31,
   accountId: 1,
   cardId: 3,
   uuid: '0b0f6c9e-6f3e-4d2e-9a52-5d9f0f8c2c11',

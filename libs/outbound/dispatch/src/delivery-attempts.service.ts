@@ -5,12 +5,14 @@ import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
 import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable, isPassing } from '#database/connection.js';
+import { KnownErasures } from '#event-store/known-erasures.js';
 import {
   EventBodies,
   TEXT_KEPT_MS,
   type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
 import { bodyOf } from '#public-events/public-events.js';
+import { OutdatedError } from '#sending/answer.js';
 import {
   attemptResult,
   doneAt,
@@ -48,6 +50,7 @@ export class DeliveryAttempts {
   constructor(
     private readonly lanes: OwnedLanes,
     private readonly bodies: EventBodies,
+    private readonly erasures: KnownErasures,
     private readonly client: WebhookClient,
     private readonly results: AttemptResults,
     private readonly metrics: DeliveryMetrics,
@@ -57,7 +60,7 @@ export class DeliveryAttempts {
   /** Sends one delivery of each lane in turn while there are free slots. */
   pump(): void {
     const { slots, stopping, isLeaseTrusted } = this.lanes;
-    if (stopping || !slots.mayBegin || !isLeaseTrusted) return;
+    if (stopping || !slots.mayBegin || !isLeaseTrusted || !this.learnsOfErasures) return;
     this.pumpRing('fast');
     this.pumpRing('slow');
     this.pumpRing('probe');
@@ -122,17 +125,48 @@ export class DeliveryAttempts {
     await this.record(owned, delivery, attempted, next);
   }
 
+  /** Makes it anew with another text when the customer is erased before the first byte is written. */
   private async attempt(owned: Lane, delivery: Known): Promise<Attempted | undefined> {
-    let { body } = delivery;
-    if (performance.now() - delivery.readAt > TEXT_KEPT_MS) {
-      // The customer may have been erased meanwhile, or whatever prevented rendering may be gone.
-      const texts = await this.bodies.textsOf([eventOf(delivery)]);
-      body = texts.get(delivery.eventSeq) ?? 'unrendered';
-      if (owned.lost || !this.lanes.isLeaseTrusted) {
-        throw new UnavailableError('its lane may belong to another dispatcher by now');
+    let { body, readAt } = delivery;
+    for (;;) {
+      if (this.isOld(delivery, readAt)) {
+        readAt = performance.now();
+        const texts = await this.bodies.textsOf([eventOf(delivery)]);
+        body = texts.get(delivery.eventSeq) ?? 'unrendered';
+        if (owned.lost || !this.lanes.isLeaseTrusted) {
+          throw new UnavailableError('its lane may belong to another dispatcher by now');
+        }
+      }
+      try {
+        return await this.attemptWith(owned, delivery, { body, readAt });
+      } catch (error) {
+        if (!(error instanceof OutdatedError)) throw error;
+        if (!this.learnsOfErasures) {
+          throw new UnavailableError('somebody may have been erased by now', { cause: error });
+        }
       }
     }
-    const { target } = owned;
+  }
+
+  /** The customer may have been erased since, or whatever prevented rendering may be gone. */
+  private isOld(delivery: Known, readAt: number): boolean {
+    return performance.now() - readAt > TEXT_KEPT_MS || !this.isCurrent(delivery, readAt);
+  }
+
+  private isCurrent({ customerId }: Known, readAt: number): boolean {
+    return this.erasures.isCurrent(customerId, readAt, performance.now());
+  }
+
+  private get learnsOfErasures(): boolean {
+    return this.erasures.isTrusted(performance.now());
+  }
+
+  /** @throws OutdatedError */
+  private async attemptWith(
+    { target }: Lane,
+    delivery: Known,
+    { body, readAt }: Pick<Known, 'body' | 'readAt'>,
+  ): Promise<Attempted | undefined> {
     if (typeof body === 'string') return notMade({ kind: body });
     if (!target) return undefined;
     if (target.secret === null) {
@@ -146,6 +180,7 @@ export class DeliveryAttempts {
       eventId: delivery.eventId,
       type: delivery.type,
       body: bodyOf(body, delivery.payloadFormat),
+      mayBeSent: () => this.isCurrent(delivery, readAt),
     };
     return traced('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
       kind: SpanKind.CLIENT,

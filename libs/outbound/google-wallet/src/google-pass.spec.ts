@@ -18,6 +18,7 @@ const NOW = new Date('2026-11-01T12:00:00Z');
 
 const CONTENT = {
   customerCardId: 7,
+  customerId: 31,
   accountId: 1,
   cardId: 5,
   uuid: UUID,

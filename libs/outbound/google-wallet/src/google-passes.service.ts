@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config, type GoogleWallet } from '#kernel/config.js';
+import { KnownErasures } from '#event-store/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import type { PassContent } from '#passes/pass-content.js';
@@ -36,6 +37,7 @@ export class GooglePasses {
     private readonly objects: GoogleObjects,
     private readonly passes: Passes,
     private readonly contents: PassContents,
+    private readonly erasures: KnownErasures,
     private readonly client: GoogleWalletClient,
     private readonly images: PassImages,
     private readonly config: Config,
@@ -106,6 +108,7 @@ export class GooglePasses {
     signal: AbortSignal,
   ): Promise<Publication> {
     // In this order: a notice of something that the content lacks would be lost.
+    const readAt = performance.now();
     const pass = await this.passes.find(held.customerCardId);
     const content = await this.contentOf(held.customerCardId);
     if (!pass || !content) return { kind: 'done' };
@@ -118,7 +121,11 @@ export class GooglePasses {
       if (first.kind !== 'done') return first;
     }
     const isDue = pass.noticeTag > held.toldTag && content.state === 'valid';
-    const updated = await this.update({ held, pass, content, google, isDue }, signal);
+    const read = { customerId: content.customerId, readAt };
+    const updated = await this.erasures.send(read, performance.now(), (erased) =>
+      this.update({ held, pass, content, google, isDue }, AbortSignal.any([signal, erased])),
+    );
+    if (!updated) return { kind: 'failed', error: 'it has to be written anew', retryInMs: 0 };
     if (updated.kind === 'refused' && updated.classIsMissing) {
       await this.objects.classLost(content.cardId);
       return { kind: 'failed', error: updated.error };

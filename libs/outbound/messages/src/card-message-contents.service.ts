@@ -10,6 +10,7 @@ import type { CardMessageContent } from './card-message-texts.js';
 
 /** @property smsCountries that the store sends SMS to */
 export type FoundContent = {
+  customerId: number;
   contact: Contact;
   content: CardMessageContent;
   smsCountries: string[];
@@ -38,6 +39,7 @@ export class CardMessageContents {
     const { name, storeName, locale } = store.state;
     const link = `${this.config.publicUrl}/passes/${card.uuid}`;
     return {
+      customerId: holder.state.id,
       contact: { email, phone },
       content: { store: storeName ?? name, locale, link },
       smsCountries: listSmsCountries(store.state),

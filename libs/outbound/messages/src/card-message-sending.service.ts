@@ -1,5 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
+import { KnownErasures } from '#event-store/known-erasures.js';
 import { nextMailAttempt, type MailOutcome } from './mail.js';
 import { routeTo, type MessageChannel, type Route } from './card-message.js';
 import { cardMail, cardSms, type CardMessageContent } from './card-message-texts.js';
@@ -13,6 +14,9 @@ import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
 
+/** It went out of date before it was sent: somebody was erased, or may have been. */
+const WRITTEN_ANEW_AFTER_MS = 1_000;
+
 const TOO_MANY_SIGNUPS =
   'too many people signed up from the same network today, or at this store in all';
 
@@ -24,6 +28,7 @@ export class CardMessageSending {
   constructor(
     private readonly messages: CardMessages,
     private readonly contents: CardMessageContents,
+    private readonly erasures: KnownErasures,
     private readonly smtp: SmtpClient,
     private readonly sms: SmsClient,
     private readonly metrics: MessageMetrics,
@@ -40,6 +45,7 @@ export class CardMessageSending {
   }
 
   private async send(message: ClaimedMessage, cut: AbortSignal): Promise<void> {
+    const readAt = performance.now();
     const found = await this.contents.find(message.customerCardId);
     if (!found) return this.messages.finish(message, 'dropped', { reason: 'erased' });
     const route = this.routeTo(found, message.mailRefused);
@@ -61,7 +67,14 @@ export class CardMessageSending {
     }
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
-    const outcome = await this.attempt({ ...route, id: message.id }, found.content, cut);
+    const read = { customerId: found.customerId, readAt };
+    const outcome = await this.erasures.send(read, performance.now(), (erased) =>
+      this.attempt({ ...route, id: message.id }, found.content, AbortSignal.any([cut, erased])),
+    );
+    if (!outcome) {
+      const soon = new Date(Date.now() + WRITTEN_ANEW_AFTER_MS);
+      return this.messages.putOff(message, soon, 'it has to be written anew');
+    }
     this.metrics.attempted(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {
       const other = this.routeTo(found, true);

@@ -38,6 +38,8 @@ export type PassLocation = { name: string; latitude: number; longitude: number }
  */
 export type PassContent = {
   customerCardId: number;
+  /** Whose card it is; shown nowhere. */
+  customerId: number;
   accountId: number;
   cardId: number;
   uuid: string;
@@ -91,6 +93,7 @@ export function passContent(parts: PassParts): PassContent {
   const named = member && [member.firstName, member.lastName].filter(Boolean).join(' ');
   return {
     customerCardId: customerCard.id,
+    customerId: customerCard.customerId,
     accountId: customerCard.accountId,
     cardId: card.id,
     uuid: customerCard.uuid,
@@ -112,7 +115,8 @@ export function passContent(parts: PassParts): PassContent {
 
 /** Equal for contents that show the same. */
 export function contentHash(content: PassContent): string {
-  return createHash('sha256').update(canonicalJson(content)).digest('base64url');
+  const { customerId: _customerId, ...shown } = content;
+  return createHash('sha256').update(canonicalJson(shown)).digest('base64url');
 }
 
 function activeOffers(rewards: Milestone[]): PassOffer[] {

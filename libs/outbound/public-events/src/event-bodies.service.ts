@@ -84,9 +84,10 @@ const PLACES = {
 @Injectable()
 export class EventBodies {
   private readonly log = new Logger('webhook events');
-  private readonly texts = new ExpiringCache<number, Buffer>({
+  /** With when what each is made from began to be read. */
+  private readonly texts = new ExpiringCache<number, { text: Buffer; began: number }>({
     maxSize: TEXTS_KEPT_BYTES,
-    sizeCalculation: countKeptBytes,
+    sizeCalculation: ({ text }) => countKeptBytes(text),
     ttl: TEXT_KEPT_MS,
   });
   /** Read from the log a moment ago, and not rendered yet. */
@@ -131,17 +132,28 @@ export class EventBodies {
 
   /** An envelope that is now stored. @param began when it was rendered, by `performance.now()` */
   stored(seq: number, text: Buffer, began: number): void {
-    this.texts.set(seq, text, { start: began });
+    this.texts.set(seq, { text, began }, { start: began });
   }
 
   /** Envelopes by `seq`, as UTF-8 JSON, one for each ref. */
   async textsOf(refs: PublicEventRef[]): Promise<Map<number, Body>> {
+    const askedAt = performance.now();
+    const found = await this.readOrRender(refs);
+    const { erasures } = this.keys;
+    const outdated = refs.filter(({ customerId }) => erasures.isOutdated(customerId, askedAt));
+    return outdated.length === 0 ? found : new Map([...found, ...(await this.textsOf(outdated))]);
+  }
+
+  private async readOrRender(refs: PublicEventRef[]): Promise<Map<number, Body>> {
     const found = new Map<number, Body>();
     const unread = new Map<number, Unread>();
+    const { erasures } = this.keys;
+    const now = performance.now();
     let planned = 0;
     for (const ref of refs) {
-      const text = this.texts.get(ref.seq);
-      if (text !== undefined) found.set(ref.seq, text);
+      const known = this.texts.get(ref.seq);
+      if (known && erasures.isCurrent(ref.customerId, known.began, now))
+        found.set(ref.seq, known.text);
       else {
         unread.set(ref.seq, { ref });
         if (this.fresh.has(ref.eventId)) planned++;
@@ -282,7 +294,7 @@ export class EventBodies {
       if (!kept.has(ref.seq)) overtaken.set(ref.seq, { ref });
       else {
         texts.set(ref.seq, text);
-        this.texts.set(ref.seq, text, { start: began });
+        this.texts.set(ref.seq, { text, began }, { start: began });
       }
     }
     if (overtaken.size === 0) return;

@@ -14,7 +14,16 @@ export type Request = {
   path: string;
   headers: Record<string, string>;
   body: Buffer;
+  /** Asked right before the first byte is written: false stops the request (OutdatedError). */
+  mayBeSent?: () => boolean;
 };
+
+/** What was to be sent went out of date before it was written: nothing was sent. */
+export class OutdatedError extends Error {
+  constructor() {
+    super('What was to be sent went out of date');
+  }
+}
 
 export type Answer = {
   status: number;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { errors, type buildConnector } from 'undici';
-import { BODY_LIMIT, START_LIMIT, type Answer } from './answer.js';
+import { BODY_LIMIT, OutdatedError, START_LIMIT, type Answer } from './answer.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 import { CONNECTION_MS, InvalidAnswerError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
 import { HttpResponse } from './http-response.js';
@@ -19,6 +19,7 @@ export class HttpExchange {
   constructor(
     readonly origin: string,
     readonly bytes: Buffer,
+    readonly mayBeSent: () => boolean,
     private readonly deadlines: Deadlines,
     private readonly resolve: (answer: Answer) => void,
     private readonly reject: (error: Error) => void,
@@ -118,7 +119,7 @@ export class HttpConnection {
     this.exchange = exchange;
     exchange.connection = this;
     this.idleUntil = Infinity;
-    this.socket?.write(exchange.bytes);
+    if (this.socket) this.write(this.socket, exchange);
   }
 
   /** @param error why the exchange, if there is one, has no answer */
@@ -142,7 +143,15 @@ export class HttpConnection {
     socket.on('error', (error) => (this.error = error));
     socket.on('end', () => this.ended());
     socket.on('close', () => this.close());
-    if (this.exchange) socket.write(this.exchange.bytes);
+    if (this.exchange) this.write(socket, this.exchange);
+  }
+
+  private write(socket: Socket, exchange: HttpExchange): void {
+    if (exchange.mayBeSent()) socket.write(exchange.bytes);
+    else {
+      exchange.fail(new OutdatedError());
+      this.close();
+    }
   }
 
   private read(bytes: Buffer): void {

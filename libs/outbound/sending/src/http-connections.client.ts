@@ -34,7 +34,8 @@ export class HttpConnections {
     return new Promise((resolve, reject) => {
       if (this.isStopped) throw new errors.ClientDestroyedError();
       const bytes = bytesOf(request);
-      const exchange = new HttpExchange(request.origin, bytes, this.deadlines, resolve, reject);
+      const { origin, mayBeSent = () => true } = request;
+      const exchange = new HttpExchange(origin, bytes, mayBeSent, this.deadlines, resolve, reject);
       // Once for all that are sent now, and only after what has already arrived was read: a connection that has ended, or
       // on which bytes came that nobody asked for, is not used again.
       if (this.waiting.push(exchange) === 1) setImmediate(() => this.begin());

@@ -1,5 +1,12 @@
 import type { Dispatcher } from 'undici';
-import { BODY_LIMIT, START_LIMIT, startOf, type Answer, type Request } from './answer.js';
+import {
+  BODY_LIMIT,
+  OutdatedError,
+  START_LIMIT,
+  startOf,
+  type Answer,
+  type Request,
+} from './answer.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
 
 /**
@@ -20,6 +27,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
   private size = 0;
   private reason: Error | undefined;
   private slot: Set<Expiring> | undefined;
+  private mayBeSent: () => boolean = () => true;
 
   constructor(private readonly deadlines: Deadlines) {
     this.answer = new Promise((resolve, reject) => {
@@ -28,7 +36,9 @@ export class Exchange implements Dispatcher.DispatchHandler {
     });
   }
 
-  send(agent: Dispatcher, { origin, path, headers, body }: Request): Promise<Answer> {
+  send(agent: Dispatcher, request: Request): Promise<Answer> {
+    const { origin, path, headers, body, mayBeSent } = request;
+    if (mayBeSent) this.mayBeSent = mayBeSent;
     this.slot = this.deadlines.add(this);
     agent.dispatch({ origin, path, method: 'POST', headers, body }, this);
     return this.answer;
@@ -50,6 +60,7 @@ export class Exchange implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.controller = controller;
+    if (!this.mayBeSent()) this.reason ??= new OutdatedError();
     if (this.reason) controller.abort(this.reason);
   }
 

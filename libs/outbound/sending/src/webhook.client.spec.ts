@@ -8,6 +8,7 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { readConfig } from '#kernel/config.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { NameServer, type Zone } from '../../../../test/support/name-server.js';
+import { OutdatedError } from './answer.js';
 import { inTurns } from './guarded-agent.client.js';
 import { addressesInHosts, NameLookup } from './name-lookup.client.js';
 import { WebhookClient, type Attempt } from './webhook.client.js';
@@ -117,6 +118,19 @@ async function settledSend(options: Parameters<typeof send>[0]): ReturnType<type
 describe.each(CLIENTS)('an attempt (%s)', (name) => {
   beforeEach(() => {
     httpClient = name;
+  });
+
+  it('sends nothing that goes out of date before its first byte is written', async () => {
+    const client = newClient();
+    let isCurrent = true;
+    const connecting = send({ client, mayBeSent: () => isCurrent });
+    isCurrent = false;
+    await expect(connecting).rejects.toThrow(OutdatedError);
+    await settledSend({ client, mayBeSent: () => true });
+    const onTheSameConnection = send({ client, mayBeSent: () => false });
+    await expect(onTheSameConnection).rejects.toThrow(OutdatedError);
+    await settledSend({ client });
+    expect(requests).toHaveLength(2);
   });
 
   it('is signed as Standard Webhooks says', async () => {

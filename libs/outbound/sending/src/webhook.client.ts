@@ -2,7 +2,7 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
-import { excerptOf, type Answer, type Request } from './answer.js';
+import { excerptOf, OutdatedError, type Answer, type Request } from './answer.js';
 import { Deadlines } from './deadlines.client.js';
 import {
   BlockedAddressError,
@@ -29,6 +29,8 @@ export type Attempt = {
   eventId: string;
   type: string;
   body: Buffer;
+  /** Asked right before the first byte is written. */
+  mayBeSent?: () => boolean;
 };
 
 /** Makes signed attempts. */
@@ -47,7 +49,7 @@ export class WebhookClient implements OnApplicationShutdown {
         : new HttpConnections(guardedConnector(names, config, DEADLINE_MS), deadlines);
   }
 
-  /** Never throws: every failure is an outcome. */
+  /** @throws OutdatedError and nothing else: every failure is an outcome */
   async send(attempt: Attempt): Promise<Attempted> {
     const at = new Date();
     const began = performance.now();
@@ -64,6 +66,7 @@ export class WebhookClient implements OnApplicationShutdown {
       const attempted = done({ kind: 'answered', status, retryAfter });
       return { ...attempted, excerpt: await excerptOf(answer) };
     } catch (error) {
+      if (error instanceof OutdatedError) throw error;
       if (error instanceof BlockedAddressError) return done({ kind: 'blocked' });
       return done({ kind: 'failed', error: wordsFor(error) });
     }
@@ -74,7 +77,7 @@ export class WebhookClient implements OnApplicationShutdown {
   }
 
   private async post(attempt: Attempt, at: Date): Promise<Answer> {
-    const { url, secret, previousSecret, eventId, type, body } = attempt;
+    const { url, secret, previousSecret, eventId, type, body, mayBeSent } = attempt;
     const seconds = String(Math.floor(at.getTime() / 1000));
     const sign = (one: string) => signature(this.keys.memo(one), eventId, seconds, body);
     return this.sender.send({
@@ -89,6 +92,7 @@ export class WebhookClient implements OnApplicationShutdown {
         'service-event': type,
       },
       body,
+      ...(mayBeSent && { mayBeSent }),
     });
   }
 }

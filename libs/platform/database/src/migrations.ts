@@ -50,6 +50,7 @@ import { SecondFactorFailures } from './migrations/0063-second-factor-failures.j
 import { StoreCountries } from './migrations/0064-store-countries.js';
 import { SpendingLimits } from './migrations/0066-spending-limits.js';
 import { SealedMailsAndAuditSources } from './migrations/0067-sealed-mails-and-audit-sources.js';
+import { ErasureNotices } from './migrations/0068-erasure-notices.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -105,4 +106,5 @@ export const migrations = [
   EmailKeys,
   SpendingLimits,
   SealedMailsAndAuditSources,
+  ErasureNotices,
 ];

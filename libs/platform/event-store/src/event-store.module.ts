@@ -7,7 +7,9 @@ import { AsOf } from './as-of.service.js';
 import { openEventStore } from './engine.js';
 import { EventStore } from './event-store.js';
 import { EventTypes } from './event-types.js';
+import { ErasureWatch } from './erasure-watch.service.js';
 import { CommandPipeline } from './handle-command.js';
+import { KnownErasures } from './known-erasures.js';
 import { LogTimes } from './log-times.service.js';
 import { LogTimesFollower } from './log-times.subscription.js';
 import { StoredResponses } from './stored-responses.js';
@@ -36,6 +38,12 @@ export class EventStoreModule {
         ...providersOver(rowTables),
         StoredResponses,
         PersonalKeys,
+        {
+          provide: KnownErasures,
+          inject: [PersonalKeys],
+          useFactory: ({ erasures }: PersonalKeys) => erasures,
+        },
+        ErasureWatch,
         LogTimes,
         LogTimesFollower,
         PastCounts,
@@ -51,6 +59,8 @@ export class EventStoreModule {
         EventTypes,
         StoredResponses,
         PersonalKeys,
+        KnownErasures,
+        ErasureWatch,
         RowCatchUp,
         LogTimes,
         LogTimesFollower,

@@ -10,6 +10,7 @@ import { IdTakenError } from '#database/ids.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, NewEvent } from './event-store.js';
+import { KnownErasures } from './known-erasures.js';
 import {
   customersOf,
   isPersonal,
@@ -65,6 +66,8 @@ export type Reader = (statement: {
  */
 @Injectable()
 export class PersonalKeys {
+  /** Of those who are known here to be erased no key is used, nor anything that was made with one. */
+  readonly erasures = new KnownErasures();
   /** A key's time counts from when it was asked for: what is answered late may have changed since. */
   private readonly known = new ExpiringCache<number, PersonalKey>({
     max: KEYS_KEPT,
@@ -109,7 +112,7 @@ export class PersonalKeys {
   remember(customerId: number, key: WrappedKey | null, asked: number): void {
     if (key === null) this.known.delete(customerId);
     else if (!this.known.has(customerId))
-      this.known.set(customerId, this.unwrapped(customerId, key), { start: asked });
+      this.keep(customerId, this.unwrapped(customerId, key), asked);
   }
 
   /**
@@ -117,7 +120,7 @@ export class PersonalKeys {
    * be another.
    */
   lasting(customerId: number): PersonalKey | undefined {
-    const key = this.known.get(customerId);
+    const key = this.knownNow(customerId);
     return key?.former === null && !key.renewed ? key : undefined;
   }
 
@@ -149,9 +152,26 @@ export class PersonalKeys {
     return answer?.begun ?? [];
   }
 
-  /** The customer was erased: this process is not to use the key any more. The others forget it in time. */
-  forget(customerId: number): void {
-    this.known.delete(customerId);
+  /** These customers were erased: nothing that was read of them before now is used any more. */
+  forget(customerIds: Iterable<number>, now: number): void {
+    for (const id of customerIds) this.known.delete(id);
+    this.erasures.note(customerIds, now);
+  }
+
+  /** Anybody may have been erased: nothing that was read before now is used any more. */
+  doubtAll(now: number): void {
+    this.known.clear();
+    this.erasures.doubtAll(now);
+  }
+
+  private knownNow(customerId: number): PersonalKey | undefined {
+    return this.erasures.isTrusted(performance.now()) ? this.known.get(customerId) : undefined;
+  }
+
+  /** A key that was asked for before its customer was erased may come after that. */
+  private keep(customerId: number, key: PersonalKey, asked: number): void {
+    if (!this.erasures.isCurrent(customerId, asked, performance.now())) return;
+    this.known.set(customerId, key, { start: asked });
   }
 
   /**
@@ -222,7 +242,7 @@ export class PersonalKeys {
         keys.set(id, { current, former: null, renewed: false });
         continue;
       }
-      const key = this.known.get(id);
+      const key = this.knownNow(id);
       if (key) keys.set(id, key);
       else missing.push(id);
     }
@@ -235,7 +255,7 @@ export class PersonalKeys {
       });
       for (const row of rows) {
         const key = this.unwrapped(row.customer_id, row);
-        this.known.set(row.customer_id, key, { start: asked });
+        this.keep(row.customer_id, key, asked);
         keys.set(row.customer_id, key);
       }
     }

@@ -20,10 +20,15 @@ export class WebPushClient implements OnApplicationShutdown {
   }
 
   /** Never throws: every failure is an outcome. */
-  async post(url: string, headers: Record<string, string>, body: Buffer): Promise<Outcome> {
+  async post(
+    url: string,
+    headers: Record<string, string>,
+    body: Buffer,
+    mayBeSent: () => boolean,
+  ): Promise<Outcome> {
     try {
       const { origin, pathname, search } = new URL(url);
-      const request = { origin, path: pathname + search, headers, body };
+      const request = { origin, path: pathname + search, headers, body, mayBeSent };
       const { status, retryAfter } = await new Exchange(this.deadlines).send(this.agent, request);
       return { kind: 'answered', status, retryAfter };
     } catch (error) {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
+import { KnownErasures } from '#event-store/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import {
   PassSender,
@@ -33,6 +34,7 @@ export class WebPushes extends PassSender {
     private readonly subscriptions: WebPushSubscriptions,
     private readonly passes: Passes,
     private readonly contents: PassContents,
+    private readonly erasures: KnownErasures,
     private readonly client: WebPushClient,
     private readonly vapid: VapidKeys,
     private readonly config: Config,
@@ -45,6 +47,7 @@ export class WebPushes extends PassSender {
   }
 
   async send({ target }: PassUpdate): Promise<PassOutcome> {
+    const readAt = performance.now();
     const stored = await this.subscriptions.find(Number(target));
     if (!stored) return { kind: 'done' };
     const browser = await this.subscriptions.opened(stored);
@@ -61,10 +64,15 @@ export class WebPushes extends PassSender {
       return { kind: 'done' };
     }
     const text = JSON.stringify(pushNotice(content, notice, this.config.publicUrl));
-    return this.settle(stored, noticeTag, await this.post(browser, text));
+    const mayBeSent = () => this.erasures.isCurrent(content.customerId, readAt, performance.now());
+    return this.settle(stored, noticeTag, await this.post(browser, text, mayBeSent));
   }
 
-  private post({ endpoint, p256dh, auth }: WebPushSubscription, text: string): Promise<Outcome> {
+  private post(
+    { endpoint, p256dh, auth }: WebPushSubscription,
+    text: string,
+    mayBeSent: () => boolean,
+  ): Promise<Outcome> {
     const keys = {
       p256dh: Buffer.from(p256dh, 'base64url'),
       auth: Buffer.from(auth, 'base64url'),
@@ -79,7 +87,7 @@ export class WebPushes extends PassSender {
       // Of several that wait for a phone that is off, it gets the last.
       topic: 'card',
     };
-    return this.client.post(endpoint, headers, body);
+    return this.client.post(endpoint, headers, body, mayBeSent);
   }
 
   private async settle(

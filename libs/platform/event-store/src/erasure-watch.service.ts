@@ -1,0 +1,175 @@
+import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { Config } from '#kernel/config.js';
+import { messageOf } from '#kernel/errors.js';
+import { newId } from '#kernel/randomness.js';
+import { ask, isDatabaseUnavailable } from '#database/connection.js';
+import type { LimitedStatement } from '#database/database-client.js';
+import { Notifications } from '#database/notifications.js';
+import { PersonalKeys } from './personal-keys.js';
+
+const CHANNEL = 'inkpad_erasures';
+const BEAT_EVERY_MS = 1_000;
+/** Whoever erases somebody waits no longer than this, and for no process that has been silent for as long. */
+const SILENT_SECONDS = 5;
+/** Shorter, because clocks do not run alike. */
+const TRUSTED_MS = 4_500;
+const LOOK_EVERY_MS = 10;
+const LOOK_AGAIN_MS = 500;
+/** No process keeps a key, a text made with it and a connection for that text for longer. */
+const FORGOTTEN_BY_ITSELF_MS = 20_000;
+
+/** Registers the process as of now, and reads the notices that it has not applied. */
+const BEAT = `
+  with seen as (
+    insert into erasure_watchers (id, seen_at, applied) values ($1, now(), $2)
+    on conflict (id) do update set seen_at = now(), applied = excluded.applied
+  )
+  select id, to_json(customer_ids) as customer_ids from erasure_notices where id > $2 order by id`;
+
+const ANNOUNCE = { name: 'erasures_announce', text: 'select announce_erasure($1) as id' };
+
+const UNAWARE = {
+  name: 'erasures_unaware',
+  text: `select count(*)::int as count from erasure_watchers
+         where applied < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
+};
+
+type Notice = { id: number; customer_ids: number[] };
+
+/**
+ * Sees to it that no process uses what it read of a person before that person was erased. Every process registers itself
+ * once a second, on the connection that tells it of erasures, and learns of what it has missed. Whoever erases somebody
+ * waits until all have, save those that have been silent for 5 s: they trust themselves no more by then.
+ */
+@Injectable()
+export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
+  private readonly log = new Logger('erasures');
+  private readonly id = newId();
+  private readonly notifications: Notifications;
+  private timer: NodeJS.Timeout | undefined;
+  private applied = 0;
+  private connections = 0;
+  private isStopped = false;
+  private isBeating = false;
+  private shouldBeatAgain = false;
+  private isFailing = false;
+  /** When the last beat began that was answered. */
+  private beatAt = -Infinity;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
+    config: Config,
+  ) {
+    this.notifications = new Notifications(
+      config.databaseUrl,
+      CHANNEL,
+      () => void this.beat(),
+      () => this.reset(),
+    );
+  }
+
+  async onModuleInit(): Promise<void> {
+    this.keys.erasures.trustUntil(-Infinity);
+    await this.notifications.listen();
+    await this.beat();
+    this.timer = setInterval(() => void this.beat(), BEAT_EVERY_MS).unref();
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    clearInterval(this.timer);
+    this.isStopped = true;
+    this.keys.erasures.trustUntil(-Infinity);
+    await this.notifications
+      .ask({ text: 'delete from erasure_watchers where id = $1', values: [this.id] })
+      .catch((error: unknown) => this.log.debug(messageOf(error)));
+    await this.notifications.close();
+  }
+
+  /**
+   * Tells every process that these people were erased, in a commit before this call.
+   * @returns when none uses what it read of them before
+   */
+  async forgetEverywhere(customerIds: number[]): Promise<void> {
+    this.keys.forget(customerIds, performance.now());
+    let noticeId: number | undefined;
+    for (let until = performance.now() + FORGOTTEN_BY_ITSELF_MS; performance.now() < until;) {
+      try {
+        if (noticeId === undefined) {
+          noticeId = await this.announce(customerIds);
+          until = performance.now() + SILENT_SECONDS * 1000;
+        }
+        await wait(LOOK_EVERY_MS);
+        if (await this.areAllAware(noticeId)) return;
+      } catch (error) {
+        // They are erased all the same, and in time every process forgets them by itself.
+        if (!isDatabaseUnavailable(error)) throw error;
+        await wait(LOOK_AGAIN_MS);
+      }
+    }
+    if (noticeId === undefined) this.log.warn('an erasure could not be announced');
+  }
+
+  private async announce(customerIds: number[]): Promise<number> {
+    const [notice] = await ask<{ id: number }>(this.pool, { ...ANNOUNCE, values: [customerIds] });
+    if (!notice) throw new Error('announce_erasure returned no id');
+    return notice.id;
+  }
+
+  private async areAllAware(noticeId: number): Promise<boolean> {
+    const [unaware] = await ask<{ count: number }>(this.pool, { ...UNAWARE, values: [noticeId] });
+    return unaware?.count === 0;
+  }
+
+  /** Another server may answer from now on, with other notices under the same ids. */
+  private reset(): void {
+    this.connections++;
+    this.applied = 0;
+    this.beatAt = -Infinity;
+    void this.beat();
+  }
+
+  private async beat(): Promise<void> {
+    this.shouldBeatAgain = true;
+    if (this.isBeating) return;
+    this.isBeating = true;
+    try {
+      while (this.shouldBeatAgain) {
+        this.shouldBeatAgain = false;
+        await this.beatOnce();
+      }
+      this.isFailing = false;
+    } catch (error) {
+      // Said once, not every second.
+      if (!this.isFailing) this.log.warn(`erasures cannot be watched: ${messageOf(error)}`);
+      this.isFailing = true;
+    } finally {
+      this.isBeating = false;
+    }
+  }
+
+  private async beatOnce(): Promise<void> {
+    const { applied, connections } = this;
+    const askedAt = performance.now();
+    const statement: LimitedStatement = {
+      text: BEAT,
+      values: [this.id, applied],
+      query_timeout: TRUSTED_MS,
+    };
+    const notices = await this.notifications.ask<Notice>(statement);
+    // Undefined while there is no connection; what came from the one before says nothing any more.
+    if (notices === undefined || connections !== this.connections || this.isStopped) return;
+    const now = performance.now();
+    if (askedAt - this.beatAt > TRUSTED_MS) this.keys.doubtAll(now);
+    for (const { customer_ids: ids } of notices) this.keys.forget(ids, now);
+    const last = notices.at(-1);
+    if (last) {
+      this.applied = last.id;
+      this.shouldBeatAgain = true;
+    }
+    this.beatAt = askedAt;
+    this.keys.erasures.trustUntil(askedAt + TRUSTED_MS);
+  }
+}

@@ -1,0 +1,61 @@
+import { describe, expect, it } from '@jest/globals';
+import { KnownErasures } from './known-erasures.js';
+
+const [ADA, BOB] = [31, 32];
+
+describe('known erasures', () => {
+  it('put what was read before out of date, of the erased person alone', () => {
+    const known = new KnownErasures();
+    known.note([ADA], 100);
+    const current = (id: number, readAt: number) => known.isCurrent(id, readAt, 200);
+    expect([current(ADA, 99), current(ADA, 100), current(ADA, 101)]).toEqual([false, false, true]);
+    expect(current(BOB, 1)).toBe(true);
+    known.note([ADA], 150);
+    expect(current(ADA, 101)).toBe(false);
+  });
+
+  it('put everything out of date when one may have been missed', () => {
+    const known = new KnownErasures();
+    known.doubtAll(100);
+    expect([99, 100, 101].map((readAt) => known.isCurrent(BOB, readAt, 200))).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it('let nothing be used of a process that nobody waits for any more', () => {
+    const known = new KnownErasures();
+    expect(known.isTrusted(Number.MAX_SAFE_INTEGER)).toBe(true);
+    known.trustUntil(100);
+    expect([known.isTrusted(99), known.isTrusted(100)]).toEqual([true, false]);
+    expect([known.isCurrent(ADA, 50, 99), known.isCurrent(ADA, 50, 100)]).toEqual([true, false]);
+  });
+
+  it('forget the oldest for the price of everything that was read before', () => {
+    const known = new KnownErasures(2);
+    known.note([1, 2], 100);
+    known.note([3], 110);
+    const current = (id: number, readAt: number) => known.isCurrent(id, readAt, 200);
+    expect([current(1, 100), current(BOB, 100), current(BOB, 101)]).toEqual([false, false, true]);
+    expect([current(3, 110), current(3, 111)]).toEqual([false, true]);
+  });
+
+  it('abort what is being sent of the erased person, and keep back what is out of date', async () => {
+    const known = new KnownErasures();
+    const aborted = (signal: AbortSignal) =>
+      new Promise<string>((resolve) => {
+        signal.addEventListener('abort', () => resolve('aborted'));
+      });
+    const ada = known.send({ customerId: ADA, readAt: 90 }, 95, aborted);
+    const bob = known.send({ customerId: BOB, readAt: 90 }, 95, async (signal) => {
+      await ada;
+      return signal.aborted;
+    });
+    known.note([ADA], 100);
+    expect([await ada, await bob]).toEqual(['aborted', false]);
+    const sent = () => Promise.resolve('sent');
+    expect(await known.send({ customerId: ADA, readAt: 90 }, 105, sent)).toBeUndefined();
+    expect(await known.send({ customerId: ADA, readAt: 101 }, 105, sent)).toBe('sent');
+  });
+});

@@ -1,0 +1,87 @@
+/** The oldest are let go of beyond this, and with them everything that was read before. */
+const MAX_KNOWN = 50_000;
+
+/**
+ * Says whether what was read of a person may still be used. Everything that is made from personal data goes out of date
+ * when an erasure becomes known, or may have been missed. All times are of `performance.now()`.
+ */
+export class KnownErasures {
+  private readonly knownAt = new Map<number, number>();
+  /** By customer, what is being sent and aborts when their erasure becomes known. */
+  private readonly sending = new Map<number, Set<AbortController>>();
+  private doubtedAt = -Infinity;
+  private trustedUntil = Infinity;
+
+  constructor(private readonly maxKnown = MAX_KNOWN) {}
+
+  /** What was read of these people before now is out of date. */
+  note(customerIds: Iterable<number>, now: number): void {
+    for (const id of customerIds) {
+      this.knownAt.delete(id);
+      this.knownAt.set(id, now);
+      this.abort(id);
+    }
+    for (const [id, at] of this.knownAt) {
+      if (this.knownAt.size <= this.maxKnown) break;
+      this.knownAt.delete(id);
+      this.doubtedAt = Math.max(this.doubtedAt, at);
+    }
+  }
+
+  /** What was read of anybody before now is out of date: an erasure may have been missed. */
+  doubtAll(now: number): void {
+    this.knownAt.clear();
+    this.doubtedAt = now;
+  }
+
+  /** Until then others wait for this process to learn of an erasure; from then on they do not. */
+  trustUntil(time: number): void {
+    this.trustedUntil = time;
+  }
+
+  /** Whether whoever erases somebody waits for this process. Without that nothing that was read may be used. */
+  isTrusted(now: number): boolean {
+    return now < this.trustedUntil;
+  }
+
+  /** Whether what was read of a person at a time is from before an erasure, as far as this process knows. */
+  isOutdated(customerId: number, readAt: number): boolean {
+    if (readAt <= this.doubtedAt) return true;
+    const knownAt = this.knownAt.get(customerId);
+    return knownAt !== undefined && readAt <= knownAt;
+  }
+
+  /** Whether what was read of a person at a time may be used now. */
+  isCurrent(customerId: number, readAt: number, now: number): boolean {
+    return this.isTrusted(now) && !this.isOutdated(customerId, readAt);
+  }
+
+  /**
+   * Sends what was read of a person, unless it is out of date. The signal aborts when their erasure becomes known.
+   * @returns undefined when nothing was sent
+   */
+  async send<R>(
+    { customerId, readAt }: { customerId: number; readAt: number },
+    now: number,
+    send: (erased: AbortSignal) => Promise<R>,
+  ): Promise<R | undefined> {
+    if (!this.isCurrent(customerId, readAt, now)) return undefined;
+    const erased = new AbortController();
+    const others = this.sending.get(customerId) ?? new Set();
+    this.sending.set(customerId, others.add(erased));
+    try {
+      return await send(erased.signal);
+    } finally {
+      others.delete(erased);
+      if (others.size === 0 && this.sending.get(customerId) === others) {
+        this.sending.delete(customerId);
+      }
+    }
+  }
+
+  private abort(customerId: number): void {
+    const all = this.sending.get(customerId);
+    this.sending.delete(customerId);
+    for (const erased of all ?? []) erased.abort();
+  }
+}
