@@ -197,7 +197,9 @@ describe('the audit log', () => {
     );
     expect(await program.exitCode).toBe(0);
     const actor = { type: 'system', id: 0, name: userInfo().username };
-    const { account_id } = JSON.parse(program.output()) as { account_id: number };
+    const { account_id } = JSON.parse(/^\{[^]*/m.exec(program.output())?.[0] ?? '') as {
+      account_id: number;
+    };
     expect(
       await auditOf('select type, actor, channel from audit_log where account_id = $1', account_id),
     ).toEqual([{ type: 'member.added', actor, channel: 'cli' }]);

@@ -414,12 +414,12 @@ describe('the access log', () => {
     const lines = await eventually(program.output, (text) => text.includes('/nowhere'));
     expect(lines).toMatch(
       new RegExp(
-        `POST ${path}/cards 201 request_id=till-1 status=201 milliseconds=[\\d.]+ token_id=\\d+`,
+        `POST ${path}/cards 201 request_id=till-1 status=201 milliseconds=[\\d.]+ ip=127\\.0\\.0\\.1 token_id=\\d+`,
       ),
     );
     expect(lines).toMatch(/GET \/api\/v1\/nothing 404 request_id=till-2 .*token_id=\d+/);
     expect(lines).toMatch(
-      /GET \/nowhere 404 request_id=[\da-f-]{36} status=404 milliseconds=[\d.]+\n/,
+      /GET \/nowhere 404 request_id=[\da-f-]{36} status=404 milliseconds=[\d.]+ ip=127\.0\.0\.1\n/,
     );
     expect(lines).not.toContain('secret');
     expect(lines).not.toContain('/health');
