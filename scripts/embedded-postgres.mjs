@@ -95,7 +95,7 @@ export async function startPostgres({
   }
   async function remove() {
     await stop({ mode: 'immediate' });
-    removeFiles(server, logFile);
+    await removeFiles(server, logFile);
   }
   const urlOf = (name, password) =>
     `postgres://${name}:${password}@127.0.0.1:${port}/${databaseName}`;
@@ -156,9 +156,8 @@ function launchServer(server, logFile, settings) {
   return { child, logStart };
 }
 
-function removeFiles({ home, data, outside, recordFile }, logFile) {
-  fs.rmSync(data, { recursive: true, force: true });
-  if (outside) fs.rmSync(path.dirname(data), { recursive: true, force: true });
+async function removeFiles({ home, data, outside, recordFile }, logFile) {
+  await fs.promises.rm(outside ? path.dirname(data) : data, { recursive: true, force: true });
   for (const file of [recordFile, logFile, `${logFile}.1`]) fs.rmSync(file, { force: true });
   if (fs.readdirSync(home).length === 0) fs.rmdirSync(home);
 }

@@ -2,7 +2,10 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { createScriptTransformer } from '@jest/transform';
 
-/** Module hooks (see the documentation of node:module) that let Node.js load TypeScript as Jest's configuration says. */
+/**
+ * Module hooks (see the documentation of node:module) that let Node.js load TypeScript as Jest's configuration says. They
+ * work as synchronous and as asynchronous hooks: what `next` returns is passed on.
+ */
 
 const GLOBALS = new URL('./globals.mjs', import.meta.url).href;
 let transformer;
@@ -13,7 +16,7 @@ export async function initialize(data) {
   loaded = data.loaded;
 }
 
-export async function resolve(specifier, context, next) {
+export function resolve(specifier, context, next) {
   if (specifier === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
   if (specifier.startsWith('#')) {
     return next(specifier, { ...context, conditions: [...context.conditions, 'inkpad-source'] });
@@ -25,9 +28,9 @@ export async function resolve(specifier, context, next) {
   return next(specifier, context);
 }
 
-export async function load(url, context, next) {
+export function load(url, context, next) {
   if (!/^file:.*\.ts$/.test(url)) return next(url, context);
-  const { code, sourceMapPath } = await transformer.transformAsync(fileURLToPath(url), {
+  const { code, sourceMapPath } = transformer.transform(fileURLToPath(url), {
     instrument: false,
     supportsDynamicImport: true,
     supportsExportNamespaceFrom: true,

@@ -1,7 +1,8 @@
-import { createRequire, register } from 'node:module';
+import module, { createRequire, register } from 'node:module';
 import { pathToFileURL } from 'node:url';
 import { MessageChannel, receiveMessageOnPort } from 'node:worker_threads';
 import { setGlobals } from './globals.mjs';
+import * as hooks from './hooks.mjs';
 
 const require = createRequire(import.meta.url);
 const { default: runWithCircus } = require('jest-circus/runner');
@@ -23,7 +24,7 @@ export default async function runTestFile(
   testPath,
   sendMessageToJest,
 ) {
-  if (!areHooksRegistered) registerHooks(config);
+  if (!areHooksRegistered) await registerHooks(config);
   areHooksRegistered = true;
   // Each test file gets a state and handlers of its own, as in a new context.
   delete globalThis[Symbol.for('EVENT_HANDLERS')];
@@ -46,11 +47,15 @@ export default async function runTestFile(
   return runWithCircus(globalConfig, config, environment, nodeRuntime, testPath, sendMessageToJest);
 }
 
-function registerHooks(config) {
-  register('./hooks.mjs', import.meta.url, {
-    data: { config, loaded: hooksSide },
-    transferList: [hooksSide],
-  });
+/** In this thread where Node.js can: asking another one about each of 3,000 modules takes a second. */
+async function registerHooks(config) {
+  const data = { config, loaded: hooksSide };
+  if (module.registerHooks) {
+    await hooks.initialize(data);
+    module.registerHooks({ resolve: hooks.resolve, load: hooks.load });
+  } else {
+    register('./hooks.mjs', import.meta.url, { data, transferList: [hooksSide] });
+  }
 }
 
 /** Of all modules so far, because this file may fail in one that an earlier file has loaded. */
