@@ -18,7 +18,8 @@ export async function initialize(data) {
 
 export function resolve(specifier, context, next) {
   if (specifier === '@jest/globals') return { url: GLOBALS, shortCircuit: true };
-  if (specifier.startsWith('#')) {
+  // What is required instead of imported is a program to start: the built one.
+  if (specifier.startsWith('#') && context.conditions.includes('import')) {
     return next(specifier, { ...context, conditions: [...context.conditions, 'inkpad-source'] });
   }
   if (/^\..*\.js$/.test(specifier) && context.parentURL?.endsWith('.ts')) {

@@ -1,9 +1,10 @@
-import { isSupportedCountry } from 'libphonenumber-js/min';
+import { isSupportedCountry } from 'libphonenumber-js/max';
 import { normalizeText } from '#kernel/text.js';
+import { parseCountry } from './country.js';
 
 /** Returns codes of countries in capital letters, each once, in alphabetical order. */
 export function tidySmsCountries(given: string[]): string[] {
-  return [...new Set(given.map((code) => normalizeText(code).toUpperCase()))].sort();
+  return [...new Set(given.map(normalizeText).map((code) => parseCountry(code) ?? code))].sort();
 }
 
 /** Finds what is no country that has phone numbers. @param countries in their normal form */

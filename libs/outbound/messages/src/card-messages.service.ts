@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { lastServed } from '#kernel/turns.js';
-import { parseMailbox } from '#kernel/mailbox.js';
+import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
@@ -229,7 +229,7 @@ export class CardMessages {
         values: [message.id, message.attempts, channel],
       });
       if (rowCount === 0) return true;
-      const recipient = channel === 'email' ? parseMailbox(to) : to;
+      const recipient = channel === 'email' ? findMailboxKey(to) : to;
       const query: RunQuery = async (text, values) => (await client.query({ text, values })).rows;
       const seconds = await this.counts.count(query, ['card links to', recipient], limit);
       if (seconds === null) return true;

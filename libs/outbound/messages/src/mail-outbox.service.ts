@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#kernel/config.js';
-import { parseMailbox } from '#kernel/mailbox.js';
+import { findMailboxKey } from '#kernel/email-address.js';
 import { newId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -105,7 +105,7 @@ export class MailOutbox {
   async addForStranger(manager: EntityManager, mail: Mail): Promise<number | null> {
     if (this.config.mail === null) return null;
     const query: RunQuery = (text, values) => manager.query(text, values);
-    const subject = ['mails to', parseMailbox(mail.to)];
+    const subject = ['mails to', findMailboxKey(mail.to)];
     const seconds = await this.counts.count(query, subject, this.config.messagesPerAddressPerDay);
     if (seconds === null) await this.addWithin(manager, [mail]);
     return seconds;

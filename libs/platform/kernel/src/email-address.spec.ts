@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import {
   findEmailKey,
   findMailbox,
+  findMailboxKey,
   findReadableAddress,
   getEmailKey,
   isEmailAddress,
@@ -131,5 +132,22 @@ describe('a mailbox', () => {
     ['a@\u13A0.com', 'a@xn--58d.com'],
   ])('of %j is %j', (address, mailbox) => {
     expect(findMailbox(address)).toBe(mailbox);
+  });
+});
+
+describe('the mailbox of an e-mail address', () => {
+  it.each([
+    ['ann@shop.example', 'ann@shop.example'],
+    ['Ann@Shop.EXAMPLE', 'ann@shop.example'],
+    ['ann+one@shop.example', 'ann@shop.example'],
+    ['ann+one+two@shop.example', 'ann@shop.example'],
+    ['ann@bücher.example', 'ann@xn--bcher-kva.example'],
+    ['ann@xn--bcher-kva.example', 'ann@xn--bcher-kva.example'],
+    ['ａｎｎ＋one@shop.example', 'ann@shop.example'],
+    ['+tag@shop.example', '@shop.example'],
+    ['no address', 'no address'],
+    ['', ''],
+  ])('%j is counted as %j', (address, key) => {
+    expect(findMailboxKey(address)).toBe(key);
   });
 });

@@ -37,6 +37,14 @@ export function findEmailKey(address: string): string | undefined {
   return mailbox && `${foldLocalPart(mailbox.local)}@${mailbox.domain}`;
 }
 
+/**
+ * Returns what addresses have in common that lead to one mailbox, for counting mails to it: their key without a tag
+ * (`ann+shop@…`), which many mail servers ignore. What is no address is returned as it is.
+ */
+export function findMailboxKey(address: string): string {
+  return findEmailKey(address)?.replace(/\+[^@]*/, '') ?? address;
+}
+
 /** @throws Error for what is no address, which callers refuse before */
 export function getEmailKey(address: string): string {
   const key = findEmailKey(address);
