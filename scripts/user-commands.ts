@@ -85,7 +85,7 @@ function addChanges(program: Command, by: PlainWriter): void {
   const command = program
     .command('user:set-password')
     .description('changes the password, and ends all sessions and links for a new one')
-    .requiredOption('--email <email>', 'whose', normalizeEmailAddress);
+    .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress);
   example(
     withPassword(command),
     'user:set-password --email grace@shop.example',
@@ -124,9 +124,9 @@ function addUnlocking(program: Command, by: PlainWriter): void {
     program
       .command('user:unlink-company')
       .description(
-        'for who has got the address of somebody who signed in with the company: lets the next one in, and ends all sessions',
+        'unlinks a user from the company account that signed in first, so that another person with the address can sign in; ends all sessions',
       )
-      .requiredOption('--email <email>', 'whose', normalizeEmailAddress),
+      .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:unlink-company --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
     run(async (bus) => {
@@ -139,7 +139,7 @@ function addUnlocking(program: Command, by: PlainWriter): void {
     program
       .command('user:remove-codes')
       .description('for who has lost phone and recovery codes: the password alone lets them in')
-      .requiredOption('--email <email>', 'whose', normalizeEmailAddress),
+      .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove-codes --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
     runScript(async () => {

@@ -373,7 +373,7 @@ describe('a store', () => {
     const form = { name: 'Bakery', store_name: '', time_zone: 'Europe/Berlin', locale: 'de' };
     const wrong = await owner.post(`${page}/settings`, { ...form, sms_countries: 'AT <XY>' });
     expect(wrong.status).toBe(422);
-    expect(wrong.text).toContain('which is no code of a country such as AT');
+    expect(wrong.text).toContain('which is not a country code such as AT');
     expect(wrong.text).toContain('value="AT &lt;XY&gt;"');
     expect(wrong.text).toContain('The country of this store is not known');
     const right = { ...form, country: 'DE', sms_countries: 'ch;AT ch' };

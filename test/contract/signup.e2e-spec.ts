@@ -490,6 +490,20 @@ describe('somebody who is known', () => {
     expect(cards[0]?.uuid).not.toBe(uuidIn(sent));
   });
 
+  it('JOIN-35 is the customer who goes on when the contacts are those of a merged one', async () => {
+    const email = newEmail();
+    const create = async (customer: object) =>
+      (await store.post<{ id: number }>(`${store.store}/customers`, { customer })).body.id;
+    const other = await create({ first_name: 'Ada', email });
+    const survivor = await create({ first_name: 'Ada', email: newEmail() });
+    const path = `${store.store}/customers/${survivor}`;
+    expect((await store.post(`${path}/merge`, { from_customer_id: other })).status).toBe(200);
+    const poster = await newPoster(store);
+    expect((await send(poster, { first_name: 'Ada', email })).status).toBe(303);
+    const { body } = await store.get<CustomerJson>(path);
+    expect(body.customer_cards.map(({ card_id: id }) => id)).toContain(poster.card_id);
+  });
+
   it('JOIN-20 cannot use the card that they see: no till knows it', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
@@ -524,7 +538,7 @@ describe('somebody who is known', () => {
 });
 
 describe('the card after signing up', () => {
-  it('JOIN-32 When no message can be sent to the contacts that were entered, the card says so', async () => {
+  it('JOIN-30 When no message can be sent to the contacts that were entered, the card says so', async () => {
     const words = [
       ['de-DE', 'Ein Link zur Karte ist unterwegs', 'lässt sich kein Link zur Karte senden'],
       ['en-DE', 'A link to your card is on its way', 'No link to your card can be sent'],
@@ -633,7 +647,7 @@ describe('forms', () => {
     expect(all.map(({ status }) => status).sort()).toEqual([...Array(6).fill(303), 429]);
   });
 
-  it('JOIN-33 The addresses of one network may together send no more complete forms to a poster than one of them may', async () => {
+  it('JOIN-31 The addresses of one network may together send no more complete forms to a poster than one of them may', async () => {
     const poster = await newPoster(store);
     const stranger = (i: number) => ({ 'x-forwarded-for': `2001:db8:ffff:${i}::1` });
     const from = async (headers: Record<string, string>) =>
@@ -672,7 +686,7 @@ describe('messages that signup pages ask for', () => {
     return rows.map(({ channel, state }) => `${channel} ${state}`);
   };
 
-  it('JOIN-34 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day', async () => {
+  it('JOIN-32 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const byPhone = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
     let phones = 0;
@@ -714,7 +728,7 @@ describe('messages that signup pages ask for', () => {
     expect(await messagesOf(cafe)).toEqual(Array(5).fill('sms sent'));
   });
 
-  it('JOIN-35 A store sends so many e-mails a day that signup pages ask for, and holds the others', async () => {
+  it('JOIN-33 A store sends so many e-mails a day that signup pages ask for, and holds the others', async () => {
     const cafe = await service.newStore();
     const posters = [await newPoster(cafe), await newPoster(cafe)];
     await Promise.all(
@@ -731,7 +745,7 @@ describe('messages that signup pages ask for', () => {
     expect(await messagesOf(cafe)).toEqual(['email held', ...Array(6).fill('email sent')]);
   });
 
-  it('JOIN-36 A form that is sent again asks for no further message', async () => {
+  it('JOIN-34 A form that is sent again asks for no further message', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const poster = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
     const from = { 'x-forwarded-for': '192.0.2.1' };

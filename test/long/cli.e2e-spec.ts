@@ -256,7 +256,7 @@ describe('the CLI', () => {
       cli(['store:create', '--name', 'X', '--user', 'bob@shop.example', '--country', country]);
     expect(await make('XX')).toEqual({
       code: 1,
-      said: expect.stringContaining('country is no ISO 3166-1 country code'),
+      said: expect.stringContaining('country is not an ISO 3166-1 country code such as DE'),
     });
     expect(await make('de')).toEqual({ code: 0, said: expect.stringContaining('account_id') });
     const { rows } = await database.query('select country from accounts where country is not null');

@@ -82,10 +82,12 @@ export class SignIns {
     const key = findEmailKey(given);
     const browser = sha256Of(visitor.browser ?? '');
     const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [key ?? null, browser] });
-    const failures = await this.failures.count(key ?? given, user?.known ? browser : null);
+    // Whatever is no address is counted together: as it is, it could be the name of another count.
+    const who = key ?? '';
+    const failures = await this.failures.count(who, user?.known ? browser : null);
     if (isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
     if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
-      await this.noteFailure(visitor, user?.id ?? key ?? given, 'password', failures);
+      await this.noteFailure(visitor, user?.id ?? who, 'password', failures);
       return { kind: 'wrong' };
     }
     return this.writes.write(userWriter(visitor, user.id), async (transaction) => {

@@ -64,7 +64,7 @@ export function createAccount(id: number, attributes: NewAccount): AccountEvent[
   if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
   if (timeZone === undefined) errors['time_zone'] = ['is no known time zone'];
   if (locale === undefined) errors['locale'] = ['is no language tag'];
-  if (country === undefined) errors['country'] = ['is no ISO 3166-1 country code'];
+  if (country === undefined) errors['country'] = ['is not an ISO 3166-1 country code such as DE'];
   if (timeZone === undefined || locale === undefined || country === undefined || errors['name']) {
     throw new RejectedError(errors);
   }
@@ -109,7 +109,7 @@ function smsCountryErrors(countries: string[]): FieldErrors {
   const [first = ''] = unknown;
   return {
     sms_countries: [
-      `has ${JSON.stringify(first.slice(0, 20))}, which is no code of a country such as AT`,
+      `has ${JSON.stringify(first.slice(0, 20))}, which is not a country code such as AT`,
     ],
   };
 }

@@ -88,11 +88,11 @@ export class AccountsService implements StoreTimeZones {
     });
     if (!row) throw new NotFoundError('Store');
     const { consentTexts, smsCountries } = row.state;
-    // Rows of an older fold lack both.
+    // Rows of an older fold lack them.
     return {
       consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
       smsCountries: smsCountries ?? [],
-      country: row.state.country,
+      country: row.state.country ?? null,
     };
   }
 

@@ -1,10 +1,15 @@
 import { isSupportedCountry } from 'libphonenumber-js/max';
 import { normalizeText } from '#kernel/text.js';
-import { parseCountry } from './country.js';
 
 /** Returns codes of countries in capital letters, each once, in alphabetical order. */
 export function tidySmsCountries(given: string[]): string[] {
-  return [...new Set(given.map(normalizeText).map((code) => parseCountry(code) ?? code))].sort();
+  // Only ASCII letters: ß would become SS, which is South Sudan.
+  const codes = given.map(normalizeText).map((code) => code.replaceAll(/[a-z]/g, upperCase));
+  return [...new Set(codes)].sort();
+}
+
+function upperCase(letter: string): string {
+  return letter.toUpperCase();
 }
 
 /** Finds what is no country that has phone numbers. @param countries in their normal form */

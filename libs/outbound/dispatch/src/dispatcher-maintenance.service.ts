@@ -22,7 +22,7 @@ const ROUND_MS = 500;
 const SWEEP_MS = 60_000;
 const PARTITIONS_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
-const ADDRESSES_AT_ONCE = 1_000;
+const ADDRESS_BATCH_SIZE = 1_000;
 
 /**
  * Disables subscriptions without a success for three days since their first failure, whether or not any event comes.
@@ -134,7 +134,7 @@ export class DispatcherMaintenance {
       const now = performance.now();
       if (now >= partitionsAt) {
         const done = await this.attempt('partitions', (at) => this.turnPartitions(at));
-        await this.attempt('addresses in the audit log', () => this.forgetAddresses());
+        await this.attempt('addresses in the audit log', () => this.forgetAddresses(signal));
         partitionsAt = now + (done ? PARTITIONS_MS : sweepMs);
       }
       if (now >= sweepAt) {
@@ -217,11 +217,11 @@ export class DispatcherMaintenance {
   }
 
   /** In parts, so that no statement takes long. */
-  private async forgetAddresses(): Promise<void> {
-    for (let count = ADDRESSES_AT_ONCE; count === ADDRESSES_AT_ONCE;) {
+  private async forgetAddresses(signal: AbortSignal): Promise<void> {
+    for (let count = ADDRESS_BATCH_SIZE; count === ADDRESS_BATCH_SIZE && !signal.aborted;) {
       const { rows } = await this.pool.query<{ count: number }>(
         'select es.forget_audit_addresses($1) as count',
-        [ADDRESSES_AT_ONCE],
+        [ADDRESS_BATCH_SIZE],
       );
       count = rows[0]?.count ?? 0;
     }

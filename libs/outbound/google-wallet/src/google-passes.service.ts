@@ -125,7 +125,7 @@ export class GooglePasses {
     const updated = await this.erasures.send(read, performance.now(), (erased) =>
       this.update({ held, pass, content, google, isDue }, AbortSignal.any([signal, erased])),
     );
-    if (!updated) return { kind: 'failed', error: 'it has to be written anew', retryInMs: 0 };
+    if (!updated) return { kind: 'failed', error: 'it is being sent again', retryInMs: 0 };
     if (updated.kind === 'refused' && updated.classIsMissing) {
       await this.objects.classLost(content.cardId);
       return { kind: 'failed', error: updated.error };

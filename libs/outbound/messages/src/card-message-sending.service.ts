@@ -73,7 +73,7 @@ export class CardMessageSending {
     );
     if (!outcome) {
       const soon = new Date(Date.now() + WRITTEN_ANEW_AFTER_MS);
-      return this.messages.putOff(message, soon, 'it has to be written anew');
+      return this.messages.putOff(message, soon, 'it is being sent again');
     }
     this.metrics.attempted(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {

@@ -162,7 +162,8 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     // Undefined while there is no connection; what came from the one before says nothing any more.
     if (notices === undefined || connections !== this.connections || this.isStopped) return;
     const now = performance.now();
-    if (askedAt - this.beatAt > TRUSTED_MS) this.keys.doubtAll(now);
+    // Counted to the response: a beat that commits late was not seen in time.
+    if (now - this.beatAt > TRUSTED_MS) this.keys.doubtAll(now);
     for (const { customer_ids: ids } of notices) this.keys.forget(ids, now);
     const last = notices.at(-1);
     if (last) {

@@ -58,4 +58,17 @@ describe('known erasures', () => {
     expect(await known.send({ customerId: ADA, readAt: 90 }, 105, sent)).toBeUndefined();
     expect(await known.send({ customerId: ADA, readAt: 101 }, 105, sent)).toBe('sent');
   });
+
+  it('abort everything that is being sent when one may have been missed', async () => {
+    const known = new KnownErasures();
+    const aborted = (signal: AbortSignal) =>
+      new Promise<string>((resolve) => {
+        signal.addEventListener('abort', () => resolve('aborted'));
+      });
+    const sending = [ADA, BOB].map((customerId) =>
+      known.send({ customerId, readAt: 90 }, 95, aborted),
+    );
+    known.doubtAll(100);
+    expect(await Promise.all(sending)).toEqual(['aborted', 'aborted']);
+  });
 });

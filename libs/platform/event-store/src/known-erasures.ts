@@ -32,6 +32,7 @@ export class KnownErasures {
   doubtAll(now: number): void {
     this.knownAt.clear();
     this.doubtedAt = now;
+    for (const id of this.sending.keys()) this.abort(id);
   }
 
   /** Until then others wait for this process to learn of an erasure; from then on they do not. */

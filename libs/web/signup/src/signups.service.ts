@@ -10,10 +10,12 @@ import { ask } from '#database/connection.js';
 import { metaOf } from '#event-store/decided-events.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { StoredResponses } from '#event-store/stored-responses.js';
+import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
 import { customer, uniqueValues } from '#customers/customer.js';
+import { customerRows } from '#customers/customer.entity.js';
 import type { CustomerInput } from '#customers/customer-input.dto.js';
 import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
@@ -49,6 +51,7 @@ export class Signups {
     private readonly responses: StoredResponses,
     private readonly standIns: StandIns,
     private readonly holds: SignupHolds,
+    private readonly claimHolders: ClaimHolders,
   ) {}
 
   /**
@@ -155,6 +158,7 @@ export class Signups {
   }
 
   /** Who holds the address or the number, each of them once. */
+  /** Of a merged customer, the one that goes on. */
   private async holdersOf(accountId: number, { email, phone }: Signup): Promise<number[]> {
     const values = uniqueValues({ ...inputOf({ email, phone }), externalReferences: [] });
     const claims = values.map(({ kind, value }) => this.keys.claim(accountId, kind, value, ''));
@@ -167,7 +171,16 @@ export class Signups {
       values: [accountId, claims.map(({ kind }) => kind), claims.map(({ value }) => value)],
     });
     const prefix = `${customer.name}-`;
-    return rows.map(({ stream_id: stream }) => Number(stream.slice(prefix.length)));
+    const holders = await Promise.all(
+      rows.map(({ stream_id: stream }) =>
+        this.claimHolders.survivorOf(
+          customerRows,
+          Number(stream.slice(prefix.length)),
+          ({ mergedInto }) => mergedInto?.customerId,
+        ),
+      ),
+    );
+    return [...new Set(holders)];
   }
 
   /** Not one that was merged into another. */
