@@ -503,18 +503,29 @@ describe('addresses of people who have left', () => {
     return rows;
   }
 
-  it('are deleted after a while, and their names stay', async () => {
+  it('are deleted after a while with what they signed in with, and their names stay', async () => {
     const [early, late] = [await member('staff'), await member('staff')];
     for (const { email } of [early, late]) await service.execute(new RemoveUser(cli, email));
     await service.database.query(
       `update users set removed_at = removed_at - interval '31 days' where id = $1`,
       [early.id],
     );
+    const both = [early.id, late.id];
+    await service.database.query(
+      `insert into known_browsers (user_id, sha256, seen_at)
+       select id, sha256(id::text::bytea), now() from unnest($1::bigint[]) id`,
+      [both],
+    );
     await deleteOld();
-    expect(await usersBy(early.id, late.id)).toEqual([
+    expect(await usersBy(...both)).toEqual([
       { email: null, forgotten: true, removed: true },
       { email: late.email, forgotten: false, removed: true },
     ]);
+    const { rows: browsers } = await service.database.query<{ user_id: string }>(
+      'select distinct user_id from known_browsers where user_id = any ($1)',
+      [both],
+    );
+    expect(browsers.map(({ user_id: id }) => Number(id))).toEqual([late.id]);
     const { rows } = await service.database.query(
       `select u.name, l.subject from audit_log l, users u
        where l.type = 'user.address_deleted' and u.id = (l.subject ->> 'user_id')::bigint`,

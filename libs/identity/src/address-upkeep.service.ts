@@ -13,6 +13,15 @@ const RETRY_MS = 60_000;
 /** Of one transaction, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
+/** Deletes what removed users signed in with: only their names and what they did stay. */
+const deleteCredentials = (users: string) =>
+  ['second_factors', 'recovery_codes', 'known_browsers', 'password_resets']
+    .map(
+      (table) =>
+        `${table}_deleted as (delete from ${table} where user_id in (select id from ${users}))`,
+    )
+    .join(', ');
+
 const LEFT_STORES = `
   select id from users u
   where removed_at is null and left_stores_at < now() - make_interval(days => $1)
@@ -29,7 +38,7 @@ const REMOVE = `
     delete from company_sign_ins where user_id in (select id from removed)
   ), ended as (
     delete from sessions where user_id in (select id from removed)
-  ), noted as (
+  ), ${deleteCredentials('removed')}, noted as (
     ${auditBySystem('removed', {
       accountId: 'null',
       type: "'user.removed'",
@@ -46,7 +55,7 @@ const FORGET_REMOVED = `
     order by removed_at limit ${BATCH_SIZE} for no key update skip locked
   ), forgotten as (
     update users u set email = null, email_key = null from old where u.id = old.id returning u.id
-  ), noted as (
+  ), ${deleteCredentials('forgotten')}, noted as (
     ${auditBySystem('forgotten', {
       accountId: 'null',
       type: "'user.address_deleted'",
