@@ -18,14 +18,14 @@ import {
   type StreamSubscription,
 } from '@eventstore/db-client';
 import { Agent, request } from 'undici';
-import { eventually } from './support/eventually.js';
-import { startEventStoreDbProcess } from './support/eventstoredb/as-process.mjs';
-import { selfSigned } from './support/eventstoredb/certificate.mjs';
+import { eventually } from '../support/eventually.js';
+import { startEventStoreDbProcess } from '../support/eventstoredb/as-process.mjs';
+import { selfSigned } from '../support/eventstoredb/certificate.mjs';
 import {
   startEventStoreDb,
   type EventStoreDb,
   type EventStoreDbOptions,
-} from './support/eventstoredb/server.mjs';
+} from '../support/eventstoredb/server.mjs';
 
 const event = (type = 'Stamped', id = randomUUID()) =>
   jsonEvent({ id, type, data: { stamps: 1 }, metadata: { by: 'test' } });
