@@ -46,10 +46,10 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     const email_key = getEmailKey(email);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const known = await userWith(manager, email_key);
+      const existing = await userWith(manager, email_key);
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
-      if (repeated && known?.password_hash === password_hash) return { userId: known.id };
-      if (known) throw emailTaken();
+      if (repeated && existing?.password_hash === password_hash) return { userId: existing.id };
+      if (existing) throw emailTaken();
       const user = { email, email_key, name, password_hash, created_at: () => 'now()' };
       const { identifiers } = await manager
         .createQueryBuilder()

@@ -185,8 +185,8 @@ describe('normalizePhone', () => {
   });
 
   it.each([null, 'DE', 'US'])('in %s it refuses what no country has', (country) => {
-    for (const given of ['+12', '+', '+1234567890123456', '1'.repeat(33), 'call me', '0171 1 x5']) {
-      expect(read(given, country)).toEqual(['must be a phone number']);
+    for (const text of ['+12', '+', '+1234567890123456', '1'.repeat(33), 'call me', '0171 1 x5']) {
+      expect(read(text, country)).toEqual(['must be a phone number']);
     }
   });
 

@@ -58,11 +58,11 @@ export function normalizePhone(given: string, country: string | null): string | 
   }
   // Some countries dial more than 00: in Australia a number of Germany begins with 0011 49.
   const abroad = DIALLED.test(digits) ? digits.replace(DIALLED, '') : undefined;
-  const found =
+  const international =
     (abroad === undefined ? undefined : findPossible(`+${abroad}`)) ??
     findInCountry(digits, country) ??
     (abroad === undefined ? undefined : findUnknownNumber(abroad));
-  return found ?? digits;
+  return international ?? digits;
 }
 
 /** The same, of somebody who may have none. @throws RejectedError */
@@ -94,9 +94,9 @@ export function maskPhone(phone: string): string {
 /** Tells whether two stored numbers are one, of which one may have been stored while the country was unknown. */
 export function isSamePhone(a: string | null, b: string | null): boolean {
   if (a === b || a === null || b === null) return a === b;
-  const [known, digits] = a.startsWith('+') ? [a, b] : [b, a];
-  const country = parsePhoneNumberFromString(known)?.country ?? null;
-  return normalizePhone(digits, country) === known;
+  const [international, digits] = a.startsWith('+') ? [a, b] : [b, a];
+  const country = parsePhoneNumberFromString(international)?.country ?? null;
+  return normalizePhone(digits, country) === international;
 }
 
 /**
@@ -120,11 +120,11 @@ export function readPartOfPhone(
 }
 
 function readBeginning(digits: string, country: string | null): string {
-  const known = findCountryCode(country);
-  if (known === undefined) return '';
-  const typing = new AsYouType(known);
-  typing.input(digits);
-  return digitsOf(typing.getNumberValue() ?? '');
+  const countryCode = findCountryCode(country);
+  if (countryCode === undefined) return '';
+  const formatter = new AsYouType(countryCode);
+  formatter.input(digits);
+  return digitsOf(formatter.getNumberValue() ?? '');
 }
 
 function findPossible(text: string, country?: CountryCode): string | undefined {
@@ -133,13 +133,13 @@ function findPossible(text: string, country?: CountryCode): string | undefined {
 }
 
 function findInCountry(digits: string, country: string | null): string | undefined {
-  const known = findCountryCode(country);
-  if (known === undefined) return undefined;
-  const withPlus = digits.startsWith(getCountryCallingCode(known))
+  const countryCode = findCountryCode(country);
+  if (countryCode === undefined) return undefined;
+  const withPlus = digits.startsWith(getCountryCallingCode(countryCode))
     ? parsePhoneNumberFromString(`+${digits}`)
     : undefined;
   // 49 171 1234567 would also do as a number of Leer, whose area code is 0491, but those are written with their 0.
-  return withPlus?.isValid() ? withPlus.number : findPossible(digits, known);
+  return withPlus?.isValid() ? withPlus.number : findPossible(digits, countryCode);
 }
 
 /** Of a country or a network that the library does not know. */

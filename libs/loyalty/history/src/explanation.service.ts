@@ -139,9 +139,9 @@ export class ExplanationService {
     const milestones = await this.milestones(card.id, tail);
     const unlocked = new Set(card.unlocked.map(({ rewardId }) => rewardId));
     const priced = priceRewards(rewards, card.unlocked);
-    const known = priced.filter(({ id, active }) => active || milestones.has(id));
+    const shownRewards = priced.filter(({ id, active }) => active || milestones.has(id));
     return Promise.all(
-      known.map(async (reward) => {
+      shownRewards.map(async (reward) => {
         const past = milestones.get(reward.id) ?? {};
         if (unlocked.has(reward.id)) {
           return explainedRewardJson(reward, 'unlocked', past.unlocked?.at ?? null);

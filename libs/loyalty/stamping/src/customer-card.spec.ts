@@ -561,13 +561,13 @@ describe('an unlocked reward', () => {
 
   it('is found by the redemption that locked it', () => {
     const both = given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake)).state();
-    const found = (event: CustomerCardEvent) =>
+    const findLockedBy = (event: CustomerCardEvent) =>
       event.type === 'RewardRedeemed' ? findLocked(both, event.data) : undefined;
     const [coffeeAtFive, cakeAtTen] = both.unlocked;
-    expect(found(redeemed(coffee, [cake.id]))).toEqual([cakeAtTen]);
-    expect(found(redeemed(cake, [coffee.id, cake.id]))).toEqual([coffeeAtFive, cakeAtTen]);
-    expect(found(redeemedEarlier(coffee))).toEqual([cakeAtTen]);
-    expect(found(redeemed(coffee, []))).toEqual([]);
+    expect(findLockedBy(redeemed(coffee, [cake.id]))).toEqual([cakeAtTen]);
+    expect(findLockedBy(redeemed(cake, [coffee.id, cake.id]))).toEqual([coffeeAtFive, cakeAtTen]);
+    expect(findLockedBy(redeemedEarlier(coffee))).toEqual([cakeAtTen]);
+    expect(findLockedBy(redeemed(coffee, []))).toEqual([]);
   });
 });
 

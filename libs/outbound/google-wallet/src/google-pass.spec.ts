@@ -150,8 +150,8 @@ describe('the object of a customer card', () => {
   it('says what an available reward takes where that is less than the class says', () => {
     const [cookie, coffee] = CONTENT.rewards;
     const rewards = [{ ...coffee, stampsRequired: 2, available: true }, cookie];
-    const kept = { ...CONTENT, rewards } as PassContent;
-    expect(loyaltyObject(kept, PLACE, HERO, NOW).textModulesData).toEqual([
+    const content = { ...CONTENT, rewards } as PassContent;
+    expect(loyaltyObject(content, PLACE, HERO, NOW).textModulesData).toEqual([
       { id: 'available', header: 'Ready for you', body: 'Free coffee: 2 stamps\nCookie' },
     ]);
   });
