@@ -2,24 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { fingerprint } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
+import { countWithin } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
 
 export const MOST_FAILURES = 10;
-const WINDOW = `interval '15 minutes'`;
 
 const COUNT = {
   name: 'sign_in_failures_count',
-  text: `
-    with past as (
-      delete from sign_in_failures where key in (
-        select key from sign_in_failures where until < now() and key <> $1
-        order by until limit 10 for update skip locked)
-    )
-    insert into sign_in_failures as f (key, failures, until) values ($1, 1, now() + ${WINDOW})
-    on conflict (key) do update set
-      failures = case when f.until < now() then 1 else f.failures + 1 end,
-      until = case when f.until < now() then now() + ${WINDOW} else f.until end
-    returning failures, ceil(extract(epoch from until - now()))::int as seconds`,
+  text: countWithin('sign_in_failures', 'failures', '15 minutes'),
 };
 
 type Queries = { query: (text: string, values: unknown[]) => Promise<unknown> };

@@ -1,19 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
+import { countWithin } from './expiring-count.js';
 import { MasterKeys } from './master-keys.js';
 
-/** Rows that are past go with those that come, a few at a time. */
-const COUNT = `
-  with past as (
-    delete from daily_counts where key in (
-      select key from daily_counts where until < now() and key <> $1
-      order by until limit 10 for update skip locked)
-  )
-  insert into daily_counts as c (key, count, until) values ($1, 1, now() + interval '1 day')
-  on conflict (key) do update set
-    count = case when c.until < now() then 1 else c.count + 1 end,
-    until = case when c.until < now() then now() + interval '1 day' else c.until end
-  returning count, greatest(1, ceil(extract(epoch from until - now())))::int as seconds`;
+const COUNT = countWithin('daily_counts', 'count', '1 day');
 
 type Row = { count: number; seconds: number };
 

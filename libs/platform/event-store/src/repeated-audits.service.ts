@@ -1,19 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
+import { countWithin } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PlainWrites, type PlainTransaction, type PlainWriter } from './plain-writes.service.js';
 
-const COUNT = `
-  with past as (
-    delete from audit_repetitions where key in (
-      select key from audit_repetitions where until < now() and key <> $1
-      order by until limit 10 for update skip locked)
-  )
-  insert into audit_repetitions as r (key, times, until) values ($1, 1, now() + interval '1 hour')
-  on conflict (key) do update set
-    times = case when r.until < now() then 1 else r.times + 1 end,
-    until = case when r.until < now() then excluded.until else r.until end
-  returning times`;
+const COUNT = countWithin('audit_repetitions', 'times', '1 hour');
 
 type Kind = readonly (string | number)[];
 type Audit = (transaction: PlainTransaction, times: number) => Promise<void>;

@@ -1,0 +1,20 @@
+/**
+ * Writes a statement that counts one more time under the key $1, within a window that begins with the first time. Rows whose
+ * window is over go with those that come, a few at a time.
+ * @param table with the columns `key`, `until` and the count
+ * @param window of SQL, such as `1 hour`
+ * @returns the statement, whose row has the count and the whole seconds until the window ends, at least 1
+ */
+export function countWithin(table: string, column: string, window: string): string {
+  return `
+    with past as (
+      delete from ${table} where key in (
+        select key from ${table} where until < now() and key <> $1
+        order by until limit 10 for update skip locked)
+    )
+    insert into ${table} as c (key, ${column}, until) values ($1, 1, now() + interval '${window}')
+    on conflict (key) do update set
+      ${column} = case when c.until < now() then 1 else c.${column} + 1 end,
+      until = case when c.until < now() then excluded.until else c.until end
+    returning ${column}, greatest(1, ceil(extract(epoch from until - now())))::int as seconds`;
+}
