@@ -39,7 +39,8 @@ figure{margin:1.1rem 1.25rem 1.25rem;padding:.9rem;border-radius:.9rem;backgroun
 .qr{display:block;width:min(100%,14.5rem);margin:-.7rem auto -.5rem}
 figcaption{font-size:.85rem;line-height:1.4}
 .code{display:block;font:600 1.15rem/1.5 ui-monospace,"SF Mono",Menlo,Consolas,monospace;letter-spacing:.16em}
-.ended .card{filter:grayscale(1);opacity:.72}
+.ended .card{filter:grayscale(1)}
+.ended .strip{opacity:.6}
 .panel{background:var(--panel);border:1px solid var(--line);border-radius:1rem;padding:1rem 1.25rem 1.1rem}
 .panel h2{font-size:1.05rem;line-height:1.3;margin-bottom:.35rem}
 .panel li+li{border-top:1px solid var(--line)}
