@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /**
- * Compares docs/api.md with test/contract: each rule has exactly one test whose title begins with its id,
- * each test has a rule, and none is skipped.
+ * Compares docs/api.md with test/contract: each rule has exactly one test, whose title is the rule's id and first
+ * sentence, each test has a rule, and none is skipped. With --write, it corrects the titles.
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const DOCUMENT = 'docs/api.md';
@@ -13,6 +13,7 @@ const TESTS = 'test/contract';
 const JEST = /^(it|test|describe|[xf](it|test|describe))$/;
 
 const faults = [];
+const isWriting = process.argv.includes('--write');
 const rules = readRules();
 const tests = new Map();
 for (const name of fs.readdirSync(path.join(root, TESTS), { recursive: true }).sort()) {
@@ -20,7 +21,7 @@ for (const name of fs.readdirSync(path.join(root, TESTS), { recursive: true }).s
   if (name.endsWith('.e2e-spec.ts')) readTests(`${TESTS}/${name}`);
   else if (name.endsWith('.ts')) faults.push(`${TESTS}/${name} is not run`);
 }
-for (const [rule, line] of rules) {
+for (const [rule, { line }] of rules) {
   if (!tests.has(rule)) faults.push(`${DOCUMENT}:${line} ${rule} has no test in ${TESTS}`);
 }
 for (const [rule, where] of tests) {
@@ -35,32 +36,52 @@ if (faults.length > 0) {
 }
 
 function readRules() {
-  const found = new Map();
+  const rules = new Map();
   const lines = fs.readFileSync(path.join(root, DOCUMENT), 'utf8').split('\n');
   for (const [i, text] of lines.entries()) {
     const bold = /^\s*- \*\*(.*?)\*\*/.exec(text)?.[1];
     if (bold === undefined) continue;
     const where = `${DOCUMENT}:${i + 1}`;
     if (!/^[A-Z]+-\d{2,}$/.test(bold)) faults.push(`${where} ${bold} is not an id`);
-    else if (found.has(bold)) faults.push(`${where} ${bold} appears twice`);
-    else found.set(bold, i + 1);
+    else if (rules.has(bold)) faults.push(`${where} ${bold} appears twice`);
+    else rules.set(bold, { line: i + 1, title: `${bold} ${firstSentence(lines, i)}` });
   }
-  if (found.size === 0) faults.push(`${DOCUMENT} has no rules`);
-  return found;
+  if (rules.size === 0) faults.push(`${DOCUMENT} has no rules`);
+  return rules;
+}
+
+/** Reads the first sentence of the list item that begins in line i, as plain text without its full stop. */
+function firstSentence(lines, i) {
+  const end = lines.findIndex((line, n) => n > i && !/^ +[^ -]/.test(line));
+  const item = lines.slice(i, end).map((line) => line.trim());
+  const text = item.join(' ').replace(/^- \*\*.*?\*\* /, '');
+  const plain = text.replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('**', '');
+  return plain.split(/(?<=[.])\s+(?=[A-Z`])/)[0].replace(/[.:]$/, '');
 }
 
 function readTests(file) {
   const text = fs.readFileSync(path.join(root, file), 'utf8');
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
+  const titles = [];
   const visit = (node) => {
-    if (ts.isIdentifier(node) && JEST.test(node.text)) readUse(node, file, source);
+    if (ts.isIdentifier(node) && JEST.test(node.text)) readUse(node, file, source, titles);
     ts.forEachChild(node, visit);
   };
   visit(source);
+  if (isWriting) writeTitles(file, text, titles);
+}
+
+function writeTitles(file, text, titles) {
+  let written = text;
+  for (const { title, wanted } of titles.toReversed()) {
+    const quoted = wanted.includes("'") ? JSON.stringify(wanted) : `'${wanted}'`;
+    written = written.slice(0, title.getStart()) + quoted + written.slice(title.end);
+  }
+  if (written !== text) fs.writeFileSync(path.join(root, file), written);
 }
 
 /** `it` and `describe` may only be imported and called: no skip, only, each or alias. */
-function readUse(node, file, source) {
+function readUse(node, file, source, titles) {
   const { parent, text: name } = node;
   const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
   const where = `${file}:${line + 1}`;
@@ -80,5 +101,11 @@ function readUse(node, file, source) {
   if (!rule) faults.push(`${where} a title must begin with the id of a rule`);
   else if (tests.has(rule))
     faults.push(`${where} ${rule} already has a test at ${tests.get(rule)}`);
-  else tests.set(rule, where);
+  else {
+    tests.set(rule, where);
+    const wanted = rules.get(rule)?.title;
+    if (wanted === undefined || title.text === wanted) return;
+    if (isWriting) titles.push({ title, wanted });
+    else faults.push(`${where} the title must be: ${wanted} (npm run rules:write)`);
+  }
 }

@@ -100,7 +100,7 @@ const registration = (device: string, serial: string, type = PASS_TYPE) =>
 const pushToken = (letter: string) => JSON.stringify({ pushToken: letter.repeat(64) });
 
 describe('the link for Apple Wallet', () => {
-  it('APPLE-01 leads to a signed pass', async () => {
+  it("APPLE-01 On a device of Apple's `GET /passes/{uuid}/apple` is a `.pkpass` signed with the operator's certificate, with icon, logo and strip in three sizes", async () => {
     const { customerCard } = await enrol(store, { card: { header_text: 'Hello' } });
     const path = new URL(customerCard.apple_wallet_url).pathname;
     const response = await fetch(service.baseUrl + path, { headers: IPHONE });
@@ -120,7 +120,7 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
-  it('CONV-62 passes and pages show the day that an expiry has in the store’s time zone, wherever the phone is', async () => {
+  it("CONV-62 Passes and pages show the day that an expiry has in the store's time zone, wherever the phone is", async () => {
     for (const [timeZone, expires_at, end, words] of [
       ['America/Los_Angeles', '2099-12-31', '2099-12-31T23:59:59-08:00', 'December 31, 2099'],
       ['Pacific/Kiritimati', '9999-12-31', '9999-12-31T23:59:59+14:00', 'December 31, 9999'],
@@ -140,7 +140,7 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
-  it('APPLE-02 leads to the web card without a certificate', async () => {
+  it('APPLE-02 Without a certificate it redirects to the web card, `/passes/{uuid}`', async () => {
     const without = await startService({ PUBLIC_URL: 'https://cards.example' });
     try {
       const { customerCard } = await enrol(await without.newStore());
@@ -158,7 +158,7 @@ describe('the link for Apple Wallet', () => {
     }
   });
 
-  it('APPLE-03 leads to the web card on another device, and for a card that does not exist', async () => {
+  it("APPLE-03 On a device that is not Apple's, and for a card that does not exist, it redirects there as well", async () => {
     const { customerCard } = await enrol(store);
     const android = { 'user-agent': 'Mozilla/5.0 (Linux; Android 15)' };
     for (const [uuid, headers] of [
@@ -174,7 +174,7 @@ describe('the link for Apple Wallet', () => {
 });
 
 describe('the web service of phones', () => {
-  it('APPLE-04 registers a device: 201, then 200 with its newest push token', async () => {
+  it('APPLE-04 A device that registers for a pass is answered 201, and from then on 200 with its newest push token kept; a push token that is none is 422 `pushToken`', async () => {
     const mine = await owner();
     const ask = (letter: string) =>
       call('POST', registration('d1', mine.serial), authorized(mine), pushToken(letter));
@@ -189,7 +189,7 @@ describe('the web service of phones', () => {
     expect(wrong.status).toBe(422);
   });
 
-  it('APPLE-05 is 401 without the token of the pass', async () => {
+  it('APPLE-05 Registering, fetching and removing are 401 without the token of that pass', async () => {
     const mine = await owner();
     const other = await owner();
     const right = authorized(mine);
@@ -209,7 +209,7 @@ describe('the web service of phones', () => {
     }
   });
 
-  it('APPLE-06 lists what has changed since a tag, and is 204 when nothing has', async () => {
+  it("APPLE-06 A device's list names the passes that have changed since a tag, or all of them without one, and the tag to ask with next time; it is 204 when there are none", async () => {
     const mine = await owner({ card: { stamps_required: 10 } });
     const { library } = mine.phone;
     const list = (since = '') =>
@@ -234,7 +234,7 @@ describe('the web service of phones', () => {
     expect(unknown.status).toBe(204);
   });
 
-  it('APPLE-07 answers 304 only when the pass is as it was', async () => {
+  it('APPLE-07 A fetched pass has `Last-Modified`; it is 304 only when it is certain that the pass is as it was', async () => {
     const mine = await owner();
     const path = `passes/${PASS_TYPE}/${mine.serial}`;
     const ask = (since?: string) =>
@@ -255,7 +255,7 @@ describe('the web service of phones', () => {
     expect((await ask('nonsense')).status).toBe(200);
   });
 
-  it('APPLE-08 follows pass_installed: set by a registration, cleared by the last removal', async () => {
+  it('APPLE-08 `pass_installed` is set by a registration and cleared when no device has the pass any more', async () => {
     const mine = await owner();
     const second = world.phone(service.baseUrl);
     await second.add(mine.customerCard.apple_wallet_url);
@@ -270,7 +270,7 @@ describe('the web service of phones', () => {
     expect(await installed()).toBe(true);
   });
 
-  it('APPLE-09 logs complaints that name a device or pass that has registered, of at most 16 KB, thirty a minute', async () => {
+  it('APPLE-09 Complaints that name a device or a pass that has registered are logged: at most 16 KB at once, and thirty a minute for an IP address', async () => {
     const complain = (logs: string[]) => call('POST', 'log', {}, JSON.stringify({ logs }));
     expect((await complain(['[2026-11-21] Web service error for pass.example'])).status).toBe(200);
     expect((await complain(['x'.repeat(17 * 1024)])).status).toBe(413);
@@ -290,7 +290,7 @@ describe('the web service of phones', () => {
 });
 
 describe('a pass on a phone', () => {
-  it('APPLE-10 shows one message for a stamp, a reward within reach, and a redemption', async () => {
+  it('APPLE-10 A stamp, a reward within reach and a redemption each show one message on the phone', async () => {
     const mine = await owner({ card: { stamps_required: 3 }, rewards: [2] });
     await store.post(`${mine.path}/stamp`, { stamps: 1 });
     await untilShown(mine, '1/3');
@@ -307,7 +307,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.complaints).toEqual([]);
   });
 
-  it('APPLE-11 is updated silently with skip_notifications, and told with the next stamp', async () => {
+  it('APPLE-11 With `skip_notifications` the pass is updated and no message is shown; the next stamp is told as ever', async () => {
     const mine = await owner({ card: { stamps_required: 9 } });
     await store.post(`${mine.path}/stamp`, { stamps: 1, skip_notifications: true });
     await untilShown(mine, '1/9');
@@ -317,7 +317,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.messages).toEqual(['You have 2 stamps.']);
   });
 
-  it('APPLE-12 is updated silently by changes of the card, its rewards and the store', async () => {
+  it('APPLE-12 Changes of the card, its rewards and the store update passes without a message', async () => {
     const mine = await owner({ card: { stamps_required: 9 }, rewards: [4] });
     await store.post(`${mine.path}/stamp`, { stamps: 1 });
     await untilShown(mine, '1/9');
@@ -337,7 +337,7 @@ describe('a pass on a phone', () => {
     expect(phone.messages).toEqual(['You have 1 stamp.']);
   });
 
-  it('APPLE-13 is void once its card has expired or was merged, or its customer erased', async () => {
+  it('APPLE-13 A pass is void once its card has expired or was merged into another one, or its customer was erased', async () => {
     const isVoid = ({ phone, serial }: Owned) => phone.shows(serial).pass.voided === true;
     const expired = await owner();
     const expire = (expires_at: string | null) =>
@@ -377,7 +377,7 @@ describe('a pass on a phone', () => {
     for (const { phone } of [expired, merged, erased]) expect(phone.messages).toEqual([]);
   });
 
-  it('APPLE-14 stays valid when its card is archived, is kept up to date, and can be added', async () => {
+  it('APPLE-14 Archiving a card changes nothing about its passes: they stay valid, are kept up to date, and can be added', async () => {
     const mine = await owner({ card: { stamps_required: 9 } });
     const before = mine.phone.shows(mine.serial).pass;
     const { status } = await store.post(`${store.store}/cards/${mine.card.id}/archive`);
@@ -396,7 +396,7 @@ describe('a pass on a phone', () => {
     expect(mine.phone.messages).toEqual(['You have 1 stamp.']);
   });
 
-  it('APPLE-15 is fetched by a phone whose tag and date lie ahead after a restored backup', async () => {
+  it('APPLE-15 A tag that was never given out counts as none, and so does such a date: after a backup was restored, a phone gets the passes as they are', async () => {
     const mine = await owner({ card: { stamps_required: 9 } });
     const { id } = mine.customerCard;
     const { library } = mine.phone;

@@ -43,7 +43,7 @@ async function stamp(path: string, stamps: number): Promise<CustomerCardDetailJs
 }
 
 describe('a customer card', () => {
-  it('ASOF-01 is shown as it was, its last change included', async () => {
+  it('ASOF-01 A customer card is shown as it was, its last change included', async () => {
     const { path, customerCard } = await enrol(store);
     const issued = await moment();
     const three = await stamp(path, 3);
@@ -58,7 +58,7 @@ describe('a customer card', () => {
     expect(answers.map(({ body }) => body)).toEqual([customerCard, three, three, seven]);
   });
 
-  it('ASOF-02 shows its template and the rewards as they were', async () => {
+  it('ASOF-02 Its name, missing stamps, progress and rewards are those of its template and rewards at that moment', async () => {
     const { path, card, rewards } = await enrol(store, { rewards: [2] });
     const before = await stamp(path, 3);
     const time = await moment();
@@ -72,7 +72,7 @@ describe('a customer card', () => {
     expect(before.available_rewards).toHaveLength(1);
   });
 
-  it('ASOF-03 has the status of that moment', async () => {
+  it('ASOF-03 Its status is that of the moment', async () => {
     const expires_at = iso(Date.now() + 2_000);
     const { path } = await enrol(store, { card: { expires_at } });
     const time = await moment();
@@ -86,7 +86,7 @@ describe('a customer card', () => {
 });
 
 describe('the moment', () => {
-  it('ASOF-04 is 404 when the record did not exist yet', async () => {
+  it('ASOF-04 A moment before the record existed is 404', async () => {
     const { path, customer, rewards } = await enrol(store, { rewards: [5] });
     const before = iso(Date.parse(customer.created_at) - 1);
     expectFailure(await show(path, before), 404, 'not_found');
@@ -96,12 +96,12 @@ describe('the moment', () => {
     expectFailure(await show(reward, earlier), 404, 'not_found');
   });
 
-  it('ASOF-05 is 422 when it is in the future', async () => {
+  it('ASOF-05 A moment in the future is 422 `as_of`', async () => {
     const { path } = await enrol(store);
     expectRefused(await show(path, iso(Date.now() + AN_HOUR)), 'as_of');
   });
 
-  it('ASOF-06 is 422 when it is no time', async () => {
+  it('ASOF-06 Anything that is no ISO 8601 time is 422 `as_of`', async () => {
     const { path, customer } = await enrol(store);
     for (const time of ['yesterday', '2026-02-30T10:00:00Z', '1700000000']) {
       expectRefused(await show(path, time), 'as_of');
@@ -110,13 +110,13 @@ describe('the moment', () => {
     }
   });
 
-  it('ASOF-07 is now when it is blank', async () => {
+  it('ASOF-07 A blank `as_of` means now', async () => {
     const { path } = await enrol(store);
     const now = await stamp(path, 1);
     expect((await show(path, '')).body).toEqual(now);
   });
 
-  it('ASOF-08 may have any offset, and is UTC without one', async () => {
+  it('ASOF-08 The time may have any offset; without one it is UTC', async () => {
     const { path } = await enrol(store);
     const before = await moment();
     await stamp(path, 1);
@@ -126,7 +126,7 @@ describe('the moment', () => {
     }
   });
 
-  it('ASOF-09 has the same answer however often it is asked about', async () => {
+  it('ASOF-09 The answer about a moment is the same however often it is asked for', async () => {
     const { path } = await enrol(store);
     const times: string[] = [];
     for (let stamps = 1; stamps <= 5; stamps++) times.push((await stamp(path, stamps)).updated_at);
@@ -138,7 +138,7 @@ describe('the moment', () => {
     expect(await ask()).toEqual(first);
   });
 
-  it('ASOF-10 shows nothing of another store', async () => {
+  it('ASOF-10 A record of another store is 404', async () => {
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const other = await service.newStore();
     const time = await moment();
@@ -151,7 +151,7 @@ describe('the moment', () => {
 });
 
 describe('other records', () => {
-  it('ASOF-11 shows a reward as it was, also one that was deleted since', async () => {
+  it('ASOF-11 A reward is shown as it was, also when it was deleted since', async () => {
     const { rewards } = await enrol(store, { rewards: [5] });
     const [made] = rewards;
     const path = `${store.store}/rewards/${made?.id}`;
@@ -164,7 +164,7 @@ describe('other records', () => {
     expectFailure(await show(path, await moment()), 404, 'not_found');
   });
 
-  it('ASOF-12 lists rewards as they were, with the filters, the order and the pages of then', async () => {
+  it('ASOF-12 The list of rewards is as it was, and its filters, order and pages apply to the rewards of then', async () => {
     const { card, rewards } = await enrol(store, { rewards: [5, 6, 7] });
     const list = `${store.store}/rewards?card_id=${card.id}`;
     const before = await moment();
@@ -183,7 +183,7 @@ describe('other records', () => {
     expect((await store.get(`${next}`)).body).toEqual(rewards.slice(2));
   });
 
-  it('ASOF-13 shows a customer as they were, with their cards', async () => {
+  it('ASOF-13 A customer is shown as they were, with their cards as these were', async () => {
     const { customer, path } = await enrol(store);
     const own = `${store.store}/customers/${customer.id}`;
     const before = await store.get<CustomerJson>(own);
@@ -194,7 +194,7 @@ describe('other records', () => {
     expect((await show(own, time)).body).toEqual(before.body);
   });
 
-  it("ASOF-14 lists a customer's cards as they were", async () => {
+  it("ASOF-14 The list of a customer's cards is as it was", async () => {
     const { customer, path } = await enrol(store);
     const list = `${store.store}/customers/${customer.id}/customer_cards`;
     const { body: before } = await store.get<CustomerCardJson[]>(list);
@@ -206,7 +206,7 @@ describe('other records', () => {
     expect((await show(list, time)).body).toEqual(before);
   });
 
-  it('ASOF-15 shows a card as it was, with its counts', async () => {
+  it('ASOF-15 A card is shown as it was, with the counts of then', async () => {
     const { card, rewards } = await enrol(store, { rewards: [5, 6] });
     const path = `${store.store}/cards/${card.id}`;
     const before = await store.get<CardJson>(path);
@@ -227,7 +227,7 @@ describe('other records', () => {
     expectFailure(await show(path, iso(Date.parse(card.created_at) - 1)), 404, 'not_found');
   });
 
-  it('ASOF-16 lists cards as they were, by the scope of then', async () => {
+  it('ASOF-16 The list of cards is as it was, and `scope` applies to the cards of then', async () => {
     const own = await service.newStore();
     const { card } = await enrol(own);
     const list = `${own.store}/cards`;
@@ -241,7 +241,7 @@ describe('other records', () => {
     expect(await at('scope=all&limit=1')).toEqual(before);
   });
 
-  it('ASOF-17 shows a store as it was, with its counts', async () => {
+  it('ASOF-17 A store, and the list of stores, is shown as it was, with the counts of then', async () => {
     const own = await service.newStore();
     const { card } = await enrol(own);
     const place = { location: { name: 'Shop', address: 'Main Street 1' } };

@@ -30,7 +30,7 @@ const audit = async (query = '', client = store) =>
 const types = (entries: AuditEntryJson[]) => entries.map(({ type }) => type);
 
 describe('the audit log', () => {
-  it('AUDIT-01 has what was done to users, tokens and subscriptions, newest first', async () => {
+  it("AUDIT-01 It has every change of the store's members, their tokens and its webhook subscriptions, newest first", async () => {
     expect(types(await audit())).toEqual([
       'webhook_subscription.created',
       'token.revoked',
@@ -40,7 +40,7 @@ describe('the audit log', () => {
     ]);
   });
 
-  it('AUDIT-02 has entries in the shape of the history, with the ids of what was changed', async () => {
+  it('AUDIT-02 An entry has the fields of the history, null where they do not apply, and `subject`; never a secret', async () => {
     const [created, , , first] = await audit();
     expect(created).toMatchObject({
       channel: 'api',
@@ -61,7 +61,7 @@ describe('the audit log', () => {
     expect(JSON.stringify(await audit())).not.toMatch(/whsec_|ink_/);
   });
 
-  it('AUDIT-03 is filtered by type, actor and time, alone and together', async () => {
+  it('AUDIT-03 `type`, `actor`, `from` (inclusive) and `to` (exclusive) filter it, alone and together', async () => {
     const all = await audit();
     const [{ actor, recorded_at: at } = { actor: { id: 0 }, recorded_at: '' }] = all;
     expect(types(await audit('?type=token.revoked'))).toEqual(['token.revoked']);
@@ -76,7 +76,7 @@ describe('the audit log', () => {
     expectRefused(await store.get(`${store.store}/audit?actor=Kim&from=x`), ['actor', 'from']);
   });
 
-  it('AUDIT-04 is paged like the history', async () => {
+  it('AUDIT-04 Pages are those of the history: a hundred entries, `limit`, `cursor`, `Link`', async () => {
     const all = await audit();
     const { body, headers } = await store.get<AuditEntryJson[]>(`${store.store}/audit?limit=2`);
     expect(body).toEqual(all.slice(0, 2));
@@ -85,12 +85,12 @@ describe('the audit log', () => {
     expect((await store.get(next)).body).toEqual(all.slice(2, 4));
   });
 
-  it('AUDIT-05 is of one store', async () => {
+  it('AUDIT-05 It has nothing of another store', async () => {
     const other = await service.newStore();
     expect(types(await audit('', other))).toEqual(['token.created', 'member.added']);
   });
 
-  it('AUDIT-06 is the same on the command line', async () => {
+  it('AUDIT-06 The command line shows the same entries', async () => {
     const { database, environment } = service.running;
     const program = startProgram(
       'dist/scripts/cli.js',
@@ -120,7 +120,7 @@ describe('the audit log', () => {
       secret = body.secret;
     });
 
-    it('AUDIT-07 names each changed field in subject.changes, with its value before and after', async () => {
+    it('AUDIT-07 `subject.changes` names each changed field, with its value before (`from`) and after (`to`)', async () => {
       await own.patch(path, { target_url: 'https://example.org/hook', description: 'Till' });
       expect(await newest()).toMatchObject({
         type: 'webhook_subscription.updated',
@@ -146,7 +146,7 @@ describe('the audit log', () => {
       expect(await entries()).toEqual(before);
     });
 
-    it('AUDIT-08 has only the host of a target_url, because the rest may be a secret', async () => {
+    it('AUDIT-08 Of a `target_url` it has only the host, because the rest may be a secret; in its place stands `/…`', async () => {
       await own.patch(path, { target_url: 'https://example.org/hidden?key=hidden' });
       expect(await newest()).toMatchObject({
         subject: {
@@ -158,7 +158,7 @@ describe('the audit log', () => {
       expect(JSON.stringify(await entries())).not.toMatch(/hidden/);
     });
 
-    it('AUDIT-09 says from which IP address, null where there is none', async () => {
+    it('AUDIT-09 `ip_address` is where the request came from: null where there was none, and after 90 days', async () => {
       const [latest] = await entries();
       const [first] = await audit('?type=member.added', own);
       expect([latest?.ip_address, first?.ip_address]).toEqual(['127.0.0.1', null]);
@@ -167,7 +167,7 @@ describe('the audit log', () => {
       ).rejects.toThrow();
     });
 
-    it('AUDIT-10 has every test of a subscription, every read of its secret and every export of a customer', async () => {
+    it('AUDIT-10 It also has every test of a subscription, every read of its secret and every export of a customer', async () => {
       const { body } = await own.post<{ id: number }>(`${own.store}/customers`, {
         customer: { first_name: 'Kim', email: 'kim@x.example' },
       });
@@ -189,7 +189,7 @@ describe('the audit log', () => {
       expect(JSON.stringify(await entries())).not.toContain(secret);
     });
 
-    it('AUDIT-11 has of what somebody repeats within an hour the 1st, 10th, 100th … time', async () => {
+    it('AUDIT-11 Of a read or export that the same token repeats within an hour from the same network, the 1st, 10th, 100th … is an entry; `times` says which', async () => {
       await Promise.all(Array.from({ length: 10 }, () => own.get(path)));
       const read = (await entries()).filter(
         ({ type }) => type === 'webhook_subscription.secret_read',
@@ -197,7 +197,7 @@ describe('the audit log', () => {
       expect(read.map(({ subject }) => (subject as { times: number }).times)).toEqual([10, 1]);
     });
 
-    it('AUDIT-12 has failed sign-ins of its users, and nothing that was typed', async () => {
+    it('AUDIT-12 A failed sign-in of a member is an entry, counted like that for each user and network; it has nothing that was typed', async () => {
       const stranger = new Browser(service.running);
       await stranger.signIn(own.email, 'guessed wrong');
       await stranger.signIn('nobody@guess.example', 'guessed wrong');

@@ -37,7 +37,7 @@ const asSays = (authorization: string) =>
   service.anonymous.send<Failure>('GET', '/api/v1/accounts', undefined, { authorization });
 
 describe('authentication', () => {
-  it('AUTH-01 lets nobody in without a token, but to the status', async () => {
+  it('AUTH-01 Every endpoint except `GET /api/v1/status` rejects a request without a token with 401', async () => {
     const all = await operations(store.accountId);
     expect(all.length).toBeGreaterThan(20);
     const open: string[] = [];
@@ -48,16 +48,16 @@ describe('authentication', () => {
     expect(open).toEqual(['GET /api/v1/status 200']);
   });
 
-  it('AUTH-02 says the code unauthorized', async () => {
+  it('AUTH-02 The 401 has the code `unauthorized`', async () => {
     expectFailure(await service.anonymous.get('/api/v1/accounts'), 401, 'unauthorized');
   });
 
-  it('AUTH-03 says which header to send', async () => {
+  it('AUTH-03 The 401 says in `resolution` which header to send', async () => {
     const { body } = await service.anonymous.get<Failure>('/api/v1/accounts');
     expect(body.resolution).toMatch(/Authorization: Bearer/);
   });
 
-  it('AUTH-04 refuses every other form of the header', async () => {
+  it('AUTH-04 An `Authorization` header of another scheme, without a token or with more than one is 401', async () => {
     const { token } = store;
     for (const authorization of [
       'Bearer',
@@ -87,20 +87,20 @@ describe('authentication', () => {
     }
   });
 
-  it('AUTH-05 refuses a token that nobody was given', async () => {
+  it('AUTH-05 A token that was never issued is 401', async () => {
     const wrong = [`${store.token}x`, store.token?.slice(0, -1), store.token?.toUpperCase(), 'x'];
     for (const token of wrong) {
       expectFailure(await asSays(`Bearer ${token}`), 401, 'unauthorized');
     }
   });
 
-  it('AUTH-06 reads the scheme in any case', async () => {
+  it("AUTH-06 The scheme's name is case-insensitive: `bearer` works as well as `Bearer`", async () => {
     for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
       expect((await asSays(`${scheme} ${store.token}`)).status).toBe(200);
     }
   });
 
-  it('AUTH-07 lets a token reach every store of its user, later ones too', async () => {
+  it('AUTH-07 A token gives access to every store that its user belongs to, including stores joined after the token was created', async () => {
     const mine = await service.newStore();
     const later = await service.newStore();
     expect((await mine.get(later.store)).status).toBe(404);
@@ -114,7 +114,7 @@ describe('authentication', () => {
     }
   });
 
-  it('AUTH-08 shows an unreachable store as one that does not exist', async () => {
+  it('AUTH-08 A store that the token has no access to is 404, with the same body as a store that does not exist', async () => {
     const other = await service.newStore();
     const hidden = await store.get<Failure>(other.store);
     const missing = await store.get<Failure>('/api/v1/accounts/987654321');
@@ -122,7 +122,7 @@ describe('authentication', () => {
     expect({ ...hidden.body, request_id: '' }).toEqual({ ...missing.body, request_id: '' });
   });
 
-  it('AUTH-09 hides an unreachable store from every endpoint', async () => {
+  it('AUTH-09 That holds for every endpoint under a store', async () => {
     const other = await service.newStore();
     const under = (await operations(other.accountId)).filter(({ path }) =>
       path.startsWith(other.store),
@@ -136,7 +136,7 @@ describe('authentication', () => {
     expect(reached).toEqual([]);
   });
 
-  it('AUTH-10 refuses a revoked token', async () => {
+  it('AUTH-10 A revoked token is 401', async () => {
     const { tokenId, token } = await service.running.execute(
       new CreateToken(cli, store.email, 'second'),
     );
@@ -150,7 +150,7 @@ describe('authentication', () => {
     expectFailure(after, 401, 'unauthorized');
   });
 
-  it('AUTH-11 takes the store from the tokens of a user who leaves it', async () => {
+  it("AUTH-11 When a user leaves a store, the user's tokens lose access to it: the store is 404", async () => {
     const left = await service.newStore();
     expect((await left.get(left.store)).status).toBe(200);
     await service.running.execute(new RemoveMember(cli, left.accountId, left.email));
@@ -166,7 +166,7 @@ describe('authentication', () => {
     );
   });
 
-  it('AUTH-13 ends the tokens of an account whose address is confirmed for the first time', async () => {
+  it("AUTH-13 A token ends when the e-mail address of its user is confirmed for the first time, by a link for a new password or by a company's sign-in: somebody else may have made the account (console.md)", async () => {
     const own = await service.newStore();
     const reset = async (password: string) => {
       const token = randomBytes(32).toString('base64url');
@@ -187,7 +187,7 @@ describe('authentication', () => {
     expect((await second.get(own.store)).status).toBe(200);
   });
 
-  it('AUTH-12 does not tell a stranger which paths there are', async () => {
+  it('AUTH-12 An unknown path under `/api/v1` is 401 without a token, not 404', async () => {
     for (const path of ['/api/v1/nothing', `${store.store}/nothing`, '/api/v1']) {
       expectFailure(await service.anonymous.get(path), 401, 'unauthorized');
     }

@@ -29,13 +29,13 @@ async function card(options: Parameters<typeof enrol>[1] = {}) {
 }
 
 describe('a customer card by its code', () => {
-  it('CODE-01 is shown as by its id', async () => {
+  it('CODE-01 The card is shown in the detail shape, as by its id', async () => {
     const { path, byCode } = await card({ rewards: [2], card: { initial_stamps: 3 } });
     const { status, body } = await read(byCode);
     expect([status, body]).toEqual([200, (await read(path)).body]);
   });
 
-  it('CODE-02 is found in any case, and with white space around it', async () => {
+  it('CODE-02 The case of a code does not matter, nor white space around it, such as the line end of a scanner', async () => {
     const { customerCard } = await card();
     const lower = at(customerCard.code.toLowerCase());
     expect((await read(lower)).body.id).toBe(customerCard.id);
@@ -51,7 +51,7 @@ describe('a customer card by its code', () => {
     expectRefused(await redeem(scanned, {}), 'reward_id');
   });
 
-  it('CODE-03 that nobody has, or somebody of another store, is 404 before any field', async () => {
+  it('CODE-03 A code that nobody has, or a card of another store, and anything that is no code are 404, whatever the body', async () => {
     const stranger = await enrol(await service.newStore());
     const { customerCard } = await card();
     const codes = ['22222222', stranger.customerCard.code, customerCard.uuid, '1', '%00', "'"];
@@ -62,7 +62,7 @@ describe('a customer card by its code', () => {
     }
   });
 
-  it('CODE-04 is stamped with the same body, answer and checks', async () => {
+  it('CODE-04 `stamp` takes the same body and returns the same answer', async () => {
     const { path, byCode } = await card();
     const { status, body } = await stamp(byCode, { stamps: 3, staff_ref: 'Ben', source: 'pos' });
     expect([status, body.stamps_count]).toEqual([200, 3]);
@@ -78,7 +78,7 @@ describe('a customer card by its code', () => {
     expectRefused(dry, 'stamps');
   });
 
-  it('CODE-05 redeems with the same body, answer and checks', async () => {
+  it('CODE-05 So does `redeem`', async () => {
     const { path, byCode, rewards } = await card({ rewards: [2] });
     const reward_id = rewards[0]?.id;
     expectRefused(await redeem(byCode, { reward_id }), 'base', 'insufficient_stamps');
@@ -90,7 +90,7 @@ describe('a customer card by its code', () => {
     expectFailure(await redeem(byCode, { reward_id: 999999 }), 404, 'not_found');
   });
 
-  it('CODE-06 has dry runs', async () => {
+  it('CODE-06 Both have a dry run (`dry_run=true`)', async () => {
     const { byCode, rewards } = await card({ rewards: [1], card: { initial_stamps: 1 } });
     const stamped = await store.post<CustomerCardDetailJson>(`${byCode}/stamp?dry_run=true`, {
       stamps: 2,
@@ -106,7 +106,7 @@ describe('a customer card by its code', () => {
     expect((await read(byCode)).body.stamps_count).toBe(1);
   });
 
-  it('CODE-07 shares its receipt numbers with the same card by its id', async () => {
+  it('CODE-07 A receipt number (`external_ref`) is the same by code and by id: what was sent to the one and is sent again to the other gets its first result', async () => {
     const { path, byCode, rewards } = await card({ rewards: [1] });
     const first = await stamp(path, { stamps: 2, external_ref: 'code-1' });
     const again = await stamp(byCode, { stamps: 2, external_ref: 'code-1' });
@@ -133,7 +133,7 @@ describe('a customer card by its code', () => {
     );
   });
 
-  it('CODE-08 takes an Idempotency-Key', async () => {
+  it('CODE-08 Both accept an `Idempotency-Key`', async () => {
     const { byCode, rewards } = await card({ rewards: [1] });
     const key = { 'idempotency-key': `code-${rewards[0]?.id}` };
     const twice = [
@@ -152,7 +152,7 @@ describe('a customer card by its code', () => {
     expect((await read(byCode)).body.stamps_count).toBe(1);
   });
 
-  it('CODE-09 of a merged customer leads to who goes on for them', async () => {
+  it("CODE-09 The code of a merged customer's card leads to the card that goes on for it, receipt numbers included", async () => {
     const kept = await card({ rewards: [1] });
     const gone = await enrol(store);
     const { body: own } = await store.post<CustomerCardDetailJson>(
@@ -177,7 +177,7 @@ describe('a customer card by its code', () => {
     });
   });
 
-  it('CODE-10 of an erased customer can be read but not changed', async () => {
+  it('CODE-10 The card of an erased customer is still shown, and stamp and redeem are 422 `base`, code `customer_erased`, as by id', async () => {
     const { byCode, path, customer } = await card();
     const key = { 'idempotency-key': `erased-${customer.id}` };
     const body = { stamps: 2, external_ref: `erased-${customer.id}`, note: 'oat milk' };

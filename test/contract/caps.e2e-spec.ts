@@ -48,7 +48,7 @@ async function expectRoomAfterDeletion(list: string, body: object, ids: number[]
 }
 
 describe('at most', () => {
-  it('REWARD-26 50 rewards a card', async () => {
+  it('REWARD-26 A card has at most 50 rewards, deleted ones not counted; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
       card: { name: 'Full' },
     });
@@ -58,7 +58,7 @@ describe('at most', () => {
     await expectRoomAfterDeletion(list, body, ids);
   });
 
-  it('CARD-57 500 cards a store, archived ones included', async () => {
+  it('CARD-57 A store has at most 500 cards, archived ones included; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const list = `${store.store}/cards`;
     const { body: made } = await store.get<CardJson[]>(`${list}?scope=all`);
     const [id] = await expectAtMost(500 - made.length, list, () => ({ card: { name: 'Coffee' } }));
@@ -66,14 +66,14 @@ describe('at most', () => {
     expectRefused(await store.post(list, { card: { name: 'Tea' } }), 'base', 'limit_reached');
   });
 
-  it('LOC-20 500 locations a store', async () => {
+  it('LOC-20 A store has at most 500 locations, deleted ones not counted; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const body = { location: { name: 'Shop', address: '1 Main Street' } };
     const list = `${store.store}/locations`;
     const ids = await expectAtMost(500, list, () => body);
     await expectRoomAfterDeletion(list, body, ids);
   });
 
-  it('POSTER-35 200 posters a store', async () => {
+  it('POSTER-35 A store has at most 200 posters, deleted ones not counted; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const [card] = (await store.get<CardJson[]>(`${store.store}/cards`)).body;
     const body = { poster: { card_id: card?.id, title: 'Join' } };
     const list = `${store.store}/posters`;
@@ -81,14 +81,14 @@ describe('at most', () => {
     await expectRoomAfterDeletion(list, body, ids);
   });
 
-  it('HOOK-65 25 webhook subscriptions a store', async () => {
+  it('HOOK-65 A store has at most 25 subscriptions; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const body = { events: ['*'], target_url: 'https://1.1.1.1/hook' };
     const list = `${store.store}/webhook_subscriptions`;
     const ids = await expectAtMost(25, list, () => body);
     await expectRoomAfterDeletion(list, body, ids);
   });
 
-  it('CUST-56 32 KiB of references a customer', async () => {
+  it('CUST-56 The references of one customer come to at most 32 KiB of JSON together, metadata and times included; more is 422 `external_references`', async () => {
     const own = await service.newStore();
     const { customer } = await enrol(own);
     const path = `${own.store}/customers/${customer.id}`;
@@ -107,7 +107,7 @@ describe('at most', () => {
 });
 
 describe('one request', () => {
-  it('CONV-40 writes at most 256 KiB to the history', async () => {
+  it('CONV-40 One request writes at most 256 KiB to the history; what would take more is 422 `base`, on a dry run as well', async () => {
     const own = await service.newStore();
     const { card, path } = await enrol(own);
     const rewards = Array.from({ length: 40 }, (_, i) => ({

@@ -114,12 +114,12 @@ async function threeCards() {
 }
 
 describe('listing cards', () => {
-  it('CARD-01 shows the active ones in the order of ids', async () => {
+  it('CARD-01 The list has the active cards of the store, in the order of ids', async () => {
     const { ids, list } = await threeCards();
     expect(await list()).toEqual([ids[0], ids[2]]);
   });
 
-  it('CARD-02 takes a blank scope and active for the same', async () => {
+  it('CARD-02 A blank `scope` is the same as `active`', async () => {
     const { ids, list } = await threeCards();
     for (const scope of ['', '%20', 'active']) {
       expect(await list(`?scope=${scope}`)).toEqual([ids[0], ids[2]]);
@@ -127,24 +127,24 @@ describe('listing cards', () => {
     expect(await list('?scope')).toEqual([ids[0], ids[2]]);
   });
 
-  it('CARD-03 shows archived ones on demand', async () => {
+  it('CARD-03 `scope=archived` lists the archived cards only', async () => {
     const { ids, list } = await threeCards();
     expect(await list('?scope=archived')).toEqual([ids[1]]);
   });
 
-  it('CARD-04 shows all on demand', async () => {
+  it('CARD-04 `scope=all` lists both', async () => {
     const { ids, list } = await threeCards();
     expect(await list('?scope=all')).toEqual(ids);
   });
 
-  it('CARD-05 takes any other scope for active', async () => {
+  it('CARD-05 Any other `scope` means `active`', async () => {
     const { ids, list } = await threeCards();
     for (const scope of ['everything', 'ALL', '1']) {
       expect(await list(`?scope=${scope}`)).toEqual([ids[0], ids[2]]);
     }
   });
 
-  it('CARD-06 shows what the card itself shows', async () => {
+  it('CARD-06 The list and the single card show the same', async () => {
     const own = await service.newStore();
     await enrol(own, { rewards: [1, 2], card: WRITTEN });
     const { body } = await own.get<CardJson[]>(`${own.store}/cards`);
@@ -154,7 +154,7 @@ describe('listing cards', () => {
 });
 
 describe('a card', () => {
-  it('CARD-07 has exactly the fields of the document', async () => {
+  it('CARD-07 A card has exactly the fields above', async () => {
     const { id } = await make();
     expect(Object.keys(await show(id)).sort()).toEqual(
       [
@@ -170,7 +170,7 @@ describe('a card', () => {
     );
   });
 
-  it('CARD-08 of another store is not there', async () => {
+  it('CARD-08 A card of another store is 404, for reading, changing and archiving', async () => {
     const other = await service.newStore();
     const { card } = await enrol(other);
     const path = `${cards}/${card.id}`;
@@ -184,7 +184,7 @@ describe('a card', () => {
 });
 
 describe('writing a card', () => {
-  it('CARD-09 needs only a name', async () => {
+  it('CARD-09 A card can be created with just a name, and has the defaults above', async () => {
     const { status, body } = await store.post<CardJson>(cards, { card: { name: 'Coffee' } });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -200,19 +200,19 @@ describe('writing a card', () => {
     expect(await show(body.id)).toEqual(body);
   });
 
-  it('CARD-10 needs a name', async () => {
+  it('CARD-10 Without a `name` it is 422 `name`', async () => {
     expectRefused(await store.post(cards, { card: {} }), 'name');
     expectRefused(await store.post(cards, { card: { ...WRITTEN, name: null } }), 'name');
   });
 
-  it('CARD-11 takes every written field on create', async () => {
+  it('CARD-11 Every writable field is accepted on create', async () => {
     const { status, body } = await post({ ...WRITTEN, auxiliary_fields: AUXILIARY });
     expect(status).toBe(201);
     expect(body).toMatchObject({ ...WRITTEN, auxiliary_fields: AUXILIARY_SHOWN });
     expect(await show(body.id)).toEqual(body);
   });
 
-  it('CARD-12 takes every written field on PATCH', async () => {
+  it('CARD-12 Every writable field is accepted on PATCH', async () => {
     const { id } = await make();
     const { status, body } = await patch(id, { ...WRITTEN, auxiliary_fields: AUXILIARY });
     expect(status).toBe(200);
@@ -220,14 +220,14 @@ describe('writing a card', () => {
     expect(await show(id)).toEqual(body);
   });
 
-  it('CARD-13 answers colours in upper case and full length', async () => {
+  it('CARD-13 A colour is `#RGB` or `#RRGGBB` and is returned as upper-case `#RRGGBB`', async () => {
     for (const field of COLOURS) {
       expect((await make({ [field]: '#a1b2c3' }))[field]).toBe('#A1B2C3');
       expect((await make({ [field]: '#fA0' }))[field]).toBe('#FFAA00');
     }
   });
 
-  it('CARD-14 refuses what is no colour', async () => {
+  it('CARD-14 Anything else is 422 on the field, for each of the five colours', async () => {
     for (const field of COLOURS) {
       for (const wrong of [
         'red',
@@ -244,7 +244,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-15 takes every icon', async () => {
+  it('CARD-15 Each icon of the list is accepted', async () => {
     const { id } = await make();
     for (const stamp_icon of ICONS) {
       const { status, body } = await patch(id, { stamp_icon });
@@ -252,18 +252,18 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-16 refuses any other icon', async () => {
+  it('CARD-16 Any other `stamp_icon` is 422 `stamp_icon`', async () => {
     for (const stamp_icon of ['tea', 'Coffee', '☕', 7]) {
       expectRefused(await post({ stamp_icon }), 'stamp_icon');
     }
   });
 
-  it('CARD-17 takes 1 and 21 stamps', async () => {
+  it('CARD-17 `stamps_required` accepts 1 and 21', async () => {
     expect((await make({ stamps_required: 1 })).stamps_required).toBe(1);
     expect((await make({ stamps_required: 21 })).stamps_required).toBe(21);
   });
 
-  it('CARD-18 refuses fewer and more stamps', async () => {
+  it('CARD-18 `stamps_required` below 1 or above 21 is 422 `stamps_required`', async () => {
     const { id } = await make();
     for (const stamps_required of [0, -1, 22, 1000]) {
       expectRefused(await post({ stamps_required }), 'stamps_required');
@@ -271,7 +271,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-19 takes initial stamps below the full card', async () => {
+  it('CARD-19 `initial_stamps` may be 0 up to one less than `stamps_required`', async () => {
     for (const [stamps_required, initial_stamps] of [
       [1, 0],
       [5, 4],
@@ -281,7 +281,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-20 refuses initial stamps that fill the card', async () => {
+  it('CARD-20 `initial_stamps` of `stamps_required` or more is 422 `initial_stamps`', async () => {
     for (const [stamps_required, initial_stamps] of [
       [1, 1],
       [5, 5],
@@ -293,17 +293,17 @@ describe('writing a card', () => {
     expectRefused(await post({ initial_stamps: 10 }), 'initial_stamps');
   });
 
-  it('CARD-21 refuses initial stamps below zero', async () => {
+  it('CARD-21 `initial_stamps` below 0 is 422 `initial_stamps`', async () => {
     expectRefused(await post({ initial_stamps: -1 }), 'initial_stamps');
   });
 
-  it('CARD-22 judges initial stamps by the card', async () => {
+  it("CARD-22 A PATCH of `initial_stamps` alone is checked against the card's `stamps_required`", async () => {
     const { id } = await make({ stamps_required: 5 });
     expectRefused(await patch(id, { initial_stamps: 5 }), 'initial_stamps');
     expect((await patch(id, { initial_stamps: 4 })).body.initial_stamps).toBe(4);
   });
 
-  it('CARD-23 judges the full card by its initial stamps', async () => {
+  it("CARD-23 A PATCH of `stamps_required` alone to the card's `initial_stamps` or less is 422 `initial_stamps`", async () => {
     const { id } = await make({ stamps_required: 10, initial_stamps: 4 });
     for (const stamps_required of [3, 4]) {
       expectRefused(await patch(id, { stamps_required }), 'initial_stamps');
@@ -311,7 +311,7 @@ describe('writing a card', () => {
     expect((await patch(id, { stamps_required: 5 })).body.stamps_required).toBe(5);
   });
 
-  it('CARD-24 judges both by what comes out', async () => {
+  it('CARD-24 A PATCH of both is checked against the resulting values', async () => {
     const { id } = await make({ stamps_required: 5, initial_stamps: 4 });
     expect((await patch(id, { stamps_required: 3, initial_stamps: 2 })).status).toBe(200);
     expect((await patch(id, { stamps_required: 12, initial_stamps: 11 })).status).toBe(200);
@@ -319,24 +319,24 @@ describe('writing a card', () => {
     expectRefused(refused, 'initial_stamps');
   });
 
-  it('CARD-25 gives auxiliary fields their keys', async () => {
+  it('CARD-25 Elements of `auxiliary_fields` get the keys `aux_1` and `aux_2`, which are their keys in passes too', async () => {
     const { auxiliary_fields } = await make({ auxiliary_fields: AUXILIARY });
     expect(auxiliary_fields).toEqual(AUXILIARY_SHOWN);
   });
 
-  it('CARD-26 does not take a key', async () => {
+  it('CARD-26 A `key` in the request is ignored', async () => {
     const { auxiliary_fields } = await make({ auxiliary_fields: [{ key: 'mine', value: 'x' }] });
     expect(auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'x' }]);
   });
 
-  it('CARD-27 takes auxiliary fields without a label', async () => {
+  it('CARD-27 Without a label, or with a blank one, `label` is null', async () => {
     for (const label of [undefined, null, '', ' ']) {
       const { auxiliary_fields } = await make({ auxiliary_fields: [{ label, value: 'x' }] });
       expect(auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'x' }]);
     }
   });
 
-  it('CARD-28 drops auxiliary fields that are wholly blank', async () => {
+  it('CARD-28 Entirely blank elements are dropped and do not count', async () => {
     const blank = [{}, { label: '', value: ' ' }, { label: null, value: null }, { value: '' }];
     const { auxiliary_fields } = await make({
       auxiliary_fields: [blank[0], AUXILIARY[0], blank[1], blank[2], AUXILIARY[1], blank[3]],
@@ -344,12 +344,12 @@ describe('writing a card', () => {
     expect(auxiliary_fields).toEqual(AUXILIARY_SHOWN);
   });
 
-  it('CARD-29 refuses more than two auxiliary fields', async () => {
+  it('CARD-29 More than two are 422 `auxiliary_fields`', async () => {
     const auxiliary_fields = [{ value: '1' }, { value: '2' }, { value: '3' }];
     expectRefused(await post({ auxiliary_fields }), 'auxiliary_fields');
   });
 
-  it('CARD-30 refuses a label without a value', async () => {
+  it('CARD-30 A label without a value is 422 `auxiliary_fields`', async () => {
     for (const value of [undefined, null, '', ' ']) {
       expectRefused(
         await post({ auxiliary_fields: [{ label: 'Tel', value }] }),
@@ -358,61 +358,61 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-31 refuses auxiliary fields that are no list of objects', async () => {
+  it('CARD-31 Anything that is not a list of objects is 422 `auxiliary_fields`', async () => {
     for (const auxiliary_fields of ['x', { value: 'x' }, ['x'], [7], [[]], [{ value: 7 }]]) {
       expectRefused(await post({ auxiliary_fields }), 'auxiliary_fields');
     }
   });
 
-  it('CARD-32 replaces the auxiliary fields', async () => {
+  it('CARD-32 In a PATCH the list replaces the previous one, and an empty list clears it', async () => {
     const { id } = await make({ auxiliary_fields: AUXILIARY });
     const replaced = await patch(id, { auxiliary_fields: [{ value: 'new' }] });
     expect(replaced.body.auxiliary_fields).toEqual([{ key: 'aux_1', label: null, value: 'new' }]);
     expect((await patch(id, { auxiliary_fields: [] })).body.auxiliary_fields).toEqual([]);
   });
 
-  it('CARD-33 refuses any other strip type', async () => {
+  it('CARD-33 Any other `strip_type` is 422 `strip_type`', async () => {
     for (const strip_type of ['colour', 'picture', 'Color', 7]) {
       expectRefused(await post({ strip_type }), 'strip_type');
     }
   });
 
-  it('CARD-34 takes image without a picture and preset without a preset', async () => {
+  it('CARD-34 `image` without a picture and `preset` without a preset are accepted', async () => {
     for (const strip_type of ['image', 'preset', 'color']) {
       expect(await make({ strip_type })).toMatchObject({ strip_type, strip_preset: null });
     }
   });
 
-  it('CARD-35 takes any opacity from 0 to 100', async () => {
+  it('CARD-35 `strip_opacity` accepts 0, 100 and fractions in between', async () => {
     for (const strip_opacity of [0, 0.5, 33.3, 99.99, 100]) {
       expect((await make({ strip_opacity })).strip_opacity).toBe(strip_opacity);
     }
   });
 
-  it('CARD-36 refuses any other opacity', async () => {
+  it('CARD-36 `strip_opacity` below 0, above 100 or not a number is 422 `strip_opacity`', async () => {
     for (const strip_opacity of [-0.1, -1, 100.1, 101, 'much', [50], true]) {
       expectRefused(await post({ strip_opacity }), 'strip_opacity');
     }
   });
 
-  it('CARD-37 takes any fitting preset', async () => {
+  it('CARD-37 `strip_preset` accepts any valid name, even one that is not drawn', async () => {
     for (const strip_preset of ['coffee', 'books', 'my-own_1', 'x'.repeat(64)]) {
       expect((await make({ strip_preset })).strip_preset).toBe(strip_preset);
     }
   });
 
-  it('CARD-38 refuses any other preset', async () => {
+  it('CARD-38 Any other `strip_preset` is 422 `strip_preset`', async () => {
     for (const strip_preset of ['Coffee', 'a b', 'x'.repeat(65), '../x', 7]) {
       expectRefused(await post({ strip_preset }), 'strip_preset');
     }
   });
 
-  it('CARD-39 refuses a header that is too long', async () => {
+  it('CARD-39 `header_text` longer than 255 is 422 `header_text`', async () => {
     expectRefused(await post({ header_text: 'x'.repeat(256) }), 'header_text');
     expect((await make({ header_text: 'x'.repeat(255) })).header_text).toHaveLength(255);
   });
 
-  it('CARD-40 takes an expiry with any offset', async () => {
+  it('CARD-40 `expires_at` accepts ISO 8601 with any offset and is returned in UTC', async () => {
     for (const [given, meant] of [
       ['2090-05-31T12:00:00Z', '2090-05-31T12:00:00.000Z'],
       ['2090-05-31T12:00:00.123Z', '2090-05-31T12:00:00.123Z'],
@@ -424,12 +424,12 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-41 takes an expiry in the past', async () => {
+  it('CARD-41 `expires_at` may be in the past', async () => {
     const { expires_at } = await make({ expires_at: '2001-01-01T00:00:00Z' });
     expect(expires_at).toBe('2001-01-01T00:00:00.000Z');
   });
 
-  it('CARD-42 refuses what is no time', async () => {
+  it('CARD-42 An `expires_at` that is not a time, or is on a day that does not exist, is 422 `expires_at`', async () => {
     for (const expires_at of [
       'tomorrow',
       '31.05.2090',
@@ -443,7 +443,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-43 clears what is nullable', async () => {
+  it('CARD-43 null in a PATCH clears `strip_color`, `strip_preset`, `header_text`, `expires_at` and the three limits', async () => {
     const { id } = await make(WRITTEN);
     const nullable = ['strip_color', 'strip_preset', 'header_text', 'expires_at', ...LIMITS];
     for (const field of nullable) {
@@ -452,7 +452,7 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-44 ignores what is not written', async () => {
+  it('CARD-44 Read-only fields are ignored, on create and on PATCH', async () => {
     const readOnly = {
       id: 1,
       archived_at: '2020-01-01T00:00:00Z',
@@ -470,7 +470,7 @@ describe('writing a card', () => {
     expect(updated_at >= card.updated_at).toBe(true);
   });
 
-  it('CARD-45 changes only what is named', async () => {
+  it('CARD-45 PATCH changes only the fields it names', async () => {
     const card = await make({ ...WRITTEN, auxiliary_fields: AUXILIARY });
     for (const change of [{ name: 'Other' }, { stamps_required: 9 }, { header_text: 'Hello' }]) {
       const before = await show(card.id);
@@ -479,26 +479,26 @@ describe('writing a card', () => {
     }
   });
 
-  it('CARD-46 changes nothing for an empty object', async () => {
+  it('CARD-46 A PATCH with an empty `card` changes nothing and is 200', async () => {
     const card = await make(WRITTEN);
     const { status, body } = await patch(card.id, {});
     expect([status, body]).toEqual([200, card]);
   });
 
-  it('CARD-47 changes nothing when it is refused', async () => {
+  it('CARD-47 A PATCH that is refused changes nothing', async () => {
     const card = await make(WRITTEN);
     expectRefused(await patch(card.id, { name: 'Other', stamps_required: 99 }), 'stamps_required');
     expect(await show(card.id)).toEqual(card);
   });
 
-  it('CARD-48 says when it was changed', async () => {
+  it('CARD-48 A change updates `updated_at`, not `created_at`', async () => {
     const card = await make();
     const { body } = await patch(card.id, { name: 'Tea' });
     expect(body.created_at).toBe(card.created_at);
     expect(body.updated_at > card.updated_at).toBe(true);
   });
 
-  it('CARD-49 counts its rewards', async () => {
+  it("CARD-49 `rewards_count` counts the card's rewards, inactive ones too, deleted ones not", async () => {
     const { card, rewards } = await enrol(store, { rewards: [1, 2, 3] });
     const path = `${store.store}/rewards`;
     await store.patch<RewardJson>(`${path}/${rewards[0]?.id}`, { reward: { active: false } });
@@ -507,7 +507,7 @@ describe('writing a card', () => {
     expect((await show(card.id)).rewards_count).toBe(2);
   });
 
-  it('CARD-50 counts its customer cards', async () => {
+  it('CARD-50 `customer_cards_count` counts the customer cards issued', async () => {
     const { card } = await enrol(store);
     expect((await show(card.id)).customer_cards_count).toBe(1);
     await store.post(`${store.store}/customers`, {
@@ -517,7 +517,7 @@ describe('writing a card', () => {
     expect((await show(card.id)).customer_cards_count).toBe(2);
   });
 
-  it('CARD-56 takes limits from 1 on', async () => {
+  it('CARD-56 Each of the three limits below 1 is 422 on the field', async () => {
     for (const field of LIMITS) {
       expect((await make({ [field]: 1 }))[field]).toBe(1);
       for (const wrong of [0, -1, 1.5, 'x']) expectRefused(await post({ [field]: wrong }), field);
@@ -526,7 +526,7 @@ describe('writing a card', () => {
 });
 
 describe('the archive', () => {
-  it('CARD-51 takes a card in', async () => {
+  it('CARD-51 `archive` sets `archived_at` and returns the card', async () => {
     const { id } = await make();
     const { status, body } = await store.post<CardJson>(`${cards}/${id}/archive`);
     expect([status, body.id]).toEqual([200, id]);
@@ -534,7 +534,7 @@ describe('the archive', () => {
     expect(await show(id)).toEqual(body);
   });
 
-  it('CARD-52 gives a card back', async () => {
+  it('CARD-52 `unarchive` clears it and returns the card', async () => {
     const { id } = await make();
     await store.post(`${cards}/${id}/archive`);
     const { status, body } = await store.post<CardJson>(`${cards}/${id}/unarchive`);
@@ -542,14 +542,14 @@ describe('the archive', () => {
     expect(await show(id)).toEqual(body);
   });
 
-  it('CARD-53 does not take a card in twice', async () => {
+  it('CARD-53 Archiving an archived card changes nothing', async () => {
     const { id } = await make();
     const { body } = await store.post<CardJson>(`${cards}/${id}/archive`);
     const again = await store.post<CardJson>(`${cards}/${id}/archive`);
     expect([again.status, again.body]).toEqual([200, body]);
   });
 
-  it('CARD-54 lets its cards be read and changed', async () => {
+  it('CARD-54 An archived card can be read and changed', async () => {
     const { id } = await make();
     const { body } = await store.post<CardJson>(`${cards}/${id}/archive`);
     const { status, body: changed } = await patch(id, { name: 'Old' });
@@ -557,7 +557,7 @@ describe('the archive', () => {
     expect(await show(id)).toEqual(changed);
   });
 
-  it('CARD-55 is all there is: cards are not deleted', async () => {
+  it('CARD-55 There is no operation that deletes a card', async () => {
     const { id } = await make();
     expect([404, 405]).toContain((await store.delete(`${cards}/${id}`)).status);
     expect((await show(id)).id).toBe(id);

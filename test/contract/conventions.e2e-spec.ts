@@ -75,7 +75,7 @@ async function makeCard(card: object = {}): Promise<CardJson> {
 }
 
 describe('bodies', () => {
-  it('CONV-01 are wrapped in an object of the resource', async () => {
+  it('CONV-01 Bodies that write a card, customer, reward, location, poster or account are wrapped in an object of that name', async () => {
     expect((await store.post(cards, { card: { name: 'Coffee' } })).status).toBe(201);
     for (const { wrapper, method, path, fields, done } of await writes()) {
       const { status } = await store.send(method, path, { [wrapper]: fields });
@@ -83,27 +83,27 @@ describe('bodies', () => {
     }
   });
 
-  it('CONV-02 of a card need their wrapper', async () => {
+  it('CONV-02 A card body without its wrapper is 422 `card`', async () => {
     expectRefused(await store.post(cards, { name: 'Coffee' }), 'card');
     const { id } = await makeCard();
     expectRefused(await store.patch(`${cards}/${id}`, { name: 'Tea' }), 'card');
   });
 
-  it('CONV-03 of the others may come bare', async () => {
+  it('CONV-03 The others are also accepted without a wrapper if the object has at least one of their fields', async () => {
     for (const { wrapper, method, path, fields, done } of await writes()) {
       const { status } = await store.send(method, path, fields);
       expect([wrapper, status]).toEqual([wrapper, done]);
     }
   });
 
-  it('CONV-04 of the others are refused with neither wrapper nor field', async () => {
+  it("CONV-04 With neither the wrapper nor any of the fields, they are 422 on the wrapper's name", async () => {
     for (const { wrapper, method, path } of await writes()) {
       expectRefused(await store.send(method, path, { unknown: 1 }), wrapper);
       expectRefused(await store.send(method, path, {}), wrapper);
     }
   });
 
-  it('CONV-05 are refused when the wrapper is no object', async () => {
+  it('CONV-05 A wrapper that is not an object is 422 on its name', async () => {
     for (const value of ['x', 1, true, [], null]) {
       expectRefused(await store.post(cards, { card: value }), 'card');
     }
@@ -112,7 +112,7 @@ describe('bodies', () => {
     }
   });
 
-  it('CONV-06 of stamp, redeem and webhook subscriptions are not wrapped', async () => {
+  it('CONV-06 Bodies of stamp, redeem and webhook subscriptions are not wrapped', async () => {
     const { path, rewards: made } = await enrol(store, { rewards: [1] });
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id: made[0]?.id })).status).toBe(200);
@@ -120,14 +120,14 @@ describe('bodies', () => {
     expect((await store.post(`${store.store}/webhook_subscriptions`, hook)).status).toBe(201);
   });
 
-  it('CONV-07 may have keys that nobody knows', async () => {
+  it('CONV-07 Unknown keys are ignored, inside and outside the wrapper', async () => {
     const body = { card: { name: 'Coffee', flavour: 'dark' }, client: { version: 3 } };
     expect((await store.post(cards, body)).status).toBe(201);
     const { path } = await enrol(store);
     expect((await store.post(`${path}/stamp`, { stamps: 1, sender: 'till' })).status).toBe(200);
   });
 
-  it('CONV-08 may have keys that mean something to JavaScript', async () => {
+  it('CONV-08 So are `__proto__` and `constructor`', async () => {
     const poison = '"__proto__":{"name":"x"},"constructor":{"prototype":{"name":"x"}}';
     const made = await store.post<CardJson>(
       cards,
@@ -137,7 +137,7 @@ describe('bodies', () => {
     expectRefused(await store.post(cards, `{"card":{${poison}}}`), 'name');
   });
 
-  it('CONV-54 with their wrapper count only inside it, and beside it only what belongs there', async () => {
+  it('CONV-54 Where the wrapper is present, only the fields inside it count, and beside it only what the operation documents there, such as `card_id` of a new customer', async () => {
     const unknownIn = ({ headers }: { headers: Headers }) => headers.get('x-unknown-parameters');
     const beside = {
       first_name: 'Outer',
@@ -247,19 +247,19 @@ describe('bodies', () => {
     expect([kept.status, kept.body.active, unknownIn(kept)]).toEqual([200, true, 'active']);
   });
 
-  it('CONV-09 that are JSON but no object are refused', async () => {
+  it('CONV-09 A body that is JSON but not an object is 422 `base`', async () => {
     for (const body of ['[]', '[{}]', '"text"', '1', 'null', 'true']) {
       expectRefused(await store.post(cards, body), 'base');
       expectRefused(await store.post(customers, body), 'base');
     }
   });
 
-  it('CONV-10 of actions may be missing, and so may their content type', async () => {
+  it('CONV-10 Actions that need no body can be called without body and content type', async () => {
     const { id } = await makeCard();
     expect((await store.post(`${cards}/${id}/archive`)).status).toBe(200);
   });
 
-  it('CONV-11 may be empty with a content type', async () => {
+  it('CONV-11 An empty body counts as no body, whatever its `Content-Type` says: it is never 415', async () => {
     const { id } = await makeCard();
     const json = { 'content-type': 'application/json' };
     expect((await store.send('POST', `${cards}/${id}/archive`, '', json)).status).toBe(200);
@@ -340,7 +340,7 @@ describe('bodies', () => {
     expect(await exchange(store.baseUrl, chunks('text/plain'))).toMatch(/^HTTP\/1.1 415 /);
   });
 
-  it('CONV-55 are refused when they are compressed, and the response says what to do', async () => {
+  it('CONV-55 A compressed body is 415 `unsupported_media_type`, with advice in `resolution`, whether `Content-Encoding` or `Transfer-Encoding` says so', async () => {
     const card = JSON.stringify({ card: { name: 'Packed' } });
     const packed = {
       gzip: gzipSync(card),
@@ -394,7 +394,7 @@ describe('bodies', () => {
     expectFailure(stranger, 401, 'unauthorized');
   });
 
-  it('CONV-12 may name a charset', async () => {
+  it('CONV-12 `Content-Type` may carry a charset', async () => {
     for (const type of ['application/json; charset=utf-8', 'Application/JSON;charset=UTF-8']) {
       const body = JSON.stringify({ card: { name: 'Café' } });
       const answer = await store.send<CardJson>('POST', cards, body, { 'content-type': type });
@@ -404,19 +404,19 @@ describe('bodies', () => {
 });
 
 describe('types', () => {
-  it('CONV-13 integers may be strings of digits', async () => {
+  it('CONV-13 An integer may be sent as a string of digits', async () => {
     const card = await makeCard({ stamps_required: '12', initial_stamps: '2' });
     expect([card.stamps_required, card.initial_stamps]).toEqual([12, 2]);
   });
 
-  it('CONV-14 integers may be nothing else', async () => {
+  it('CONV-14 A fraction, text, a list, an object or a boolean in place of an integer is 422 on the field', async () => {
     for (const stamps_required of [2.5, '2.5', 'ten', '1e1', '0x5', '5 stamps', [5], {}, true]) {
       const answer = await store.post(cards, { card: { name: 'Coffee', stamps_required } });
       expectRefused(answer, 'stamps_required');
     }
   });
 
-  it('CONV-15 booleans may be true, false, 1, 0 or strings of the same', async () => {
+  it('CONV-15 A boolean may be sent as true, false, 1, 0 or as a string of one of these', async () => {
     for (const [given, meant] of [
       [true, true],
       [1, true],
@@ -434,21 +434,21 @@ describe('types', () => {
     }
   });
 
-  it('CONV-16 booleans may be nothing else', async () => {
+  it('CONV-16 Anything else in place of a boolean is 422 on the field', async () => {
     for (const show_member_field of ['yes', 'on', 2, -1, [], {}, 'x']) {
       const answer = await store.post(cards, { card: { name: 'Coffee', show_member_field } });
       expectRefused(answer, 'show_member_field');
     }
   });
 
-  it('CONV-17 booleans are answered as such', async () => {
+  it('CONV-17 Booleans are returned as true and false', async () => {
     const card = await makeCard({ show_member_field: 0, show_stamps_to_reward_field: '1' });
     expect([card.show_member_field, card.show_stamps_to_reward_field]).toEqual([false, true]);
     const { customer } = await enrol(store);
     expect([customer.marketing_consent, customer.sms_consent]).toEqual([false, false]);
   });
 
-  it('CONV-18 ids and counts are answered as integers', async () => {
+  it('CONV-18 Ids and counts are returned as integers', async () => {
     const { card, customer, customerCard, rewards: made } = await enrol(store, { rewards: [2] });
     const { body: shown } = await store.get<CardJson>(`${cards}/${card.id}`);
     for (const number of [
@@ -470,7 +470,7 @@ describe('types', () => {
     }
   });
 
-  it('CONV-19 names are trimmed', async () => {
+  it('CONV-19 Names and titles are trimmed', async () => {
     expect((await makeCard({ name: ' \t Coffee card \n' })).name).toBe('Coffee card');
     const made = await store.post<CreatedCustomerJson>(customers, {
       customer: { ...someone(), first_name: ' Anna ', last_name: ' Schmidt ' },
@@ -478,7 +478,7 @@ describe('types', () => {
     expect([made.body.first_name, made.body.last_name]).toEqual(['Anna', 'Schmidt']);
   });
 
-  it('CONV-20 names must not be blank', async () => {
+  it('CONV-20 A blank name is 422 on the field', async () => {
     for (const blank of ['', ' ', '\t\n', '\u00a0']) {
       expectRefused(await store.post(cards, { card: { name: blank } }), 'name');
       const customer = { ...someone(), first_name: blank };
@@ -486,18 +486,18 @@ describe('types', () => {
     }
   });
 
-  it('CONV-21 names have at most 255 characters', async () => {
+  it('CONV-21 A name may have up to 255 characters; a longer one is 422 on the field', async () => {
     expect((await makeCard({ name: 'x'.repeat(255) })).name).toHaveLength(255);
     expectRefused(await store.post(cards, { card: { name: 'x'.repeat(256) } }), 'name');
   });
 
-  it('CONV-22 characters are code points', async () => {
+  it('CONV-22 Characters are counted as code points: 255 emoji fit', async () => {
     expect((await makeCard({ name: '☕'.repeat(255) })).name).toBe('☕'.repeat(255));
     expect((await makeCard({ name: '🎂'.repeat(255) })).name).toBe('🎂'.repeat(255));
     expectRefused(await store.post(cards, { card: { name: '🎂'.repeat(256) } }), 'name');
   });
 
-  it('CONV-23 an optional text that is blank is null', async () => {
+  it('CONV-23 A blank string for an optional text means null', async () => {
     for (const blank of ['', '  ']) {
       expect((await makeCard({ header_text: blank })).header_text).toBeNull();
     }
@@ -506,7 +506,7 @@ describe('types', () => {
     expect(body.header_text).toBeNull();
   });
 
-  it('CONV-24 a text holds no NUL', async () => {
+  it('CONV-24 A NUL character in a text is 422 on the field', async () => {
     expectRefused(await store.post(cards, { card: { name: 'a\0b' } }), 'name');
     const header = { name: 'Coffee', header_text: 'a\0b' };
     expectRefused(await store.post(cards, { card: header }), 'header_text');
@@ -514,7 +514,7 @@ describe('types', () => {
     expectRefused(await store.post(customers, { customer }), ['last_name', 'metadata']);
   });
 
-  it('CONV-25 a text is a string', async () => {
+  it('CONV-25 A value that is not a string in place of a text is 422 on the field', async () => {
     for (const text of [7, true, [], {}, ['x'], { $ne: '' }]) {
       expectRefused(await store.post(cards, { card: { name: text } }), 'name');
       const header = { name: 'Coffee', header_text: text };
@@ -522,7 +522,7 @@ describe('types', () => {
     }
   });
 
-  it('CONV-26 null in a PATCH clears what is nullable', async () => {
+  it('CONV-26 null in a PATCH clears a nullable field', async () => {
     const { id } = await makeCard({ header_text: 'Hi', strip_color: '#123' });
     const { status, body } = await store.patch<CardJson>(`${cards}/${id}`, {
       card: { header_text: null, strip_color: null },
@@ -530,7 +530,7 @@ describe('types', () => {
     expect([status, body.header_text, body.strip_color]).toEqual([200, null, null]);
   });
 
-  it('CONV-27 null in a PATCH is refused for what is not', async () => {
+  it('CONV-27 null in a PATCH of a field that is not nullable is 422 on the field', async () => {
     const { id } = await makeCard();
     for (const field of [
       'name',
@@ -558,7 +558,7 @@ describe('types', () => {
     expect({ ...(await makeCard(nulls)), id, created_at, updated_at }).toEqual(plain);
   });
 
-  it('CONV-29 times are ISO 8601 in UTC with milliseconds', async () => {
+  it('CONV-29 Times are returned in ISO 8601, in UTC, with milliseconds and `Z`', async () => {
     const utc = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
     const {
       card,
@@ -601,7 +601,7 @@ const RESOURCES = [
 ];
 
 describe('absolute URLs', () => {
-  it('CONV-56 are returned as the URL Standard writes them, and refused where a parser would repair them', async () => {
+  it('CONV-56 Absolute URLs are stored and returned as the URL Standard writes them', async () => {
     const hooks = `${store.store}/webhook_subscriptions`;
     const hook = (target_url: string) => ({ events: ['*'], target_url });
     for (const [given, shown] of [
@@ -640,7 +640,7 @@ describe('absolute URLs', () => {
 });
 
 describe('paths and statuses', () => {
-  it('CONV-30 an id that is no integer is 404', async () => {
+  it('CONV-30 A path id that is not an integer is 404', async () => {
     const ids = ['abc', '1.5', '1e3', "1'", '%27', '1%20', '1%00', '+1', 'null', '0x1', '１'];
     const { path: card } = await enrol(store);
     for (const resource of RESOURCES) {
@@ -658,7 +658,7 @@ describe('paths and statuses', () => {
       expectFailure(await store.get(`/api/v1/accounts/${id}`), 404, 'not_found');
   });
 
-  it('CONV-31 an id that no record can have is 404', async () => {
+  it('CONV-31 A path id that no record can have, below 1 or too large for 64 bits, is 404', async () => {
     const ids = ['0', '-1', '9223372036854775807', '9223372036854775808', '9'.repeat(40)];
     for (const resource of RESOURCES) {
       for (const id of ids) {
@@ -674,14 +674,14 @@ describe('paths and statuses', () => {
     }
   });
 
-  it('CONV-32 a create is answered 201', async () => {
+  it('CONV-32 A create returns 201', async () => {
     for (const { wrapper, method, path, fields } of await writes()) {
       if (method !== 'POST') continue;
       expect((await store.post(path, { [wrapper]: fields })).status).toBe(201);
     }
   });
 
-  it('CONV-33 an action is answered 200', async () => {
+  it('CONV-33 A POST that acts on a record returns 200', async () => {
     const { path, card, rewards: made } = await enrol(store, { rewards: [1] });
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
     expect((await store.post(`${path}/redeem`, { reward_id: made[0]?.id })).status).toBe(200);
@@ -689,7 +689,7 @@ describe('paths and statuses', () => {
     expect((await store.post(`${cards}/${card.id}/unarchive`)).status).toBe(200);
   });
 
-  it('CONV-34 a DELETE is answered 204 without a body', async () => {
+  it('CONV-34 A DELETE returns 204 with an empty body', async () => {
     const { rewards: made } = await enrol(store, { rewards: [1] });
     const hook = { events: ['*'], target_url: 'https://example.com/hooks' };
     const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, hook);
@@ -710,7 +710,7 @@ const UNREADABLE: [string, string, number][] = [
 ];
 
 describe('the order of checks', () => {
-  it('CONV-35 the token comes before anything of the body', async () => {
+  it('CONV-35 The token is checked before the body: whatever is sent without a valid token, it is 401', async () => {
     for (const [type, body] of UNREADABLE) {
       const headers = { 'content-type': type };
       const answer = await service.anonymous.send('POST', cards, body, headers);
@@ -718,7 +718,7 @@ describe('the order of checks', () => {
     }
   });
 
-  it('CONV-36 the store comes before anything of the body', async () => {
+  it('CONV-36 The store is checked before the body: media type, size and JSON of a request to an unreachable store do not matter', async () => {
     const { store: other } = await service.newStore();
     for (const path of [
       `${other}/cards`,
@@ -732,7 +732,7 @@ describe('the order of checks', () => {
     }
   });
 
-  it('CONV-37 media type, size and JSON come before the record', async () => {
+  it('CONV-37 Media type, size and JSON are checked before the record is looked up', async () => {
     const { path } = await enrol(store);
     for (const resource of [cards, rewards, customers]) {
       const missing = `${resource}/999999999`;
@@ -745,7 +745,7 @@ describe('the order of checks', () => {
     expect((await store.post(`${missing}/stamp`, '{"stamps":')).status).toBe(400);
   });
 
-  it('CONV-38 the record comes before the fields', async () => {
+  it('CONV-38 The record is looked up before the fields are checked', async () => {
     const { path, customer } = await enrol(store);
     for (const resource of [cards, rewards, customers]) {
       const missing = `${resource}/999999999`;
@@ -762,7 +762,7 @@ describe('the order of checks', () => {
     }
   });
 
-  it('CONV-39 no value of a field is ever our failure', async () => {
+  it('CONV-39 Whatever a field contains, the response is never a 5xx', async () => {
     const { card, path } = await enrol(store);
     const hostile: unknown[] = [
       null,

@@ -67,7 +67,7 @@ const changes = (told: Sent[]) =>
     });
 
 describe('adjusting', () => {
-  it('FIX-01 adds stamps and answers with the card', async () => {
+  it('FIX-01 A positive adjustment adds the stamps and returns 200 with the card in the detail shape', async () => {
     const { path, customerCard } = await enrol(store, { rewards: [3] });
     const { status, body } = await adjust(path, 3);
     expect(status).toBe(200);
@@ -77,7 +77,7 @@ describe('adjusting', () => {
     expect((await adjust(path, '1000')).body.stamps_count).toBe(1003);
   });
 
-  it('FIX-02 takes stamps off', async () => {
+  it('FIX-02 A negative one takes them off', async () => {
     const { path } = await enrol(store);
     await stamp(path, 5);
     expect((await adjust(path, -2)).body.stamps_count).toBe(3);
@@ -85,14 +85,14 @@ describe('adjusting', () => {
     expect(await balance(path)).toBe(0);
   });
 
-  it('FIX-03 takes off no more than there is', async () => {
+  it('FIX-03 Taking off more than the card holds is 422 `base` with the code `insufficient_stamps`', async () => {
     const { path } = await enrol(store);
     await stamp(path, 5);
     expectRefused(await adjust(path, -6), 'base', 'insufficient_stamps');
     expect(await balance(path)).toBe(5);
   });
 
-  it('FIX-04 needs a number of stamps', async () => {
+  it('FIX-04 `stamps` that is 0, beyond 1000 in either direction, missing or not an integer is 422 `stamps`', async () => {
     const { path } = await enrol(store);
     for (const stamps of [0, '0', -0, 1001, -1001, undefined, null, '', 'x', 1.5, []]) {
       expectRefused(await adjust(path, stamps), 'stamps');
@@ -102,7 +102,7 @@ describe('adjusting', () => {
     expect((await adjust(path, -1000)).status).toBe(200);
   });
 
-  it('FIX-05 needs a reason', async () => {
+  it('FIX-05 `reason` that is missing, blank or longer than 500 is 422 `reason`, in both operations', async () => {
     const { path } = await enrol(store);
     await stamp(path, 5);
     const reversal = `${path}/events/${await eventId(path)}/reverse`;
@@ -115,7 +115,7 @@ describe('adjusting', () => {
     expect((await store.post(reversal, { reason })).status).toBe(200);
   });
 
-  it('FIX-06 sends stamp.earned, and reward.unlocked for each reward within reach', async () => {
+  it('FIX-06 A positive adjustment sends `stamp.earned` with the source `adjustment`, then `reward.unlocked` for each active reward that comes within reach', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 3, 4, 9] });
@@ -133,7 +133,7 @@ describe('adjusting', () => {
     expect(JSON.stringify(told)).not.toContain(REASON);
   });
 
-  it('FIX-07 sends stamp.removed, and no crossing twice', async () => {
+  it('FIX-07 A negative one sends `stamp.removed` only, with the number as a positive `stamps`', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path } = await enrol(own, { rewards: [3] });
@@ -153,7 +153,7 @@ describe('adjusting', () => {
     expect(removed?.['customer_card']).toMatchObject({ stamps_count: 1 });
   });
 
-  it('FIX-08 goes on when the card is over', async () => {
+  it('FIX-08 Expired and archived cards can be adjusted, and their events reversed', async () => {
     const enrolled = await enrol(store);
     const { path } = enrolled;
     await stamp(path, 2);
@@ -164,7 +164,7 @@ describe('adjusting', () => {
     expect((await reverse(path, stamping)).body.stamps_count).toBe(3);
   });
 
-  it('FIX-09 counts towards no limit', async () => {
+  it('FIX-09 Adjustments count towards no limit and are not limited', async () => {
     const card = {
       max_stamps_per_day: 2,
       min_seconds_between_stamps: 60,
@@ -178,7 +178,7 @@ describe('adjusting', () => {
     expect(await balance(path)).toBe(12);
   });
 
-  it('FIX-10 never goes below zero', async () => {
+  it('FIX-10 Of many simultaneous adjustments all count, and the balance is never below zero', async () => {
     const { path } = await enrol(store);
     await stamp(path, 5);
     const answers = await Promise.all(Array.from({ length: 20 }, () => adjust(path, -2)));
@@ -190,7 +190,7 @@ describe('adjusting', () => {
 });
 
 describe('reversing', () => {
-  it('FIX-11 takes the stamps of a stamping off', async () => {
+  it('FIX-11 Reversing a stamping takes its stamps off, sends `stamp.removed`, and returns 200 with the card in the detail shape', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, customerCard } = await enrol(own);
@@ -207,7 +207,7 @@ describe('reversing', () => {
     expect(shown?.body['id']).toBe(first);
   });
 
-  it('FIX-12 gives back what a redemption spent', async () => {
+  it('FIX-12 Reversing a redemption gives back what it spent: `stamp.earned` with the source `adjustment`, then `reward.unlocked` for each reward that the redemption had locked', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [3, 5] });
@@ -223,7 +223,7 @@ describe('reversing', () => {
     ]);
   });
 
-  it('FIX-13 reverses welcome stamps and adjustments', async () => {
+  it('FIX-13 Welcome stamps and adjustments can be reversed like a stamping', async () => {
     const { path } = await enrol(store, { card: { initial_stamps: 2 } });
     expect((await reverse(path, await eventId(path))).body.stamps_count).toBe(0);
     await adjust(path, 9);
@@ -233,7 +233,7 @@ describe('reversing', () => {
     expect((await reverse(path, await eventId(path, 'StampsRemoved'))).body.stamps_count).toBe(4);
   });
 
-  it('FIX-14 needs the stamps to be there', async () => {
+  it('FIX-14 Reversing a stamping whose stamps are spent is 422 `base` with the code `insufficient_stamps`; after the redemption is reversed it succeeds', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
     await stamp(path, 4);
     const stamping = await eventId(path);
@@ -244,7 +244,7 @@ describe('reversing', () => {
     expect((await reverse(path, stamping)).body.stamps_count).toBe(0);
   });
 
-  it('FIX-15 works once', async () => {
+  it('FIX-15 An event can be reversed once; the second time is 422 `base`', async () => {
     const { path } = await enrol(store);
     await stamp(path, 4);
     const stamping = await eventId(path);
@@ -255,7 +255,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(9);
   });
 
-  it('FIX-16 lets one of many at the same time win', async () => {
+  it('FIX-16 Of many simultaneous reversals of an event exactly one wins', async () => {
     const { path } = await enrol(store);
     await stamp(path, 50);
     await stamp(path, 3);
@@ -267,7 +267,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(50);
   });
 
-  it('FIX-17 is final', async () => {
+  it('FIX-17 A reversal cannot be reversed: 422 `base`', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
     await stamp(path, 5);
     await redeem(path, rewards[0]?.id);
@@ -279,7 +279,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(0);
   });
 
-  it('FIX-18 reverses nothing else', async () => {
+  it('FIX-18 Neither the issue of a card nor the unlocking of a reward can be reversed: 422 `base`', async () => {
     const { path } = await enrol(store, { rewards: [3] });
     await stamp(path, 5);
     for (const type of ['CustomerCardIssued', 'RewardUnlocked']) {
@@ -288,7 +288,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(5);
   });
 
-  it('FIX-19 does not find an event that is not there', async () => {
+  it('FIX-19 An event of another card or store, an id without an event and anything that is no event id are 404, even when `reason` is missing too', async () => {
     const { path } = await enrol(store);
     const other = await enrol(store);
     await stamp(path, 5);
@@ -314,7 +314,7 @@ describe('reversing', () => {
     expect([await balance(path), await balance(other.path)]).toEqual([5, 5]);
   });
 
-  it('FIX-20 does not find a customer card that is not there', async () => {
+  it('FIX-20 An unknown customer card is 404, in both operations', async () => {
     const { path } = await enrol(store);
     const other = await enrol(store);
     const foreign = await enrol(await service.newStore());
@@ -331,7 +331,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(5);
   });
 
-  it('FIX-21 frees the limits', async () => {
+  it('FIX-21 A reversed stamping no longer counts towards `max_stamps_per_day`, nor does `min_seconds_between_stamps` begin with it', async () => {
     const card = { max_stamps_per_day: 5, min_seconds_between_stamps: 3600 };
     const { path } = await enrol(store, { card });
     await stamp(path, 5);
@@ -343,7 +343,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(1);
   });
 
-  it('FIX-22 frees no receipt number', async () => {
+  it('FIX-22 The receipt number of a reversed stamping stays used up: it repeats the first answer', async () => {
     const { path } = await enrol(store);
     const receipt = { external_ref: 'R-22' };
     const first = await stamp(path, 5, receipt);
@@ -353,7 +353,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(0);
   });
 
-  it('FIX-23 does not make a redemption unhappen', async () => {
+  it('FIX-23 A redemption that was reversed was still a redemption: its reward cannot be deleted', async () => {
     const { path, rewards } = await enrol(store, { rewards: [3] });
     await stamp(path, 5);
     await redeem(path, rewards[0]?.id);
@@ -361,7 +361,7 @@ describe('reversing', () => {
     expectRefused(await store.delete(`${store.store}/rewards/${rewards[0]?.id}`), 'base');
   });
 
-  it('FIX-24 is corrected once under an Idempotency-Key', async () => {
+  it('FIX-24 Both accept an `Idempotency-Key`: the repetition gets the first answer and corrects nothing', async () => {
     const { path } = await enrol(store);
     await stamp(path, 5);
     const bodies = [
@@ -379,7 +379,7 @@ describe('reversing', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('FIX-25 takes back nothing that merging or unmerging customers has moved', async () => {
+  it('FIX-25 Stamps that merging or unmerging customers has moved cannot be reversed: 422 `base`', async () => {
     const one = await enrol(store);
     const { body: two } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
       customer: { first_name: 'Anna', email: 'anna.fix25@example.com' },

@@ -63,7 +63,7 @@ const issue = (path: string, card_id: unknown) =>
   store.post<CustomerCardDetailJson>(path, { card_id });
 
 describe('customer cards', () => {
-  it('CCARD-01 are listed in the order of ids', async () => {
+  it("CCARD-01 The list has the customer's cards in the list shape, in the order of ids", async () => {
     const path = await makeCustomer();
     const cards = [await makeCard(), await makeCard(), await makeCard()];
     for (const card of [cards[2], cards[0], cards[1]]) await issue(path, card?.id);
@@ -76,14 +76,14 @@ describe('customer cards', () => {
     expect(ids).toEqual([...ids].sort((a, b) => a - b));
   });
 
-  it('CCARD-02 have exactly the fields of the list shape in lists', async () => {
+  it('CCARD-02 The list shape has exactly the fields above', async () => {
     const { path, customer } = await enrol(store, { rewards: [1] });
     const { body } = await store.get<CustomerCardJson[]>(path.slice(0, path.lastIndexOf('/')));
     expect(Object.keys(body[0] ?? {}).sort()).toEqual(LIST_SHAPE);
     expect(Object.keys(customer.customer_cards[0] ?? {}).sort()).toEqual(LIST_SHAPE);
   });
 
-  it('CCARD-03 have three more in the detail shape', async () => {
+  it('CCARD-03 The detail shape has exactly three more fields', async () => {
     const { path, customer } = await enrol(store, { rewards: [1] });
     const detail = await show(path);
     const more = ['account_id', 'available_rewards', 'customer_id'];
@@ -93,7 +93,7 @@ describe('customer cards', () => {
     expect(detail).toMatchObject(body[0] ?? {});
   });
 
-  it('CCARD-04 of an unknown customer are not there', async () => {
+  it('CCARD-04 The cards of an unknown customer, or of one of another store, are 404', async () => {
     const { customer } = await enrol(await service.newStore());
     for (const id of [999_999_999, customer.id]) {
       const path = `${store.store}/customers/${id}/customer_cards`;
@@ -101,7 +101,7 @@ describe('customer cards', () => {
     }
   });
 
-  it('CCARD-05 of somebody else are not there', async () => {
+  it('CCARD-05 A card of another customer or another store is 404', async () => {
     const { path, customerCard } = await enrol(store);
     const other = await enrol(store);
     const stranger = await service.newStore();
@@ -118,19 +118,19 @@ describe('customer cards', () => {
     expectFailure(await stranger.get(misplaced), 404, 'not_found');
   });
 
-  it('CCARD-06 are active below the full card', async () => {
+  it('CCARD-06 `status` is `active` below `stamps_required`', async () => {
     const { path } = await enrol(store, { card: { stamps_required: 3 } });
     expect((await show(path)).status).toBe('active');
     expect((await stamp(path, 2)).status).toBe('active');
   });
 
-  it('CCARD-07 are completed from the full card on', async () => {
+  it('CCARD-07 `status` is `completed` from `stamps_required` on', async () => {
     const { path } = await enrol(store, { card: { stamps_required: 3 } });
     expect((await stamp(path, 3)).status).toBe('completed');
     expect((await stamp(path, 3)).status).toBe('completed');
   });
 
-  it('CCARD-08 are expired with their template, completed or not', async () => {
+  it('CCARD-08 `status` is `expired` once the template has expired, even if it was completed', async () => {
     for (const stamps of [1, 5]) {
       const { path, card } = await enrol(store, { card: { stamps_required: 3 } });
       await stamp(path, stamps);
@@ -139,7 +139,7 @@ describe('customer cards', () => {
     }
   });
 
-  it('CCARD-09 say how many stamps are missing', async () => {
+  it('CCARD-09 `stamps_remaining` is the number of missing stamps, and 0 beyond that', async () => {
     const { path } = await enrol(store, { card: { stamps_required: 5 } });
     expect((await show(path)).stamps_remaining).toBe(5);
     expect((await stamp(path, 2)).stamps_remaining).toBe(3);
@@ -147,7 +147,7 @@ describe('customer cards', () => {
     expect((await stamp(path, 3)).stamps_remaining).toBe(0);
   });
 
-  it('CCARD-10 count progress to the next active reward', async () => {
+  it('CCARD-10 `progress_percentage` is measured towards the cheapest active reward above the balance, by what each takes on the card (REWARD-27)', async () => {
     const { path, rewards } = await enrol(store, {
       rewards: [8, 4],
       card: { stamps_required: 20 },
@@ -159,39 +159,39 @@ describe('customer cards', () => {
     expect((await show(path)).progress_percentage).toBe(20);
   });
 
-  it('CCARD-11 count progress to the full card without one', async () => {
+  it('CCARD-11 Without such a reward it is measured towards `stamps_required`', async () => {
     const { path } = await enrol(store, { rewards: [1], card: { stamps_required: 8 } });
     expect((await stamp(path, 2)).progress_percentage).toBe(25);
   });
 
-  it('CCARD-12 round progress down and end at 100', async () => {
+  it('CCARD-12 `progress_percentage` is rounded down and at most 100', async () => {
     const { path } = await enrol(store, { card: { stamps_required: 7 } });
     const progress: number[] = [(await show(path)).progress_percentage];
     for (let i = 0; i < 9; i++) progress.push((await stamp(path, 1)).progress_percentage);
     expect(progress).toEqual([0, 14, 28, 42, 57, 71, 85, 100, 100, 100]);
   });
 
-  it('CCARD-13 keep what is over', async () => {
+  it('CCARD-13 Stamps are not capped: a card can have more than `stamps_required`', async () => {
     const { path } = await enrol(store, { card: { stamps_required: 3 } });
     expect((await stamp(path, 100)).stamps_count).toBe(100);
     expect((await show(path)).stamps_count).toBe(100);
   });
 
-  it('CCARD-14 link to both wallets', async () => {
+  it('CCARD-14 The wallet URLs are `{public}/passes/{uuid}/apple` and `/google`', async () => {
     const { uuid, apple_wallet_url, google_wallet_url } = (await enrol(store)).customerCard;
     expect(uuid).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
     expect(apple_wallet_url).toBe(`https://cards.example/passes/${uuid}/apple`);
     expect(google_wallet_url).toBe(`https://cards.example/passes/${uuid}/google`);
   });
 
-  it('CCARD-15 have a code of their own', async () => {
+  it('CCARD-15 `code` has 8 characters, and no two cards share one', async () => {
     const made = [await enrol(store), await enrol(store), await enrol(store)];
     const codes = made.map(({ customerCard }) => customerCard.code);
     for (const code of codes) expect(code).toMatch(/^[2-9A-HJ-NP-Z]{8}$/);
     expect(new Set(codes).size).toBe(codes.length);
   });
 
-  it('CCARD-16 show the rewards that the balance pays for', async () => {
+  it('CCARD-16 `available_rewards` are the active rewards that the balance covers, cheapest first', async () => {
     const { path, rewards } = await enrol(store, { rewards: [5, 1, 3] });
     const [five, one, three] = rewards.map(({ id, name, description, stamps_required }) => ({
       id,
@@ -209,11 +209,11 @@ describe('customer cards', () => {
     expect((await show(path)).available_rewards).toEqual([five]);
   });
 
-  it('CCARD-17 say that no wallet has them yet', async () => {
+  it('CCARD-17 `pass_installed` is false until a wallet has the pass', async () => {
     expect((await enrol(store)).customerCard.pass_installed).toBe(false);
   });
 
-  it('CCARD-18 begin with the initial stamps', async () => {
+  it("CCARD-18 A new customer card has the template's `initial_stamps`", async () => {
     const { path, customerCard } = await enrol(store, { card: { initial_stamps: 2 } });
     expect([customerCard.stamps_count, (await show(path)).stamps_count]).toEqual([2, 2]);
     const second = await makeCard({ initial_stamps: 4 });
@@ -221,7 +221,7 @@ describe('customer cards', () => {
     expect(body.stamps_count).toBe(4);
   });
 
-  it('CCARD-19 keep what they began with', async () => {
+  it('CCARD-19 A later change of `initial_stamps` does not affect existing cards', async () => {
     const { path, card } = await enrol(store, { card: { initial_stamps: 2 } });
     await changeCard(card.id, { initial_stamps: 5 });
     expect((await show(path)).stamps_count).toBe(2);
@@ -229,7 +229,7 @@ describe('customer cards', () => {
     expect(body.stamps_count).toBe(5);
   });
 
-  it('CCARD-20 follow their template', async () => {
+  it('CCARD-20 `card_name`, `stamps_remaining` and `status` follow changes of the template', async () => {
     const { path, card } = await enrol(store, { card: { stamps_required: 10 } });
     await stamp(path, 3);
     await changeCard(card.id, { name: 'Renamed', stamps_required: 4 });
@@ -247,7 +247,7 @@ describe('customer cards', () => {
 });
 
 describe('issuing a card', () => {
-  it('CCARD-21 answers with it', async () => {
+  it('CCARD-21 `POST {card_id}` issues a card and returns 201 in the detail shape', async () => {
     const path = await makeCustomer();
     const card = await makeCard();
     const { status, body } = await issue(path, card.id);
@@ -256,12 +256,12 @@ describe('issuing a card', () => {
     expect(await show(`${path}/${body.id}`)).toEqual(body);
   });
 
-  it('CCARD-22 refuses a second one of the same template', async () => {
+  it('CCARD-22 A second card of the same template for one customer is 422 `card_id`, code `taken`', async () => {
     const { path, card } = await enrol(store);
     expectRefused(await issue(path.slice(0, path.lastIndexOf('/')), card.id), 'card_id', 'taken');
   });
 
-  it('CCARD-23 lets one of two at the same time win', async () => {
+  it('CCARD-23 Of two such requests at the same time exactly one wins; the other is 422 `card_id`, code `taken`', async () => {
     const path = await makeCustomer();
     const { id } = await makeCard();
     const answers = await Promise.all(Array.from({ length: 10 }, () => issue(path, id)));
@@ -271,13 +271,13 @@ describe('issuing a card', () => {
     expect((await store.get<unknown[]>(path)).body).toHaveLength(1);
   });
 
-  it('CCARD-24 gives a customer cards of several templates', async () => {
+  it('CCARD-24 A customer may hold cards of several templates', async () => {
     const path = await makeCustomer();
     for (let i = 0; i < 3; i++) expect((await issue(path, (await makeCard()).id)).status).toBe(201);
     expect((await store.get<unknown[]>(path)).body).toHaveLength(3);
   });
 
-  it('CCARD-25 does not find a template that is not there', async () => {
+  it('CCARD-25 An unknown `card_id`, or one of another store, is 404', async () => {
     const path = await makeCustomer();
     const foreign = await makeCard({}, await service.newStore());
     for (const id of [999_999_999, foreign.id]) {
@@ -285,7 +285,7 @@ describe('issuing a card', () => {
     }
   });
 
-  it('CCARD-26 refuses a template that is archived or expired', async () => {
+  it('CCARD-26 A `card_id` of an archived or expired card is 422 `card_id`', async () => {
     const path = await makeCustomer();
     const archived = await makeCard();
     await store.post(`${store.store}/cards/${archived.id}/archive`);
@@ -294,13 +294,13 @@ describe('issuing a card', () => {
     expect((await store.get(path)).body).toEqual([]);
   });
 
-  it('CCARD-27 needs a template', async () => {
+  it('CCARD-27 A missing `card_id` is 422 `card_id`', async () => {
     const path = await makeCustomer();
     expectRefused(await store.post(path, {}), 'card_id');
     for (const wrong of [null, 'x', 1.5, []]) expectRefused(await issue(path, wrong), 'card_id');
   });
 
-  it('CCARD-28 needs a customer', async () => {
+  it('CCARD-28 An unknown customer is 404', async () => {
     const { id } = await makeCard();
     const foreign = await enrol(await service.newStore());
     for (const customer of [999_999_999, foreign.customer.id]) {
@@ -310,7 +310,7 @@ describe('issuing a card', () => {
     }
   });
 
-  it('CCARD-29 is when it was issued forever', async () => {
+  it('CCARD-29 `issued_at` and `created_at` never change; each stamp updates `updated_at`', async () => {
     const { path, customerCard } = await enrol(store);
     expect(customerCard.created_at).toBe(customerCard.issued_at);
     const stamped = await stamp(path, 1);

@@ -34,7 +34,7 @@ const found = async (query: Record<string, string>, at = store) => {
 };
 
 describe('the list of customers', () => {
-  it('SEARCH-25 finds exactly one by email, in any case', async () => {
+  it('SEARCH-25 `email` finds the one customer with exactly this e-mail address, ignoring case; anything that is none is 422 `email`', async () => {
     const { id } = await add({ email: 'Straße.Weiß@Example.com' });
     await add({ email: 'straße.weiß@example.com.au' });
     await add({ email: 'strasse.weiss@example.com' });
@@ -51,7 +51,7 @@ describe('the list of customers', () => {
     expect(await found({ email: 'weiss@example.org' })).toEqual([id]);
   });
 
-  it('CUST-62 finds somebody by email and by search in every spelling of the domain', async () => {
+  it('CUST-62 The filter `email` and `search` find an address in every spelling of its domain', async () => {
     const { id: typed } = await add({ email: 'Typed@Grüße.example' });
     const { id: coded } = await add({ email: 'coded@xn--gre-6ka8l.example' });
     for (const domain of ['grüße.example', 'XN--gre-6ka8l.example', 'GRU\u0308ßE。example']) {
@@ -64,7 +64,7 @@ describe('the list of customers', () => {
     expect(await found({ email: 'typed@grusse.example' })).toEqual([]);
   });
 
-  it('SEARCH-26 finds exactly one by phone, in any notation that a write takes', async () => {
+  it('SEARCH-26 `phone` finds the one customer with exactly this phone number, in any notation that a write accepts; anything without digits is 422 `phone`', async () => {
     const { id } = await add({ phone: '+49 151 2345 6000' });
     const { id: local } = await add({ phone: '0151 / 2345-6000' });
     await add({ phone: '+4915123456000' }, other);
@@ -87,7 +87,7 @@ describe('the list of customers', () => {
     }
   });
 
-  it('SEARCH-27 finds the holder of the card with a code, in any case', async () => {
+  it('SEARCH-27 `code` finds the customer who holds the card with this code, ignoring case, after a merge too', async () => {
     const { customer, customerCard } = await enrol(store);
     const { code } = customerCard;
     expect(await found({ code })).toEqual([customer.id]);
@@ -99,7 +99,7 @@ describe('the list of customers', () => {
     expect(await found({ code })).toEqual([id]);
   });
 
-  it('SEARCH-28 finds those changed at or after updated_since', async () => {
+  it('SEARCH-28 `updated_since` finds those whose `updated_at` is at or after this time; anything that is no ISO 8601 time is 422 `updated_since`', async () => {
     const at = await service.newStore();
     const made = [await add({}, at), await add({}, at), await add({}, at)];
     const [first, , third] = made;
@@ -115,7 +115,7 @@ describe('the list of customers', () => {
     expectRefused(await list({ updated_since: 'yesterday' }), 'updated_since');
   });
 
-  it('SEARCH-29 takes them together, and with search, source and external_id', async () => {
+  it('SEARCH-29 They narrow each other down, and `search`, `source` and `external_id`; a blank one is none', async () => {
     const phone = '+4915123457000';
     const reference = { source: 'till', external_id: 'N-1' };
     const customer = { first_name: 'Olga', email: 'olga@example.com', phone };
@@ -136,7 +136,7 @@ describe('the list of customers', () => {
     expect(blank.body.pagination).toEqual((await list({})).body.pagination);
   });
 
-  it('SEARCH-30 finds neither merged nor erased customers by them', async () => {
+  it('SEARCH-30 They find neither merged nor erased customers', async () => {
     const erased = (await enrol(store, { email: 'erased@example.com' })).customer;
     await store.patch(`${customers}/${erased.id}`, { customer: { phone: '+4915123458000' } });
     const merged = await add({ email: 'merged@example.com', phone: '+4915123458001' });
@@ -157,7 +157,7 @@ describe('the list of customers', () => {
     expect(await found({ updated_since: before })).toEqual([into.id]);
   });
 
-  it('SEARCH-31 understands a + that was not encoded', async () => {
+  it('SEARCH-31 In `email` and `phone` a `+` that was not encoded as `%2B` is understood', async () => {
     const { id } = await add({ email: 'pat+shop@example.com', phone: '+4915123459000' });
     for (const query of ['email=pat+shop@example.com', 'phone=+4915123459000']) {
       const { body } = await store.get<CustomerListJson>(`${customers}?${query}`);

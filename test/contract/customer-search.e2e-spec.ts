@@ -35,7 +35,7 @@ async function storeWith(customer: object): Promise<ContractClient> {
 }
 
 describe('finding customers', () => {
-  it('SEARCH-01 lists customers and pagination, newest first', async () => {
+  it('SEARCH-01 The list is `{customers, pagination}`, newest customer first', async () => {
     const store = await service.newStore();
     const made = [await create(store), await create(store), await create(store)];
     const body = await list(store);
@@ -44,7 +44,7 @@ describe('finding customers', () => {
     expect(body.pagination).toEqual({ count: 3, items: 20, page: 1, pages: 1 });
   });
 
-  it('SEARCH-02 shows the same in the list and alone', async () => {
+  it('SEARCH-02 The list and the single customer show the same', async () => {
     const store = await service.newStore();
     const { customer, path } = await enrol(store);
     await store.post(`${path}/stamp`, { stamps: 2 });
@@ -52,7 +52,7 @@ describe('finding customers', () => {
     expect((await list(store)).customers).toEqual([body]);
   });
 
-  it('SEARCH-03 lists only customers of the store', async () => {
+  it('SEARCH-03 Only customers of the store are listed', async () => {
     const store = await storeWith({});
     const other = await storeWith({ first_name: 'Elsewhere' });
     expect((await list(store)).pagination.count).toBe(2);
@@ -60,35 +60,35 @@ describe('finding customers', () => {
     expect(await namesFor(other, 'elsewhere')).toEqual(['Elsewhere']);
   });
 
-  it('SEARCH-04 finds a part of the first name', async () => {
+  it('SEARCH-04 `search` finds a part of the first name', async () => {
     const store = await storeWith({ first_name: 'Wilhelmina' });
     for (const term of ['Wilh', 'helm', 'mina', 'W']) {
       expect(await namesFor(store, term)).toEqual(['Wilhelmina']);
     }
   });
 
-  it('SEARCH-05 finds a part of the last name', async () => {
+  it('SEARCH-05 `search` finds a part of the last name', async () => {
     const store = await storeWith({ last_name: 'Quastenflosser' });
     for (const term of ['Quasten', 'flosser', 'tenfl', 'q']) {
       expect(await namesFor(store, term)).toEqual(['Found']);
     }
   });
 
-  it('SEARCH-06 finds a part of the full name across the space', async () => {
+  it('SEARCH-06 `search` finds a part of the full name, across the space between', async () => {
     const store = await storeWith({ first_name: 'Grace', last_name: 'Hopper' });
     expect(await namesFor(store, 'Grace Hopper')).toEqual(['Grace']);
     expect(await namesFor(store, 'ce Hop')).toEqual(['Grace']);
     expect(await namesFor(store, 'Hopper Grace')).toEqual([]);
   });
 
-  it('SEARCH-07 finds a part of the e-mail address', async () => {
+  it('SEARCH-07 `search` finds a part of the e-mail address', async () => {
     const store = await storeWith({ email: 'Grace.Hopper@navy.example' });
     for (const term of ['grace.hopper@navy.example', 'hopper@', 'navy']) {
       expect(await namesFor(store, term)).toEqual(['Found']);
     }
   });
 
-  it('SEARCH-08 ignores case, beyond ASCII too', async () => {
+  it('SEARCH-08 Search ignores case, for non-ASCII letters too', async () => {
     const store = await storeWith({ first_name: 'Élodie', last_name: 'Strauß ΟΔΥΣΣΕΥΣ' });
     await create(store, { first_name: 'İpek' });
     for (const term of ['éLODIE', 'E\u0301lodie', 'STRAUSS', 'strauß', 'οδυσσευς', 'Οδυσσευσ']) {
@@ -98,7 +98,7 @@ describe('finding customers', () => {
       expect(await namesFor(store, term)).toEqual(['İpek']);
   });
 
-  it('SEARCH-09 finds the digits of a phone', async () => {
+  it('SEARCH-09 A term of digits and phone punctuation finds the digits of a phone', async () => {
     const store = await storeWith({ phone: '+49 151 23456789' });
     for (const term of ['+49 151 23456789', '4915123', '(151) 234-56', '51/23.45', '789']) {
       expect(await namesFor(store, term)).toEqual(['Found']);
@@ -106,7 +106,7 @@ describe('finding customers', () => {
     for (const term of ['151 2345x', '9999']) expect(await namesFor(store, term)).toEqual([]);
   });
 
-  it('SEARCH-32 finds a phone number in any notation, and by its beginning in any', async () => {
+  it('SEARCH-32 It finds a phone in any notation, and from its beginning also a part of it: `0171 12` finds `+4917112…` in Germany', async () => {
     const store = await service.newStore({ country: 'DE' });
     await create(store, { first_name: 'Found', phone: '0171 2345678' });
     await create(store, { first_name: 'Other', phone: '+44 20 7946 0958' });
@@ -127,7 +127,7 @@ describe('finding customers', () => {
     }
   });
 
-  it('SEARCH-10 finds the code of a card, the whole of it, in any case', async () => {
+  it('SEARCH-10 `search` finds the code of a card, in full only, in any case', async () => {
     const store = await storeWith({});
     const { customerCard } = await enrol(store);
     expect(await namesFor(store, customerCard.code)).toEqual(['Anna']);
@@ -136,14 +136,14 @@ describe('finding customers', () => {
     expect(await namesFor(store, customerCard.code.slice(0, 7))).toEqual([]);
   });
 
-  it('SEARCH-11 finds the uuid of a card, the whole of it', async () => {
+  it('SEARCH-11 `search` finds the uuid of a card, in full only', async () => {
     const store = await storeWith({});
     const { customerCard } = await enrol(store);
     expect(await namesFor(store, customerCard.uuid)).toEqual(['Anna']);
     expect(await namesFor(store, customerCard.uuid.slice(0, 23))).toEqual([]);
   });
 
-  it('SEARCH-12 finds an external id, the whole of it', async () => {
+  it('SEARCH-12 `search` finds an external id, in full only', async () => {
     const store = await storeWith({
       external_references: [{ source: 'erp', external_id: 'Order-77' }],
     });
@@ -151,7 +151,7 @@ describe('finding customers', () => {
     for (const term of ['Order-7', 'order-77']) expect(await namesFor(store, term)).toEqual([]);
   });
 
-  it('SEARCH-13 takes % and _ for plain characters', async () => {
+  it('SEARCH-13 `%` and `_` are ordinary characters', async () => {
     const store = await storeWith({ last_name: '100%_sure\\' });
     for (const term of ['%', '_', '0%_s', 'sure\\']) {
       expect(await namesFor(store, term)).toEqual(['Found']);
@@ -160,13 +160,13 @@ describe('finding customers', () => {
     expect(await namesFor(store, 'F__nd')).toEqual([]);
   });
 
-  it('SEARCH-14 takes a blank term for none', async () => {
+  it('SEARCH-14 A blank term is the same as no term', async () => {
     const store = await storeWith({});
     for (const term of ['', '   '])
       expect(await namesFor(store, term)).toEqual(['Nobody', 'Found']);
   });
 
-  it('SEARCH-15 follows changes', async () => {
+  it("SEARCH-15 `search` follows changes: a customer's former name finds nobody", async () => {
     const store = await service.newStore();
     const customer = await create(store, { last_name: 'Before', phone: '1234567' });
     await store.patch(`${store.store}/customers/${customer.id}`, {
@@ -180,7 +180,7 @@ describe('finding customers', () => {
     }
   });
 
-  it('SEARCH-16 finds the one who holds exactly a reference', async () => {
+  it('SEARCH-16 `source` and `external_id` together find the one customer who holds exactly that reference', async () => {
     const store = await storeWith({ external_references: [{ source: 'erp', external_id: '16' }] });
     await create(store, { external_references: [{ source: 'pos', external_id: '16' }] });
     const found = await list(store, { source: 'erp', external_id: '16' });
@@ -195,14 +195,14 @@ describe('finding customers', () => {
     }
   });
 
-  it('SEARCH-17 refuses one half of a reference', async () => {
+  it('SEARCH-17 One without the other is 422 on the missing field', async () => {
     const store = await service.newStore();
     expectRefused(await store.get(`${store.store}/customers?source=erp`), 'external_id');
     expectRefused(await store.get(`${store.store}/customers?external_id=16`), 'source');
     expectRefused(await store.get(`${store.store}/customers?external_id=16&source=`), 'source');
   });
 
-  it('SEARCH-18 begins with page 1 of 20', async () => {
+  it('SEARCH-18 `page` defaults to 1 and `items` to 20', async () => {
     const store = await service.newStore();
     for (let i = 0; i < 21; i++) await create(store);
     const { customers, pagination } = await list(store);
@@ -210,7 +210,7 @@ describe('finding customers', () => {
     expect(pagination).toEqual({ count: 21, items: 20, page: 1, pages: 2 });
   });
 
-  it('SEARCH-19 clamps items to 1 to 100 and says what is in force', async () => {
+  it('SEARCH-19 `items` is clamped to 1 to 100, and the response shows the value used', async () => {
     const store = await storeWith({});
     for (const [items, inForce] of [
       ['0', 1],
@@ -225,21 +225,21 @@ describe('finding customers', () => {
     }
   });
 
-  it('SEARCH-20 refuses items that are no integer', async () => {
+  it('SEARCH-20 `items` that is not an integer is 422 `items`', async () => {
     const store = await service.newStore();
     for (const items of ['x', '1.5', '1e2']) {
       expectRefused(await store.get(`${store.store}/customers?items=${items}`), 'items');
     }
   });
 
-  it('SEARCH-21 refuses a page that is no integer from 1', async () => {
+  it('SEARCH-21 `page` that is not an integer from 1 is 422 `page`', async () => {
     const store = await service.newStore();
     for (const page of ['0', '-1', 'x', '1.5']) {
       expectRefused(await store.get(`${store.store}/customers?page=${page}`), 'page');
     }
   });
 
-  it('SEARCH-22 has nothing past the end but true counts', async () => {
+  it('SEARCH-22 A page past the end is empty, with correct counts and the requested page', async () => {
     const store = await storeWith({});
     for (const page of ['2', '10000']) {
       expect(await list(store, { page })).toEqual({
@@ -249,7 +249,7 @@ describe('finding customers', () => {
     }
   });
 
-  it('SEARCH-23 says how many there are', async () => {
+  it('SEARCH-23 `count` and `pages` say how many there are; `pages` is at least 1', async () => {
     const store = await service.newStore();
     expect((await list(store)).pagination).toMatchObject({ count: 0, pages: 1 });
     for (let i = 0; i < 5; i++) await create(store, { last_name: i < 3 ? 'Few' : null });
@@ -258,7 +258,7 @@ describe('finding customers', () => {
     expect(pagination).toMatchObject({ count: 3, pages: 2 });
   });
 
-  it('SEARCH-24 shows each customer once, page after page', async () => {
+  it('SEARCH-24 Page after page shows each customer once', async () => {
     const store = await service.newStore();
     const made: number[] = [];
     for (let i = 0; i < 7; i++) made.unshift((await create(store)).id);

@@ -65,12 +65,12 @@ const dayAt = (timeZone: string, at: number) =>
   new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' }).format(at);
 
 describe('customers', () => {
-  it('CUST-01 can be made with a first name and an e-mail address or a phone number', async () => {
+  it('CUST-01 A customer can be created with `first_name` and an e-mail address or a phone number', async () => {
     expect((await post({ first_name: 'Ada', email: address() })).status).toBe(201);
     expect((await post({ first_name: 'Ada', phone: '0101' })).status).toBe(201);
   });
 
-  it('CUST-02 have exactly the fields of the document', async () => {
+  it('CUST-02 A customer has exactly the fields above', async () => {
     const made = await create({ external_references: [reference('exact')] });
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(made).toEqual({
@@ -97,29 +97,29 @@ describe('customers', () => {
     expect(await show(made)).toEqual(made);
   });
 
-  it('CUST-03 need a first name', async () => {
+  it('CUST-03 Without a `first_name` it is 422 `first_name`', async () => {
     expectRefused(await post({ email: address() }), 'first_name');
     expectRefused(await post({ first_name: null, email: address() }), 'first_name');
   });
 
-  it('CUST-04 have a first name that is not blank and up to 255 long', async () => {
+  it('CUST-04 A `first_name` that is blank or longer than 255 is 422 `first_name`', async () => {
     for (const first_name of ['', '  ', LONG]) {
       await expectRefusedBothWays({ first_name }, 'first_name');
     }
     expect((await create({ first_name: LONG.slice(1) })).first_name).toHaveLength(255);
   });
 
-  it('CUST-05 have a last name up to 255 long', async () => {
+  it('CUST-05 A `last_name` longer than 255 is 422 `last_name`', async () => {
     await expectRefusedBothWays({ last_name: LONG }, 'last_name');
     expect((await create({ last_name: LONG.slice(1) })).last_name).toHaveLength(255);
   });
 
-  it('CUST-06 need an e-mail address or a phone number', async () => {
+  it('CUST-06 With neither `email` nor `phone` it is 422 `base`', async () => {
     expectRefused(await post({ first_name: 'Ada' }), 'base');
     expectRefused(await post({ first_name: 'Ada', email: ' ', phone: null }), 'base');
   });
 
-  it('CUST-07 keep the last of the two', async () => {
+  it('CUST-07 A PATCH that removes the last of the two is 422 `base`', async () => {
     expectRefused(await patch(await create(), { email: null }), 'base');
     const both = await create({ phone: '0701' });
     expectRefused(await patch(both, { email: null, phone: '' }), 'base');
@@ -127,7 +127,7 @@ describe('customers', () => {
     expectRefused(await patch(both, { phone: null }), 'base');
   });
 
-  it('CUST-08 may lose one of the two', async () => {
+  it('CUST-08 A PATCH that removes one of the two is accepted', async () => {
     expect(await change(await create({ phone: '0801' }), { email: null })).toMatchObject({
       email: null,
       phone: '0801',
@@ -136,22 +136,22 @@ describe('customers', () => {
     expect(await change(both, { phone: null })).toMatchObject({ email: both.email, phone: null });
   });
 
-  it('CUST-09 keep an e-mail address as typed, but trimmed', async () => {
+  it('CUST-09 `email` is trimmed and otherwise stored as sent, but for what CONV-51 and CONV-52 say', async () => {
     expect((await create({ email: '  Ada.LOVE@Example.COM ' })).email).toBe('Ada.LOVE@Example.COM');
   });
 
-  it('CUST-10 refuse an e-mail address that is none', async () => {
+  it('CUST-10 An `email` that is not an e-mail address is 422 `email`', async () => {
     for (const email of ['ada', 'ada@', '@example.com', 'a b@example.com', 'ada@example', 7]) {
       await expectRefusedBothWays({ email }, 'email');
     }
   });
 
-  it('CUST-11 have an e-mail address that no other of the store has, in whatever case', async () => {
+  it('CUST-11 An `email` that another customer of the store has, in any case, is 422 `email`, code `taken`', async () => {
     await create({ email: 'Ünique@example.com' });
     expectRefused(await post({ first_name: 'B', email: 'üNIQUE@EXAMPLE.com' }), 'email', 'taken');
   });
 
-  it('CUST-61 have an e-mail address that no other of the store has in another spelling of the domain', async () => {
+  it('CUST-61 Two spellings of an `email` are the same when the local parts differ in case alone and the domains have the same A-label: `a@müller.de` is `A@xn--mller-kva.de`', async () => {
     const local = address().split('@')[0] ?? '';
     const customer = await create({ email: `${local}@Müller.example` });
     for (const domain of [
@@ -170,7 +170,7 @@ describe('customers', () => {
     expect((await change(customer, { email })).email).toBe(email);
   });
 
-  it('CUST-63 refuse an e-mail address whose domain has no A-label', async () => {
+  it('CUST-63 An `email` whose domain has no A-label, or is an IP address, is 422 `email`', async () => {
     for (const domain of [
       'b..de',
       'b\uFFFD.de',
@@ -183,26 +183,26 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-12 of two stores may have the same e-mail address and phone', async () => {
+  it('CUST-12 Customers of two stores may have the same `email` and `phone`', async () => {
     const contact = { email: address(), phone: '+4915112121212' };
     await create(contact);
     expect(await create(contact, other)).toMatchObject(contact);
   });
 
-  it('CUST-13 are refused a change to what is taken', async () => {
+  it('CUST-13 A PATCH to a taken `email` or `phone` is 422 on the field, code `taken`', async () => {
     const holder = await create({ phone: '1301' });
     const customer = await create();
     expectRefused(await patch(customer, { email: holder.email?.toUpperCase() }), 'email', 'taken');
     expectRefused(await patch(customer, { phone: '13-01' }), 'phone', 'taken');
   });
 
-  it('CUST-14 may change the case of their own e-mail address', async () => {
+  it("CUST-14 A PATCH may change the case of the customer's own `email`", async () => {
     const customer = await create();
     const email = customer.email?.toUpperCase();
     expect((await change(customer, { email })).email).toBe(email);
   });
 
-  it('CUST-15 give up what they no longer have', async () => {
+  it('CUST-15 An `email` or `phone` that its customer no longer uses is available again', async () => {
     const customer = await create({ phone: '1501' });
     const { email } = customer;
     await change(customer, { email: email?.toUpperCase() });
@@ -213,7 +213,7 @@ describe('customers', () => {
     expect((await create({ phone: '1501' })).phone).toBe('1501');
   });
 
-  it('CUST-16 made at the same time with the same address: exactly one wins', async () => {
+  it('CUST-16 Of two creates at the same time with the same `email` exactly one wins; the other is 422 `email`, code `taken`', async () => {
     const email = address();
     const answers = await Promise.all([
       post({ first_name: 'A', email }),
@@ -225,12 +225,12 @@ describe('customers', () => {
     expectRefused(lost, 'email', 'taken');
   });
 
-  it('CUST-17 have a phone in E.164 when it starts with + or 00', async () => {
+  it('CUST-17 A `phone` that starts with `+` or `00` is stored in E.164 format', async () => {
     expect((await create({ phone: ' +49 (0)151 / 1717-171' })).phone).toBe('+491511717171');
     expect((await create({ phone: '0049 151 1717172' })).phone).toBe('+491511717172');
   });
 
-  it('CUST-18 have any other phone in E.164 where the country of the store has such a number, else as its digits', async () => {
+  it("CUST-18 Any other `phone` is stored in E.164 format if it is possible in the store's `country`, else as digits only", async () => {
     expect((await create({ phone: '(0151) 18-18.18' })).phone).toBe('0151181818');
     const german = await service.newStore({ country: 'DE' });
     for (const [phone, kept] of [
@@ -247,7 +247,7 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-19 refuse a phone without digits, with letters and symbols, and with an exponent', async () => {
+  it('CUST-19 A `phone` without digits, or with anything besides digits, a `+` in front and punctuation, is 422 `phone`', async () => {
     for (const phone of [
       'call me',
       '+',
@@ -270,14 +270,14 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-20 have a phone that no other of the store has, however it is written', async () => {
+  it('CUST-20 A `phone` that another customer of the store has, in any notation, is 422 `phone`, code `taken`', async () => {
     await create({ phone: '+49 151 2020202' });
     expectRefused(await post({ first_name: 'B', phone: '+49-(151)-2020202' }), 'phone', 'taken');
     await create({ phone: '2020 2020' });
     expectRefused(await post({ first_name: 'B', phone: '20-20-20-20' }), 'phone', 'taken');
   });
 
-  it('CUST-57 have one number in all of its notations', async () => {
+  it('CUST-57 In a store with a `country` all notations are one number: `0171 1234567`, `+49 (0)171 1234567`, `0049171 1234567` and `49 171 1234567` in Germany', async () => {
     const german = await service.newStore({ country: 'DE' });
     const post = (phone: string) =>
       german.post<CustomerJson>(`${german.store}/customers`, {
@@ -297,21 +297,21 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-21 have a birthday that exists, as YYYY-MM-DD', async () => {
+  it('CUST-21 A `birthday` that does not exist, or is not `YYYY-MM-DD`, is 422 `birthday`', async () => {
     for (const birthday of ['2023-02-29', '1990-13-01', '1.5.1990', '1990-5-1', 19900501]) {
       await expectRefusedBothWays({ birthday }, 'birthday');
     }
     expect((await create({ birthday: '2024-02-29' })).birthday).toBe('2024-02-29');
   });
 
-  it('CUST-22 have no birthday after today', async () => {
+  it('CUST-22 A `birthday` after today is 422 `birthday`', async () => {
     const now = Date.now();
     await expectRefusedBothWays({ birthday: dayAt('UTC', now + DAY_MS) }, 'birthday');
     await expectRefusedBothWays({ birthday: '2999-12-31' }, 'birthday');
     expect((await create({ birthday: dayAt('UTC', now) })).birthday).not.toBeNull();
   });
 
-  it('CUST-23 count today in the time zone of the store', async () => {
+  it("CUST-23 Today is determined in the store's time zone", async () => {
     const east = await service.newStore({ timeZone: 'Pacific/Kiritimati' });
     const west = await service.newStore({ timeZone: 'Pacific/Pago_Pago' });
     // The two are 25 hours apart: today in the east is never today in the west.
@@ -323,7 +323,7 @@ describe('customers', () => {
     );
   });
 
-  it('CUST-24 keep the metadata that a change does not name', async () => {
+  it('CUST-24 `metadata` in a PATCH is merged: keys that are not named stay', async () => {
     const customer = await create({ metadata: { a: 1, b: 2 } });
     expect((await change(customer, { metadata: { b: 3, c: 4 } })).metadata).toEqual({
       a: 1,
@@ -332,7 +332,7 @@ describe('customers', () => {
     });
   });
 
-  it('CUST-25 lose a key of metadata that is set to null', async () => {
+  it('CUST-25 A null in it removes its key', async () => {
     const customer = await create({ metadata: { a: 1, b: 2, never: null } });
     expect(customer.metadata).toEqual({ a: 1, b: 2 });
     expect((await change(customer, { metadata: { a: null, gone: null } })).metadata).toEqual({
@@ -340,14 +340,14 @@ describe('customers', () => {
     });
   });
 
-  it('CUST-26 have inner objects of metadata replaced whole', async () => {
+  it('CUST-26 The merge is shallow: a nested object is replaced as a whole', async () => {
     const customer = await create({ metadata: { a: { b: 1, c: 2 } } });
     expect((await change(customer, { metadata: { a: { d: null } } })).metadata).toEqual({
       a: { d: null },
     });
   });
 
-  it('CUST-27 have at most 50 keys of metadata, after the merge', async () => {
+  it('CUST-27 More than 50 keys after the merge are 422 `metadata`', async () => {
     await expectRefusedBothWays({ metadata: many(51) }, 'metadata');
     const full = await create({ metadata: { ...many(50), gone: null } });
     expectRefused(await patch(full, { metadata: { more: 1 } }), 'metadata');
@@ -356,13 +356,13 @@ describe('customers', () => {
     );
   });
 
-  it('CUST-28 have at most 16 KiB of metadata', async () => {
+  it('CUST-28 More than 16 KiB are 422 `metadata`', async () => {
     await expectRefusedBothWays({ metadata: { a: 'é'.repeat(8_192) } }, 'metadata');
     const large = await create({ metadata: { a: 'x'.repeat(10_000) } });
     expectRefused(await patch(large, { metadata: { b: 'x'.repeat(10_000) } }), 'metadata');
   });
 
-  it('CUST-29 have metadata that is an object', async () => {
+  it('CUST-29 `metadata` that is not an object, or holds a number like `1e400` or an integer beyond ±9007199254740991 (2^53 − 1), is 422 `metadata`; send such a number as a string', async () => {
     for (const metadata of [[], 'a', 1, true])
       await expectRefusedBothWays({ metadata }, 'metadata');
     const body = '{"customer":{"first_name":"Far","phone":"1029","metadata":{"a":[1e400]}}}';
@@ -391,7 +391,7 @@ describe('customers', () => {
     });
   });
 
-  it('CUST-30 keep the references that a change does not name', async () => {
+  it('CUST-30 `external_references` in a PATCH are added to the existing ones; none is removed', async () => {
     const customer = await create({ external_references: [reference('30a')] });
     await change(customer, { external_references: [] });
     const { external_references } = await change(customer, {
@@ -400,7 +400,7 @@ describe('customers', () => {
     expect(external_references.map((one) => one.external_id)).toEqual(['30a', '30b']);
   });
 
-  it('CUST-31 have the metadata of a reference merged', async () => {
+  it('CUST-31 An existing one, by `source` and `external_id`, has its `metadata` merged', async () => {
     const customer = await create({ external_references: [reference('31', { a: 1, b: 2 })] });
     const { external_references } = await change(customer, {
       external_references: [reference('31', { b: null, c: 3 })],
@@ -409,12 +409,12 @@ describe('customers', () => {
     expect(external_references[0]?.metadata).not.toHaveProperty('b');
   });
 
-  it('CUST-32 answer an external id as a string', async () => {
+  it('CUST-32 `external_id` may be a number and is returned as a string', async () => {
     const { external_references } = await create({ external_references: [reference(32)] });
     expect(external_references[0]?.external_id).toBe('32');
   });
 
-  it('CUST-33 refuse a source that does not fit', async () => {
+  it('CUST-33 A `source` that does not match `[a-z0-9_-]{1,64}` is 422 `external_references`', async () => {
     for (const source of ['POS', 'a b', 'é', '', 'x'.repeat(65), null, 5]) {
       await expectRefusedBothWays(
         { external_references: [{ source, external_id: '33' }] },
@@ -427,7 +427,7 @@ describe('customers', () => {
     expect(external_references).toHaveLength(1);
   });
 
-  it('CUST-34 refuse an external id that is missing, blank or too long', async () => {
+  it('CUST-34 An `external_id` that is missing, blank, longer than 255, or a number so long that its last digits would be lost (2^53 and more), is 422 `external_references`', async () => {
     for (const external_id of [undefined, null, '', '  ', LONG, {}, true, 2 ** 53]) {
       await expectRefusedBothWays(
         { external_references: [reference(external_id)] },
@@ -436,14 +436,14 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-35 take the same reference twice in a body in turn', async () => {
+  it('CUST-35 A reference that appears twice in a body is applied twice, in order', async () => {
     const { external_references } = await create({
       external_references: [reference('35', { a: 1, b: 1 }), reference('35', { a: 2, b: null })],
     });
     expect(external_references.map((one) => one.metadata)).toEqual([{ a: 2 }]);
   });
 
-  it('CUST-36 list references by source and external id', async () => {
+  it('CUST-36 They are sorted by `source` and `external_id`', async () => {
     const { external_references } = await create({
       external_references: [
         { source: 'web', external_id: '36a' },
@@ -458,7 +458,7 @@ describe('customers', () => {
     ]);
   });
 
-  it('CUST-37 refuse a reference that another of the store holds', async () => {
+  it('CUST-37 One that another customer of the store holds is 422 `external_references`, code `taken`', async () => {
     await create({ external_references: [reference('37')] });
     await expectRefusedBothWays(
       { external_references: [reference('37')] },
@@ -467,13 +467,13 @@ describe('customers', () => {
     );
   });
 
-  it('CUST-38 of two stores may hold the same reference', async () => {
+  it('CUST-38 Customers of two stores may hold the same one', async () => {
     await create({ external_references: [reference('38')] });
     const there = await create({ external_references: [reference('38')] }, other);
     expect(there.external_references).toHaveLength(1);
   });
 
-  it('CUST-39 move updated_at of a reference that is written anew, and not created_at', async () => {
+  it('CUST-39 Writing a reference again updates its `updated_at`, not its `created_at`', async () => {
     const customer = await create({ external_references: [reference('39')] });
     const [before] = customer.external_references;
     const { external_references } = await change(customer, {
@@ -486,7 +486,7 @@ describe('customers', () => {
     );
   });
 
-  it('CUST-40 have given no consent unless they did', async () => {
+  it('CUST-40 Consents are false unless given', async () => {
     expect(await create()).toMatchObject({ marketing_consent: false, sms_consent: false });
     expect(await create({ marketing_consent: null, sms_consent: true })).toMatchObject({
       marketing_consent: false,
@@ -494,7 +494,7 @@ describe('customers', () => {
     });
   });
 
-  it('CUST-41 made with a card come with it in the detail shape', async () => {
+  it('CUST-41 With `card_id` the response has `customer_card`, in the detail shape', async () => {
     const { card } = await enrol(store, { card: { initial_stamps: 1 }, rewards: [1] });
     const { body } = await post({ first_name: 'Ada', email: address() }, { card_id: card.id });
     const { customer_card } = body;
@@ -510,13 +510,13 @@ describe('customers', () => {
     expect(await show(body)).toEqual(made);
   });
 
-  it('CUST-42 made without a card come without one', async () => {
+  it('CUST-42 Without `card_id` it has no `customer_card`', async () => {
     expect(await create()).not.toHaveProperty('customer_card');
     const { body } = await post({ first_name: 'Ada', email: address() }, { card_id: null });
     expect(body).not.toHaveProperty('customer_card');
   });
 
-  it('CUST-43 are not made with a card that is unknown or of another store', async () => {
+  it('CUST-43 An unknown `card_id`, or one of another store, is 404, and no customer is created', async () => {
     const { card: foreign } = await enrol(other);
     for (const card_id of [foreign.id, 999_999_999]) {
       const email = address();
@@ -525,7 +525,7 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-44 are not made with an archived card', async () => {
+  it('CUST-44 A `card_id` of an archived card is 422 `card_id`, and no customer is created', async () => {
     const { card } = await enrol(store);
     await store.post(`${store.store}/cards/${card.id}/archive`);
     const email = address();
@@ -533,7 +533,7 @@ describe('customers', () => {
     await create({ email });
   });
 
-  it('CUST-45 are not made with an expired card', async () => {
+  it('CUST-45 A `card_id` of an expired card is 422 `card_id`, and no customer is created', async () => {
     const { card } = await enrol(store);
     await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: '2020-01-01' } });
     const email = address();
@@ -541,7 +541,7 @@ describe('customers', () => {
     await create({ email });
   });
 
-  it('CUST-46 take send_card_links without a card for nothing', async () => {
+  it('CUST-46 `send_card_links` without `card_id` is accepted and has no effect', async () => {
     const { status, body } = await post(
       { first_name: 'Ada', email: address() },
       { send_card_links: true },
@@ -550,13 +550,13 @@ describe('customers', () => {
     expect(body.customer_cards).toEqual([]);
   });
 
-  it('CUST-47 of another store are not there', async () => {
+  it('CUST-47 A customer of another store is 404, for reading and changing', async () => {
     const { id } = await create({}, other);
     expectFailure(await store.get(pathOf({ id })), 404, 'not_found');
     expectFailure(await patch({ id }, { last_name: 'X' }), 404, 'not_found');
   });
 
-  it('CUST-48 change only in what is named', async () => {
+  it('CUST-48 PATCH changes only the fields it names', async () => {
     const customer = await create({
       last_name: 'Love',
       phone: '4801',
@@ -571,14 +571,14 @@ describe('customers', () => {
     expect(after).toEqual({ ...customer, ...changes, updated_at: after.updated_at });
   });
 
-  it('CUST-49 lose what is nullable with a null', async () => {
+  it('CUST-49 null in a PATCH clears `last_name`, `email`, `phone` and `birthday`', async () => {
     const named = { last_name: 'Love', phone: '4901', birthday: '1990-01-02' };
     const cleared = { last_name: null, phone: null, birthday: null };
     expect(await change(await create(named), cleared)).toMatchObject(cleared);
     expect((await change(await create({ phone: '4902' }), { email: null })).email).toBeNull();
   });
 
-  it('CUST-50 refuse a null for what is not nullable', async () => {
+  it('CUST-50 null in a PATCH for `first_name`, `metadata`, `external_references` or a consent is 422 on the field', async () => {
     const customer = await create();
     for (const field of [
       'first_name',
@@ -591,7 +591,7 @@ describe('customers', () => {
     }
   });
 
-  it('CUST-51 have the stamps of all their cards in stamp_count', async () => {
+  it('CUST-51 `stamp_count` is the sum of the current stamps of all cards', async () => {
     const { customer, path } = await enrol(store, { card: { initial_stamps: 2 } });
     const { card } = await enrol(store, { card: { initial_stamps: 3 } });
     await store.post(`${pathOf(customer)}/customer_cards`, { card_id: card.id });
@@ -599,7 +599,7 @@ describe('customers', () => {
     expect((await show(customer)).stamp_count).toBe(9);
   });
 
-  it('CUST-52 have each of their cards in the shape of the list', async () => {
+  it('CUST-52 `customer_cards` has each card of the customer in the list shape', async () => {
     const { customer } = await enrol(store);
     const { card } = await enrol(store);
     const cards = `${pathOf(customer)}/customer_cards`;
@@ -609,7 +609,7 @@ describe('customers', () => {
     expect(customer_cards).toEqual((await store.get(cards)).body);
   });
 
-  it('CUST-53 move updated_at with a change, and never created_at', async () => {
+  it('CUST-53 A change updates `updated_at`, not `created_at`', async () => {
     const customer = await create();
     const same = await change(customer, { first_name: 'Ada' });
     expect(same).toEqual(customer);
@@ -618,7 +618,7 @@ describe('customers', () => {
     expect(Date.parse(after.updated_at)).toBeGreaterThan(Date.parse(customer.updated_at));
   });
 
-  it('CUST-54 ignore fields that are not written', async () => {
+  it('CUST-54 Read-only fields are ignored, on create and on PATCH', async () => {
     const fields = {
       id: 1,
       account_id: 1,
@@ -634,7 +634,7 @@ describe('customers', () => {
     expect(await change(made, fields)).toEqual(made);
   });
 
-  it('CUST-55 stay as they are when a change is refused', async () => {
+  it('CUST-55 A PATCH that is refused changes nothing', async () => {
     const holder = await create();
     const customer = await create({ metadata: { a: 1 } });
     expectRefused(

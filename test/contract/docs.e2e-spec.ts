@@ -60,13 +60,13 @@ async function expectThere(path: string): Promise<void> {
 }
 
 describe('the documentation', () => {
-  it('DOCS-01 begins with a page that leads to all of it', () => {
+  it('DOCS-01 `/docs` leads to every guide and to the reference', () => {
     for (const path of [...GUIDES, 'reference']) {
       expect(pages.get('/docs')).toContain(`href="${ROOT}/docs/${path}"`);
     }
   });
 
-  it('DOCS-02 has no link that leads nowhere', async () => {
+  it('DOCS-02 What the pages link to within the service is there, down to the place on the page', async () => {
     const links = [...pages].flatMap(([page, text]) =>
       [...text.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href = '']) =>
         href.startsWith('#') ? ROOT + page + href : href,
@@ -82,14 +82,14 @@ describe('the documentation', () => {
     }
   });
 
-  it('DOCS-03 shows where the service is', () => {
+  it('DOCS-03 Guides show the public URL of the service in the place of an example', () => {
     expect(pages.get('/docs/first-stamp')).toContain('>https://cards.example/stamps</span>');
     for (const [page, text] of pages) {
       expect([page, /localhost:3000|%ROOT%|%ADDRESS%|<!-- \w/.test(text)]).toEqual([page, false]);
     }
   });
 
-  it('DOCS-04 shows how to call each operation', () => {
+  it('DOCS-04 Each operation has samples in curl, TypeScript and Python', () => {
     for (const { operationId, 'x-codeSamples': samples } of operationsOf(document)) {
       const labels = samples.map(({ label }) => label);
       expect([operationId, ...labels]).toEqual([operationId, 'curl', 'TypeScript', 'Python']);
@@ -100,7 +100,7 @@ describe('the documentation', () => {
     );
   });
 
-  it('DOCS-05 says once what holds for all', () => {
+  it('DOCS-05 The reference leaves out what every response has; `/openapi.json` has all of it', () => {
     const everywhere = ['X-Request-Id', 'RateLimit-Limit', 'Deprecation', 'Sunset', 'Link'];
     const namesOf = (one: Document) =>
       operationsOf(one)
@@ -115,12 +115,12 @@ describe('the documentation', () => {
     );
   });
 
-  it('DOCS-06 sends requests to its own host', () => {
+  it('DOCS-06 Requests from the reference go to the host that it was loaded from', () => {
     expect(reference.servers).toEqual([{ url: ROOT }]);
     expect(document.servers).toEqual([{ url: `https://cards.example${ROOT}` }]);
   });
 
-  it('DOCS-07 can be searched', async () => {
+  it('DOCS-07 The search knows every part of every guide, and every operation', async () => {
     const { body } = await stranger.get<Entry[]>('/docs/search.json');
     for (const { path } of body) await expectThere(path);
     const titles = body.map(({ title }) => title);

@@ -41,7 +41,7 @@ async function failures(): Promise<[number, Answer<Failure>][]> {
 }
 
 describe('failures', () => {
-  it('ERR-01 are JSON with a sentence, never HTML', async () => {
+  it('ERR-01 Every failure is JSON with a sentence in `error`, never HTML; only a browser gets a page outside of `/api/v1`', async () => {
     for (const [status, answer] of await failures()) {
       expect(answer.status).toBe(status);
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
@@ -51,7 +51,7 @@ describe('failures', () => {
     expect([outside.status, typeof outside.body.error]).toEqual([404, 'string']);
   });
 
-  it('ERR-02 have a code', async () => {
+  it('ERR-02 Every failure has a `code`', async () => {
     const codes = (await failures()).map(([, { body }]) => body.code);
     expect(codes).toEqual([
       'malformed_json',
@@ -64,14 +64,14 @@ describe('failures', () => {
     ]);
   });
 
-  it('ERR-03 have the id of their request', async () => {
+  it('ERR-03 Every failure has a `request_id`, the same as the header `X-Request-Id`', async () => {
     for (const [, { body, headers }] of await failures()) {
       expect(body.request_id).toMatch(/^[\da-f-]{36}$/);
       expect(body.request_id).toBe(headers.get('x-request-id'));
     }
   });
 
-  it('ERR-04 have a link to documentation that answers', async () => {
+  it('ERR-04 Every failure has a `documentation_url` that resolves to the place of its code on a page of all codes, which says what happened and what to do', async () => {
     const links = new Map(
       (await failures()).map(([, { body }]) => [body.code, body.documentation_url]),
     );
@@ -83,12 +83,12 @@ describe('failures', () => {
     }
   });
 
-  it('ERR-05 name fields and messages on 422', async () => {
+  it('ERR-05 Every 422 has `errors`: an object of fields, each with a list of at least one message', async () => {
     const { body } = await store.post<Failure>(`${store.store}/cards`, { card: { name: ' ' } });
     expect(body.errors).toEqual({ name: [expect.stringMatching(/\w/)] });
   });
 
-  it('ERR-06 name fields without their wrapper', async () => {
+  it('ERR-06 Fields in `errors` are named without their wrapper: `email`, not `customer.email`', async () => {
     const customer = { first_name: 'Anna', email: 'nowhere' };
     expectRefused(await store.post(`${store.store}/customers`, { customer }), 'email');
     expectRefused(await store.post(`${store.store}/cards`, { card: {} }), 'name');
@@ -99,13 +99,13 @@ describe('failures', () => {
     ]);
   });
 
-  it('ERR-07 name base for a fault of the whole record', async () => {
+  it('ERR-07 An error of the whole record is listed under `base`', async () => {
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const redeem = { reward_id: rewards[0]?.id };
     expectRefused(await store.post(`${path}/redeem`, redeem), 'base', 'insufficient_stamps');
   });
 
-  it('ERR-08 name all faulty fields at once', async () => {
+  it('ERR-08 All invalid fields of a request are reported at once', async () => {
     const card = { stamps_required: 0, initial_stamps: 'x', text_color: 7, strip_type: 'x' };
     expectRefused(await store.post(`${store.store}/cards`, { card }), [
       'name',
@@ -116,25 +116,25 @@ describe('failures', () => {
     ]);
   });
 
-  it('ERR-09 are validation_failed for a field that is missing, out of range or of the wrong type', async () => {
+  it('ERR-09 A field that is missing, out of range or of the wrong type is 422 `validation_failed`', async () => {
     for (const name of [undefined, 'x'.repeat(256), 7, [], {}, true]) {
       expectRefused(await store.post(`${store.store}/cards`, { card: { name } }), 'name');
     }
   });
 
-  it('ERR-10 are not_found for a record that does not exist', async () => {
+  it('ERR-10 A record that does not exist is 404 `not_found`', async () => {
     for (const path of ['cards/999999999', 'rewards/999999999', 'customers/999999999']) {
       expectFailure(await store.get(`${store.store}/${path}`), 404, 'not_found');
     }
   });
 
-  it('ERR-11 are not_found for a path that does not exist', async () => {
+  it('ERR-11 A path that does not exist is 404 `not_found`', async () => {
     for (const path of ['/api/v1/x', '/api/v2/accounts', `${store.store}/x`, '/x', '/api']) {
       expectFailure(await store.get(path), 404, 'not_found');
     }
   });
 
-  it('ERR-12 are 404 or 405 for a method that a path does not have', async () => {
+  it('ERR-12 A method that a path does not have is 404 or 405', async () => {
     for (const [method, path] of [
       ['PUT', '/api/v1/accounts'],
       ['DELETE', store.store],
@@ -145,13 +145,13 @@ describe('failures', () => {
     }
   });
 
-  it('ERR-13 are 404 for a path that cannot be decoded', async () => {
+  it('ERR-13 A path that cannot be decoded is 404', async () => {
     for (const path of [`${store.store}/%E0%A4%A`, `${store.store}/cards/%`]) {
       expectFailure(await store.get(path), 404, 'not_found');
     }
   });
 
-  it('ERR-14 are 400 for a body that is not valid JSON', async () => {
+  it('ERR-14 A body that is not valid JSON in UTF-8 is 400 `malformed_json`, with advice in `resolution`', async () => {
     for (const body of ['{"card":', 'hello', "{'card':1}", '{"card":1}}', '{"a":1,}', '\u0000']) {
       const answer = await store.post<Failure>(`${store.store}/cards`, body);
       expectFailure(answer, 400, 'malformed_json');
@@ -161,17 +161,17 @@ describe('failures', () => {
     expectFailure(await store.post<Failure>(`${store.store}/cards`, latin1), 400, 'malformed_json');
   });
 
-  it('ERR-15 are 413 for a body over 1 MiB', async () => {
+  it('ERR-15 A body over 1 MiB is 413 `payload_too_large`, with advice in `resolution`', async () => {
     const answer = await store.post<Failure>(`${store.store}/cards`, sized(MIB + 1));
     expectFailure(answer, 413, 'payload_too_large');
     expect(answer.body.resolution).toMatch(/\w/);
   });
 
-  it('ERR-16 do not come for a body of exactly 1 MiB', async () => {
+  it('ERR-16 A body of exactly 1 MiB is read', async () => {
     expect((await store.post(`${store.store}/cards`, sized(MIB))).status).toBe(201);
   });
 
-  it('ERR-17 are 415 for another media type', async () => {
+  it('ERR-17 A body of another media type is 415 `unsupported_media_type`, with advice in `resolution`', async () => {
     for (const type of [
       'text/plain',
       'text/json',
@@ -187,7 +187,7 @@ describe('failures', () => {
     }
   });
 
-  it('ERR-18 are 422 for what is already taken', async () => {
+  it('ERR-18 A value that is already taken is 422, never 409', async () => {
     const { customer, customerCard } = await enrol(store);
     const again = { first_name: 'Bea', email: customer.email };
     expectRefused(
@@ -199,7 +199,7 @@ describe('failures', () => {
     expectRefused(await store.post(cards, { card_id: customerCard.card_id }), 'card_id', 'taken');
   });
 
-  it('ERR-19 are 422 for a lost race', async () => {
+  it('ERR-19 Losing a race for the same value is 422 as well', async () => {
     const customer = { first_name: 'Bea', email: 'race@example.com' };
     const answers = await Promise.all(
       Array.from({ length: 10 }, () => store.post(`${store.store}/customers`, { customer })),
@@ -209,7 +209,7 @@ describe('failures', () => {
       if (answer.status === 422) expectRefused(answer, 'email', 'taken');
   });
 
-  it('ERR-20 are 503 while the database is unavailable, and nothing was written', async () => {
+  it('ERR-20 While the database is unavailable the response is 503 `unavailable` with `Retry-After`, and nothing is written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
     await allowConnections(false);
@@ -240,7 +240,7 @@ describe('failures', () => {
     }
   });
 
-  it('ERR-23 are the same 503 while it is full, can only be read or has no connections left', async () => {
+  it('ERR-23 A database that is full, can only be read or has no connections left is unavailable too', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
     const { query } = breaking.running.database;
@@ -280,7 +280,7 @@ describe('failures', () => {
     expect(await writtenBy(refused)).toEqual([]);
   });
 
-  it('ERR-24 are there within 8 s while the database is silent, if nothing was written', async () => {
+  it('ERR-24 While the database is silent, the response is there within 8 s if nothing was written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
     const server = await StoppableServer.of(breaking.running.database);
@@ -303,7 +303,7 @@ describe('failures', () => {
     );
   });
 
-  it('ERR-21 are never a 5xx for something that was written', async () => {
+  it('ERR-21 A 5xx means that nothing was written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
     const answers: Answer<Failure>[] = [];
@@ -325,7 +325,7 @@ describe('failures', () => {
     expect(await writtenBy(answers.filter(({ status }) => status >= 500))).toEqual([]);
   });
 
-  it('ERR-22 answer what is no HTTP with JSON too', async () => {
+  it('ERR-22 A request that is not HTTP, HTTP/1.1 without `Host`, or one with two or an invalid one gets a 400, in JSON too', async () => {
     const { baseUrl } = service.running;
     const authorization = `Authorization: Bearer ${store.token ?? ''}`;
     for (const request of [

@@ -76,7 +76,7 @@ function untilState(uuid: string, state: string) {
 }
 
 describe('the Google link of a customer card', () => {
-  it('GOOGLE-01 leads to Google with a signed link', async () => {
+  it("GOOGLE-01 It answers 302 to Google's page for saving the card, with a link signed for this request", async () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     expect(customerCard.google_wallet_url).toBe(`${WEB_CARD}/${customerCard.uuid}/google`);
@@ -91,7 +91,7 @@ describe('the Google link of a customer card', () => {
     expect(google.saved.size).toBeGreaterThan(0);
   });
 
-  it('GOOGLE-02 saves the card as it is', async () => {
+  it('GOOGLE-02 The card in the wallet shows the balance, the code, the name and colours of the card, the rewards, and until when it is valid, and has the places of the shops (`merchantLocations`)', async () => {
     const store = await service.newStore({ timeZone: 'Europe/Berlin' });
     const pin = { latitude: 53.5503, longitude: 9.9929 };
     await store.post(`${store.store}/locations`, {
@@ -126,7 +126,7 @@ describe('the Google link of a customer card', () => {
     }
   });
 
-  it('GOOGLE-03 leads to the web card where there is nothing to save', async () => {
+  it('GOOGLE-03 With an unknown uuid or an expired card it leads to the web card, `{public}/passes/{uuid}`', async () => {
     const store = await service.newStore();
     const unknown = randomUUID();
     expect(await openLink(store, unknown)).toBe(`${WEB_CARD}/${unknown}`);
@@ -139,7 +139,7 @@ describe('the Google link of a customer card', () => {
     expect(await openLink(store, past)).toBe(`${WEB_CARD}/${past}`);
   });
 
-  it('GOOGLE-04 works while Google is down, and the pass is up to date afterwards', async () => {
+  it('GOOGLE-04 While Google is down it leads to a link that holds the whole pass, or, where that would be too long, to the web card', async () => {
     const { store, card } = await saved();
     const { body: customer } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
       customer: { first_name: 'Ben', email: 'ben@example.com' },
@@ -164,7 +164,7 @@ describe('the Google link of a customer card', () => {
 });
 
 describe('without Google', () => {
-  it('GOOGLE-14 leads to the web card, and takes no callbacks', async () => {
+  it('GOOGLE-14 Without Google set up it leads to the web card', async () => {
     const store = await withoutGoogle.newStore();
     const { uuid } = (await enrol(store)).customerCard;
     expect(await openLink(store, uuid)).toBe(`${WEB_CARD}/${uuid}`);
@@ -173,7 +173,7 @@ describe('without Google', () => {
 });
 
 describe('a card in Google Wallet', () => {
-  it('GOOGLE-05 shows a stamp, and tells of it once', async () => {
+  it('GOOGLE-05 A stamp changes the balance, and Google tells the customer of it, once', async () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
@@ -189,14 +189,14 @@ describe('a card in Google Wallet', () => {
     ]);
   });
 
-  it('GOOGLE-06 follows skip_notifications silently', async () => {
+  it('GOOGLE-06 With `skip_notifications` it changes silently', async () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path, { skip_notifications: true });
     await untilBalance(google, uuid, '1 / 10');
     expect(noticesOf(google, uuid)).toEqual([]);
   });
 
-  it('GOOGLE-07 tells of an unlocked reward with a message', async () => {
+  it('GOOGLE-07 An unlocked reward is told of with a message of its own', async () => {
     const { store, path, uuid } = await saved({ rewards: [2] });
     await stamp(store, path, { stamps: 2 });
     const notices = await eventually(
@@ -209,7 +209,7 @@ describe('a card in Google Wallet', () => {
     expect(balanceOf(google, uuid)).toBe('2 / 10');
   });
 
-  it('GOOGLE-08 tells of three changes a day, and shows the others silently', async () => {
+  it('GOOGLE-08 Google tells of three changes and shows three messages in 24 hours; beyond that, passes change silently', async () => {
     const { store, path, uuid } = await saved();
     for (const n of [1, 2, 3, 4, 5]) {
       await stamp(store, path);
@@ -226,7 +226,7 @@ describe('a card in Google Wallet', () => {
     expect(asked).toHaveLength(3);
   });
 
-  it('GOOGLE-09 is inactive once the customer was erased or the card merged, and expired with its card', async () => {
+  it('GOOGLE-09 The pass of an erased customer, or of a card that was merged into another one, is made inactive, with nothing personal left', async () => {
     const one = await saved();
     const expire = (expires_at: string) =>
       one.store.patch(`${one.store.store}/cards/${one.card.id}`, { card: { expires_at } });
@@ -252,7 +252,7 @@ describe('a card in Google Wallet', () => {
     expect(JSON.stringify(object)).not.toContain('Anna');
   });
 
-  it('GOOGLE-15 stays active when its card is archived, is kept up to date, and can be saved', async () => {
+  it('GOOGLE-15 Archiving a card changes nothing about its passes: they stay active, are kept up to date, and can be saved', async () => {
     const { store, card, path, uuid } = await saved();
     const before = objectOf(google, uuid);
     expect((await store.post(`${store.store}/cards/${card.id}/archive`)).status).toBe(200);
@@ -265,7 +265,7 @@ describe('a card in Google Wallet', () => {
 });
 
 describe('a callback from Google', () => {
-  it('GOOGLE-10 says whether the card is in the wallet', async () => {
+  it('GOOGLE-10 `pass_installed` follows it', async () => {
     const { store, path, uuid } = await saved();
     expect(await isInstalled(store, path)).toBe(false);
     const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
@@ -275,7 +275,7 @@ describe('a callback from Google', () => {
     expect(await isInstalled(store, path)).toBe(false);
   });
 
-  it('GOOGLE-11 that Google has not signed for this issuer is 422, and changes nothing', async () => {
+  it('GOOGLE-11 What Google has not signed for this issuer, and what has expired, is 422, and changes nothing', async () => {
     const { store, path, uuid } = await saved();
     const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
     for (const wrong of [
@@ -298,7 +298,7 @@ describe('a callback from Google', () => {
     expect(await isInstalled(store, path)).toBe(false);
   });
 
-  it('GOOGLE-12 counts once', async () => {
+  it('GOOGLE-12 The same callback a second time changes nothing', async () => {
     const { store, path, uuid } = await saved();
     const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
     const body = google.envelope({ classId: 'any', objectId, eventType: 'save' });
@@ -308,7 +308,7 @@ describe('a callback from Google', () => {
     expect(await isInstalled(store, path)).toBe(false);
   });
 
-  it('GOOGLE-13 for a pass of another installation is taken and changes nothing', async () => {
+  it('GOOGLE-13 One for a pass of another installation with the same issuer is taken, and changes nothing', async () => {
     const objectId = `${google.issuerId}.cc_${randomUUID()}_staging`;
     expect((await callBack({ objectId })).status).toBe(200);
   });

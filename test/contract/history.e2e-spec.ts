@@ -118,14 +118,14 @@ async function undo(id: number): Promise<void> {
 }
 
 describe('the history', () => {
-  it('HIST-01 has entries of exactly the fields above', async () => {
+  it('HIST-01 An entry has exactly the fields above', async () => {
     for (const entries of [await events(day.path), await history()]) {
       expect(entries.length).toBeGreaterThan(4);
       for (const entry of entries) expect(Object.keys(entry)).toEqual(FIELDS.split(' '));
     }
   });
 
-  it('HIST-02 of a customer card is newest first, each entry with its change and the balance after it', async () => {
+  it('HIST-02 The history of a customer card is newest first, each entry with its change and the balance after it', async () => {
     const shown = (await events(day.path)).map(({ type, stamps, balance }) => [
       type,
       stamps,
@@ -140,7 +140,7 @@ describe('the history', () => {
     ]);
   });
 
-  it('HIST-03 of a store has whatever changed any record, also what is no public event', async () => {
+  it('HIST-03 The history of a store has every change of any of its records, also those that are no public events', async () => {
     const other = await service.newStore();
     const { customer } = await enrol(other);
     const references = [{ source: 'pos', external_id: '77' }];
@@ -157,7 +157,7 @@ describe('the history', () => {
     expect(types(await history())).toContain('card.archived');
   });
 
-  it('HIST-04 says who it was, through which channel, with which request and what they wrote', async () => {
+  it('HIST-04 An entry says who it was, through which channel, with which request and what they wrote', async () => {
     const [, , stamped] = await events(day.path);
     expect(stamped).toMatchObject({
       channel: 'pos',
@@ -175,7 +175,7 @@ describe('the history', () => {
     });
   });
 
-  it('HIST-05 tells when it happened and when it was recorded', async () => {
+  it('HIST-05 `occurred_at` is when it happened, `recorded_at` when it was recorded', async () => {
     const { path } = await enrol(store);
     const soon = new Date(Date.now() + 60_000).toISOString();
     await store.post(`${path}/stamp`, { stamps: 1, occurred_at: soon });
@@ -184,7 +184,7 @@ describe('the history', () => {
     expect(late && late.recorded_at < soon).toBe(true);
   });
 
-  it('HIST-06 has the same ids as webhooks and the feed', async () => {
+  it('HIST-06 `id` is the same as that of the webhook and in the feed', async () => {
     const dispatcher = await startDispatcher(service.running);
     const [newest] = await events(day.path);
     const feed = await eventually(
@@ -195,7 +195,7 @@ describe('the history', () => {
     expect(feed.find(({ type }) => type === 'reward.redeemed')?.id).toBe(newest?.id);
   });
 
-  it('HIST-07 is filtered by type; of an unknown type there is nothing', async () => {
+  it('HIST-07 `type` filters by type; for a type that there is none of, the list is empty', async () => {
     expect(types(await events(day.path, '?type=stamp.earned'))).toEqual([
       'stamp.earned',
       'stamp.earned',
@@ -206,7 +206,7 @@ describe('the history', () => {
     expect(await history('?type=card.painted')).toEqual([]);
   });
 
-  it('HIST-08 is filtered from (inclusive) and to (exclusive) a time of recording', async () => {
+  it('HIST-08 `from` (inclusive) and `to` (exclusive) filter by `recorded_at`', async () => {
     const all = await events(day.path);
     const at = all[1]?.recorded_at ?? '';
     const since = all.filter(({ recorded_at }) => recorded_at >= at);
@@ -221,7 +221,7 @@ describe('the history', () => {
     expect(await history('?from=2100-01-01T00:00:00Z')).toEqual([]);
   });
 
-  it('HIST-09 of a store is filtered by record, channel, actor and place, by each and by all of them', async () => {
+  it('HIST-09 The history of a store is also filtered by `customer_id`, `customer_card_id`, `card_id`, `location_id`, `channel` and `actor` (type and id, as in `token:5`), alone and together', async () => {
     const all = await history('?limit=250');
     const [, , stamped] = await events(day.path);
     if (!stamped) throw new Error('nobody has stamped');
@@ -250,7 +250,7 @@ describe('the history', () => {
     expect(await history('?actor=user:999999999')).toEqual([]);
   });
 
-  it('HIST-10 refuses a filter that can match nothing at all', async () => {
+  it('HIST-10 A filter that is invalid is 422 on its name; all invalid ones are reported at once', async () => {
     const answer = await store.get(
       `${store.store}/history?channel=fax&actor=Kim&customer_id=x&from=yesterday`,
     );
@@ -258,7 +258,7 @@ describe('the history', () => {
     expectRefused(await store.get(`${day.path}/events?to=x&limit=0`), ['to', 'limit']);
   });
 
-  it('HIST-11 shows a hundred entries a page and links to the next', async () => {
+  it('HIST-11 Without `limit` a page has a hundred entries, and a `Link` to the next page while there are more', async () => {
     const { path } = await enrol(store);
     for (let i = 0; i < 110; i++) await store.post(`${path}/stamp`, { stamps: 1 });
     const { pages, all } = await pagesOf(`${path}/events`);
@@ -275,7 +275,7 @@ describe('the history', () => {
     expect(some.all).toEqual(all.filter(({ type }) => type === 'stamp.earned'));
   });
 
-  it('HIST-12 shows each entry once, page after page, whatever happens meanwhile', async () => {
+  it('HIST-12 `limit` and `cursor` page through all of them, each once, whatever happens in the meantime; a cursor of another list is 422 `cursor`', async () => {
     const { path } = await enrol(store);
     for (let i = 0; i < 3; i++) await store.post(`${path}/stamp`, { stamps: 1 });
     for (const list of [`${path}/events`, `${store.store}/history`]) {
@@ -291,7 +291,7 @@ describe('the history', () => {
     expectRefused(await store.get(`${store.store}/history?cursor=mine`), 'cursor');
   });
 
-  it('HIST-13 shows callers what they have just done, whether or not a dispatcher runs', async () => {
+  it('HIST-13 What a caller has done is in both lists at once, whether or not a dispatcher runs. (While no dispatcher runs, the list of the store gets no further than 500 events of the whole service; that of a card is always complete.)', async () => {
     const { path } = await enrol(store);
     for (const filled of [false, true]) {
       if (filled) await fill();
@@ -302,7 +302,7 @@ describe('the history', () => {
     }
   });
 
-  it('HIST-14 is of one store and of one customer', async () => {
+  it('HIST-14 Customer cards of another customer or another store are 404, and nothing of another store is listed', async () => {
     const other = await service.newStore();
     expect(types(await history('', other))).toEqual(['account.created']);
     expect(await history(`?customer_id=${day.customer.id}`, other)).toEqual([]);
@@ -316,7 +316,7 @@ describe('the history', () => {
     expectFailure(await store.get(`${another}/events`), 404, 'not_found');
   });
 
-  it('HIST-15 names what an entry undoes, and what undid it', async () => {
+  it("HIST-15 `reverses` and `reversed_by` name each other's entries", async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
     await store.post(`${path}/stamp`, { stamps: 3 });
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
@@ -330,7 +330,7 @@ describe('the history', () => {
     }
   });
 
-  it('HIST-16 has no note of a customer whose key is gone, and everything else as before', async () => {
+  it("HIST-16 `note` is null once the customer's personal data is destroyed; everything else stays", async () => {
     const { path, customer } = await enrol(store);
     await store.post(`${path}/stamp`, { stamps: 3, note: 'allergic to nuts' });
     const [noted] = await events(path);
@@ -366,7 +366,7 @@ async function expectSinceWhateverTheThreshold() {
 }
 
 describe('explaining a balance', () => {
-  it('EXPLAIN-01 shows the balance and every step to it, oldest first', async () => {
+  it('EXPLAIN-01 `balance` is the present one, and `steps` are all that led to it, oldest first, each with its change and the balance after it', async () => {
     const { balance, steps, ...rest } = await explain(day.path);
     expect(balance).toBe(2);
     expect(Object.keys(rest)).toEqual(['rewards']);
@@ -376,7 +376,7 @@ describe('explaining a balance', () => {
     );
   });
 
-  it('EXPLAIN-02 tells each step in words: when, what, where, by whom, which receipt, which note', async () => {
+  it('EXPLAIN-02 `text` says in words when it was, what happened, where, by whom, on which receipt, and what was noted', async () => {
     const { steps } = await explain(day.path);
     const texts = steps.map(({ text }) => text.replace(/^.*?[AP]M: /, ''));
     expect(texts).toEqual([
@@ -389,7 +389,7 @@ describe('explaining a balance', () => {
     expect(steps[0]?.text).toMatch(/^[A-Z][a-z]{2} \d{1,2}, \d{4}, \d{1,2}:\d{2}\s[AP]M: /);
   });
 
-  it('EXPLAIN-03 speaks English, German, French or Spanish, as the store does, in its time zone', async () => {
+  it("EXPLAIN-03 It is English, German, French or Spanish, as the store's `locale` says, and English for any other, with times in the store's time zone", async () => {
     const other = await service.newStore({ timeZone: 'Asia/Tokyo' });
     const { path } = await enrol(other);
     const answers: Record<string, RegExp> = {
@@ -409,7 +409,7 @@ describe('explaining a balance', () => {
     expect(body.steps[0]?.text).toContain(day.format(new Date(issued?.occurred_at ?? '')));
   });
 
-  it('EXPLAIN-04 says of each reward whether it is locked, unlocked or redeemed, and since when', async () => {
+  it('EXPLAIN-04 A reward is `locked`, `unlocked` or `redeemed`; `since` says when it was unlocked, redeemed, or locked again by the redemption of another one, and is null for one that never was unlocked', async () => {
     const { path, rewards } = await enrol(store, { rewards: [1, 2, 3, 9] });
     await store.post(`${path}/stamp`, { stamps: 4 });
     await store.post(`${path}/redeem`, { reward_id: rewards[1]?.id });
@@ -459,7 +459,7 @@ describe('explaining a balance', () => {
     await expectSinceWhateverTheThreshold();
   });
 
-  it('EXPLAIN-05 says what was undone, when and why', async () => {
+  it('EXPLAIN-05 What was undone says when it was undone, and what undoes it says which entry and why', async () => {
     const { path, customerCard, rewards } = await enrol(store, { rewards: [3] });
     await store.post(`${path}/stamp`, { stamps: 3 });
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
@@ -473,7 +473,7 @@ describe('explaining a balance', () => {
     }
   });
 
-  it('EXPLAIN-06 shows the last 250 steps of a longer history, and all earlier ones as one with their sum', async () => {
+  it('EXPLAIN-06 Of a longer history the last 250 steps are shown one by one; all earlier ones are one step, the first, with their sum and the id of the last of them', async () => {
     const { path } = await enrol(store);
     for (let i = 0; i < 260; i++) await store.post(`${path}/stamp`, { stamps: 2 });
     for (const filled of [false, true]) {
@@ -485,7 +485,7 @@ describe('explaining a balance', () => {
     }
   });
 
-  it('EXPLAIN-07 is 404 for a card of another customer or another store', async () => {
+  it('EXPLAIN-07 Customer cards of another customer or another store are 404', async () => {
     const other = await service.newStore();
     const foreign = day.path.replace(store.store, other.store);
     expectFailure(await other.get(`${foreign}/explain`), 404, 'not_found');

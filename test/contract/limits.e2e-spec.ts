@@ -43,7 +43,7 @@ async function times<T>(count: number, ask: () => Promise<T>): Promise<T[]> {
 }
 
 describe('limits', () => {
-  it('LIMIT-01 stand in every answer', async () => {
+  it('LIMIT-01 Every response under `/api/v1` has the four headers, whatever its status', async () => {
     const store = await unset.newStore();
     const cards = `${store.store}/cards`;
     const hook = { events: ['*'], target_url: 'https://example.com' };
@@ -78,25 +78,25 @@ describe('limits', () => {
     }
   });
 
-  it('LIMIT-02 are 300 a minute where nothing is set', async () => {
+  it('LIMIT-02 By default 300 requests per minute are allowed', async () => {
     const { headers } = await (await unset.newStore()).get(STORES);
     expect(headers.get('ratelimit-limit')).toBe('300');
     expect(headers.get('ratelimit-policy')).toBe('300;w=60');
   });
 
-  it('LIMIT-03 are what is set', async () => {
+  it('LIMIT-03 `RATE_LIMIT_PER_MINUTE` sets the limit, and the policy states it', async () => {
     const { headers } = await (await few.newStore()).get(STORES);
     expect(headers.get('ratelimit-limit')).toBe('5');
     expect(headers.get('ratelimit-policy')).toBe('5;w=60');
   });
 
-  it('LIMIT-04 say what is left', async () => {
+  it('LIMIT-04 `RateLimit-Remaining` falls by one with each request', async () => {
     const store = await few.newStore();
     const answers = await times(6, () => store.get(STORES));
     expect(answers.map(left)).toEqual([4, 3, 2, 1, 0, 0]);
   });
 
-  it('LIMIT-05 say how many seconds the window still has', async () => {
+  it('LIMIT-05 `RateLimit-Reset` counts down in seconds, from 60 to 1; it is not a timestamp', async () => {
     const store = await few.newStore();
     const asked: number[] = [];
     for (const seconds of [0, 15, 30, 59.5]) {
@@ -105,14 +105,14 @@ describe('limits', () => {
     expect(asked).toEqual([60, 45, 30, 1]);
   });
 
-  it('LIMIT-06 refuse one request too many', async () => {
+  it('LIMIT-06 One request too many is 429 `rate_limited`', async () => {
     const store = await few.newStore();
     const answers = await times(6, () => store.get(STORES));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
     for (const answer of answers.slice(5)) expectFailure(answer, 429, 'rate_limited');
   });
 
-  it('LIMIT-07 say how long to wait', async () => {
+  it("LIMIT-07 A 429 has `Retry-After` in whole seconds, at least 1 and not beyond the window's end", async () => {
     const store = await few.newStore();
     await atTime(after(0), () => times(5, () => store.get(STORES)));
     for (const [seconds, wait] of [
@@ -126,7 +126,7 @@ describe('limits', () => {
     }
   });
 
-  it('LIMIT-08 keep what they refuse from being done', async () => {
+  it('LIMIT-08 A rejected request is not executed', async () => {
     const store = await few.newStore();
     const made = () => store.post(`${store.store}/cards`, { card: { name: 'Coffee' } });
     const statuses = (await times(7, made)).map(({ status }) => status);
@@ -137,7 +137,7 @@ describe('limits', () => {
     expect(cards).toHaveLength(5);
   });
 
-  it('LIMIT-09 count each token on its own', async () => {
+  it('LIMIT-09 Each token is counted separately, even two tokens of one user', async () => {
     const store = await few.newStore();
     const { token } = await few.running.execute(new CreateToken(cli, store.email, 'second'));
     await times(6, () => store.get(STORES));
@@ -146,7 +146,7 @@ describe('limits', () => {
     expect(left(await (await few.newStore()).get(STORES))).toBe(4);
   });
 
-  it('LIMIT-10 count failed requests', async () => {
+  it('LIMIT-10 Failed requests count', async () => {
     const store = await few.newStore();
     const answers = [
       await store.get('/api/v1/nothing'),
@@ -158,7 +158,7 @@ describe('limits', () => {
     expect(answers.map(left)).toEqual([4, 3, 2, 1]);
   });
 
-  it('LIMIT-11 count whoever has no valid token by address', async () => {
+  it('LIMIT-11 Requests without a valid token are counted by IP address', async () => {
     const [one, two] = [newcomer(), newcomer()];
     const answers = [
       await one(STORES),
@@ -170,7 +170,7 @@ describe('limits', () => {
     expect(left(await two(STORES))).toBe(4);
   });
 
-  it('LIMIT-12 come before the token', async () => {
+  it('LIMIT-12 Their limit is checked before their 401', async () => {
     const ask = newcomer();
     const statuses = (await times(7, () => ask(STORES))).map(({ status }) => status);
     expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
@@ -179,13 +179,13 @@ describe('limits', () => {
     expect((await ask(STORES, `Bearer ${token}`)).status).toBe(200);
   });
 
-  it('LIMIT-13 come before the store', async () => {
+  it("LIMIT-13 A token's limit is checked before the 404 of a store", async () => {
     const store = await few.newStore();
     const answers = await times(6, () => store.get('/api/v1/accounts/999999999/cards'));
     expect(answers.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404, 429]);
   });
 
-  it('LIMIT-14 count the status by address, and by token where one is sent', async () => {
+  it('LIMIT-14 The status is counted by address, or by token if a valid one is sent', async () => {
     const ask = newcomer();
     const store = await few.newStore();
     expect(left(await ask(STATUS))).toBe(4);
@@ -195,7 +195,7 @@ describe('limits', () => {
     expect(left(await store.get(STORES))).toBe(2);
   });
 
-  it('LIMIT-15 believe as many proxies as are set', async () => {
+  it('LIMIT-15 `X-Forwarded-For` is trusted only for the configured number of proxies', async () => {
     const ask = (client: typeof few, forwarded: string) =>
       client.anonymous.send('GET', STATUS, undefined, { 'x-forwarded-for': forwarded });
     expect(left(await ask(few, '198.51.100.1'))).toBe(4);
@@ -205,7 +205,7 @@ describe('limits', () => {
     expect(left(await ask(unset, '198.51.100.2'))).toBe(before - 1);
   });
 
-  it('LIMIT-16 may be a token’s own', async () => {
+  it('LIMIT-16 A token may have its own limit, which the headers then show', async () => {
     const store = await few.newStore();
     const { tokenId, token } = await few.running.execute(new CreateToken(cli, store.email, 'busy'));
     await few.running.execute(new LimitToken(cli, tokenId, 7));
@@ -216,7 +216,7 @@ describe('limits', () => {
     expect((await store.get(STORES)).headers.get('ratelimit-limit')).toBe('5');
   });
 
-  it('LIMIT-17 end when they would have ended, whatever is refused', async () => {
+  it('LIMIT-17 Rejected requests do not extend the window', async () => {
     const store = await few.newStore();
     await atTime(after(0), () => times(6, () => store.get(STORES)));
     const refused = await atTime(after(50), () => times(10, () => store.get(STORES)));
@@ -226,14 +226,14 @@ describe('limits', () => {
     expect((await atTime(after(61), () => store.get(STORES))).status).toBe(200);
   });
 
-  it('LIMIT-18 begin anew with the next window', async () => {
+  it('LIMIT-18 When the window has ended, the full limit is available again', async () => {
     const store = await few.newStore();
     await atTime(after(0), () => times(6, () => store.get(STORES)));
     const next = await atTime(after(60.5), () => store.get(STORES));
     expect([next.status, left(next), reset(next)]).toEqual([200, 4, 60]);
   });
 
-  it('LIMIT-19 stand in no header of another name', async () => {
+  it('LIMIT-19 There is no header that begins with `X-RateLimit`', async () => {
     const store = await few.newStore();
     for (const { headers } of await times(6, () => store.get(STORES))) {
       const names = [...headers.keys()].filter((name) => name.startsWith('x-ratelimit'));
@@ -241,7 +241,7 @@ describe('limits', () => {
     }
   });
 
-  it('LIMIT-20 count a preflight by address', async () => {
+  it('LIMIT-20 A preflight is counted by address, since it never has a token', async () => {
     const address = { 'x-forwarded-for': '192.0.2.250' };
     const ask = (path: string) =>
       few.anonymous.send('OPTIONS', path, undefined, { ...PREFLIGHT, ...address });
@@ -261,7 +261,7 @@ describe('limits', () => {
     return tokens;
   }
 
-  it('LIMIT-21 Requests for one store are limited together as well, whatever their token', async () => {
+  it('LIMIT-21 Requests for one store, `/api/v1/accounts/:account_id` and below, are limited together as well, whatever their token: `STORE_RATE_LIMIT_PER_MINUTE`, by default 3,000', async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     const path = `${store.store}/cards`;
@@ -274,7 +274,7 @@ describe('limits', () => {
     expect((await store.as(other).get(STORES)).status).toBe(200);
   });
 
-  it('LIMIT-22 One too many is 429 as ever, with the store’s limit in its headers', async () => {
+  it('LIMIT-22 One too many is 429 as ever', async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     const ask = (token: string) => store.as(token).get(store.store);
@@ -291,7 +291,7 @@ describe('limits', () => {
     expect([next.status, next.headers.get('ratelimit-limit')]).toEqual([200, '5']);
   });
 
-  it('LIMIT-23 A request that a token’s own limit refuses does not count for the store', async () => {
+  it("LIMIT-23 A request that a token's own limit refuses does not count for the store", async () => {
     const store = await few.newStore();
     const [one = '', other = ''] = await tokensOf(store, 2);
     await times(20, () => store.as(one).get(store.store));

@@ -83,7 +83,7 @@ async function pages(first: string): Promise<number[][]> {
 }
 
 describe('lists', () => {
-  it('LIST-01 are bare arrays', async () => {
+  it('LIST-01 Lists of stores, cards, rewards, locations, posters, webhook subscriptions and customer cards are bare arrays', async () => {
     for (const list of lists) {
       const { status, body } = await store.get<Record[]>(list);
       expect([list, status, Array.isArray(body)]).toEqual([list, 200, true]);
@@ -91,7 +91,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-02 are empty arrays when there is nothing', async () => {
+  it('LIST-02 An empty list is an empty array', async () => {
     const empty = await service.newStore();
     const customer = { first_name: 'Anna', email: 'anna@example.com' };
     const { body } = await empty.post<Record>(`${empty.store}/customers`, { customer });
@@ -102,7 +102,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-03 are whole when no page is asked for', async () => {
+  it('LIST-03 Without `limit` and `cursor` the whole list is returned, without a `Link`; only one larger than about 4 MiB goes on (LIST-14)', async () => {
     const big = await service.newStore();
     for (let i = 0; i < 300; i += 50) {
       const made = Array.from({ length: 50 }, () =>
@@ -116,7 +116,7 @@ describe('lists', () => {
     expect(most.body).toEqual(whole.body.slice(0, 250));
   });
 
-  it('LIST-04 have at most as many elements as limit says', async () => {
+  it('LIST-04 `limit` is the maximum number of elements, from 1 to 250', async () => {
     for (const list of lists) {
       const { body: whole } = await store.get<Record[]>(list);
       for (const limit of [1, 2, 250]) {
@@ -126,7 +126,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-05 refuse a limit that is none', async () => {
+  it('LIST-05 A `limit` that is not an integer or out of range is 422 `limit`', async () => {
     for (const list of lists) {
       for (const limit of ['0', '-1', '251', '1.5', 'x', '99999999999999999999']) {
         expectRefused(await store.get(`${list}?limit=${limit}`), 'limit');
@@ -134,7 +134,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-06 say in Link where they go on', async () => {
+  it('LIST-06 While there are more elements, the `Link` header has a target with `rel="next"`', async () => {
     for (const list of lists) {
       const next = nextOf(await store.get(`${list}?limit=2`));
       expect(next).toContain(`${list}?`);
@@ -145,7 +145,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-07 say nothing there on the last page', async () => {
+  it('LIST-07 The last page has no such target', async () => {
     for (const list of lists) {
       const whole = idsOf(await store.get<Record[]>(list));
       const all = await store.get(`${list}?limit=${whole.length}`);
@@ -154,7 +154,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-08 give every element once, in the same order, page by page', async () => {
+  it('LIST-08 For every list, following the links returns each element once, in the order of the whole list', async () => {
     for (const list of lists) {
       const whole = idsOf(await store.get<Record[]>(list));
       for (const limit of [1, 2, 3]) {
@@ -165,7 +165,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-09 keep their filters from page to page', async () => {
+  it('LIST-09 The links keep the filters', async () => {
     const rewards = `${store.store}/rewards`;
     const { body } = await store.get<{ id: number; card_id: number }[]>(rewards);
     const card = body[0]?.card_id;
@@ -179,7 +179,7 @@ describe('lists', () => {
     expect((await pages(`${store.store}/cards?scope=all&limit=2`)).flat()).toEqual(all);
   });
 
-  it('LIST-10 keep their limit from page to page', async () => {
+  it('LIST-10 The links keep the `limit`', async () => {
     for (const list of lists) {
       const sizes = (await pages(`${list}?limit=2`)).map(({ length }) => length);
       expect(sizes.slice(0, -1).every((size) => size === 2)).toBe(true);
@@ -187,7 +187,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-11 refuse a cursor that is none of theirs', async () => {
+  it('LIST-11 A `cursor` that the service did not issue is 422 `cursor`', async () => {
     const cursors = lists.map(async (list) => cursorOf(nextOf(await store.get(`${list}?limit=2`))));
     const given = await Promise.all(cursors);
     for (const [i, list] of lists.entries()) {
@@ -213,7 +213,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-12 neither hide nor repeat an element when others come and go', async () => {
+  it('LIST-12 A record that is added or removed between two pages causes no other record to be skipped or repeated', async () => {
     const own = await service.newStore();
     const { card, rewards } = await enrol(own, { rewards: [1, 2, 3, 4, 5, 6, 7, 8, 9] });
     const ids = rewards.map(({ id }) => id);
@@ -238,7 +238,7 @@ describe('lists', () => {
     expect([idsOf(fourth), nextOf(fourth)]).toEqual([[late.body.id], null]);
   });
 
-  it('LIST-13 do not mind a parameter that nobody knows', async () => {
+  it('LIST-13 An unknown query parameter is ignored (see CONV-41)', async () => {
     for (const list of lists) {
       const whole = idsOf(await store.get<Record[]>(list));
       expect(idsOf(await store.get<Record[]>(`${list}?colour=red&_=1`))).toEqual(whole);
@@ -248,7 +248,7 @@ describe('lists', () => {
     }
   });
 
-  it('LIST-14 end near 4 MiB', async () => {
+  it('LIST-14 A page ends near 4 MiB, whatever its `limit` or without one, and its `Link` goes on', async () => {
     const MIB = 1024 * 1024;
     const big = await service.newStore();
     const list = `${big.store}/rewards`;

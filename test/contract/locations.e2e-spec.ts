@@ -40,7 +40,7 @@ const typesOf = async ({ id }: LocationJson) =>
     .map(({ type }) => type);
 
 describe('locations', () => {
-  it('LOC-01 can be made with a name and an address', async () => {
+  it('LOC-01 A location can be created with `name` and `address`', async () => {
     const store = await service.newStore();
     const made = await store.post<LocationJson>(`${store.store}/locations`, {
       location: { name: ' Old Town ', address: ' Marktplatz 1, Hamburg ' },
@@ -52,7 +52,7 @@ describe('locations', () => {
     expectRefused(await store.post(`${store.store}/locations`, {}), 'location');
   });
 
-  it('LOC-02 has exactly the fields of the contract', async () => {
+  it('LOC-02 A location has exactly the fields above, without `pin`', async () => {
     const store = await service.newStore();
     const { location } = await newLocation(store);
     expect(location).toEqual({
@@ -68,7 +68,7 @@ describe('locations', () => {
     });
   });
 
-  it('LOC-03 refuses a name that is missing, blank or too long', async () => {
+  it('LOC-03 A `name` that is missing, blank or longer than 255 is 422 `name`', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store);
     const { address } = attributes;
@@ -81,7 +81,7 @@ describe('locations', () => {
     expect((await make({ address, name: '🏪'.repeat(255) })).status).toBe(201);
   });
 
-  it('LOC-04 refuses an address that is missing or blank', async () => {
+  it('LOC-04 An `address` that is missing or blank is 422 `address`', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store);
     const make = (location: object) => store.post(`${store.store}/locations`, { location });
@@ -91,7 +91,7 @@ describe('locations', () => {
     expectRefused(await store.patch(path, { location: { address: ' ' } }), 'address');
   });
 
-  it('LOC-05 has no coordinates yet and is pending', async () => {
+  it('LOC-05 A new location has no coordinates yet and is `pending`', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store);
     expect((await store.get<LocationJson>(path)).body).toMatchObject({
@@ -101,7 +101,7 @@ describe('locations', () => {
     });
   });
 
-  it('LOC-06 ignores coordinates that come in', async () => {
+  it('LOC-06 Coordinates in the request are ignored', async () => {
     const store = await service.newStore();
     const coordinates = { latitude: 1.5, longitude: 'north', geocode_status: 'ok' };
     const { location, path } = await newLocation(store, { ...attributes, ...coordinates });
@@ -115,7 +115,7 @@ describe('locations', () => {
     });
   });
 
-  it('LOC-07 are listed by id, and shown alike', async () => {
+  it('LOC-07 The list is in the order of ids, and shows the same as the single location', async () => {
     const store = await service.newStore();
     const other = await service.newStore();
     await newLocation(other);
@@ -127,7 +127,7 @@ describe('locations', () => {
     }
   });
 
-  it('LOC-08 of another store are not found', async () => {
+  it('LOC-08 A location of another store is 404, for reading, changing and deleting', async () => {
     const store = await service.newStore();
     const other = await service.newStore();
     const { location, path } = await newLocation(other);
@@ -140,7 +140,7 @@ describe('locations', () => {
     expect((await other.get(path)).body).toEqual(location);
   });
 
-  it('LOC-09 change only in what is named', async () => {
+  it('LOC-09 PATCH changes only the fields it names', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     const named = await store.patch<LocationJson>(path, { location: { name: 'Harbour' } });
@@ -157,7 +157,7 @@ describe('locations', () => {
     });
   });
 
-  it('LOC-10 lose their coordinates with their address', async () => {
+  it('LOC-10 Changing `address` clears the coordinates and sets `geocode_status` to `pending` again', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     await geocode(location);
@@ -173,7 +173,7 @@ describe('locations', () => {
     expect((await store.get(path)).body).toEqual(moved.body);
   });
 
-  it('LOC-11 keep their coordinates when the name changes', async () => {
+  it('LOC-11 Changing `name` does not affect coordinates and `geocode_status`', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     await geocode(location);
@@ -186,14 +186,14 @@ describe('locations', () => {
     });
   });
 
-  it('LOC-12 refuse null', async () => {
+  it('LOC-12 null in a PATCH is 422 on the field', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store);
     const nothing = { location: { name: null, address: null } };
     expectRefused(await store.patch(path, nothing), ['address', 'name']);
   });
 
-  it('LOC-13 do not change in a refused request', async () => {
+  it('LOC-13 A PATCH that is refused changes nothing', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     const halfWrong = { location: { name: 'Harbour', address: null } };
@@ -202,7 +202,7 @@ describe('locations', () => {
     expect(await typesOf(location)).toEqual(['LocationCreated']);
   });
 
-  it('LOC-14 tell when they changed', async () => {
+  it('LOC-14 A change updates `updated_at`, not `created_at`', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     await later(location);
@@ -211,7 +211,7 @@ describe('locations', () => {
     expect(Date.parse(body.updated_at)).toBeGreaterThan(Date.parse(location.updated_at));
   });
 
-  it('LOC-15 are gone once deleted', async () => {
+  it('LOC-15 A deleted location is gone: 404, and in no list', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     const kept = await newLocation(store);
@@ -224,7 +224,7 @@ describe('locations', () => {
     expect(await typesOf(location)).toEqual(['LocationCreated', 'LocationDeleted']);
   });
 
-  it('LOC-16 can no longer be stamped at once deleted', async () => {
+  it('LOC-16 A deleted location is 422 `location_id` for a new stamp', async () => {
     const store = await service.newStore();
     const { path: card, rewards } = await enrol(store, { rewards: [1] });
     const { location, path } = await newLocation(store);
@@ -239,7 +239,7 @@ describe('locations', () => {
     });
   });
 
-  it('LOC-17 refuse an address that is too long', async () => {
+  it('LOC-17 An `address` longer than 500 is 422 `address`', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store);
     const tooLong = { location: { name: 'Old Town', address: 'x'.repeat(501) } };
@@ -251,7 +251,7 @@ describe('locations', () => {
     );
   });
 
-  it('LOC-18 do not change when nothing is different', async () => {
+  it('LOC-18 A PATCH that sets fields to their current values changes nothing, `updated_at` included', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     await later(location);
@@ -261,7 +261,7 @@ describe('locations', () => {
     expect(await typesOf(location)).toEqual(['LocationCreated']);
   });
 
-  it('LOC-19 keep their place in the history', async () => {
+  it('LOC-19 A deleted location stays in the history of the stamps that were given there', async () => {
     const store = await service.newStore();
     const { path: card, customerCard } = await enrol(store);
     const { location, path } = await newLocation(store);

@@ -112,7 +112,7 @@ const withoutTime = (customer: CustomerJson) => ({
 });
 
 describe('merging customers', () => {
-  it('MERGE-01 answers with the customer who goes on for both, as reads show it', async () => {
+  it('MERGE-01 The response is the customer who goes on, as reads show it', async () => {
     const { survivor, other } = await twoWithStamps(1, 2);
     const { status, body } = await merge(survivor.id, other.id);
     expect(status).toBe(200);
@@ -120,7 +120,7 @@ describe('merging customers', () => {
     expect(body).toEqual(await read(survivor.id));
   });
 
-  it('MERGE-02 needs from_customer_id, an integer', async () => {
+  it('MERGE-02 `from_customer_id` is required; one that is not an integer from 1 is 422 `from_customer_id`', async () => {
     const { id } = await newCustomer();
     for (const value of [undefined, null, 'x', 1.5, 0]) {
       expectRefused(await merge(id, value), 'from_customer_id');
@@ -128,7 +128,7 @@ describe('merging customers', () => {
     }
   });
 
-  it('MERGE-03 knows no customer of another store', async () => {
+  it('MERGE-03 An unknown customer, or one of another store, is 404, in the path and in the body', async () => {
     const own = await newCustomer();
     const elsewhere = await service.newStore();
     const stranger = await newCustomer({}, elsewhere);
@@ -140,19 +140,19 @@ describe('merging customers', () => {
     expect((await read(own.id)).merged_into).toBeNull();
   });
 
-  it('MERGE-04 refuses to merge a customer into itself', async () => {
+  it('MERGE-04 The customer itself is 422 `from_customer_id`', async () => {
     const { id } = await newCustomer();
     expectRefused(await merge(id, id), 'from_customer_id');
   });
 
-  it('MERGE-05 refuses to merge a customer who is merged already', async () => {
+  it('MERGE-05 A customer who is merged already is 422 `base`, code `customer_merged`', async () => {
     const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
     await merged(one.id, two.id);
     expectMerged(await merge(one.id, two.id), one.id);
     expectMerged(await merge(three.id, two.id), one.id);
   });
 
-  it('MERGE-06 shows in every customer what it was merged into, and null in the others', async () => {
+  it('MERGE-06 A merged customer is still found by id, with `merged_into` and without cards; in all others `merged_into` is null', async () => {
     const [one, two] = [await newCustomer(), await newCustomer()];
     expect([one.merged_into, (await read(one.id)).merged_into]).toEqual([null, null]);
     expect((await merged(one.id, two.id)).merged_into).toBeNull();
@@ -163,7 +163,7 @@ describe('merging customers', () => {
     expect([listed.status, listed.body]).toEqual([200, []]);
   });
 
-  it('MERGE-07 leaves the merged customer out of the list and of customers_count', async () => {
+  it('MERGE-07 It is not in the list and not in `customers_count`', async () => {
     const own = await service.newStore();
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
     const count = async () => (await own.get<AccountJson>(own.store)).body.customers_count;
@@ -172,7 +172,7 @@ describe('merging customers', () => {
     expect([await search({}, own), await count()]).toEqual([[one.id], 1]);
   });
 
-  it('MERGE-08 finds it by no search', async () => {
+  it('MERGE-08 It is found by no search', async () => {
     const one = await newCustomer();
     const name = `Zebulon${++people}`;
     const email = `zeb${people}@mail.example`;
@@ -183,7 +183,7 @@ describe('merging customers', () => {
     expect(await search({ search: email })).toEqual([]);
   });
 
-  it('MERGE-09 keeps what the surviving customer has, and adds what it lacks', async () => {
+  it('MERGE-09 The surviving customer keeps what it has', async () => {
     const phone = `49151${100_000 + ++people}`;
     const one = await newCustomer({ last_name: 'Berg' });
     const two = await newCustomer({
@@ -209,14 +209,14 @@ describe('merging customers', () => {
     });
   });
 
-  it('MERGE-10 merges metadata key by key, and the survivor keeps its values', async () => {
+  it("MERGE-10 `metadata` is merged key by key; where both have a key, the survivor's value stays", async () => {
     const one = await newCustomer({ metadata: { milk: 'oat', size: 'L' } });
     const two = await newCustomer({ metadata: { milk: 'cow', dog: { name: 'Rex' } } });
     const { metadata } = await merged(one.id, two.id);
     expect(metadata).toEqual({ milk: 'oat', size: 'L', dog: { name: 'Rex' } });
   });
 
-  it('MERGE-11 takes all references, and finds the survivor by them', async () => {
+  it("MERGE-11 All external references become the survivor's, and searches by them find it", async () => {
     const [mine, theirs] = [`M${++people}`, `T${people}`];
     const reference = (external_id: string) => [{ source: 'till', external_id }];
     const one = await newCustomer({ external_references: reference(mine) });
@@ -240,7 +240,7 @@ describe('merging customers', () => {
     );
   });
 
-  it('MERGE-12 refuses what would be too much for one customer', async () => {
+  it('MERGE-12 If metadata or references would be more than one customer may have, it is 422 on the field', async () => {
     const many = (prefix: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, i]));
     const external_references = (prefix: string) =>
@@ -257,7 +257,7 @@ describe('merging customers', () => {
     expect([await read(one.id), await read(two.id)]).toEqual([one, two]);
   });
 
-  it('MERGE-13 never widens a consent', async () => {
+  it("MERGE-13 No consent is widened: the survivor's stay as they are, and become false if it takes over an address whose owner had not given it (`marketing_consent` for an e-mail address or phone number, `sms_consent` for a phone number)", async () => {
     const given = { marketing_consent: true, sms_consent: true };
     const consents = ({ marketing_consent, sms_consent }: CustomerJson) => [
       marketing_consent,
@@ -282,7 +282,7 @@ describe('merging customers', () => {
     expect(consents(await merged(both.id, asked.id))).toEqual([true, true]);
   });
 
-  it('MERGE-14 keeps every e-mail address and phone number taken', async () => {
+  it('MERGE-14 Every `email` and `phone` of both stays taken', async () => {
     const one = await newCustomer();
     const phone = `+4915201${++people}77`;
     const two = await newCustomer({ phone });
@@ -298,7 +298,7 @@ describe('merging customers', () => {
     );
   });
 
-  it('MERGE-15 hands over cards of other templates as they are', async () => {
+  it("MERGE-15 A card whose template the survivor does not have becomes the survivor's as it is, with its id, code, uuid and stamps", async () => {
     const [coffee, cake] = [await newCard(), await newCard()];
     const [one, two] = [await newCustomer(), await newCustomer()];
     const kept = await enrolled(one, coffee, 2);
@@ -326,7 +326,7 @@ describe('merging customers', () => {
     );
   });
 
-  it('MERGE-16 adds the stamps together where both have a card of the same template', async () => {
+  it("MERGE-16 Where both have a card of one template, all stamps are added together on the survivor's card, and the other card is closed", async () => {
     const { survivor, other, kept, card } = await twoWithStamps(4, 3);
     const after = await merged(survivor.id, other.id);
     expect(balances(after)).toEqual([[kept.card.id, 7]]);
@@ -335,7 +335,7 @@ describe('merging customers', () => {
     expect(body).toMatchObject({ customer_cards_count: 1 });
   });
 
-  it('MERGE-17 unlocks the rewards that the sum reaches', async () => {
+  it('MERGE-17 Rewards that the sum reaches are unlocked and announced', async () => {
     const { survivor, other, kept } = await twoWithStamps(4, 3, [5, 8]);
     const receiver = await sent.subscribe(store);
     await merged(survivor.id, other.id);
@@ -355,7 +355,7 @@ describe('merging customers', () => {
     ]);
   });
 
-  it('MERGE-18 finds the survivor by the codes of all cards', async () => {
+  it('MERGE-18 Codes and uuids of all cards find the survivor', async () => {
     const { survivor, other, gone } = await twoWithStamps(1, 1);
     const moved = await enrolled(other, await newCard(), 0);
     await merged(survivor.id, other.id);
@@ -365,7 +365,7 @@ describe('merging customers', () => {
     }
   });
 
-  it('MERGE-19 lets tills go on with the old paths', async () => {
+  it("MERGE-19 Stamp, redeem and reading under the old path, with the merged customer and its card, reach the survivor's card: the response is about that one", async () => {
     const { survivor, other, kept, gone } = await twoWithStamps(4, 3, [5]);
     const moved = await enrolled(other, await newCard(), 1);
     await merged(survivor.id, other.id);
@@ -388,7 +388,7 @@ describe('merging customers', () => {
     expect([redeemed.status, (await read(survivor.id)).stamp_count]).toEqual([200, 6]);
   });
 
-  it('MERGE-20 remembers receipt numbers from before', async () => {
+  it('MERGE-20 Receipt numbers (`external_ref`) used before return their first result, under the old path and the new one', async () => {
     const { card, survivor, other, kept, gone } = await twoWithStamps(1, 0);
     const external_ref = `receipt-${++people}`;
     const first = await stamp(gone.path, { stamps: 2, external_ref });
@@ -416,7 +416,7 @@ describe('merging customers', () => {
     expect((await read(third.id)).stamp_count).toBe(4);
   });
 
-  it('MERGE-21 refuses other commands to the merged customer, and says who goes on', async () => {
+  it('MERGE-21 Any other command to a merged customer is 422 `base`, code `customer_merged`; the message names the one that goes on', async () => {
     const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
     const card = await newCard();
     await merged(one.id, two.id);
@@ -427,7 +427,7 @@ describe('merging customers', () => {
     expectMerged(await unmerge(two.id, three.id), one.id);
   });
 
-  it('MERGE-22 sends customer.updated about both, and what happens to stamps', async () => {
+  it('MERGE-22 Sends `customer.updated` about both, with `previous_attributes`; and for stamps that are added together `stamp.removed` about the one card and `stamp.earned` about the other, both with `source` `adjustment`', async () => {
     const own = await service.newStore();
     const card = await newCard(own);
     const [one, two] = [
@@ -475,7 +475,7 @@ describe('merging customers', () => {
     });
   });
 
-  it('MERGE-23 tells of a card that changes hands in the customer_cards of both', async () => {
+  it("MERGE-23 A card that changes hands sends nothing of its own: it moves from the one's `customer_cards` to the other's", async () => {
     const own = await service.newStore();
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
     const moved = await enrolled(two, await newCard(own), 2, own);
@@ -493,7 +493,7 @@ describe('merging customers', () => {
     ]);
   });
 
-  it('MERGE-24 moves stamps without regard to stamping limits, which do not count them', async () => {
+  it('MERGE-24 Stamping limits neither stop a merge nor count what it moves', async () => {
     const { body: card } = await store.post<CardJson>(`${store.store}/cards`, {
       card: { name: 'Limited', max_stamps_per_request: 3, max_stamps_per_day: 3 },
     });
@@ -506,7 +506,7 @@ describe('merging customers', () => {
 });
 
 describe('unmerging customers', () => {
-  it('MERGE-28 puts everything back', async () => {
+  it('MERGE-28 After unmerge both customers are as they were, and their values are their own again', async () => {
     const card = await newCard();
     const external_id = `U${++people}`;
     const one = await newCustomer({ metadata: { milk: 'oat' }, marketing_consent: true });
@@ -531,7 +531,7 @@ describe('unmerging customers', () => {
     expect(await search({ source: 'till', external_id })).toEqual([two.id]);
   });
 
-  it('MERGE-29 gives back only stamps that were not spent meanwhile', async () => {
+  it("MERGE-29 Of stamps that were added together, those go back that are still there: redemptions since are paid by the survivor's own stamps first", async () => {
     const { survivor, other, kept, gone } = await twoWithStamps(4, 3, [5]);
     await merged(survivor.id, other.id);
     const { body } = await store.get<CustomerCardDetailJson>(kept.path);
@@ -542,7 +542,7 @@ describe('unmerging customers', () => {
     expect(balances(await read(other.id))).toEqual([[gone.card.id, 2]]);
   });
 
-  it('MERGE-30 leaves stamps on the card that they were put on', async () => {
+  it('MERGE-30 Stamps since the merge stay on the card that they were put on: added together, with the survivor; on a card that changed hands, with that card', async () => {
     const { survivor, other, kept, gone } = await twoWithStamps(4, 3);
     const moved = await enrolled(other, await newCard(), 1);
     await merged(survivor.id, other.id);
@@ -561,7 +561,7 @@ describe('unmerging customers', () => {
     });
   });
 
-  it('MERGE-31 leaves what was changed since as it is', async () => {
+  it('MERGE-31 A field that was changed since stays as it is', async () => {
     const one = await newCustomer();
     const two = await newCustomer({ last_name: 'Tal', birthday: '1990-05-31' });
     await merged(one.id, two.id);
@@ -571,14 +571,14 @@ describe('unmerging customers', () => {
     expect(await read(two.id)).toMatchObject({ last_name: 'Tal', birthday: '1990-05-31' });
   });
 
-  it('MERGE-32 does not give back a consent that the merge has taken', async () => {
+  it('MERGE-32 A consent that became false by the merge stays false', async () => {
     const one = await newCustomer({ marketing_consent: true });
     const two = await newCustomer({ phone: `+4915204${++people}55` });
     expect((await merged(one.id, two.id)).marketing_consent).toBe(false);
     expect((await unmerged(one.id, two.id)).marketing_consent).toBe(false);
   });
 
-  it('MERGE-33 refuses a pair that is not merged', async () => {
+  it('MERGE-33 A pair that is not merged is 422 `base`', async () => {
     const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
     expectRefused(await unmerge(one.id, two.id), 'base');
     await merged(one.id, two.id);
@@ -588,7 +588,7 @@ describe('unmerging customers', () => {
     expectRefused(await unmerge(one.id, two.id), 'base');
   });
 
-  it('MERGE-34 undoes merges in reverse order, and says which one is next', async () => {
+  it('MERGE-34 Merges into one customer are undone in reverse order; any other is 422 `base` and names the next', async () => {
     const [one, two, three] = [await newCustomer(), await newCustomer(), await newCustomer()];
     await merged(one.id, two.id);
     await merged(one.id, three.id);
@@ -599,7 +599,7 @@ describe('unmerging customers', () => {
     await unmerged(one.id, two.id);
   });
 
-  it('MERGE-35 undoes a chain from its end', async () => {
+  it('MERGE-35 A customer into whom others are merged can be merged with them into a third one; such a chain is undone from its end', async () => {
     const card = await newCard();
     const customers = [await newCustomer(), await newCustomer(), await newCustomer()] as const;
     const [a, b, c] = customers;
@@ -624,7 +624,7 @@ describe('unmerging customers', () => {
     expect(after.slice(0, 2).map(withoutTime)).toEqual(before.slice(0, 2).map(withoutTime));
   });
 
-  it('MERGE-36 refuses to take a contact that somebody needs', async () => {
+  it('MERGE-36 Unmerge is 422 `base` if the survivor would be left without e-mail address and phone number, and 422 on the field, code `taken`, if somebody else has a value by now that goes back', async () => {
     const phone = `+4915205${++people}44`;
     const one = await newCustomer();
     const two = await newCustomer({ phone });
@@ -643,7 +643,7 @@ describe('unmerging customers', () => {
 });
 
 describe('merging at the same time', () => {
-  it('MERGE-25 lets one of two merges in opposite directions win', async () => {
+  it('MERGE-25 Of two merges in opposite directions at the same time one wins; the other is 422 `base`', async () => {
     for (let i = 0; i < 5; i++) {
       const { survivor, other } = await twoWithStamps(4, 3);
       const answers = await Promise.all([
@@ -658,7 +658,7 @@ describe('merging at the same time', () => {
     }
   });
 
-  it('MERGE-26 counts every stamp once that comes meanwhile', async () => {
+  it('MERGE-26 A stamp that comes during a merge, on either card, counts once', async () => {
     const { survivor, other, kept, gone } = await twoWithStamps(0, 0);
     const stampings = [kept, gone].flatMap(({ path }) =>
       Array.from({ length: 15 }, () => stamp(path, { stamps: 1 })),
@@ -670,7 +670,7 @@ describe('merging at the same time', () => {
     expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 30]]);
   });
 
-  it('MERGE-27 repeats its answer under the same Idempotency-Key', async () => {
+  it('MERGE-27 Under the same Idempotency-Key the response is repeated', async () => {
     const { survivor, other } = await twoWithStamps(4, 3);
     const again = () =>
       store.send<CustomerJson>(
@@ -688,7 +688,7 @@ describe('merging at the same time', () => {
 });
 
 describe('merged customers', () => {
-  it('MERGE-37 are shown, and counted, as they were at any moment', async () => {
+  it('MERGE-37 `as_of` shows and counts customers and cards as they were, before, during and after a merge', async () => {
     const own = await service.newStore();
     const card = await newCard(own);
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
@@ -739,7 +739,7 @@ describe('merged customers', () => {
     expect([body.id, body.stamps_count]).toEqual([kept.card.id, 3]);
   });
 
-  it('MERGE-38 are erased together, whichever of them the request names', async () => {
+  it('MERGE-38 Merged customers are one person: erasing any of them erases all, and unmerge is 422 `base`, code `customer_erased`, since', async () => {
     for (const named of ['survivor', 'other'] as const) {
       const { survivor, other, kept } = await twoWithStamps(4, 3);
       const email = `gone${++people}@mail.example`;
@@ -758,14 +758,14 @@ describe('merged customers', () => {
     }
   });
 
-  it('MERGE-39 cannot be merged with somebody who was erased', async () => {
+  it('MERGE-39 A merge with somebody who was erased is 422 `base`, code `customer_erased`', async () => {
     const [one, two] = [await newCustomer(), await newCustomer()];
     expect((await store.post(`${pathOf(two.id)}/erase`, {})).status).toBe(204);
     expectRefused(await merge(one.id, two.id), 'base', 'customer_erased');
     expectRefused(await merge(two.id, one.id), 'base', 'customer_erased');
   });
 
-  it('MERGE-40 has no dry run', async () => {
+  it('MERGE-40 There is no dry run: `dry_run` is an unknown parameter here, so it is ignored, the customers are merged, and the response has no `X-Dry-Run`', async () => {
     const [one, two] = [await newCustomer(), await newCustomer()];
     const path = `${pathOf(one.id)}/merge?dry_run=true`;
     const { status, headers } = await store.post(path, { from_customer_id: two.id });

@@ -55,7 +55,7 @@ describe('card links', () => {
     await Promise.all([mails.goAway(), provider.stop()]);
   });
 
-  it('MSG-01 come in one e-mail, in the name and language of the store, as text and HTML', async () => {
+  it("MSG-01 Whoever is added with `card_id` and `send_card_links` gets one e-mail, in the store's name and language (English, German, French, Spanish), as text and as HTML, with the link of their card and no other link", async () => {
     const link = await add({ email: 'anna@mail.example', phone: '+33612345678' });
     const [mail] = await eventually(
       () => mailsTo('anna@mail.example'),
@@ -73,7 +73,7 @@ describe('card links', () => {
     }
   });
 
-  it('MSG-02 come in one SMS where there is no e-mail address but a phone number with its country code', async () => {
+  it('MSG-02 Without an e-mail address they get one SMS, if their phone number begins with `+` and its country code', async () => {
     const link = await add({ phone: '+33612345601' });
     await add({ phone: '061234' });
     await eventually(
@@ -86,7 +86,7 @@ describe('card links', () => {
     ]);
   });
 
-  it('MSG-03 come to nobody who was added without send_card_links', async () => {
+  it('MSG-03 Whoever is added without `send_card_links` gets nothing', async () => {
     await add({ email: 'nobody@mail.example' }, {});
     await add({ email: 'nobody2@mail.example' }, { send_card_links: false });
     await add({ email: 'somebody@mail.example' });
@@ -98,7 +98,7 @@ describe('card links', () => {
     expect(mails.received.filter(({ to }) => to.startsWith('nobody'))).toEqual([]);
   });
 
-  it('MSG-04 come with nothing that was written about the customer', async () => {
+  it('MSG-04 Nothing that the request says about the customer is in the message', async () => {
     await add({ email: 'quiet@mail.example', phone: null });
     await add({ phone: '+33612345604' });
     const [mail] = await eventually(
@@ -114,7 +114,7 @@ describe('card links', () => {
     }
   });
 
-  it('MSG-07 SMS go to numbers in the country of the store, and in those that its owners have added', async () => {
+  it('MSG-07 SMS go to numbers in the country of the store, and in those that its owners have added in the console', async () => {
     const [near, far] = ['+33612345607', '+41791234567'];
     await add({ phone: far });
     await add({ phone: near });
@@ -134,7 +134,7 @@ describe('card links', () => {
     );
   });
 
-  it('MSG-08 No SMS goes to a number that costs more or that is no phone of a person', async () => {
+  it('MSG-08 No SMS goes to a number that costs more or that is no phone of a person: satellites and international networks (+870 to +883, +888, +979), premium, shared-cost, freephone, personal and pager numbers, and ranges that nobody has', async () => {
     const refused = [
       '+870773111632',
       '+8816412345678',
@@ -157,7 +157,7 @@ describe('card links', () => {
     expect(refused.filter((phone) => provider.to(phone).length > 0)).toEqual([]);
   });
 
-  it('MSG-09 One e-mail address or phone number gets so many card links a day, from all stores together', async () => {
+  it('MSG-09 One e-mail address or phone number gets `MAX_MESSAGES_PER_ADDRESS_PER_DAY` card links a day, from all stores together', async () => {
     const number = '+33612345609';
     const stores = [];
     for (let i = 0; i < 4; i++) {
@@ -189,7 +189,7 @@ describe('card links', () => {
     ]);
   });
 
-  it('MSG-06 come to nobody who was erased by then', async () => {
+  it('MSG-06 Whoever was erased by then gets nothing', async () => {
     await follower.stop();
     await add({ email: 'gone@mail.example' });
     const { body } = await store.get<{ customers: { id: number }[] }>(
@@ -202,7 +202,7 @@ describe('card links', () => {
     expect(mailsTo('gone@mail.example')).toEqual([]);
   });
 
-  it('MSG-05 are not waited for: the answer is the same when nothing can be sent', async () => {
+  it('MSG-05 The answer does not wait for the message, and is the same when nothing can be sent', async () => {
     provider.outage = { status: 503, code: 20503 };
     const before = provider.requests;
     await add({ phone: '+33612345605' });

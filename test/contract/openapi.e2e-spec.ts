@@ -61,13 +61,13 @@ function everything(key: string, value: unknown = document): unknown[] {
 const expectAll = (faults: unknown[]) => expect(faults).toEqual([]);
 
 describe('the OpenAPI document', () => {
-  it('OPENAPI-01 is served to everybody', async () => {
+  it('OPENAPI-01 It is served without a token, as OpenAPI 3.1', async () => {
     const { status, headers } = await stranger.get('/openapi.json');
     expect([status, document.openapi]).toEqual([200, '3.1.0']);
     expect(headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  it('OPENAPI-02 has every operation', () => {
+  it('OPENAPI-02 It has every operation of this document', () => {
     const store = '/api/v1/accounts/{account_id}';
     const record = (name: string, ...methods: string[]) =>
       methods.map((method) => `${method} ${store}/${name}/{id}`);
@@ -101,7 +101,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('OPENAPI-03 has no operation that is not there', async () => {
+  it('OPENAPI-03 It has no operation that does not exist', async () => {
     const store = await service.newStore();
     const missing: string[] = [];
     for (const { method, path, name } of operations()) {
@@ -115,20 +115,20 @@ describe('the OpenAPI document', () => {
     expectAll(missing);
   });
 
-  it('OPENAPI-04 gives each operation a name and one tag', () => {
+  it('OPENAPI-04 Each operation has a unique `operationId` and one tag', () => {
     const all = operations();
     expect(new Set(all.map(({ operation }) => operation.operationId)).size).toBe(all.length);
     expectAll(all.filter(({ operation }) => operation.tags.length !== 1));
     expectAll(all.filter(({ operation }) => !/^[a-z][A-Za-z]+$/.test(operation.operationId)));
   });
 
-  it('OPENAPI-05 points at nothing that is not there', () => {
+  it('OPENAPI-05 Every reference in it resolves', () => {
     const references = everything('$ref').filter((ref) => typeof ref === 'string');
     expect(references.length).toBeGreaterThan(20);
     expectAll(references.filter(($ref) => Object.keys(resolved({ $ref })).length === 0));
   });
 
-  it('OPENAPI-06 asks for a token everywhere but for the status', () => {
+  it('OPENAPI-06 Every operation except the status needs the bearer token', () => {
     const open = operations().filter(
       ({ operation }) => (operation.security ?? document.security ?? []).length === 0,
     );
@@ -137,7 +137,7 @@ describe('the OpenAPI document', () => {
     expect(schemes).toEqual([expect.objectContaining({ type: 'http', scheme: 'bearer' })]);
   });
 
-  it('OPENAPI-07 names the failures of each operation', () => {
+  it('OPENAPI-07 Every operation lists the failures it can return, each with the error object', () => {
     const faults: string[] = [];
     for (const { name, path, operation } of operations()) {
       const wanted = ['410', '429'];
@@ -160,7 +160,7 @@ describe('the OpenAPI document', () => {
     expectAll(faults);
   });
 
-  it('OPENAPI-08 names the headers of each answer', () => {
+  it('OPENAPI-08 Every response lists the rate-limit headers and the request id', () => {
     const faults = operations().flatMap(({ name, operation }) =>
       Object.entries(operation.responses).flatMap(([status, response]) => {
         const named = Object.keys((resolved(response)['headers'] ?? {}) as Json);
@@ -178,7 +178,7 @@ describe('the OpenAPI document', () => {
     expectAll(faults);
   });
 
-  it('OPENAPI-09 lists icons and presets', () => {
+  it('OPENAPI-09 It lists the icons and the drawn presets', () => {
     const rules = readFileSync('docs/api.md', 'utf8').replaceAll(/\s+/g, ' ');
     const icons = /Icons: (.*?)\./.exec(rules)?.[1]?.split(', ') ?? [];
     const presets = /Presets that are drawn: (.*?);/.exec(rules)?.[1]?.split(', ') ?? [];
@@ -188,7 +188,7 @@ describe('the OpenAPI document', () => {
     expect(described.some((text) => presets.every((preset) => text.includes(preset)))).toBe(true);
   });
 
-  it('OPENAPI-10 lists the events', () => {
+  it('OPENAPI-10 It lists the names of the events', () => {
     const events = [
       'customer.created',
       'customer.updated',
@@ -204,7 +204,7 @@ describe('the OpenAPI document', () => {
     );
   });
 
-  it('OPENAPI-11 shows bodies with their wrappers', () => {
+  it('OPENAPI-11 It shows bodies with their wrappers', () => {
     const wrappers = operations()
       .filter(({ operation }) => operation.requestBody)
       .map(({ method, path, operation }): [string, string, string[]] => {
@@ -233,7 +233,7 @@ describe('the OpenAPI document', () => {
     expect(wrappers).toContainEqual(['POST', 'webhook_subscriptions', ['target_url']]);
   });
 
-  it('OPENAPI-12 is shown by a page that loads nothing from elsewhere', async () => {
+  it('OPENAPI-12 `/docs/reference` shows it and loads nothing from other hosts', async () => {
     const page: Answer = await stranger.get('/docs/reference');
     expect(page.headers.get('content-type')).toContain('text/html');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
@@ -249,7 +249,7 @@ describe('the OpenAPI document', () => {
     expect(Object.keys(shown.body.paths)).toEqual(Object.keys(document.paths));
   });
 
-  it('OPENAPI-13 is sent compressed, and only when it has changed', async () => {
+  it('OPENAPI-13 It and the pages of `/docs` are compressed and have an `ETag`: sent with `If-None-Match`, one that is still right is answered 304 without a body', async () => {
     for (const path of [
       '/openapi.json',
       '/docs',

@@ -23,7 +23,7 @@ function ask<T>(path: string, accept: string | undefined, method = 'GET'): Promi
 }
 
 describe('the page at /', () => {
-  it('PAGE-01 leads people on', async () => {
+  it('PAGE-01 `/` shows a browser a page that leads to the documentation and to signing in', async () => {
     const page = await ask('/', BROWSER);
     expect([page.status, page.headers.get('content-type')]).toEqual([200, HTML]);
     for (const path of ['/docs', '/app', '/openapi.json', '/api/v1/status']) {
@@ -32,7 +32,7 @@ describe('the page at /', () => {
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
   });
 
-  it('PAGE-02 tells programs where things are', async () => {
+  it('PAGE-02 A program gets JSON there, with the URLs of the status, the documentation and the OpenAPI document', async () => {
     for (const accept of PROGRAMS) {
       const answer = await ask<Record<string, string>>('/', accept);
       expect(answer.headers.get('content-type')).toMatch(/^application\/json/);
@@ -47,7 +47,7 @@ describe('the page at /', () => {
 });
 
 describe('unknown pages', () => {
-  it('PAGE-03 say so to a browser, and lead back', async () => {
+  it('PAGE-03 A path outside `/api/v1` that does not exist is a 404 with a page where `Accept` prefers `text/html`', async () => {
     for (const path of ['/nowhere', '/docs/nothing', '/apiary', '/docs/%E0%A4%A', '/index.html']) {
       const { status, headers, text } = await ask(path, BROWSER);
       expect([path, status, headers.get('content-type')]).toEqual([path, 404, HTML]);
@@ -60,7 +60,7 @@ describe('unknown pages', () => {
     expect([posted.status, posted.headers.get('content-type')]).toEqual([405, HTML]);
   });
 
-  it('PAGE-04 are JSON to a program', async () => {
+  it('PAGE-04 Otherwise it is a 404 with the error object', async () => {
     for (const accept of PROGRAMS) {
       const answer = await ask<Failure>('/nowhere', accept);
       expectFailure(answer, 404, 'not_found');
@@ -68,7 +68,7 @@ describe('unknown pages', () => {
     }
   });
 
-  it('PAGE-05 are JSON to everybody under /api/v1', async () => {
+  it('PAGE-05 Under `/api/v1` every failure is JSON, whatever `Accept` says', async () => {
     const paths = [
       '/api',
       '/api/v1',
@@ -85,7 +85,7 @@ describe('unknown pages', () => {
     }
   });
 
-  it('PAGE-06 differ by what is accepted, and say so', async () => {
+  it('PAGE-06 What depends on `Accept` says so in `Vary`', async () => {
     for (const path of ['/', '/nowhere']) {
       for (const accept of [BROWSER, 'application/json']) {
         expect((await ask(path, accept)).headers.get('vary')).toMatch(/(^|, )accept(,|$)/i);

@@ -44,7 +44,7 @@ async function conflictsOf(store: ContractClient): Promise<object[]> {
 }
 
 describe('phone numbers of a store', () => {
-  it('CUST-58 are adapted to the country that the store gets, in the background', async () => {
+  it("CUST-58 When the store gets another `country`, its customers' numbers take the form that they have there, in the background", async () => {
     const store = await service.newStore();
     const { id } = await add(store, '0171 1234567');
     const other = await add(store, '(0151) 12345678');
@@ -67,7 +67,7 @@ describe('phone numbers of a store', () => {
     expect(await phonesOf(store)).toEqual(['+436647654321', ...inGermany]);
   });
 
-  it('CUST-60 stay as they are when two customers meet, who are listed until one of them is changed', async () => {
+  it('CUST-60 A number that, in that form, another customer has already stays as it is, and both customers with it', async () => {
     const store = await service.newStore();
     const first = await add(store, '0171 1234567');
     const second = await add(store, '49 171 1234567');
@@ -108,7 +108,7 @@ describe('phone numbers of a store', () => {
     expect(back.status).toBe(200);
     expect(await conflictsOf(store)).toEqual([one]);
   });
-  it('CUST-59 are adapted by the dispatcher, with customer.updated, and the history says why', async () => {
+  it('CUST-59 That sends `customer.updated`', async () => {
     const store = await service.newStore();
     const { id, updated_at: before } = await add(store, '0171 1234567');
     await setCountry(store, 'DE');

@@ -46,7 +46,7 @@ const found = (precision: 'rooftop' | 'street' | 'postcode' | 'city'): Geocoding
 });
 
 describe('pins of locations', () => {
-  it('LOC-21 place a shop exactly', async () => {
+  it("LOC-21 A `pin` on create or in a PATCH says where the shop is: `latitude` and `longitude` are the pin's, `geocode_status` is `ok` and `precision` `manual`", async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store, { pin });
     expect(location).toMatchObject({ ...attributes, ...pinned });
@@ -60,7 +60,7 @@ describe('pins of locations', () => {
     expect(bare.body).toMatchObject(pinned);
   });
 
-  it('LOC-22 can be removed', async () => {
+  it('LOC-22 `pin` null in a PATCH removes the pin: there are no coordinates, and `geocode_status` is `pending` again', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store, { pin });
     const removed = await store.patch<LocationJson>(path, { location: { pin: null } });
@@ -70,7 +70,7 @@ describe('pins of locations', () => {
     expect(without.location).toMatchObject(pending);
   });
 
-  it('LOC-23 are refused where no place can be', async () => {
+  it('LOC-23 A `pin` that is no object, lacks one of the two or is out of range is 422 `pin`', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store, { pin });
     const unfit = [
@@ -92,7 +92,7 @@ describe('pins of locations', () => {
     expect((await store.get(path)).body).toEqual(location);
   });
 
-  it('LOC-24 go with the address, unless they come with it', async () => {
+  it('LOC-24 Changing `address` removes the pin; a `pin` in the same request stays', async () => {
     const store = await service.newStore();
     const { path } = await newLocation(store, { pin });
     const both = await store.patch(path, { location: { address: 'Kai 2', pin } });
@@ -101,13 +101,13 @@ describe('pins of locations', () => {
     expect(moved.body).toMatchObject({ address: 'Kai 3', ...pending });
   });
 
-  it('LOC-25 change nothing where they already are', async () => {
+  it('LOC-25 A `pin` where the pin already is changes nothing, `updated_at` included', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store, { pin });
     expect((await store.patch(path, { location: { pin } })).body).toEqual(location);
   });
 
-  it('LOC-26 have a precision of their own beside those of addresses', async () => {
+  it('LOC-26 Coordinates found for the address have the `precision` of the result; without coordinates it is null', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     const shown = async () => (await store.get<LocationJson>(path)).body;
@@ -127,7 +127,7 @@ describe('pins of locations', () => {
     }
   });
 
-  it('LOC-27 stand against late results, as a changed address does', async () => {
+  it('LOC-27 A result for an address that has been changed meanwhile, or that arrives after a pin, changes nothing', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     const moved = await store.patch<LocationJson>(path, { location: { address: 'Kai 2' } });
@@ -138,7 +138,7 @@ describe('pins of locations', () => {
     expect((await store.get(path)).body).toEqual(exact.body);
   });
 
-  it('LOC-28 are shown in passes, and addresses where they are known to the street', async () => {
+  it('LOC-28 Wallet passes hold the coordinates of locations whose `precision` is `manual`, `rooftop` or `street`, and no others', async () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     await newLocation(store, { name: 'Pinned', pin });
@@ -150,7 +150,7 @@ describe('pins of locations', () => {
     expect(content?.locations.map(({ name }) => name)).toEqual(['Pinned', 'street', 'rooftop']);
   });
 
-  it('LOC-29 update passes silently', async () => {
+  it("LOC-29 A changed pin updates the store's wallet passes without a notice to their holders", async () => {
     const store = await service.newStore();
     const { customerCard } = await enrol(store);
     const { path } = await newLocation(store);

@@ -32,7 +32,7 @@ const rename = (store: ContractClient, card: CardJson, name: string) =>
   store.patch(`${store.store}/cards/${card.id}`, { card: { name } });
 
 describe('the documents of posters', () => {
-  it('POSTER-36 show the QR code, as PDF and PNG', async () => {
+  it('POSTER-36 Both documents show a QR code with `qr_code_url`', async () => {
     const { poster } = await newPoster({ primary_color: '#102030', text_color: '#102030' });
     const pdf = await fetched(`${poster.display_url}.pdf`);
     expect(pdf.response.status).toBe(200);
@@ -43,7 +43,7 @@ describe('the documents of posters', () => {
     expect(await decoded(png.bytes)).toBe(poster.qr_code_url);
   });
 
-  it('POSTER-37 have the paper size of the poster or of the query, a PNG with 300 dots per inch', async () => {
+  it('POSTER-37 Their size is `paper_size` of the query or else of the poster; a PNG has 300 dots per inch', async () => {
     const { poster } = await newPoster({ paper_size: 'a6' });
     const size = async (query: string) => {
       const { width, height } = await sharp(
@@ -67,7 +67,7 @@ describe('the documents of posters', () => {
     }
   });
 
-  it('POSTER-38 have a bleed of 8.5 points and crop marks if asked for', async () => {
+  it('POSTER-38 `bleed=true` adds 8.5 points of bleed and crop marks; a PDF names both as TrimBox and BleedBox', async () => {
     const { poster } = await newPoster();
     const { bytes } = await fetched(`${poster.display_url}.pdf?bleed=true`);
     const text = bytes.toString('latin1');
@@ -77,7 +77,7 @@ describe('the documents of posters', () => {
     expect(plain.bytes.equals((await fetched(`${poster.display_url}.pdf`)).bytes)).toBe(true);
   });
 
-  it('POSTER-39 have an ETag that changes with what they show, and only then', async () => {
+  it('POSTER-39 A document has an ETag, and is the same, byte by byte, until something that it shows changes', async () => {
     const { store, card, poster, path } = await newPoster();
     const url = `${poster.display_url}.pdf`;
     const { response, bytes } = await fetched(url);
@@ -101,7 +101,7 @@ describe('the documents of posters', () => {
     expect(await etagOf(url)).not.toBe(changed);
   });
 
-  it('POSTER-40 are there until the poster is deleted, whether it is active or not', async () => {
+  it('POSTER-40 The page and the documents of inactive posters and archived cards are answered; those of deleted and unknown posters are 404', async () => {
     const { store, card, poster, path } = await newPoster({ active: false });
     await store.post(`${store.store}/cards/${card.id}/archive`);
     expect((await fetched(`${poster.display_url}.png`)).response.status).toBe(200);
@@ -114,7 +114,7 @@ describe('the documents of posters', () => {
     }
   });
 
-  it('POSTER-41 are linked on the page of the poster, in the language of the store', async () => {
+  it('POSTER-41 The page at `display_url` shows the poster and links to `signup_url`, while it is active, and to the documents in every size', async () => {
     const { store, poster, path } = await newPoster({ title: '<b>Kaffee</b> & Kuchen' });
     await store.patch(store.store, { account: { locale: 'de', store_name: 'Café "Eck"' } });
     const show = async () => (await fetched(poster.display_url)).bytes.toString();
@@ -144,7 +144,7 @@ describe('the documents of posters', () => {
     ]);
   });
 
-  it('POSTER-42 are answered 60 times a minute for an address, each kind for itself', async () => {
+  it('POSTER-42 Page, PDF and PNG are each answered 60 times a minute for an IP address, then 429', async () => {
     const url = 'https://cards.example/posters/unknown';
     const statuses: number[] = [];
     for (let i = 0; i < 61; i++) statuses.push((await fetched(`${url}.png`)).response.status);

@@ -57,7 +57,7 @@ const OTHERS = {
 };
 
 describe('posters', () => {
-  it('POSTER-01 can be made with a card alone', async () => {
+  it('POSTER-01 A poster can be created with just `card_id`, and has the defaults above', async () => {
     const store = await service.newStore();
     const card = await newCard(store, {
       name: 'Tea',
@@ -91,7 +91,7 @@ describe('posters', () => {
     expectRefused(await store.post(`${store.store}/posters`, {}), 'poster');
   });
 
-  it('POSTER-02 has exactly the fields of the contract', async () => {
+  it('POSTER-02 A poster has exactly the fields above', async () => {
     const { store, poster } = await newPoster();
     const names =
       'id account_id card_id title paper_size primary_color text_color secondary_color active contact_collection_mode collect_email collect_phone require_email require_phone require_birthday minimum_age signup_url qr_code_url display_url created_at updated_at';
@@ -99,13 +99,13 @@ describe('posters', () => {
     expect(poster.account_id).toBe(store.accountId);
   });
 
-  it('POSTER-03 refuses a missing card', async () => {
+  it('POSTER-03 A missing `card_id` is 422 `card_id`', async () => {
     const store = await service.newStore();
     expectRefused(await make(store, { title: 'Join us' }), 'card_id');
     expectRefused(await make(store, { card_id: 'x' }), 'card_id');
   });
 
-  it('POSTER-04 does not find the card of another store', async () => {
+  it('POSTER-04 An unknown `card_id`, or one of another store, is 404', async () => {
     const store = await service.newStore();
     const foreign = await newCard(await service.newStore());
     for (const card_id of [foreign.id, 987_654_321]) {
@@ -114,7 +114,7 @@ describe('posters', () => {
     expect((await store.get(`${store.store}/posters`)).body).toEqual([]);
   });
 
-  it('POSTER-05 stays with its card', async () => {
+  it('POSTER-05 `card_id` in a PATCH is ignored', async () => {
     const { store, card, poster, patch } = await newPoster();
     const other = await newCard(store);
     const changed = await patch({ card_id: other.id, title: 'Join us' });
@@ -124,7 +124,7 @@ describe('posters', () => {
     expect(await typesOf(poster)).toEqual(['PosterCreated', 'PosterUpdated']);
   });
 
-  it('POSTER-06 keeps what it copied from the card', async () => {
+  it('POSTER-06 Defaults are copied when the poster is created: later changes of the card do not affect it', async () => {
     const { store, card, poster, path } = await newPoster();
     await store.patch(`${store.store}/cards/${card.id}`, {
       card: {
@@ -137,7 +137,7 @@ describe('posters', () => {
     expect((await store.get(path)).body).toEqual(poster);
   });
 
-  it('POSTER-07 refuses a title that is too long', async () => {
+  it('POSTER-07 A `title` longer than 255 is 422 `title`', async () => {
     const { store, card, patch } = await newPoster();
     const title = 'x'.repeat(256);
     expectRefused(await make(store, { card_id: card.id, title }), 'title');
@@ -146,7 +146,7 @@ describe('posters', () => {
     expect(longest.status).toBe(201);
   });
 
-  it('POSTER-08 refuses any other paper size', async () => {
+  it('POSTER-08 Any other `paper_size` is 422 `paper_size`', async () => {
     const { store, card, patch } = await newPoster();
     for (const paper_size of ['a3', 'A4', 4, ['a4']]) {
       expectRefused(await make(store, { card_id: card.id, paper_size }), 'paper_size');
@@ -157,7 +157,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-09 reads colours as a card does', async () => {
+  it('POSTER-09 Colours are read as for cards; anything else is 422 on the field', async () => {
     const { store, card, patch } = await newPoster();
     for (const name of ['primary_color', 'text_color', 'secondary_color']) {
       const made = await make(store, { card_id: card.id, [name]: '#abc' });
@@ -170,7 +170,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-10 refuses any other contact collection mode', async () => {
+  it('POSTER-10 Any other `contact_collection_mode` is 422 `contact_collection_mode`', async () => {
     const { store, card, patch } = await newPoster();
     for (const contact_collection_mode of ['both', 'EMAIL_ONLY', true]) {
       const wrong = { contact_collection_mode };
@@ -179,7 +179,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-11 collects what the mode says', async () => {
+  it('POSTER-11 `collect_email` and `collect_phone` follow from the mode, on create and on PATCH', async () => {
     const { store, card, patch } = await newPoster();
     for (const [contact_collection_mode, collect_email, collect_phone] of [
       ['email_only', true, false],
@@ -195,7 +195,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-12 requires the only contact collected', async () => {
+  it('POSTER-12 With one contact collected, that one is required and the other is not', async () => {
     const { store, card, patch } = await newPoster();
     for (const [contact_collection_mode, require_email, require_phone] of [
       ['phone_only', false, true],
@@ -208,7 +208,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-13 requires the e-mail of both where nothing is said', async () => {
+  it('POSTER-13 With both, `require_email` defaults to true and `require_phone` to false', async () => {
     const { store, card } = await newPoster();
     const both = { card_id: card.id, contact_collection_mode: 'email_and_phone' };
     const asked = async (given: object) => (await make(store, { ...both, ...given })).body;
@@ -223,14 +223,14 @@ describe('posters', () => {
     });
   });
 
-  it('POSTER-14 may require neither', async () => {
+  it('POSTER-14 Both may be set to false', async () => {
     const { store, card, patch } = await newPoster();
     const neither = { require_email: false, require_phone: false };
     expect((await make(store, { card_id: card.id, ...neither })).body).toMatchObject(neither);
     expect((await patch(neither)).body).toMatchObject(neither);
   });
 
-  it('POSTER-15 refuses a minimum age that is none', async () => {
+  it('POSTER-15 `minimum_age` below 1, above 120 or not an integer is 422 `minimum_age`', async () => {
     const { store, card, patch } = await newPoster({ require_birthday: true });
     for (const minimum_age of [0, 121, -1, 17.5, 'old', true]) {
       const asked = { card_id: card.id, require_birthday: true, minimum_age };
@@ -241,7 +241,7 @@ describe('posters', () => {
     expect((await patch({ minimum_age: '120' })).body.minimum_age).toBe(120);
   });
 
-  it('POSTER-16 takes a minimum age only with the birthday', async () => {
+  it('POSTER-16 `minimum_age` without `require_birthday` is 422 `minimum_age`; a PATCH is checked against the resulting values', async () => {
     const { store, card, patch } = await newPoster();
     expectRefused(await make(store, { card_id: card.id, minimum_age: 18 }), 'minimum_age');
     expectRefused(await patch({ minimum_age: 18 }), 'minimum_age');
@@ -254,7 +254,7 @@ describe('posters', () => {
     expect((await patch({ minimum_age: 21 })).body).toMatchObject({ minimum_age: 21 });
   });
 
-  it('POSTER-17 has three URLs with one slug', async () => {
+  it('POSTER-17 `signup_url`, `qr_code_url` and `display_url` are built as above, from one slug', async () => {
     const { poster } = await newPoster();
     const slug = poster.signup_url.split('/').at(-1) ?? '';
     expect(slug).toMatch(/^[0-9A-Za-z]+$/);
@@ -265,7 +265,7 @@ describe('posters', () => {
     });
   });
 
-  it('POSTER-18 has a slug of its own that cannot be guessed', async () => {
+  it('POSTER-18 No two posters share a slug, and it cannot be guessed from the id', async () => {
     const { store, card } = await newPoster();
     const made = await Promise.all(
       Array.from({ length: 30 }, () => make(store, { card_id: card.id })),
@@ -279,14 +279,14 @@ describe('posters', () => {
       expect(new Set(slugs.map((slug) => slug[i])).size).toBeGreaterThan(3);
   });
 
-  it('POSTER-19 keeps its URLs', async () => {
+  it('POSTER-19 A PATCH does not change the URLs', async () => {
     const { poster, patch } = await newPoster();
     const { signup_url, qr_code_url, display_url } = poster;
     const changed = await patch({ ...OTHERS, signup_url: 'https://x.example', slug: 'x' });
     expect(changed.body).toMatchObject({ signup_url, qr_code_url, display_url });
   });
 
-  it('POSTER-20 is listed by id, and shown alike', async () => {
+  it('POSTER-20 The list is in the order of ids, and shows the same as the single poster', async () => {
     const { store, card, poster, path } = await newPoster();
     const { body: second } = await make(store, { card_id: (await newCard(store)).id });
     const { body: third } = await make(store, { card_id: card.id });
@@ -296,7 +296,7 @@ describe('posters', () => {
     expect((await store.get(path)).body).toEqual(poster);
   });
 
-  it('POSTER-21 is listed for its card', async () => {
+  it('POSTER-21 `card_id` lists the posters of one card', async () => {
     const { store, card, poster } = await newPoster();
     const other = await newCard(store);
     await make(store, { card_id: other.id });
@@ -307,7 +307,7 @@ describe('posters', () => {
     expectRefused(await list('card_id=x'), 'card_id');
   });
 
-  it('POSTER-22 is listed by whether it is active', async () => {
+  it('POSTER-22 `active` works as for rewards', async () => {
     const { store, card, poster } = await newPoster();
     const { body: inactive } = await make(store, { card_id: card.id, active: false });
     const list = async (query: string) => (await store.get(`${store.store}/posters?${query}`)).body;
@@ -317,7 +317,7 @@ describe('posters', () => {
     expect(await list(`active=0&card_id=${card.id}`)).toEqual([inactive]);
   });
 
-  it('POSTER-23 of another store is not found', async () => {
+  it('POSTER-23 A poster of another store is 404, for reading, changing and deleting', async () => {
     const store = await service.newStore();
     const { store: other, poster, path } = await newPoster();
     for (const hidden of [path, `${store.store}/posters/${poster.id}`]) {
@@ -329,7 +329,7 @@ describe('posters', () => {
     expect((await other.get(path)).body).toEqual(poster);
   });
 
-  it('POSTER-24 takes every written field', async () => {
+  it('POSTER-24 Every writable field is accepted on create and on PATCH', async () => {
     const { store, card, path, patch } = await newPoster();
     expect((await make(store, { card_id: card.id, ...OTHERS })).body).toMatchObject(OTHERS);
     const changed = await patch(OTHERS);
@@ -337,7 +337,7 @@ describe('posters', () => {
     expect((await store.get(path)).body).toEqual(changed.body);
   });
 
-  it('POSTER-25 changes only in what is named', async () => {
+  it('POSTER-25 PATCH changes only the fields it names', async () => {
     const { contact_collection_mode: _, ...fields } = OTHERS;
     for (const [name, value] of Object.entries(fields)) {
       const { poster, patch } = await newPoster({ require_birthday: name === 'minimum_age' });
@@ -346,7 +346,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-26 clears its minimum age by null, and nothing else', async () => {
+  it('POSTER-26 null in a PATCH clears `minimum_age`; for any other field it is 422 on the field', async () => {
     const { patch } = await newPoster({ require_birthday: true, minimum_age: 18 });
     const { minimum_age: _, ...fields } = OTHERS;
     for (const name of Object.keys(fields)) expectRefused(await patch({ [name]: null }), name);
@@ -356,7 +356,7 @@ describe('posters', () => {
     });
   });
 
-  it('POSTER-27 does not change in a refused request', async () => {
+  it('POSTER-27 A PATCH that is refused changes nothing', async () => {
     const { store, poster, path, patch } = await newPoster();
     expectRefused(await patch({ title: 'Join us', paper_size: 'a3' }), 'paper_size');
     expectRefused(await patch({ title: 'Join us', minimum_age: 18 }), 'minimum_age');
@@ -367,7 +367,7 @@ describe('posters', () => {
     expect(await typesOf(poster)).toEqual(['PosterCreated']);
   });
 
-  it('POSTER-28 is gone once deleted', async () => {
+  it('POSTER-28 A deleted poster is gone: 404, and in no list', async () => {
     const { store, card, poster, path, patch } = await newPoster();
     const { body: kept } = await make(store, { card_id: card.id });
     const gone = await store.delete(path);
@@ -379,7 +379,7 @@ describe('posters', () => {
     expect(await typesOf(poster)).toEqual(['PosterCreated', 'PosterDeleted']);
   });
 
-  it('POSTER-29 tells when it changed', async () => {
+  it('POSTER-29 A change updates `updated_at`, not `created_at`', async () => {
     const { poster, patch } = await newPoster();
     await later(poster);
     const { body } = await patch({ title: 'Join us' });
@@ -387,7 +387,7 @@ describe('posters', () => {
     expect(Date.parse(body.updated_at)).toBeGreaterThan(Date.parse(poster.updated_at));
   });
 
-  it('POSTER-30 refuses to require anything else of one contact', async () => {
+  it('POSTER-30 With one contact collected, a request that contradicts POSTER-12 is 422 `require_email` or `require_phone`', async () => {
     for (const settled of [
       { contact_collection_mode: 'phone_only', require_email: false, require_phone: true },
       { contact_collection_mode: 'email_only', require_email: true, require_phone: false },
@@ -409,7 +409,7 @@ describe('posters', () => {
     }
   });
 
-  it('POSTER-31 keeps what it required when both are collected again', async () => {
+  it('POSTER-31 A PATCH to both contacts leaves `require_email` and `require_phone` unchanged unless it names them', async () => {
     const both = { contact_collection_mode: 'email_and_phone' };
     const kept = await newPoster({ contact_collection_mode: 'phone_only' });
     expect((await kept.patch(both)).body).toMatchObject({
@@ -425,7 +425,7 @@ describe('posters', () => {
     });
   });
 
-  it('POSTER-32 does not change when nothing is different', async () => {
+  it('POSTER-32 A PATCH that sets fields to their current values changes nothing, `updated_at` included', async () => {
     const { poster, patch } = await newPoster(OTHERS);
     await later(poster);
     for (const same of [{}, OTHERS, { contact_collection_mode: 'phone_only' }, { slug: 'x' }]) {
@@ -434,13 +434,13 @@ describe('posters', () => {
     expect(await typesOf(poster)).toEqual(['PosterCreated']);
   });
 
-  it('POSTER-33 takes a blank title for none', async () => {
+  it("POSTER-33 A blank `title` becomes the card's name on create and is 422 `title` in a PATCH", async () => {
     const { store, card, patch } = await newPoster();
     expect((await make(store, { card_id: card.id, title: ' ' })).body.title).toBe(card.name);
     expectRefused(await patch({ title: ' ' }), 'title');
   });
 
-  it('POSTER-34 may be for an archived card', async () => {
+  it('POSTER-34 The card may be archived', async () => {
     const { store, card } = await newPoster();
     await store.post(`${store.store}/cards/${card.id}/archive`);
     const made = await make(store, { card_id: card.id });

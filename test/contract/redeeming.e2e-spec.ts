@@ -36,7 +36,7 @@ async function holding(stamps: number, rewards: number[]) {
 }
 
 describe('redeeming', () => {
-  it('REDEEM-01 answers with the redemption', async () => {
+  it('REDEEM-01 Returns 200 `{success, redemption}`; the redemption has `id`, `reward_id`, `reward_name`, `stamps_spent`, `stamps_remaining`, `redeemed_at`, `external_ref`, `staff_ref`, `location_id`, `note` and `occurred_at`, which is the same as `redeemed_at`', async () => {
     const { path, reward_id } = await holding(3, [3]);
     const { status, body } = await redeem(path, { reward_id });
     expect(status).toBe(200);
@@ -58,13 +58,13 @@ describe('redeeming', () => {
     });
   });
 
-  it('REDEEM-02 takes off what the reward costs', async () => {
+  it("REDEEM-02 Deducts exactly the reward's `stamps_required`, or less where the reward was unlocked for less (REDEEM-25); the rest stays", async () => {
     const { path, reward_id } = await holding(12, [5]);
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(5);
     expect(await balance(path)).toBe(7);
   });
 
-  it('REDEEM-03 says what is left, and every read agrees', async () => {
+  it('REDEEM-03 `stamps_remaining` is the remaining balance, and every later read agrees', async () => {
     const { path, reward_id } = await holding(10, [3]);
     for (const left of [7, 4, 1]) {
       const { body } = await redeem(path, { reward_id });
@@ -72,7 +72,7 @@ describe('redeeming', () => {
     }
   });
 
-  it('REDEEM-04 needs a reward', async () => {
+  it('REDEEM-04 Without `reward_id` it is 422 `reward_id`', async () => {
     const { path } = await holding(3, [3]);
     expectRefused(await store.post(`${path}/redeem`), 'reward_id');
     for (const reward_id of [undefined, null, 'x', 1.5, []]) {
@@ -80,7 +80,7 @@ describe('redeeming', () => {
     }
   });
 
-  it('REDEEM-05 does not find a reward that is not there', async () => {
+  it('REDEEM-05 An unknown reward, or one of another store, is 404', async () => {
     const { path } = await holding(30, [3]);
     const foreign = await enrol(await service.newStore(), { rewards: [1] });
     for (const reward_id of [999_999_999, foreign.rewards[0]?.id]) {
@@ -88,20 +88,20 @@ describe('redeeming', () => {
     }
   });
 
-  it('REDEEM-06 does not find a reward of another card', async () => {
+  it('REDEEM-06 A reward of another card is 404', async () => {
     const { path } = await holding(30, [3]);
     const other = await holding(0, [1]);
     expectFailure(await redeem(path, { reward_id: other.reward_id }), 404, 'not_found');
     expect(await balance(path)).toBe(30);
   });
 
-  it('REDEEM-07 does not find a deleted reward', async () => {
+  it('REDEEM-07 A deleted reward is 404', async () => {
     const { path, reward_id, reward } = await holding(30, [3]);
     await store.delete(reward);
     expectFailure(await redeem(path, { reward_id }), 404, 'not_found');
   });
 
-  it('REDEEM-08 refuses an inactive reward', async () => {
+  it('REDEEM-08 An inactive reward is 422 `base` with the code `reward_inactive`', async () => {
     const { path, reward_id, reward } = await holding(3, [3]);
     await store.patch(reward, { reward: { active: false } });
     expectRefused(await redeem(path, { reward_id }), 'base', 'reward_inactive');
@@ -109,19 +109,19 @@ describe('redeeming', () => {
     expect((await redeem(path, { reward_id })).status).toBe(200);
   });
 
-  it('REDEEM-09 says inactive before too few stamps', async () => {
+  it('REDEEM-09 An inactive reward is reported before too few stamps', async () => {
     const { path, reward_id, reward } = await holding(0, [3]);
     await store.patch(reward, { reward: { active: false } });
     expectRefused(await redeem(path, { reward_id }), 'base', 'reward_inactive');
   });
 
-  it('REDEEM-10 refuses too few stamps', async () => {
+  it('REDEEM-10 Too few stamps are 422 `base` with the code `insufficient_stamps`', async () => {
     const { path, reward_id } = await holding(2, [3]);
     expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
     expect(await balance(path)).toBe(2);
   });
 
-  it('REDEEM-11 lets one of fifty at the same time win', async () => {
+  it('REDEEM-11 Of fifty simultaneous requests for the last stamps exactly one wins, and the balance is never below zero', async () => {
     const { path, reward_id } = await holding(9, [5]);
     const answers = await Promise.all(
       Array.from({ length: 50 }, () => redeem(path, { reward_id })),
@@ -132,20 +132,20 @@ describe('redeeming', () => {
     expect(await balance(path)).toBe(4);
   });
 
-  it('REDEEM-12 is over when the card has expired', async () => {
+  it('REDEEM-12 On an expired card it is 422 `base` with the code `card_expired`', async () => {
     const { path, reward_id, card } = await holding(3, [3]);
     await store.patch(`${store.store}/cards/${card.id}`, { card: { expires_at: PAST } });
     expectRefused(await redeem(path, { reward_id }), 'base', 'card_expired');
     expect(await balance(path)).toBe(3);
   });
 
-  it('REDEEM-13 goes on when the card is archived', async () => {
+  it('REDEEM-13 Redeeming still works on customer cards of an archived card', async () => {
     const { path, reward_id, card } = await holding(3, [3]);
     await store.post(`${store.store}/cards/${card.id}/archive`);
     expect((await redeem(path, { reward_id })).status).toBe(200);
   });
 
-  it('REDEEM-14 goes again with new stamps', async () => {
+  it('REDEEM-14 A reward may be redeemed again once there are enough stamps again', async () => {
     const { path, reward_id } = await holding(3, [3]);
     expect((await redeem(path, { reward_id })).status).toBe(200);
     expectRefused(await redeem(path, { reward_id }), 'base', 'insufficient_stamps');
@@ -153,7 +153,7 @@ describe('redeeming', () => {
     expect((await redeem(path, { reward_id })).status).toBe(200);
   });
 
-  it('REDEEM-15 checks the optional fields as stamping does', async () => {
+  it('REDEEM-15 The optional fields of a stamping are checked in the same way', async () => {
     const { path, reward_id } = await holding(100, [3]);
     for (const [field, wrong] of [
       ['skip_notifications', 'later'],
@@ -183,7 +183,7 @@ describe('redeeming', () => {
 });
 
 describe('redeeming with a receipt number', () => {
-  it('REDEEM-16 counts once and repeats the first result', async () => {
+  it('REDEEM-16 Repeating an `external_ref` with the same card and reward returns the first result with `Idempotent-Replayed: true`', async () => {
     const { path, reward_id } = await holding(10, [3]);
     const body = { reward_id, external_ref: `once ${path}` };
     const first = await redeem(path, body);
@@ -201,7 +201,7 @@ describe('redeeming with a receipt number', () => {
     expect(await balance(path)).toBe(9);
   });
 
-  it('REDEEM-17 refuses the number for another reward or card', async () => {
+  it('REDEEM-17 The same `external_ref` with another reward or card is 422 `external_ref`, code `taken`', async () => {
     const { path, reward_id, rewards } = await holding(10, [3, 4]);
     const external_ref = `other ${path}`;
     await redeem(path, { reward_id, external_ref });
@@ -216,7 +216,7 @@ describe('redeeming with a receipt number', () => {
     expect([await balance(path), await balance(elsewhere.path)]).toEqual([7, 10]);
   });
 
-  it('REDEEM-18 does not use the number up when it is refused', async () => {
+  it('REDEEM-18 An `external_ref` is used up only by a redemption that succeeds', async () => {
     const { path, reward_id } = await holding(0, [3]);
     const body = { reward_id, external_ref: `refused ${path}` };
     expectRefused(await redeem(path, body), 'base', 'insufficient_stamps');
@@ -224,7 +224,7 @@ describe('redeeming with a receipt number', () => {
     expect((await redeem(path, body)).status).toBe(200);
   });
 
-  it('REDEEM-19 repeats before any other rule', async () => {
+  it('REDEEM-19 The repetition is detected before any other rule is checked', async () => {
     const { path, reward_id, reward, card } = await holding(3, [3]);
     const locations = `${store.store}/locations`;
     const location = { name: 'Main street', address: 'Main Street 1' };
@@ -239,7 +239,7 @@ describe('redeeming with a receipt number', () => {
     expect((await redeem(path, body)).body).toEqual(first.body);
   });
 
-  it('REDEEM-20 matters only for a card that is there', async () => {
+  it('REDEEM-20 An unknown customer card is 404', async () => {
     const { path, reward_id } = await holding(3, [3]);
     const stranger = await service.newStore();
     expectFailure(await redeem(`${path}999`, { reward_id }), 404, 'not_found');
@@ -251,7 +251,7 @@ describe('redeeming with a receipt number', () => {
 });
 
 describe('a redemption', () => {
-  it('REDEEM-21 sends reward.redeemed and nothing else', async () => {
+  it('REDEEM-21 Sends `reward.redeemed` and nothing else', async () => {
     const own = await service.newStore();
     const { path, rewards, customerCard } = await enrol(own, { rewards: [3] });
     await own.post(`${path}/stamp`, { stamps: 10 });
@@ -272,7 +272,7 @@ describe('an unlocked reward', () => {
   const change = async (path: string, stamps_required: number) =>
     expect((await store.patch(path, { reward: { stamps_required } })).status).toBe(200);
 
-  it('REDEEM-25 takes the lower of its threshold now and the one it was unlocked at', async () => {
+  it('REDEEM-25 An unlocked reward takes the lower of its threshold now and the one that it was unlocked at, by id and by code, and in a dry run', async () => {
     const { path, customerCard, reward_id, reward } = await holding(9, [4]);
     await change(reward, 10);
     const spent = { stamps_spent: 4, stamps_remaining: 5 };
@@ -287,7 +287,7 @@ describe('an unlocked reward', () => {
     expect(await balance(path)).toBe(3);
   });
 
-  it('REDEEM-26 has its threshold of now once a redemption has locked it', async () => {
+  it('REDEEM-26 A redemption locks the rewards that the balance no longer covers, by what each takes on the card', async () => {
     const { path, reward_id, reward, rewards } = await holding(6, [4, 1]);
     await change(reward, 7);
     // It leaves what the first one takes on this card.
@@ -299,7 +299,7 @@ describe('an unlocked reward', () => {
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(7);
   });
 
-  it('REDEEM-27 takes what it took before the redemption that is reversed', async () => {
+  it('REDEEM-27 Reversing a redemption unlocks what it has locked for what that took before', async () => {
     const { path, reward_id, reward } = await holding(4, [4]);
     await change(reward, 7);
     await redeem(path, { reward_id });
@@ -318,7 +318,7 @@ describe('an unlocked reward', () => {
     expect((await redeem(path, { reward_id })).body.redemption.stamps_spent).toBe(4);
   });
 
-  it('REDEEM-28 is refused to a card that an adjustment has left with less', async () => {
+  it('REDEEM-28 Fewer stamps than a reward takes on the card are 422 `base`, code `insufficient_stamps`, also when an adjustment or reversal took them off', async () => {
     const { path, reward_id, reward } = await holding(4, [4]);
     await change(reward, 7);
     await store.post(`${path}/adjust`, { stamps: -1, reason: 'One too many' });
@@ -336,7 +336,7 @@ describe('a dry run', () => {
   const tried = (path: string, reward_id: unknown, dry = 'true') =>
     store.post<RedemptionJson>(`${path}/redeem?dry_run=${dry}`, { reward_id });
 
-  it('REDEEM-22 answers the same and stores nothing', async () => {
+  it('REDEEM-22 With `dry_run=true` in the query the response is the same, with the header `X-Dry-Run: true`, and nothing is stored or sent', async () => {
     const { path, reward_id } = await holding(5, [3]);
     const before = (await service.running.history()).length;
     const shown = await store.get(path);
@@ -351,7 +351,7 @@ describe('a dry run', () => {
     expect({ ...dry.body.redemption, ...later }).toEqual(real.body.redemption);
   });
 
-  it('REDEEM-23 is refused as the redemption itself would be', async () => {
+  it('REDEEM-23 A dry run is refused in the same cases as the redemption itself', async () => {
     const { path, reward_id, reward } = await holding(2, [3]);
     expectRefused(await tried(path, 'x'), 'reward_id');
     expectRefused(await tried(path, reward_id), 'base', 'insufficient_stamps');
@@ -361,7 +361,7 @@ describe('a dry run', () => {
     expectFailure(await tried(`${path}999`, reward_id), 404, 'not_found');
   });
 
-  it('REDEEM-24 is true or false', async () => {
+  it('REDEEM-24 `dry_run` that is not a boolean is 422 `dry_run`, and deducts nothing', async () => {
     const { path, reward_id } = await holding(6, [3]);
     for (const dry of ['yes', '']) expectRefused(await tried(path, reward_id, dry), 'dry_run');
     expect(await balance(path)).toBe(6);

@@ -58,7 +58,7 @@ async function location(): Promise<number> {
 }
 
 describe('redemptions', () => {
-  it('RECON-01 show what was sent with them', async () => {
+  it('RECON-01 A redemption shows what was sent with it: `external_ref`, `staff_ref`, `location_id`, `note` and `occurred_at`; a repeated `external_ref` shows the same', async () => {
     const { redeem } = await holder();
     const occurred_at = new Date().toISOString();
     const details = {
@@ -73,7 +73,7 @@ describe('redemptions', () => {
     expect(await redeem({ external_ref: 'recon-1' })).toEqual(redemption);
   });
 
-  it('RECON-02 show it to receivers too, as stampings show their notes', async () => {
+  it('RECON-02 `reward.redeemed` shows the same, and `stamp.earned` shows `note` too', async () => {
     const own = await service.newStore();
     const { path, redeem } = await holder(own);
     const receiver = await sent.subscribe(own);
@@ -92,7 +92,7 @@ describe('redemptions', () => {
     ]);
   });
 
-  it('RECON-03 are listed as soon as they were answered', async () => {
+  it('RECON-03 The list is an array with exactly the fields above, as soon as a redemption was answered', async () => {
     const own = await service.newStore();
     expect((await list({}, own)).body).toEqual([]);
     const { customer, customerCard, card, redeem } = await holder(own);
@@ -108,7 +108,7 @@ describe('redemptions', () => {
     ]);
   });
 
-  it('RECON-04 are sorted by when they happened', async () => {
+  it("RECON-04 It is sorted by `redeemed_at`, newest first, so that an offline till's redemptions stand where they happened", async () => {
     const own = await service.newStore();
     const { redeem } = await holder(own);
     const now = Date.now();
@@ -119,7 +119,7 @@ describe('redemptions', () => {
     expect(await idsOf({}, own)).toEqual([second, third, first]);
   });
 
-  it('RECON-05 are narrowed down by card, customer, reward and location', async () => {
+  it('RECON-05 `card_id`, `customer_id`, `reward_id` and `location_id` narrow each other down', async () => {
     const location_id = await location();
     const one = await holder();
     const two = await holder();
@@ -138,7 +138,7 @@ describe('redemptions', () => {
     expect(await idsOf({ ...all, reward_id: one.other ?? 0 })).toEqual([]);
   });
 
-  it('RECON-06 are found by receipt number', async () => {
+  it('RECON-06 `external_ref` finds exactly the one redemption with this receipt number', async () => {
     const one = await holder();
     const { id } = await one.redeem({ external_ref: 'recon-6' });
     await one.redeem({ external_ref: 'recon-60' });
@@ -155,7 +155,7 @@ describe('redemptions', () => {
     }
   });
 
-  it('RECON-07 are narrowed down by when they happened', async () => {
+  it('RECON-07 `from` is inclusive and `to` exclusive; both go by `redeemed_at`', async () => {
     const { customer, redeem } = await holder();
     const now = Date.now();
     const after = (seconds: number) => new Date(now + seconds * 1000).toISOString();
@@ -168,7 +168,7 @@ describe('redemptions', () => {
     expect(await within({ from: after(10), to: after(20.001) })).toEqual([two, one]);
   });
 
-  it('RECON-08 are not listed by a filter that is unfit', async () => {
+  it('RECON-08 A filter that is no id, or no time, is 422 on the filter; a blank one is none', async () => {
     const filters = ['card_id', 'customer_id', 'reward_id', 'location_id', 'from', 'to'];
     const unfit = Object.fromEntries(filters.map((name) => [name, 'x']));
     expectRefused(await list(unfit), filters);
@@ -180,7 +180,7 @@ describe('redemptions', () => {
     expect((await list(blank)).body.length).toBeGreaterThan(0);
   });
 
-  it('RECON-09 come in pages', async () => {
+  it('RECON-09 `limit` and `cursor` page the list, and the `Link` keeps the filters', async () => {
     const { customer, redeem } = await holder();
     const made: number[] = [];
     for (let i = 0; i < 5; i++) made.push((await redeem()).id);
@@ -202,7 +202,7 @@ describe('redemptions', () => {
     expectRefused(await list({ cursor: 'x' }), 'cursor');
   });
 
-  it('RECON-10 say when they were undone', async () => {
+  it('RECON-10 A redemption that is reversed stays in the list, with the time in `reversed_at`, which is null in all others', async () => {
     const { path, customer, redeem } = await holder();
     const { id } = await redeem();
     const { id: kept } = await redeem();
@@ -221,7 +221,7 @@ describe('redemptions', () => {
     expect(body[1]?.reversed_at?.localeCompare(before)).toBeGreaterThanOrEqual(0);
   });
 
-  it('RECON-11 have no note once the customer is erased', async () => {
+  it('RECON-11 Of an erased customer `note` is null; everything else stays', async () => {
     const { customer, redeem } = await holder();
     const redemption = await redeem({
       note: 'oat milk',
@@ -235,7 +235,7 @@ describe('redemptions', () => {
     }
   });
 
-  it('RECON-12 of other stores are not listed', async () => {
+  it('RECON-12 Only redemptions of the store are listed, whatever the filters', async () => {
     const own = await service.newStore();
     const { customer, card, reward, redeem } = await holder(own);
     await redeem({ external_ref: 'recon-12' });
@@ -251,7 +251,7 @@ describe('redemptions', () => {
     expectFailure(stranger, 404, 'not_found');
   });
 
-  it('RECON-13 stay where they were made when customers are merged', async () => {
+  it('RECON-13 After a merge, and after its undoing, a redemption keeps the customer and card that it was made with', async () => {
     const one = await holder();
     const two = await enrol(store);
     const redemption = await one.redeem({ note: 'oat milk' });

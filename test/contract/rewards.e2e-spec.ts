@@ -41,7 +41,7 @@ const patch = (id: number, reward: object) =>
 const show = async (id: number) => (await store.get<RewardJson>(`${rewards}/${id}`)).body;
 
 describe('making a reward', () => {
-  it('REWARD-01 needs a card, a name and stamps', async () => {
+  it('REWARD-01 A reward can be created with `card_id`, `name` and `stamps_required`', async () => {
     const { id } = await makeCard();
     const { status, body } = await post({ card_id: id, name: 'Cake', stamps_required: 5 });
     expect(status).toBe(201);
@@ -57,7 +57,7 @@ describe('making a reward', () => {
     expect(await show(body.id)).toEqual(body);
   });
 
-  it('REWARD-02 answers exactly the fields of the document', async () => {
+  it('REWARD-02 A reward has exactly the fields above', async () => {
     const reward = await make({ card_id: (await makeCard()).id });
     expect(Object.keys(await show(reward.id)).sort()).toEqual([
       'account_id',
@@ -73,7 +73,7 @@ describe('making a reward', () => {
     ]);
   });
 
-  it('REWARD-03 refuses what is missing', async () => {
+  it('REWARD-03 If any of the three is missing, it is 422 on that field', async () => {
     const whole = { card_id: (await makeCard()).id, name: 'Cake', stamps_required: 5 };
     for (const field of Object.keys(whole)) {
       expectRefused(await post({ ...whole, [field]: undefined }), field);
@@ -81,7 +81,7 @@ describe('making a reward', () => {
     }
   });
 
-  it('REWARD-04 does not find a card that is not there', async () => {
+  it('REWARD-04 An unknown `card_id`, or one of another store, is 404', async () => {
     const { id } = await makeCard(await service.newStore());
     for (const card_id of [999_999_999, id]) {
       const answer = await post({ card_id, name: 'Cake', stamps_required: 5 });
@@ -89,13 +89,13 @@ describe('making a reward', () => {
     }
   });
 
-  it('REWARD-05 works on an archived card', async () => {
+  it('REWARD-05 The card may be archived', async () => {
     const { id } = await makeCard();
     await store.post(`${store.store}/cards/${id}/archive`);
     expect((await make({ card_id: id })).card_id).toBe(id);
   });
 
-  it('REWARD-06 takes any number of stamps from 1 on', async () => {
+  it("REWARD-06 `stamps_required` below 1 is 422 `stamps_required`; it may be more than the card's", async () => {
     const { id: card_id, stamps_required: full } = await makeCard();
     for (const stamps_required of [1, full + 1, 1000]) {
       expect((await make({ card_id, stamps_required })).stamps_required).toBe(stamps_required);
@@ -105,7 +105,7 @@ describe('making a reward', () => {
     }
   });
 
-  it('REWARD-07 puts it behind the last of its card', async () => {
+  it('REWARD-07 The first reward of a card has `position` 1, the next one more than the last', async () => {
     const [one, two] = [await makeCard(), await makeCard()];
     expect((await make({ card_id: one.id })).position).toBe(1);
     expect((await make({ card_id: one.id })).position).toBe(2);
@@ -114,7 +114,7 @@ describe('making a reward', () => {
     expect((await make({ card_id: two.id })).position).toBe(1);
   });
 
-  it('REWARD-08 takes any position from 0 on', async () => {
+  it('REWARD-08 A `position` below 0 is 422 `position`; 0 is accepted', async () => {
     const { id: card_id } = await makeCard();
     expect((await make({ card_id, position: 0 })).position).toBe(0);
     for (const position of [-1, 0.5, 'first']) {
@@ -149,12 +149,12 @@ describe('listing rewards', () => {
     return { own, one, two, list };
   }
 
-  it('REWARD-09 goes by card, position, stamps and id', async () => {
+  it('REWARD-09 The list is sorted by card, `position`, `stamps_required` and id', async () => {
     const { list } = await several();
     expect(await list()).toBe('abcdef');
   });
 
-  it('REWARD-10 shows what the reward itself shows', async () => {
+  it('REWARD-10 The list and the single reward show the same', async () => {
     const { own } = await several();
     const { body } = await own.get<RewardJson[]>(`${own.store}/rewards`);
     for (const reward of body) {
@@ -162,7 +162,7 @@ describe('listing rewards', () => {
     }
   });
 
-  it('REWARD-11 shows those of one card on demand', async () => {
+  it('REWARD-11 `card_id` lists the rewards of one card; for an unknown card the list is empty', async () => {
     const { one, two, list } = await several();
     expect(await list(`?card_id=${one.id}`)).toBe('abcde');
     expect(await list(`?card_id=${two.id}`)).toBe('f');
@@ -171,25 +171,25 @@ describe('listing rewards', () => {
     expect(await list(`?card_id=${elsewhere.card.id}`)).toBe('');
   });
 
-  it('REWARD-12 refuses a card that is no number', async () => {
+  it("REWARD-12 A `card_id` in the list's query that is not an integer is 422 `card_id`", async () => {
     for (const card of ['x', '1.5', '1,2']) {
       expectRefused(await store.get(`${rewards}?card_id=${card}`), 'card_id');
     }
   });
 
-  it('REWARD-13 shows inactive ones on demand', async () => {
+  it('REWARD-13 `active` false or 0 lists the inactive ones only', async () => {
     const { list } = await several();
     for (const value of ['false', '0']) expect(await list(`?active=${value}`)).toBe('be');
   });
 
-  it('REWARD-14 shows active ones on demand', async () => {
+  it('REWARD-14 Any other `active` that is not blank lists the active ones only', async () => {
     const { list, one } = await several();
     for (const value of ['true', '1', 'yes', 'x'])
       expect(await list(`?active=${value}`)).toBe('acdf');
     expect(await list(`?active=true&card_id=${one.id}`)).toBe('acd');
   });
 
-  it('REWARD-15 shows both for a blank', async () => {
+  it('REWARD-15 A blank `active` lists both', async () => {
     const { list } = await several();
     for (const query of ['?active=', '?active=%20', '?active'])
       expect(await list(query)).toBe('abcdef');
@@ -197,7 +197,7 @@ describe('listing rewards', () => {
 });
 
 describe('a reward', () => {
-  it('REWARD-16 of another store is not there', async () => {
+  it('REWARD-16 A reward of another store is 404, for reading, changing and deleting', async () => {
     const other = await service.newStore();
     const reward = await make({ card_id: (await makeCard(other)).id }, other);
     const path = `${rewards}/${reward.id}`;
@@ -207,7 +207,7 @@ describe('a reward', () => {
     expect((await other.get(`${other.store}/rewards/${reward.id}`)).body).toEqual(reward);
   });
 
-  it('REWARD-17 takes every written field', async () => {
+  it('REWARD-17 Every writable field is accepted on create and on PATCH', async () => {
     const { id: card_id } = await makeCard();
     const written = {
       name: 'Tart',
@@ -225,7 +225,7 @@ describe('a reward', () => {
     expect(await show(id)).toEqual(body);
   });
 
-  it('REWARD-18 changes only what is named', async () => {
+  it('REWARD-18 PATCH changes only the fields it names', async () => {
     const { id } = await make({ card_id: (await makeCard()).id, description: 'With cream' });
     for (const change of [{ name: 'Tart' }, { stamps_required: 2 }, { active: false }]) {
       const before = await show(id);
@@ -234,7 +234,7 @@ describe('a reward', () => {
     }
   });
 
-  it('REWARD-19 stays on its card', async () => {
+  it('REWARD-19 `card_id` in a PATCH is ignored', async () => {
     const [one, two] = [await makeCard(), await makeCard()];
     const { id } = await make({ card_id: one.id });
     for (const card_id of [two.id, 999_999_999, 'x', null]) {
@@ -243,7 +243,7 @@ describe('a reward', () => {
     }
   });
 
-  it('REWARD-20 can lose its description and nothing else', async () => {
+  it('REWARD-20 null in a PATCH clears `description`; for any other field it is 422 on the field', async () => {
     const { id } = await make({ card_id: (await makeCard()).id, description: 'With cream' });
     const { status, body } = await patch(id, { description: null });
     expect([status, body.description]).toEqual([200, null]);
@@ -252,20 +252,20 @@ describe('a reward', () => {
     }
   });
 
-  it('REWARD-21 stays as it is when a change is refused', async () => {
+  it('REWARD-21 A PATCH that is refused changes nothing', async () => {
     const reward = await make({ card_id: (await makeCard()).id });
     expectRefused(await patch(reward.id, { name: 'Tart', position: -1 }), 'position');
     expect(await show(reward.id)).toEqual(reward);
   });
 
-  it('REWARD-22 says when it was changed', async () => {
+  it('REWARD-22 A change updates `updated_at`, not `created_at`', async () => {
     const reward = await make({ card_id: (await makeCard()).id });
     const { body } = await patch(reward.id, { name: 'Tart' });
     expect(body.created_at).toBe(reward.created_at);
     expect(body.updated_at > reward.updated_at).toBe(true);
   });
 
-  it('REWARD-23 is gone when it is deleted', async () => {
+  it('REWARD-23 A deleted reward is gone: 404, and in no list', async () => {
     const { id: card_id } = await makeCard();
     const [gone, kept] = [await make({ card_id }), await make({ card_id })];
     const path = `${rewards}/${gone.id}`;
@@ -277,7 +277,7 @@ describe('a reward', () => {
     expect(body.map(({ id }) => id)).toEqual([kept.id]);
   });
 
-  it('REWARD-24 cannot be deleted once it was redeemed', async () => {
+  it('REWARD-24 A reward that was ever redeemed cannot be deleted: 422 `base`, with the advice to set `active` to false', async () => {
     const { path, rewards: made } = await enrol(store, { rewards: [1] });
     const id = made[0]?.id;
     await store.post(`${path}/stamp`, { stamps: 1 });
@@ -288,7 +288,7 @@ describe('a reward', () => {
     expect((await store.get(`${rewards}/${id}`)).status).toBe(200);
   });
 
-  it('REWARD-25 leaves its name to what was redeemed', async () => {
+  it("REWARD-25 A redemption keeps the reward's name at that time", async () => {
     const { path, rewards: made } = await enrol(store, { rewards: [2] });
     const id = made[0]?.id ?? 0;
     await store.post(`${path}/stamp`, { stamps: 2 });
@@ -319,7 +319,7 @@ describe('an unlocked reward', () => {
     return body.available_rewards.map(({ id, stamps_required }) => [id, stamps_required]);
   };
 
-  it('REWARD-27 takes the lower of its threshold now and when it was unlocked', async () => {
+  it('REWARD-27 An unlocked reward takes, until a redemption locks it, the lower of its `stamps_required` now and when it was unlocked', async () => {
     const { path, rewards: made } = await enrol(store, { rewards: [5, 8] });
     const [five, eight] = made.map(({ id }) => id);
     const { updated_at: unlockedAt } = await stamp(path, 9);
@@ -343,7 +343,7 @@ describe('an unlocked reward', () => {
     expect(await available(path)).toEqual([]);
   });
 
-  it('REWARD-28 stays so, whatever happens to its threshold, and while it is out of use', async () => {
+  it('REWARD-28 That stays so however often the threshold changes, and while the reward is inactive or the card archived', async () => {
     const { path, card, rewards: made } = await enrol(store, { rewards: [5] });
     const id = made[0]?.id;
     const { stamps_count: stamps } = await stamp(path, 6);
@@ -370,7 +370,7 @@ describe('an unlocked reward', () => {
     expect(await available(path)).toEqual([[id, 5]]);
   });
 
-  it('REWARD-29 has its threshold of now while the card has not unlocked it', async () => {
+  it('REWARD-29 Of a reward that the card has not unlocked, `stamps_required` counts as it is now, also when the reward was made or lowered after the last stamp', async () => {
     const { path, card, rewards: made } = await enrol(store, { rewards: [9] });
     const id = made[0]?.id;
     await stamp(path, 6);
@@ -392,7 +392,7 @@ describe('an unlocked reward', () => {
     ]);
   });
 
-  it('REWARD-30 takes the lower of both cards after a merge', async () => {
+  it('REWARD-30 After a merge a reward takes the lower of what it took on the two cards', async () => {
     const { path, card, customer, rewards: made } = await enrol(store, { rewards: [6, 3] });
     const [six, three] = made.map(({ id }) => id);
     await stamp(path, 6);

@@ -53,7 +53,7 @@ beforeAll(async () => {
 });
 
 describe('roles', () => {
-  it('ROLE-01 decide about every operation as the table says', async () => {
+  it('ROLE-01 An operation is 403 for users whose role does not allow it; others get past it', async () => {
     const all = await operations();
     const ofTheApi = OPERATIONS.filter((operation) => !operation.includes('.'));
     expect(all.map(({ id }) => id).toSorted()).toEqual(ofTheApi.toSorted());
@@ -65,13 +65,13 @@ describe('roles', () => {
     }
   });
 
-  it('ROLE-02 refuse with 403 forbidden and say what helps', async () => {
+  it('ROLE-02 The 403 has the code `forbidden`, with advice in `resolution`', async () => {
     const refused = await members.staff.client.get<Failure>(`${store.store}/history`);
     expectFailure(refused, 403, 'forbidden');
     expect(refused.body.resolution).toMatch(/role/);
   });
 
-  it('ROLE-03 are looked at after the store, and before anything of the body', async () => {
+  it('ROLE-03 The role is checked after the store and before the body: media type, size and JSON do not matter', async () => {
     const other = await service.newStore();
     const { client } = members.staff;
     const broken = { 'content-type': 'text/plain' };
@@ -83,7 +83,7 @@ describe('roles', () => {
     expectFailure(await client.send('POST', `${store.store}/cards`, '{', broken), 403, 'forbidden');
   });
 
-  it('ROLE-04 hold in one store, whatever the user is elsewhere', async () => {
+  it('ROLE-04 A role holds in one store: the same token may do more in another', async () => {
     const own = await service.newStore();
     await service.running.execute(new AddMember(cli, own.accountId, members.staff.email, 'owner'));
     const { client } = members.staff;
@@ -96,7 +96,7 @@ describe('roles', () => {
     expect(body.map(({ id }) => id)).toEqual([store.accountId, own.accountId]);
   });
 
-  it('ROLE-05 change for the tokens that there are', async () => {
+  it('ROLE-05 A changed role holds for the tokens that the user has already', async () => {
     const { email, client } = await memberWith('staff');
     const asked = () => client.get(`${store.store}/history`);
     expect((await asked()).status).toBe(403);

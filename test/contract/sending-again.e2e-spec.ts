@@ -45,14 +45,14 @@ const sql = async <R extends object>(text: string): Promise<R[]> =>
   (await poolOf(service.running.app.get(DataSource)).query<R>(text)).rows;
 
 describe('sending again', () => {
-  it('RETRY-01 counts two equal requests without the header as two', async () => {
+  it('RETRY-01 Without the header two identical requests are executed twice', async () => {
     const { path } = await enrol(store);
     await stamp(path, {});
     await stamp(path, {});
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-02 answers the same again as before and does not carry it out', async () => {
+  it('RETRY-02 Repeating the same key and body returns the first status and body, and executes nothing', async () => {
     const { path } = await enrol(store);
     const once = key();
     const first = await stamp(path, once);
@@ -62,14 +62,14 @@ describe('sending again', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-03 marks the repeated answer, and only that', async () => {
+  it('RETRY-03 The replayed response has the header `Idempotent-Replayed: true`; the first one does not', async () => {
     const { path } = await enrol(store);
     const once = key();
     expect((await stamp(path, once)).headers.get('idempotent-replayed')).toBeNull();
     expect((await stamp(path, once)).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('RETRY-04 compares bodies as JSON values', async () => {
+  it('RETRY-04 Bodies are compared as JSON values: order of keys and white space do not matter', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once, '{"stamps":1,"note":"x"}');
@@ -85,7 +85,7 @@ describe('sending again', () => {
     ]);
   });
 
-  it('RETRY-05 refuses the same key with another body', async () => {
+  it('RETRY-05 The same key with another body is 422 `idempotency_key_reused`', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
@@ -113,7 +113,7 @@ describe('sending again', () => {
     }
   });
 
-  it('RETRY-06 says that the first is still running', async () => {
+  it('RETRY-06 While the first request is in progress, repeating it is 409 `idempotency_in_progress` with `Retry-After: 1`', async () => {
     const receiver = await Receiver.start();
     try {
       const { body } = await store.post<WebhookSubscriptionSecretJson>(
@@ -144,7 +144,7 @@ describe('sending again', () => {
     }
   });
 
-  it('RETRY-07 takes 1 to 255 printable ASCII characters for a key', async () => {
+  it('RETRY-07 A key has 1 to 255 printable ASCII characters; any other is 422 `idempotency_key`', async () => {
     const { path } = await enrol(store);
     for (const unfit of ['', '""', 'ä', 'x'.repeat(256), 'a\tb']) {
       expectRefused(await stamp(path, key(unfit)), 'idempotency_key');
@@ -155,14 +155,14 @@ describe('sending again', () => {
     }
   });
 
-  it('RETRY-08 takes one pair of quotes off', async () => {
+  it('RETRY-08 One pair of double quotes around the key is not part of it', async () => {
     const { path } = await enrol(store);
     await stamp(path, key('"quoted"'));
     expect(isRepeated(await stamp(path, key('quoted')))).toBe(true);
     expect(isRepeated(await stamp(path, key('""quoted""')))).toBe(false);
   });
 
-  it('RETRY-09 keeps tokens apart', async () => {
+  it('RETRY-09 The same key with another token is another request', async () => {
     const { path } = await enrol(store);
     const { token } = await service.running.execute(
       new CreateToken(cli, store.email, 'second till'),
@@ -173,7 +173,7 @@ describe('sending again', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-10 keeps paths apart', async () => {
+  it('RETRY-10 The same key on another path is another request', async () => {
     const [one, other] = [await enrol(store), await enrol(store)];
     const once = key();
     await stamp(one.path, once);
@@ -181,7 +181,7 @@ describe('sending again', () => {
     expect(await balance(other.path)).toBe(1);
   });
 
-  it('RETRY-11 keeps queries apart', async () => {
+  it('RETRY-11 The same key with another query is another request', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
@@ -189,7 +189,7 @@ describe('sending again', () => {
     expect([isRepeated(other), await balance(path)]).toEqual([false, 2]);
   });
 
-  it('RETRY-12 keeps methods apart', async () => {
+  it('RETRY-12 The same key with another method is another request', async () => {
     const { rewards } = await enrol(store, { rewards: [5] });
     const path = `${store.store}/rewards/${rewards[0]?.id}`;
     const once = key();
@@ -197,7 +197,7 @@ describe('sending again', () => {
     expect((await store.send('DELETE', path, undefined, once)).status).toBe(204);
   });
 
-  it('RETRY-13 repeats PATCH and DELETE, the empty answer included', async () => {
+  it('RETRY-13 PATCH and DELETE are replayed like POST, including the 204 of a DELETE', async () => {
     const { rewards } = await enrol(store, { rewards: [5] });
     const path = `${store.store}/rewards/${rewards[0]?.id}`;
     const [change, end] = [key(), key()];
@@ -216,7 +216,7 @@ describe('sending again', () => {
     expect([gone.status, isRepeated(gone)]).toEqual([204, true]);
   });
 
-  it('RETRY-14 repeats the refusal of a rule although its cause has gone', async () => {
+  it('RETRY-14 The 422 of a rule, such as too few stamps, is replayed even after its cause is gone', async () => {
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const body = { reward_id: rewards[0]?.id };
     const once = key();
@@ -227,7 +227,7 @@ describe('sending again', () => {
     expect([again.status, again.text, isRepeated(again)]).toEqual([422, refused.text, true]);
   });
 
-  it('RETRY-15 repeats the refusal of a value that is taken', async () => {
+  it('RETRY-15 So is the 422 of a value that is taken', async () => {
     const customer = { first_name: 'Ada', email: `${randomUUID()}@example.com` };
     const path = `${store.store}/customers`;
     await store.post(path, { customer });
@@ -238,7 +238,7 @@ describe('sending again', () => {
     expect(isRepeated(again)).toBe(true);
   });
 
-  it('RETRY-16 keeps no refusal of faulty fields', async () => {
+  it('RETRY-16 The 422 of invalid fields is not stored: the corrected body may use the same key', async () => {
     const { path } = await enrol(store);
     const once = key();
     expectRefused(await stamp(path, once, { stamps: 'many' }), 'stamps');
@@ -246,7 +246,7 @@ describe('sending again', () => {
     expect([corrected.status, isRepeated(corrected)]).toEqual([200, false]);
   });
 
-  it('RETRY-17 keeps no 404', async () => {
+  it('RETRY-17 404 is not stored', async () => {
     const path = `${store.store}/rewards`;
     const once = key();
     const body = { reward: { card_id: 999_999_999, name: 'Cake', stamps_required: 3 } };
@@ -255,7 +255,7 @@ describe('sending again', () => {
     expect([again.status, isRepeated(again)]).toEqual([404, false]);
   });
 
-  it('RETRY-18 keeps no 401 and no 429', async () => {
+  it('RETRY-18 401 and 429 are not stored', async () => {
     const { path } = await enrol(store);
     const once = key();
     expectFailure(
@@ -278,7 +278,7 @@ describe('sending again', () => {
     expect([after.status, isRepeated(after)]).toEqual([200, false]);
   });
 
-  it('RETRY-19 keeps no refusal of a body that cannot be read', async () => {
+  it('RETRY-19 400, 413 and 415 are not stored', async () => {
     const { path } = await enrol(store);
     const once = key();
     expect((await stamp(path, once, '{"stamps":')).status).toBe(400);
@@ -289,7 +289,7 @@ describe('sending again', () => {
     expect([after.status, isRepeated(after)]).toEqual([200, false]);
   });
 
-  it('RETRY-20 carries many at once out once', async () => {
+  it('RETRY-20 Many simultaneous requests with the same key are executed once', async () => {
     const { path } = await enrol(store);
     const once = key();
     const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, once)));
@@ -300,7 +300,7 @@ describe('sending again', () => {
     expect(await balance(path)).toBe(1);
   });
 
-  it('RETRY-21 seals what it keeps', async () => {
+  it('RETRY-21 A stored response that contains a secret is stored encrypted', async () => {
     const once = key();
     const { body } = await store.send<WebhookSubscriptionSecretJson>(
       'POST',
@@ -319,7 +319,7 @@ describe('sending again', () => {
     }
   });
 
-  it('RETRY-22 forgets after 24 hours', async () => {
+  it('RETRY-22 After 24 hours the same key is a new request', async () => {
     const { path } = await enrol(store);
     const once = key();
     await stamp(path, once);
@@ -333,7 +333,7 @@ describe('sending again', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('RETRY-23 counts once when the process is killed before it has answered', async () => {
+  it('RETRY-23 If a process is killed between the write and storing the response, a repetition does not count twice', async () => {
     const { path } = await enrol(store);
     const port = String(await freePort());
     const environment = testEnvironment(service.running.database.url, {
@@ -370,7 +370,7 @@ describe('sending again', () => {
     }
   });
 
-  it('RETRY-24 means nothing on a GET', async () => {
+  it('RETRY-24 The header has no effect on a GET', async () => {
     const { path } = await enrol(store);
     const once = key();
     const first = await store.send<CustomerCardDetailJson>('GET', path, undefined, once);
@@ -381,7 +381,7 @@ describe('sending again', () => {
     expect((await store.send('GET', path, undefined, key(''))).status).toBe(200);
   });
 
-  it('RETRY-25 gives a repeated answer the headers of its own request', async () => {
+  it('RETRY-25 A replayed response carries the request id and rate-limit headers of its own request', async () => {
     const { path } = await enrol(store);
     const once = key();
     const first = await stamp(path, { ...once, 'x-request-id': 'first' });
@@ -392,7 +392,7 @@ describe('sending again', () => {
     expect(remaining(again)).toBeLessThan(remaining(first));
   });
 
-  it('RETRY-26 does not refuse what it could not refuse again in the same words', async () => {
+  it('RETRY-26 A 422 that is to be replayed, but could not be stored, is 503 instead: nothing was done', async () => {
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const { query } = service.running.database;
     const once = key();

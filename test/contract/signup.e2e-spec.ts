@@ -99,7 +99,7 @@ function alike({ text }: { text: string }): string {
 const uuidIn = ({ location }: Sent) => /\/passes\/([0-9a-f-]{36})/.exec(location)?.[1] ?? '';
 
 describe('the signup page', () => {
-  it('JOIN-01 is a form without a token, a cookie or a script', async () => {
+  it('JOIN-01 The page is a form that works without JavaScript, cookies or a token, with `?src=qr` as without', async () => {
     const poster = await newPoster(store);
     for (const query of ['', '?src=qr']) {
       const { page } = await open(poster, query);
@@ -114,7 +114,7 @@ describe('the signup page', () => {
     }
   });
 
-  it('JOIN-02 asks for what the poster collects', async () => {
+  it('JOIN-02 It asks for a first name, a last name (optional), what `contact_collection_mode` collects, and with `require_birthday` for the birthday', async () => {
     const fieldsOf = async (given: object) => {
       const { page } = await open(await newPoster(store, given));
       return ['first_name', 'last_name', 'email', 'phone', 'birthday'].filter(
@@ -139,7 +139,7 @@ describe('the signup page', () => {
     expect(await requiredOf({ require_email: false })).toEqual(['first_name']);
   });
 
-  it('JOIN-03 speaks the language of its store and has the colours of its poster', async () => {
+  it('JOIN-03 It speaks the language of its store (`locale`: German, English, French or Spanish, otherwise English) and has the colours of its poster', async () => {
     const other = await service.newStore();
     await set(other, { locale: 'de-AT', storeName: 'Café <Mitte>' });
     const poster = await newPoster(other, { primary_color: '#FFE0B2', text_color: '#FFFFFF' });
@@ -159,7 +159,7 @@ describe('the signup page', () => {
     }
   });
 
-  it('JOIN-04 takes less than 30 KB, with everything that it loads', async () => {
+  it('JOIN-04 It takes less than 30 KB, with everything that it loads', async () => {
     await set(store, { consentTexts: TEXTS });
     const poster = await newPoster(store, { require_birthday: true, minimum_age: 16 });
     const { page } = await open(poster);
@@ -177,7 +177,7 @@ describe('the signup page', () => {
     expect(bytes).toBeLessThan(30_000);
   });
 
-  it('JOIN-05 is a 404 that says so for a poster that was deleted or never was', async () => {
+  it('JOIN-05 Of a deleted poster, and of one that never existed, it is a 404 with a page that says so', async () => {
     const poster = await newPoster(store);
     await store.delete(`${store.store}/posters/${poster.id}`);
     const { page } = await open(poster);
@@ -188,7 +188,7 @@ describe('the signup page', () => {
     expect((await send(poster, { first_name: 'Ada', email: newEmail() })).status).toBe(404);
   });
 
-  it('JOIN-06 is a 410 that says so while nobody can sign up', async () => {
+  it('JOIN-06 Of an inactive poster, and of one whose card is archived or expired, it is a 410 with a page that says so, for `POST` too', async () => {
     const inactive = await newPoster(store, { active: false });
     const expired = await newPoster(store, {}, { expires_at: '2020-01-01T00:00:00Z' });
     const archived = await newPoster(store);
@@ -205,7 +205,7 @@ describe('the signup page', () => {
 });
 
 describe('signing up', () => {
-  it('JOIN-07 makes a customer with a card, and leads straight to it', async () => {
+  it('JOIN-07 Signing up makes a customer with the card, initial stamps included, and answers 303 with the way to the web card', async () => {
     const poster = await newPoster(store, {}, { initial_stamps: 2, stamps_required: 8 });
     const email = newEmail();
     const sent = await send(poster, {
@@ -231,7 +231,7 @@ describe('signing up', () => {
     expect(page.text).toContain('2 / 8');
   });
 
-  it('JOIN-08 is recorded as done by the customer, through the poster', async () => {
+  it('JOIN-08 `customer.created` has the `source` `poster`', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     await send(poster, { first_name: 'Ada', email });
@@ -259,7 +259,7 @@ describe('signing up', () => {
     }
   });
 
-  it('JOIN-09 keeps what was typed when something is wrong, and says beside each field what', async () => {
+  it('JOIN-09 A form with faults is a 422 with the form again, what was typed still in it, and kind words beside each field that is wrong', async () => {
     const poster = await newPoster(store, { require_phone: true });
     const before = await customers();
     const { status, text, headers } = await send(poster, {
@@ -279,7 +279,7 @@ describe('signing up', () => {
     expect(await customers()).toEqual(before);
   });
 
-  it('JOIN-10 takes either contact where neither is required, and needs one', async () => {
+  it('JOIN-10 Where neither contact is required, one of them must be given', async () => {
     const poster = await newPoster(store, { require_email: false });
     const nobody = await send(poster, { first_name: 'Ada' });
     expect(nobody.status).toBe(422);
@@ -288,7 +288,7 @@ describe('signing up', () => {
     expect((await send(poster, { first_name: 'Ada', email: newEmail() })).status).toBe(303);
   });
 
-  it('JOIN-11 reads a number without its country as one of the country of the store', async () => {
+  it("JOIN-11 A phone number without its country is read as one of the store's `country`", async () => {
     const berlin = await service.newStore({ country: 'DE' });
     const poster = await newPoster(berlin, { contact_collection_mode: 'phone_only' });
     await send(poster, { first_name: 'Ada', phone: '0151 / 123 456 78' });
@@ -296,7 +296,7 @@ describe('signing up', () => {
     expect(body.customers.map(({ phone }) => phone)).toEqual(['+4915112345678']);
   });
 
-  it('JOIN-28 asks for the country code where the store has no country', async () => {
+  it('JOIN-28 Where the store has no `country`, the form asks for a number that begins with its country code', async () => {
     const poster = await newPoster(store, { require_phone: true });
     const signUp = (phone: string) => send(poster, { first_name: 'Ada', email: newEmail(), phone });
     const { status, text } = await signUp('0151 / 123 456 78');
@@ -307,7 +307,7 @@ describe('signing up', () => {
     expect((await signUp('0049 151 / 28 282 828')).status).toBe(303);
   });
 
-  it('JOIN-29 refuses a number that is not possible, in the words of the page', async () => {
+  it('JOIN-29 A number that is not possible is a 422 with the request to check its digits, in the language of the page', async () => {
     const berlin = await service.newStore({ country: 'DE' });
     const poster = await newPoster(berlin, { require_email: false });
     const faultWith = async (phone: string) => {
@@ -324,7 +324,7 @@ describe('signing up', () => {
     expect(body.customers).toEqual([]);
   });
 
-  it('JOIN-12 checks birthday and minimum age by the day of the store', async () => {
+  it("JOIN-12 A birthday is a real day that is not in the future, and `minimum_age` is reached on it, by the day of the store's `time_zone`", async () => {
     const far = await service.newStore({ timeZone: 'Pacific/Kiritimati' });
     const poster = await newPoster(far, { require_birthday: true, minimum_age: 16 });
     const today = new Intl.DateTimeFormat('en-CA', { timeZone: 'Pacific/Kiritimati' }).format();
@@ -348,7 +348,7 @@ describe('signing up', () => {
 });
 
 describe('consents', () => {
-  it('JOIN-13 are boxes with the texts of the store, not ticked, and none where it has no text', async () => {
+  it('JOIN-13 Consents are asked for by boxes that are not ticked, each with the text of the store; without a text there is no box', async () => {
     const other = await service.newStore();
     const poster = await newPoster(other);
     expect((await open(poster)).page.text).not.toContain('type="checkbox"');
@@ -367,7 +367,7 @@ describe('consents', () => {
     expect((await open(mail)).page.text).not.toContain('sms_consent');
   });
 
-  it('JOIN-14 are recorded with the words that were agreed to', async () => {
+  it('JOIN-14 The words that were agreed to are recorded with the consent', async () => {
     const other = await service.newStore();
     await set(other, { consentTexts: TEXTS });
     const poster = await newPoster(other);
@@ -383,7 +383,7 @@ describe('consents', () => {
     });
   });
 
-  it('JOIN-15 are asked for again when the texts have changed in between', async () => {
+  it('JOIN-15 When those words have changed since the page was loaded, they are shown again before anything is recorded', async () => {
     const other = await service.newStore();
     await set(other, { consentTexts: TEXTS });
     const poster = await newPoster(other);
@@ -399,7 +399,7 @@ describe('consents', () => {
 });
 
 describe('somebody who is known', () => {
-  it('JOIN-16 gets the same answer and the same page as somebody new', async () => {
+  it('JOIN-16 Somebody whose e-mail address or phone number a customer of the store has already gets the same answer as somebody new: the way to a web card that looks like a new one', async () => {
     const poster = await newPoster(store, {}, { initial_stamps: 1 });
     const { baseUrl } = service.running;
     const email = newEmail();
@@ -438,7 +438,7 @@ describe('somebody who is known', () => {
     expect(await customerWith(email)).toEqual(customer);
   });
 
-  it('JOIN-17 is sent the links of their card, through a wish in the history', async () => {
+  it('JOIN-17 The customer is sent the links of their own card, at the address on file', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const first = await send(poster, { first_name: 'Ada', email });
@@ -457,7 +457,7 @@ describe('somebody who is known', () => {
     expect(body.first_name).toBe('Ada');
   });
 
-  it('JOIN-18 is known by the phone number too, in any notation', async () => {
+  it('JOIN-18 A number is recognised however it is written', async () => {
     const other = await service.newStore({ country: 'DE' });
     const poster = await newPoster(other);
     await other.post(`${other.store}/customers`, {
@@ -480,7 +480,7 @@ describe('somebody who is known', () => {
     expect(body.customers.map(({ first_name: name }) => name)).toEqual(['Bob', 'Ada']);
   });
 
-  it('JOIN-19 is enrolled on the card if they do not have it yet', async () => {
+  it('JOIN-19 A customer who does not have the card yet is enrolled on it', async () => {
     const email = newEmail();
     await store.post(`${store.store}/customers`, { customer: { first_name: 'Ada', email } });
     const poster = await newPoster(store);
@@ -490,7 +490,7 @@ describe('somebody who is known', () => {
     expect(cards[0]?.uuid).not.toBe(uuidIn(sent));
   });
 
-  it('JOIN-35 is the customer who goes on when the contacts are those of a merged one', async () => {
+  it('JOIN-35 The contacts of a customer who was merged lead to the customer who goes on', async () => {
     const email = newEmail();
     const create = async (customer: object) =>
       (await store.post<{ id: number }>(`${store.store}/customers`, { customer })).body.id;
@@ -504,7 +504,7 @@ describe('somebody who is known', () => {
     expect(body.customer_cards.map(({ card_id: id }) => id)).toContain(poster.card_id);
   });
 
-  it('JOIN-20 cannot use the card that they see: no till knows it', async () => {
+  it('JOIN-20 The card that is shown instead has a code that no till knows', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     await send(poster, { first_name: 'Ada', email });
@@ -520,7 +520,7 @@ describe('somebody who is known', () => {
     expect(await customers(uuidIn(sent))).toEqual([]);
   });
 
-  it('JOIN-21 joins anew once erased, and what stood in for their card is gone', async () => {
+  it('JOIN-21 Whoever was erased can sign up anew', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const first = await send(poster, { first_name: 'Ada', email });
@@ -538,7 +538,7 @@ describe('somebody who is known', () => {
 });
 
 describe('the card after signing up', () => {
-  it('JOIN-30 When no message can be sent to the contacts that were entered, the card says so', async () => {
+  it('JOIN-30 When no message can be sent to the contacts that were entered, such as a phone number in a country that the store sends no SMS to, the card says so', async () => {
     const words = [
       ['de-DE', 'Ein Link zur Karte ist unterwegs', 'lässt sich kein Link zur Karte senden'],
       ['en-DE', 'A link to your card is on its way', 'No link to your card can be sent'],
@@ -567,7 +567,7 @@ describe('the card after signing up', () => {
 });
 
 describe('forms', () => {
-  it('JOIN-22 of two with the same address at once make one customer', async () => {
+  it('JOIN-22 Of several with the same address at the same time one becomes a customer, and all get the same answer', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const forms = await Promise.all([open(poster), open(poster), open(poster)]);
@@ -581,7 +581,7 @@ describe('forms', () => {
     expect(all.filter((sent) => uuidIn(sent) === cards[0]?.uuid)).toHaveLength(1);
   });
 
-  it('JOIN-23 that are sent twice count once, and lead to the same card', async () => {
+  it('JOIN-23 The same form sent again leads to the same card and counts once', async () => {
     const poster = await newPoster(store);
     const form = await open(poster);
     const email = newEmail();
@@ -597,7 +597,7 @@ describe('forms', () => {
     expect([other.status, uuidIn(other) === cards[0]?.uuid]).toEqual([303, false]);
   });
 
-  it('JOIN-24 of another site are a 403', async () => {
+  it('JOIN-24 A form that another site has sent is a 403', async () => {
     const poster = await newPoster(store);
     const fields = { first_name: 'Ada', email: newEmail() };
     for (const headers of [
@@ -611,7 +611,7 @@ describe('forms', () => {
     expect(await customers(fields.email)).toEqual([]);
   });
 
-  it('JOIN-25 with the field filled in that nobody sees are not taken', async () => {
+  it('JOIN-25 A form with the field filled in that people do not see is a 422', async () => {
     const poster = await newPoster(store);
     const email = newEmail();
     const { status } = await send(poster, {
@@ -622,7 +622,7 @@ describe('forms', () => {
     expect([status, await customers(email)]).toEqual([422, []]);
   });
 
-  it('JOIN-26 are limited for an address, in a way that keeps what was typed', async () => {
+  it('JOIN-26 More forms from one IP address than the operator allows are 429, with `Retry-After`, and with the form again', async () => {
     const poster = await newPoster(store);
     const from = { 'x-forwarded-for': newAddress() };
     for (let i = 0; i < 4; i++) {
@@ -636,7 +636,7 @@ describe('forms', () => {
     expect((await send(poster, { first_name: 'Ada', email })).status).toBe(303);
   });
 
-  it('JOIN-27 are limited for a poster, where only complete ones count', async () => {
+  it('JOIN-27 So are more complete forms for one poster than the operator allows', async () => {
     const poster = await newPoster(store, { contact_collection_mode: 'phone_only' });
     for (let i = 0; i < 7; i++) await send(poster, { first_name: 'Ada' });
     const all = await Promise.all(
@@ -647,7 +647,7 @@ describe('forms', () => {
     expect(all.map(({ status }) => status).sort()).toEqual([...Array(6).fill(303), 429]);
   });
 
-  it('JOIN-31 The addresses of one network may together send no more complete forms to a poster than one of them may', async () => {
+  it('JOIN-31 The addresses of one network (a /24 of IPv4, a /48 of IPv6) may together send no more complete forms to a poster than one of them may: 429 as well', async () => {
     const poster = await newPoster(store);
     const stranger = (i: number) => ({ 'x-forwarded-for': `2001:db8:ffff:${i}::1` });
     const from = async (headers: Record<string, string>) =>
@@ -686,7 +686,7 @@ describe('messages that signup pages ask for', () => {
     return rows.map(({ channel, state }) => `${channel} ${state}`);
   };
 
-  it('JOIN-32 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day', async () => {
+  it('JOIN-32 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day, by SMS (`MAX_SMS_PER_STORE_PER_DAY`) and by e-mail', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const byPhone = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
     let phones = 0;
@@ -728,7 +728,7 @@ describe('messages that signup pages ask for', () => {
     expect(await messagesOf(cafe)).toEqual(Array(5).fill('sms sent'));
   });
 
-  it('JOIN-33 A store sends so many e-mails a day that signup pages ask for, and holds the others', async () => {
+  it('JOIN-33 A store sends `SIGNUP_MAILS_PER_STORE_PER_DAY` e-mails that signup pages ask for, and holds the others', async () => {
     const cafe = await service.newStore();
     const posters = [await newPoster(cafe), await newPoster(cafe)];
     await Promise.all(

@@ -35,7 +35,7 @@ const expectLimited = (answer: Awaited<ReturnType<typeof stamp>>) =>
   expectRefused(answer, 'base', 'stamp_limit_reached');
 
 describe('stamping', () => {
-  it('STAMP-01 adds the stamps and answers with the card', async () => {
+  it('STAMP-01 Adds the stamps and returns 200 with the card in the detail shape', async () => {
     const { path, customerCard } = await enrol(store, { card: { stamps_required: 5 } });
     const { status, body } = await stamp(path, { stamps: 2 });
     expect(status).toBe(200);
@@ -44,7 +44,7 @@ describe('stamping', () => {
     expect((await stamp(path, { stamps: 3 })).body.stamps_count).toBe(5);
   });
 
-  it('STAMP-02 is seen by every later read', async () => {
+  it('STAMP-02 Every later read agrees with the response', async () => {
     const { path, customer } = await enrol(store, { rewards: [2] });
     for (let i = 1; i <= 10; i++) {
       const { body } = await stamp(path, {});
@@ -60,20 +60,20 @@ describe('stamping', () => {
     }
   });
 
-  it('STAMP-03 needs a number', async () => {
+  it('STAMP-03 Without `stamps` it is 422 `stamps`', async () => {
     const { path } = await enrol(store);
     expectRefused(await store.post(`${path}/stamp`, {}), 'stamps');
     expectRefused(await store.post(`${path}/stamp`), 'stamps');
     expectRefused(await stamp(path, { stamps: null }), 'stamps');
   });
 
-  it('STAMP-04 adds 1 to 100', async () => {
+  it('STAMP-04 `stamps` accepts 1 and 100', async () => {
     const { path } = await enrol(store);
     expect((await stamp(path, { stamps: 1 })).body.stamps_count).toBe(1);
     expect((await stamp(path, { stamps: 100 })).body.stamps_count).toBe(101);
   });
 
-  it('STAMP-05 adds nothing else', async () => {
+  it('STAMP-05 `stamps` below 1, above 100 or not an integer is 422 `stamps`', async () => {
     const { path } = await enrol(store);
     for (const stamps of [0, -1, 101, 1.5, 'many', [1], {}, true, 1e20]) {
       expectRefused(await stamp(path, { stamps }), 'stamps');
@@ -81,20 +81,20 @@ describe('stamping', () => {
     expect(await balance(path)).toBe(0);
   });
 
-  it('STAMP-06 is over when the card has expired', async () => {
+  it('STAMP-06 On an expired card it is 422 `base` with the code `card_expired`', async () => {
     const { path, card } = await enrol(store);
     await changeCard(card.id, { expires_at: PAST });
     expectRefused(await stamp(path, {}), 'base', 'card_expired');
     expect(await balance(path)).toBe(0);
   });
 
-  it('STAMP-07 goes on when the card is archived', async () => {
+  it('STAMP-07 Stamping still works on customer cards of an archived card', async () => {
     const { path, card } = await enrol(store);
     await store.post(`${store.store}/cards/${card.id}/archive`);
     expect((await stamp(path, {})).body.stamps_count).toBe(1);
   });
 
-  it('STAMP-08 counts every one of many at the same time', async () => {
+  it('STAMP-08 Stamps added at the same time all count', async () => {
     const { path } = await enrol(store);
     const answers = await Promise.all(Array.from({ length: 50 }, () => stamp(path, {})));
     const balances = answers.map(({ body }) => body.stamps_count).sort((a, b) => a - b);
@@ -102,7 +102,7 @@ describe('stamping', () => {
     expect(await balance(path)).toBe(50);
   });
 
-  it('STAMP-09 adds the same without a notification', async () => {
+  it('STAMP-09 `skip_notifications` still adds the stamps', async () => {
     const { path } = await enrol(store);
     for (const [i, skip_notifications] of [true, false, '1', 0, null].entries()) {
       const { status, body } = await stamp(path, { skip_notifications });
@@ -110,14 +110,14 @@ describe('stamping', () => {
     }
   });
 
-  it('STAMP-10 refuses another wish about notifications', async () => {
+  it('STAMP-10 `skip_notifications` that is not a boolean is 422 `skip_notifications`', async () => {
     const { path } = await enrol(store);
     for (const skip_notifications of ['later', 2, []]) {
       expectRefused(await stamp(path, { skip_notifications }), 'skip_notifications');
     }
   });
 
-  it('STAMP-11 takes a location of the store', async () => {
+  it('STAMP-11 `location_id` accepts a location of the store', async () => {
     const { path } = await enrol(store);
     const location = { name: 'Main street', address: 'Main Street 1' };
     const { status, body } = await store.post<{ id: number }>(`${store.store}/locations`, {
@@ -128,7 +128,7 @@ describe('stamping', () => {
     expect((await stamp(path, { location_id: null })).status).toBe(200);
   });
 
-  it('STAMP-12 refuses a location of nobody or somebody else', async () => {
+  it('STAMP-12 An unknown `location_id`, or one of another store, is 422 `location_id`', async () => {
     const { path } = await enrol(store);
     const other = await service.newStore();
     const location = { name: 'Main street', address: 'Main Street 1' };
@@ -142,21 +142,21 @@ describe('stamping', () => {
     expect(await balance(path)).toBe(0);
   });
 
-  it('STAMP-13 takes a staff reference of up to 255', async () => {
+  it('STAMP-13 `staff_ref` longer than 255 is 422 `staff_ref`', async () => {
     const { path } = await enrol(store);
     expect((await stamp(path, { staff_ref: 'x'.repeat(255) })).status).toBe(200);
     expectRefused(await stamp(path, { staff_ref: 'x'.repeat(256) }), 'staff_ref');
     expectRefused(await stamp(path, { staff_ref: 'a\0b' }), 'staff_ref');
   });
 
-  it('STAMP-14 takes a receipt number of up to 255', async () => {
+  it('STAMP-14 `external_ref` longer than 255 is 422 `external_ref`', async () => {
     const { path } = await enrol(store);
     const receipt = path.padEnd(255, 'x');
     expect((await stamp(path, { external_ref: receipt })).status).toBe(200);
     expectRefused(await stamp(path, { external_ref: `${receipt}x` }), 'external_ref');
   });
 
-  it('STAMP-15 takes a note of up to 500', async () => {
+  it('STAMP-15 `note` longer than 500 is 422 `note`', async () => {
     const { path } = await enrol(store);
     expect((await stamp(path, { note: '🎂'.repeat(500) })).status).toBe(200);
     expectRefused(await stamp(path, { note: 'x'.repeat(501) }), 'note');
@@ -165,7 +165,7 @@ describe('stamping', () => {
 });
 
 describe('stamping with a receipt number', () => {
-  it('STAMP-16 counts once and repeats the first result', async () => {
+  it('STAMP-16 Repeating an `external_ref` with the same card and count returns the first result with `Idempotent-Replayed: true`, and adds nothing', async () => {
     const { path } = await enrol(store, { rewards: [2] });
     const body = { stamps: 2, external_ref: `once ${path}` };
     const first = await stamp(path, body);
@@ -193,7 +193,7 @@ describe('stamping with a receipt number', () => {
     expect(other.headers.get('idempotent-replayed')).toBeNull();
   });
 
-  it('STAMP-17 refuses the number for another count', async () => {
+  it('STAMP-17 The same `external_ref` with another count is 422 `external_ref`, code `taken`', async () => {
     const { path } = await enrol(store);
     const external_ref = `count ${path}`;
     await stamp(path, { stamps: 2, external_ref });
@@ -201,7 +201,7 @@ describe('stamping with a receipt number', () => {
     expect(await balance(path)).toBe(2);
   });
 
-  it('STAMP-18 refuses the number for another card', async () => {
+  it('STAMP-18 The same `external_ref` on another card of the store is 422 `external_ref`, code `taken`', async () => {
     const [one, two] = [await enrol(store), await enrol(store)];
     const external_ref = `card ${one.path}`;
     await stamp(one.path, { external_ref });
@@ -209,7 +209,7 @@ describe('stamping with a receipt number', () => {
     expect(await balance(two.path)).toBe(0);
   });
 
-  it('STAMP-19 repeats before any other rule', async () => {
+  it('STAMP-19 The repetition is detected before any other rule is checked, such as limits and expiry', async () => {
     const { path, card } = await enrol(store, { card: { max_stamps_per_day: 1 } });
     const locations = `${store.store}/locations`;
     const location = { name: 'Main street', address: 'Main Street 1' };
@@ -225,7 +225,7 @@ describe('stamping with a receipt number', () => {
     expectRefused(await stamp(path, { ...body, stamps: 2 }), 'external_ref', 'taken');
   });
 
-  it('STAMP-20 does not use the number up when it is refused', async () => {
+  it('STAMP-20 An `external_ref` is used up only by a stamping that succeeds', async () => {
     const { path, card } = await enrol(store, { card: { max_stamps_per_request: 1 } });
     const body = { stamps: 2, external_ref: `refused ${path}` };
     expectLimited(await stamp(path, body));
@@ -233,7 +233,7 @@ describe('stamping with a receipt number', () => {
     expect((await stamp(path, body)).body.stamps_count).toBe(2);
   });
 
-  it('STAMP-21 leaves the number to redeeming', async () => {
+  it('STAMP-21 An `external_ref` is independent for each operation', async () => {
     const { path, rewards } = await enrol(store, { rewards: [1] });
     const external_ref = `both ${path}`;
     await stamp(path, { external_ref });
@@ -241,7 +241,7 @@ describe('stamping with a receipt number', () => {
     expect((await store.post(`${path}/redeem`, redeem)).status).toBe(200);
   });
 
-  it('STAMP-22 leaves the number to other stores', async () => {
+  it('STAMP-22 An `external_ref` is independent in each store', async () => {
     const other = await service.newStore();
     const [here, there] = [await enrol(store), await enrol(other)];
     const external_ref = `stores ${here.path}`;
@@ -253,7 +253,7 @@ describe('stamping with a receipt number', () => {
     expect(body.stamps_count).toBe(3);
   });
 
-  it('STAMP-23 counts one of many at the same time', async () => {
+  it('STAMP-23 Many simultaneous requests with the same `external_ref` count once, and all get the same response', async () => {
     const { path } = await enrol(store);
     const body = { external_ref: `race ${path}` };
     const answers = await Promise.all(Array.from({ length: 20 }, () => stamp(path, body)));
@@ -265,13 +265,13 @@ describe('stamping with a receipt number', () => {
 });
 
 describe('when and where from', () => {
-  it('STAMP-24 may be five minutes ahead', async () => {
+  it('STAMP-24 `occurred_at` may be up to 5 minutes ahead; more is 422 `occurred_at`', async () => {
     const { path } = await enrol(store);
     expect((await stamp(path, { occurred_at: fromNow(4 * MINUTE) })).status).toBe(200);
     expectRefused(await stamp(path, { occurred_at: fromNow(6 * MINUTE) }), 'occurred_at');
   });
 
-  it('STAMP-25 is not before the card was issued', async () => {
+  it('STAMP-25 `occurred_at` before the card was issued is 422 `occurred_at`', async () => {
     const { path, customerCard } = await enrol(store);
     const { issued_at } = customerCard;
     expect((await stamp(path, { occurred_at: issued_at })).status).toBe(200);
@@ -279,14 +279,14 @@ describe('when and where from', () => {
     expectRefused(await stamp(path, { occurred_at: before }), 'occurred_at');
   });
 
-  it('STAMP-26 is at a time', async () => {
+  it('STAMP-26 `occurred_at` that is not a time is 422 `occurred_at`', async () => {
     const { path } = await enrol(store);
     for (const occurred_at of ['yesterday', 7, {}, '2026-02-30T00:00:00Z']) {
       expectRefused(await stamp(path, { occurred_at }), 'occurred_at');
     }
   });
 
-  it('STAMP-27 comes from api or pos', async () => {
+  it('STAMP-27 Any other `source` is 422 `source`', async () => {
     const { path } = await enrol(store);
     for (const source of ['api', 'pos', null]) {
       expect((await stamp(path, { source })).status).toBe(200);
@@ -298,13 +298,13 @@ describe('when and where from', () => {
 });
 
 describe('limits of a card', () => {
-  it('STAMP-28 hold at once', async () => {
+  it('STAMP-28 More than `max_stamps_per_request` is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { max_stamps_per_request: 2 } });
     expectLimited(await stamp(path, { stamps: 3 }));
     expect((await stamp(path, { stamps: 2 })).body.stamps_count).toBe(2);
   });
 
-  it('STAMP-29 hold for a day', async () => {
+  it('STAMP-29 More than `max_stamps_per_day` on one day is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { max_stamps_per_day: 3 } });
     await stamp(path, { stamps: 2 });
     expectLimited(await stamp(path, { stamps: 2 }));
@@ -312,7 +312,7 @@ describe('limits of a card', () => {
     expectLimited(await stamp(path, { stamps: 1 }));
   });
 
-  it('STAMP-30 take the day of the store', async () => {
+  it("STAMP-30 Days are those of the store's time zone", async () => {
     // Midnight of 2 March is at 10:00 UTC on 1 March in Kiritimati, and at 05:00 UTC on 2 March in New York.
     for (const [timeZone, evening, night] of [
       ['Pacific/Kiritimati', '2040-03-01T09:58:00Z', '2040-03-01T10:01:00Z'],
@@ -344,7 +344,7 @@ describe('limits of a card', () => {
     });
   });
 
-  it('STAMP-31 hold apart', async () => {
+  it('STAMP-31 Sooner than `min_seconds_between_stamps` is 422 `base` with the code `stamp_limit_reached`', async () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 3600 } });
     await stamp(path, {});
     expectLimited(await stamp(path, {}));
@@ -353,7 +353,7 @@ describe('limits of a card', () => {
     expect((await stamp(other, { occurred_at: fromNow(2 * MINUTE) })).status).toBe(200);
   });
 
-  it('STAMP-32 go by when it happened', async () => {
+  it('STAMP-32 The limits use `occurred_at` if it is given', async () => {
     const { path } = await enrol(store, { card: { min_seconds_between_stamps: 120 } });
     await stamp(path, { occurred_at: fromNow(4 * MINUTE) });
     expectLimited(await stamp(path, { occurred_at: fromNow(3 * MINUTE) }));
@@ -361,14 +361,14 @@ describe('limits of a card', () => {
     expectLimited(await stamp(path, {}));
   });
 
-  it('STAMP-33 leave welcome stamps out', async () => {
+  it('STAMP-33 Welcome stamps do not count towards the limits', async () => {
     const { path } = await enrol(store, {
       card: { initial_stamps: 5, max_stamps_per_day: 2, min_seconds_between_stamps: 3600 },
     });
     expect((await stamp(path, { stamps: 2 })).body.stamps_count).toBe(7);
   });
 
-  it('STAMP-34 matter only for a card that is there', async () => {
+  it('STAMP-34 An unknown customer card is 404', async () => {
     const { path } = await enrol(store);
     const stranger = await service.newStore();
     expectFailure(await stamp(`${path}999`, {}), 404, 'not_found');
@@ -383,7 +383,7 @@ describe('a dry run', () => {
   const tried = (path: string, body: object, dry = 'true') =>
     store.post<CustomerCardDetailJson>(`${path}/stamp?dry_run=${dry}`, { stamps: 1, ...body });
 
-  it('STAMP-38 answers the same and stores nothing', async () => {
+  it('STAMP-38 With `dry_run=true` in the query the response is the same, with the header `X-Dry-Run: true`, and nothing is stored or sent', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path } = await enrol(own, { rewards: [2] });
@@ -405,7 +405,7 @@ describe('a dry run', () => {
     expect(told.filter((type) => type === 'stamp.earned')).toHaveLength(1);
   });
 
-  it('STAMP-39 is refused as the action itself would be', async () => {
+  it('STAMP-39 A dry run is refused in the same cases as the stamping itself', async () => {
     const { path, card } = await enrol(store, { card: { max_stamps_per_request: 2 } });
     expectRefused(await tried(path, { stamps: 0 }), 'stamps');
     expectLimited(await tried(path, { stamps: 3 }));
@@ -414,7 +414,7 @@ describe('a dry run', () => {
     expectFailure(await tried(`${path}999`, {}), 404, 'not_found');
   });
 
-  it('STAMP-40 leaves a receipt number unused', async () => {
+  it('STAMP-40 A dry run does not use up an `external_ref`', async () => {
     const { path } = await enrol(store);
     const external_ref = `dry ${path}`;
     expect((await tried(path, { external_ref })).status).toBe(200);
@@ -423,7 +423,7 @@ describe('a dry run', () => {
     expect([repeated.status, repeated.body.stamps_count]).toEqual([200, 2]);
   });
 
-  it('STAMP-41 is true or false', async () => {
+  it('STAMP-41 `dry_run` that is not a boolean is 422 `dry_run`, and adds nothing', async () => {
     const { path } = await enrol(store);
     for (const dry of ['yes', 'on', '2']) expectRefused(await tried(path, {}, dry), 'dry_run');
     expect(await balance(path)).toBe(0);
@@ -435,7 +435,7 @@ describe('a dry run', () => {
 });
 
 describe('a stamping', () => {
-  it('STAMP-35 sends stamp.earned once', async () => {
+  it('STAMP-35 Sends `stamp.earned` once per call', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, customerCard } = await enrol(own);
@@ -454,7 +454,7 @@ describe('a stamping', () => {
     expect(earned[0]?.data['customer_card_id']).toBe(customerCard.id);
   });
 
-  it('STAMP-36 sends reward.unlocked after it for each reward within reach', async () => {
+  it('STAMP-36 Sends `reward.unlocked` after it, for each active reward that comes within reach', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 3, 4, 9] });
@@ -473,7 +473,7 @@ describe('a stamping', () => {
     expect(told).toEqual([1, 4, 2, 4]);
   });
 
-  it('STAMP-37 sends each crossing once, until a redemption goes below it', async () => {
+  it('STAMP-37 A reward stays unlocked until a redemption takes the balance below it; only after that is it sent again when crossed', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 5] });
@@ -494,7 +494,7 @@ describe('a stamping', () => {
     ]);
   });
 
-  it('STAMP-42 sends nothing again when a redemption leaves enough for a lowered threshold', async () => {
+  it('STAMP-42 Which rewards a redemption locks again depends on what they take on the card at that moment', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 5] });
@@ -509,7 +509,7 @@ describe('a stamping', () => {
     ]);
   });
 
-  it('STAMP-43 sends nothing when a threshold changes, and a lowered one with the next stamping', async () => {
+  it('STAMP-43 Changing a threshold sends nothing: a lowered one is announced with the next stamping, a raised one does not lock what was unlocked', async () => {
     const own = await service.newStore();
     const receiver = await sent.subscribe(own);
     const { path, rewards } = await enrol(own, { rewards: [2, 9] });

@@ -37,18 +37,18 @@ async function expectServed(url: string): Promise<void> {
 }
 
 describe('the status', () => {
-  it('STATUS-01 answers without a token', async () => {
+  it('STATUS-01 Returns 200 without a token', async () => {
     expect((await service.anonymous.get(STATUS)).status).toBe(200);
   });
 
-  it('STATUS-02 does not mind a bad token', async () => {
+  it('STATUS-02 A bad token is ignored', async () => {
     for (const authorization of ['Bearer ink_nonsense', 'Basic abc', 'x']) {
       const answer = await service.anonymous.send('GET', STATUS, undefined, { authorization });
       expect(answer.status).toBe(200);
     }
   });
 
-  it('STATUS-03 has exactly the fields of the document', async () => {
+  it('STATUS-03 Has exactly the fields above', async () => {
     const body = await show();
     expect([body.status, body.api_version]).toEqual(['ok', 'v1']);
     expect(Object.keys(body).sort()).toEqual([
@@ -71,37 +71,37 @@ describe('the status', () => {
     ]);
   });
 
-  it('STATUS-04 tells how to authenticate', async () => {
+  it('STATUS-04 `authentication` names the header to send', async () => {
     expect((await show()).authentication).toMatch(/Authorization.*Bearer/);
   });
 
-  it('STATUS-05 points at what is really there', async () => {
+  it('STATUS-05 The URLs are absolute, and each one is served', async () => {
     const body = await show();
     for (const url of [body.documentation_url, body.developer_portal_url, body.openapi_url]) {
       await expectServed(url);
     }
   });
 
-  it('STATUS-06 says the limit that is set', async () => {
+  it('STATUS-06 `rate_limit` shows the configured limit', async () => {
     const { rate_limit } = await show();
     expect(rate_limit).toEqual({ limit: 5000, window_seconds: 60, scope: 'api_token' });
   });
 
-  it('STATUS-07 says 300 where nothing is set', async () => {
+  it('STATUS-07 `rate_limit` shows 300 by default', async () => {
     expect((await show(unset.anonymous)).rate_limit.limit).toBe(300);
   });
 
-  it('STATUS-08 says that v1 is in force', async () => {
+  it('STATUS-08 `versioning` shows that v1 is current, supported and not deprecated', async () => {
     const { versioning } = await show();
     expect(versioning).toMatchObject({ current: 'v1', supported: ['v1'], deprecated: [] });
   });
 
-  it('STATUS-09 names the headers that announce a retirement', async () => {
+  it('STATUS-09 `versioning.signalling` names the headers that announce a retirement', async () => {
     const { signalling } = (await show()).versioning;
     for (const name of ['Deprecation', 'Sunset', 'Link']) expect(signalling).toContain(name);
   });
 
-  it('STATUS-10 points at a policy that is really there', async () => {
+  it('STATUS-10 `versioning.policy_url` is absolute and served', async () => {
     await expectServed((await show()).versioning.policy_url);
   });
 });

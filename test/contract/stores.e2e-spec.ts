@@ -44,7 +44,7 @@ async function join(client: ContractClient, accountId: number): Promise<void> {
 }
 
 describe('stores', () => {
-  it('STORE-01 are listed as far as the token reaches', async () => {
+  it("STORE-01 The list has every store of the token's user and no other", async () => {
     const mine = await service.newStore();
     const second = await service.newStore();
     await service.newStore();
@@ -53,7 +53,7 @@ describe('stores', () => {
     expect(body.map(({ id }) => id)).toEqual([mine.accountId, second.accountId]);
   });
 
-  it('STORE-02 are listed in the order of ids', async () => {
+  it('STORE-02 The list is in the order of ids', async () => {
     const older = await service.newStore();
     const mine = await service.newStore();
     const newer = await service.newStore();
@@ -62,7 +62,7 @@ describe('stores', () => {
     expect(body.map(({ id }) => id)).toEqual([older.accountId, mine.accountId, newer.accountId]);
   });
 
-  it('STORE-03 have exactly the fields of the document', async () => {
+  it('STORE-03 A store has exactly the fields above', async () => {
     const shop = await show(store);
     expect(Object.keys(shop).sort()).toEqual(FIELDS);
     expect(shop).toMatchObject({
@@ -74,7 +74,7 @@ describe('stores', () => {
     });
   });
 
-  it('STORE-04 are the same in the list', async () => {
+  it('STORE-04 The list and the single store show the same', async () => {
     const own = await service.newStore();
     const { card } = await enrol(own);
     const location = { name: 'Main street', address: 'Main Street 1' };
@@ -85,7 +85,7 @@ describe('stores', () => {
     expect((await change(own, {})).body).toEqual(body[0]);
   });
 
-  it('STORE-05 are personal to the user whose own they are, and to nobody else', async () => {
+  it('STORE-05 `personal` is true for the user whose own store it is, and false for every other member', async () => {
     const attributes = { name: 'Me', storeName: null, timeZone: 'UTC', locale: 'en' };
     const { id } = await service.running.execute(
       new CreateAccount(cli, { ...attributes, personal: true }),
@@ -114,14 +114,14 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-06 count their cards', async () => {
+  it('STORE-06 `cards_count` counts the card templates', async () => {
     const own = await service.newStore();
     expect((await show(own)).cards_count).toBe(0);
     for (let i = 0; i < 3; i++) await own.post(`${own.store}/cards`, { card: { name: 'Coffee' } });
     expect((await show(own)).cards_count).toBe(3);
   });
 
-  it('STORE-07 count their customers', async () => {
+  it('STORE-07 `customers_count` counts the customers', async () => {
     const own = await service.newStore();
     expect((await show(own)).customers_count).toBe(0);
     await enrol(own);
@@ -129,7 +129,7 @@ describe('stores', () => {
     expect((await show(own)).customers_count).toBe(2);
   });
 
-  it('STORE-08 count their locations', async () => {
+  it('STORE-08 `locations_count` counts the locations that are not deleted', async () => {
     const own = await service.newStore();
     const path = `${own.store}/locations`;
     const location = { name: 'Main street', address: 'Main Street 1' };
@@ -140,7 +140,7 @@ describe('stores', () => {
     expect((await show(own)).locations_count).toBe(1);
   });
 
-  it('STORE-09 count their posters', async () => {
+  it('STORE-09 `posters_count` counts the posters that are not deleted', async () => {
     const own = await service.newStore();
     const { card } = await enrol(own);
     const path = `${own.store}/posters`;
@@ -151,14 +151,14 @@ describe('stores', () => {
     expect((await show(own)).posters_count).toBe(1);
   });
 
-  it('STORE-10 change their name', async () => {
+  it('STORE-10 PATCH changes `name`', async () => {
     const own = await service.newStore();
     const { status, body } = await change(own, { name: ' Bakery ' });
     expect([status, body.name, body.display_store_name]).toEqual([200, 'Bakery', 'Bakery']);
     expect(await show(own)).toEqual(body);
   });
 
-  it('STORE-11 refuse a name that is none', async () => {
+  it('STORE-11 A `name` that is blank, null or longer than 255 is 422 `name`', async () => {
     for (const name of ['', ' ', null, 'x'.repeat(256), 7]) {
       expectRefused(await change(store, { name }), 'name');
     }
@@ -166,7 +166,7 @@ describe('stores', () => {
     expect((await change(own, { name: 'x'.repeat(255) })).status).toBe(200);
   });
 
-  it('STORE-12 change their public name', async () => {
+  it('STORE-12 PATCH changes `store_name`, and `display_store_name` follows', async () => {
     const own = await service.newStore();
     const { body } = await change(own, { store_name: 'The Corner' });
     expect(body).toMatchObject({
@@ -177,7 +177,7 @@ describe('stores', () => {
     expect(await show(own)).toEqual(body);
   });
 
-  it('STORE-13 fall back to their name without a public one', async () => {
+  it('STORE-13 A `store_name` that is null or blank becomes null, and `display_store_name` is `name` again', async () => {
     const own = await service.newStore();
     for (const store_name of [null, '', '  ']) {
       await change(own, { store_name: 'The Corner' });
@@ -190,13 +190,13 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-14 refuse a public name that is too long', async () => {
+  it('STORE-14 A `store_name` longer than 255 is 422 `store_name`', async () => {
     expectRefused(await change(store, { store_name: 'x'.repeat(256) }), 'store_name');
     const own = await service.newStore();
     expect((await change(own, { store_name: 'x'.repeat(255) })).status).toBe(200);
   });
 
-  it('STORE-15 change only what is named', async () => {
+  it('STORE-15 PATCH changes only the fields it names', async () => {
     const own = await service.newStore();
     await change(own, { store_name: 'The Corner', time_zone: 'Europe/Paris', locale: 'fr' });
     const before = await show(own);
@@ -204,7 +204,7 @@ describe('stores', () => {
     expect({ ...body, updated_at: '' }).toEqual({ ...before, name: 'Bakery', updated_at: '' });
   });
 
-  it('STORE-16 ignore what is not written', async () => {
+  it('STORE-16 Read-only fields are ignored in a PATCH', async () => {
     const own = await service.newStore();
     const before = await show(own);
     const { status, body } = await change(own, {
@@ -219,7 +219,7 @@ describe('stores', () => {
     expectRefused(await own.patch(own.store, { personal: true }), 'account');
   });
 
-  it('STORE-17 take any time zone that there is', async () => {
+  it('STORE-17 `time_zone` defaults to UTC and accepts any IANA name', async () => {
     const own = await service.newStore();
     expect((await show(own)).time_zone).toBe('UTC');
     for (const time_zone of ['Europe/Berlin', 'America/Argentina/Buenos_Aires', 'Asia/Kathmandu']) {
@@ -228,13 +228,13 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-18 refuse a time zone that there is not', async () => {
+  it('STORE-18 Any other `time_zone` is 422 `time_zone`', async () => {
     for (const time_zone of ['Mars/Olympus', 'Berlin', '', 7, '+99:00']) {
       expectRefused(await change(store, { time_zone }), 'time_zone');
     }
   });
 
-  it('STORE-19 take a language tag', async () => {
+  it('STORE-19 `locale` defaults to `en` and accepts a language tag', async () => {
     const own = await service.newStore();
     expect((await show(own)).locale).toBe('en');
     for (const locale of ['de', 'pt-BR']) {
@@ -243,18 +243,18 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-20 refuse what is no language tag', async () => {
+  it('STORE-20 Any other `locale` is 422 `locale`', async () => {
     for (const locale of ['', 'de_DE', 'no such language', 'x'.repeat(300), 7]) {
       expectRefused(await change(store, { locale }), 'locale');
     }
   });
 
-  it('STORE-21 keep time zone and locale from null', async () => {
+  it('STORE-21 null for `time_zone` or `locale` is 422 on the field', async () => {
     expectRefused(await change(store, { time_zone: null }), 'time_zone');
     expectRefused(await change(store, { locale: null }), 'locale');
   });
 
-  it('STORE-22 say when they were changed', async () => {
+  it('STORE-22 A change updates `updated_at`, not `created_at`', async () => {
     const own = await service.newStore();
     const before = await show(own);
     const { body } = await change(own, { name: 'Bakery' });
@@ -262,20 +262,20 @@ describe('stores', () => {
     expect(body.updated_at > before.updated_at).toBe(true);
   });
 
-  it('STORE-23 are neither made nor deleted over the API', async () => {
+  it('STORE-23 There is no operation that creates or deletes a store', async () => {
     const { status } = await store.post('/api/v1/accounts', { account: { name: 'New' } });
     expect([404, 405]).toContain(status);
     expect([404, 405]).toContain((await store.delete(store.store)).status);
     expect((await show(store)).id).toBe(store.accountId);
   });
 
-  it('STORE-24 stay as they are when a change is refused', async () => {
+  it('STORE-24 A PATCH that is refused changes nothing', async () => {
     const before = await show(store);
     expectRefused(await change(store, { name: 'Bakery', time_zone: 'x' }), 'time_zone');
     expect(await show(store)).toEqual(before);
   });
 
-  it('STORE-25 do not change when nothing is different', async () => {
+  it('STORE-25 A PATCH that sets fields to their current values changes nothing, `updated_at` included', async () => {
     const own = await service.newStore();
     const before = await show(own);
     await eventually(
@@ -292,7 +292,7 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-26 keep a time zone in its usual spelling', async () => {
+  it('STORE-26 `time_zone` is stored in its usual spelling, and an alias as it was sent; offsets and abbreviations such as `BST` are 422 `time_zone`', async () => {
     const own = await service.newStore();
     for (const [given, kept] of [
       ['europe/berlin', 'Europe/Berlin'],
@@ -307,13 +307,13 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-27 keep a language tag in its canonical form', async () => {
+  it('STORE-27 `locale` is stored in its canonical form', async () => {
     const own = await service.newStore();
     expect((await change(own, { locale: 'PT-br' })).body.locale).toBe('pt-BR');
     expect((await change(own, { locale: 'zh-hant-tw' })).body.locale).toBe('zh-Hant-TW');
   });
 
-  it('STORE-28 take a country by its code in any case, and none', async () => {
+  it('STORE-28 `country` accepts a country code of ISO 3166-1 alpha-2 in any case. null or a blank string clears it', async () => {
     const own = await service.newStore();
     for (const [country, kept] of [
       ['DE', 'DE'],
@@ -328,13 +328,13 @@ describe('stores', () => {
     }
   });
 
-  it('STORE-29 refuse what is no country', async () => {
+  it('STORE-29 Any other `country` is 422 `country`', async () => {
     for (const country of ['XX', 'UK', 'EU', 'DEU', 'Germany', '49', 'x'.repeat(300), 7, ['DE']]) {
       expectRefused(await change(store, { country }), 'country');
     }
   });
 
-  it('STORE-30 begin in the country that their locale names, if it names one', async () => {
+  it('STORE-30 A new store has the `country` that its `locale` names (`AT` of `de-AT`), else null', async () => {
     for (const [locale, country] of [
       ['pt-BR', 'BR'],
       ['de', null],

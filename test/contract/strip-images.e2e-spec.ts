@@ -106,7 +106,7 @@ const expectCorners = (pixels: Pixels, expected: (number[] | undefined)[]) => {
 };
 
 describe('uploading', () => {
-  it('STRIP-01 answers the card, whose strip_type is image from then on', async () => {
+  it('STRIP-01 A picture is answered with the card, whose `strip_type` is `image` from then on', async () => {
     for (const type of ['png', 'jpeg', 'webp'] as const) {
       const card = await newCard(store, { strip_type: 'preset', strip_preset: 'books' });
       const picture = await quarters(300, 100).toFormat(type, { quality: 100 }).toBuffer();
@@ -123,7 +123,7 @@ describe('uploading', () => {
     }
   });
 
-  it('STRIP-02 takes PNG, JPEG and WebP, with or without parameters, and nothing else (415)', async () => {
+  it('STRIP-02 PNG, JPEG (`image/jpg` too) and WebP are taken, and any other media type is 415', async () => {
     const { id } = await newCard();
     expect((await put(id, small, 'IMAGE/PNG; x=y')).status).toBe(200);
     const jpeg = await sharp(small).jpeg().toBuffer();
@@ -151,7 +151,7 @@ describe('uploading', () => {
     expectFailure(json, 415, 'unsupported_media_type');
   });
 
-  it('STRIP-03 takes 2 MiB and refuses more with 413', async () => {
+  it('STRIP-03 2 MiB are taken, and more is 413', async () => {
     const { id } = await newCard();
     const noise = (length: number) => pngChunk('teXt', Buffer.alloc(length));
     const around = plainPng(10, 10, [noise(0)]).length;
@@ -161,7 +161,7 @@ describe('uploading', () => {
     expectFailure(await put(id, larger), 413, 'payload_too_large');
   });
 
-  it('STRIP-04 checks the content: whatever is no whole picture of its type is 422 strip_image', async () => {
+  it('STRIP-04 The content is checked: whatever is no whole picture of its type is 422 `strip_image`, and so is no body', async () => {
     const card = await newCard();
     const jpeg = await quarters(300, 100).jpeg().toBuffer();
     const webp = await quarters(300, 100).webp().toBuffer();
@@ -186,14 +186,14 @@ describe('uploading', () => {
     expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(card);
   });
 
-  it('STRIP-05 refuses more than 25 megapixels with 422 strip_image, however few bytes they take', async () => {
+  it('STRIP-05 So is a picture of more than 25 megapixels, however few bytes it takes', async () => {
     const { id } = await newCard();
     expect((await put(id, plainPng(5000, 5000))).status).toBe(200);
     expectRefused(await put(id, plainPng(5001, 5000)), 'strip_image');
     expectRefused(await put(id, plainPng(25_000_001, 1)), 'strip_image');
   });
 
-  it('STRIP-06 reports a missing card before what is wrong with the picture', async () => {
+  it('STRIP-06 An unknown card, or one of another store, is 404 before that', async () => {
     expectFailure(await put(999_999, small), 404, 'not_found');
     expectFailure(await put('one', Buffer.from('no picture')), 404, 'not_found');
     const other = await service.newStore();
@@ -201,7 +201,7 @@ describe('uploading', () => {
     expectFailure(await put(id, Buffer.from('no picture')), 404, 'not_found');
   });
 
-  it('STRIP-07 turns a picture upright and cuts it around its centre', async () => {
+  it('STRIP-07 The picture is turned upright as its EXIF data says, and cut to 1125 by 432 pixels around its centre', async () => {
     const card = await newCard();
     // As it lies in a camera held sideways: upright, its corners are blue, red, white, green.
     const sideways = quarters(432, 1125).withMetadata({ orientation: 6 });
@@ -213,7 +213,7 @@ describe('uploading', () => {
     expectCorners(await shown(tall), [RED, GREEN, BLUE, WHITE]);
   });
 
-  it('STRIP-08 keeps nothing of the data in the file but its pixels', async () => {
+  it('STRIP-08 Nothing else of the file is kept: no EXIF, no XMP, no profile', async () => {
     const card = await newCard();
     const exif = { IFD0: { Artist: 'Somebody Private' }, IFD3: { GPSLatitude: '48/1 51/1 0/1' } };
     const jpeg = await quarters(200, 90).withExif(exif).withXmp('<x>Private</x>').jpeg().toBuffer();
@@ -230,7 +230,7 @@ describe('uploading', () => {
     expect(rows[0]?.png.toString('latin1')).not.toContain('Private');
   });
 
-  it('STRIP-09 takes the first frame of an animation', async () => {
+  it('STRIP-09 Of an animation the first frame is taken', async () => {
     const plain = (background: string) => ({
       create: { width: 60, height: 60, channels: 3 as const, background },
     });
@@ -257,7 +257,7 @@ describe('uploading', () => {
     expectCorners(await shown(card), [BLACK, BLACK, BLACK, BLACK]);
   });
 
-  it('STRIP-10 changes nothing when the same picture is uploaded again', async () => {
+  it('STRIP-10 The same picture again changes nothing', async () => {
     const { id } = await newCard();
     const first = await put(id, small);
     expect((await put(id, small)).body).toEqual(first.body);
@@ -267,7 +267,7 @@ describe('uploading', () => {
     expect((await store.get<unknown[]>(path)).body).toHaveLength(2);
   });
 
-  it('STRIP-11 works on an archived card, and with an Idempotency-Key', async () => {
+  it('STRIP-11 It works on an archived card, and with an `Idempotency-Key`', async () => {
     const { id } = await newCard();
     await store.post(`${store.store}/cards/${id}/archive`);
     const path = `${store.store}/cards/${id}/strip_image`;
@@ -281,7 +281,7 @@ describe('uploading', () => {
     expectFailure(other, 422, 'idempotency_key_reused');
   });
 
-  it('STRIP-12 keeps so many different pictures of a store; one more is 422 limit_reached', async () => {
+  it('STRIP-12 A store keeps at most 1,000 different pictures; one more is 422 `base` with the code `limit_reached`', async () => {
     const full = await service.newStore();
     const { id } = await newCard(full);
     const picture = (i: number) =>
@@ -297,7 +297,7 @@ describe('uploading', () => {
 });
 
 describe('decoding what was uploaded', () => {
-  it('STRIP-16 refuses a JPEG of more than 100 scans with 422 strip_image, before decoding any', async () => {
+  it('STRIP-16 A JPEG of more than 100 scans is 422 `strip_image`, as is a picture that takes longer than 10 seconds to decode', async () => {
     const { id } = await newCard();
     expect((await put(id, jpegWithScans(100), 'image/jpeg')).status).toBe(200);
     expectRefused(await put(id, jpegWithScans(101), 'image/jpeg'), 'strip_image');
@@ -308,7 +308,7 @@ describe('decoding what was uploaded', () => {
     expect(performance.now() - startedAt).toBeLessThan(10_000);
   });
 
-  it('STRIP-17 lets the slow uploads of one store fail no upload of another', async () => {
+  it("STRIP-17 Uploads of one store, however many and slow, do not make another store's upload fail", async () => {
     const busy = await service.newStore();
     const { id } = await newCard(busy);
     const { id: own } = await newCard();
@@ -332,7 +332,7 @@ describe('decoding what was uploaded', () => {
 });
 
 describe('the public images', () => {
-  it('STRIP-13 are PNGs in four sizes, for each number of filled stamps', async () => {
+  it('STRIP-13 The public images are PNGs of 375 by 144, 750 by 288, 1125 by 432 and 1032 by 336 pixels, for each number of filled stamps; the logo has 660 by 660', async () => {
     const card = await newCard(store, { stamps_required: 3 });
     const { hash } = await remembered(card);
     const sizes = { '1x': [375, 144], '2x': [750, 288], '3x': [1125, 432], hero: [1032, 336] };
@@ -349,7 +349,7 @@ describe('the public images', () => {
     expect([width, height]).toEqual([660, 660]);
   });
 
-  it('STRIP-18 have a palette where there is a picture, and are lossless where all is drawn', async () => {
+  it('STRIP-18 A strip with a picture has a palette of 256 colours', async () => {
     const photo = await (await photograph(1125, 432)).png().toBuffer();
     const { body: card } = await put((await newCard()).id, photo);
     const { hash } = await remembered(card);
@@ -384,7 +384,7 @@ describe('the public images', () => {
     }
   });
 
-  it('STRIP-14 may be kept for ever: immutable, with an ETag (304), for GET and HEAD', async () => {
+  it('STRIP-14 They are immutable and have an `ETag`, for GET and HEAD', async () => {
     const { hash } = await remembered(await newCard());
     for (const url of [stripUrl('', hash, 1, '1x'), logoUrl('', hash)]) {
       const response = await fetched(url);
@@ -403,7 +403,7 @@ describe('the public images', () => {
     }
   });
 
-  it('STRIP-15 are 404 for anything else, which nobody keeps', async () => {
+  it('STRIP-15 Any other address below `/img` is 404, and no such answer is kept', async () => {
     const { hash } = await remembered(await newCard(store, { stamps_required: 3 }));
     const paths = [
       stripUrl('', hash, 4, '1x'),

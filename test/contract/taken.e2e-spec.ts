@@ -40,7 +40,7 @@ function expectTaken(answer: Answer<unknown>, fields: string | string[], existin
 }
 
 describe('a value that another record has', () => {
-  it('ERR-25 is 422 taken on its field, with the record that has it', async () => {
+  it('ERR-25 A value that another record has and only one may have is 422 `taken` on its field, with `existing` `{type, id}`: the `customer` who has the e-mail address, phone number or reference, or the `customer_card` with the receipt number or the enrolment', async () => {
     const other = await service.newStore();
     const values = unique();
     await create(values, other);
@@ -92,7 +92,7 @@ describe('a value that another record has', () => {
     expect((await other.post(`${there.path}/stamp`, stamping)).status).toBe(200);
   });
 
-  it('ERR-26 is named with all others, and its holder by the first of email, phone and references', async () => {
+  it('ERR-26 If several values are taken, `errors` has them all, and `existing` is the holder of the first of `email`, `phone` and `external_references`', async () => {
     const [one, two, three] = [unique(), unique(), unique()];
     const [first, second, third] = [await create(one), await create(two), await create(three)];
     const { email } = one;
@@ -118,7 +118,7 @@ describe('a value that another record has', () => {
     expectRefused(await post({ email, first_name: ' ' }), 'first_name');
   });
 
-  it('ERR-27 is in problem details too, and in no other failure', async () => {
+  it('ERR-27 Problem details have `existing` too, and no other failure has it', async () => {
     const { email } = unique();
     const id = await create({ email });
     const problem = { accept: 'application/problem+json' };

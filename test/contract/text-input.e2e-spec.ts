@@ -58,7 +58,7 @@ async function cardNamed(name: string): Promise<string> {
 }
 
 describe('a text that is sent', () => {
-  it('CONV-49 counts invisible characters at its ends as nothing, and is blank without others', async () => {
+  it('CONV-49 Invisible characters count as nothing at both ends of a text, and a text of nothing else is blank', async () => {
     for (const one of INVISIBLE) {
       expect(await cardNamed(`${one} Coffee ${one}`)).toBe('Coffee');
       for (const blank of [one, ` ${one} `, one + one]) {
@@ -90,7 +90,7 @@ describe('a text that is sent', () => {
     expect([colored.body.card_color, colored.body.auxiliary_fields]).toEqual(['#FFFFFF', []]);
   });
 
-  it('CONV-50 keeps invisible characters inside, and those of its last visible one', async () => {
+  it('CONV-50 Inside a text they stay, with those that belong to the last visible character: emoji of several people, flags and the joiners of Persian and Malayalam are stored as sent', async () => {
     for (const name of [
       '👨‍👩‍👧',
       'Love ❤\uFE0F',
@@ -107,7 +107,7 @@ describe('a text that is sent', () => {
     expect(await found({ search: 'نیمفاصله' })).toEqual([id]);
   });
 
-  it('CONV-51 loses invisible characters anywhere in what is looked up', async () => {
+  it('CONV-51 In e-mail addresses, phone numbers, external ids, receipt numbers (`external_ref`), card codes and search terms they count as nothing anywhere', async () => {
     for (const one of INVISIBLE) {
       const email = address();
       const phone = `+49151700${String(people).padStart(5, '0')}`;
@@ -167,7 +167,7 @@ describe('a text that is sent', () => {
     expect(listed.body.map(({ id }) => id)).toEqual([body.redemption.id]);
   });
 
-  it('CONV-52 is stored in NFC, and is the same in another form', async () => {
+  it("CONV-52 Texts are stored in Unicode's form NFC", async () => {
     expect(await cardNamed('Cafe\u0301')).toBe('Café');
     const email = `jose\u0301${address()}`;
     const made = await create({
@@ -203,7 +203,7 @@ describe('a text that is sent', () => {
     }
   });
 
-  it('CONV-53 may have the digits of any script, and a wide plus, in phones, codes, numbers and times', async () => {
+  it('CONV-53 Decimal digits of any script, and the wide plus `＋`, are read as ASCII in phone numbers, card codes, numbers and times', async () => {
     const { id, phone } = await create({ phone: '＋４９ １５１ ٧٧٧ ०००११' });
     expect(phone).toBe('+4915177700011');
     expectRefused(await post({ phone: '+4915177700011' }), 'phone', 'taken');

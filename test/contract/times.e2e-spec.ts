@@ -58,7 +58,7 @@ async function timedQueries(at: ContractClient): Promise<[string, string[]][]> {
 }
 
 describe('a time', () => {
-  it('CONV-57 may have the offset Z, +hh, +hhmm or +hh:mm, with small letters too, and is UTC without one', async () => {
+  it('CONV-57 A time may have the offset `Z`, `+hh`, `+hhmm` or `+hh:mm`, with small letters too, and is UTC without one', async () => {
     for (const [given, meant] of [
       ['2090-05-31T12:00:00Z', '2090-05-31T12:00:00.000Z'],
       ['2090-05-31t12:00:00.5z', '2090-05-31T12:00:00.500Z'],
@@ -88,7 +88,7 @@ describe('a time', () => {
     }
   });
 
-  it('CONV-58 is understood with a space in place of the + of its offset', async () => {
+  it('CONV-58 It is understood with a space in place of the `+` of its offset, which is what a `+` means in a query', async () => {
     for (const [given, meant] of [
       ['2090-05-31T12:00:00 02:00', '2090-05-31T10:00:00.000Z'],
       ['2090-05-31T12:00:00.25 0200', '2090-05-31T10:00:00.250Z'],
@@ -117,7 +117,7 @@ describe('a time', () => {
     expect(stamped.status).toBe(200);
   });
 
-  it('CONV-59 outside the years 1 to 9999 in any time zone is 422 on its field', async () => {
+  it('CONV-59 A time outside the years 1 to 9999 in any time zone is 422 on its field: from 0001-01-01T15:57:00Z to 9999-12-31T09:59:59.999Z all are inside', async () => {
     const at = await service.newStore({ timeZone: 'Pacific/Kiritimati' });
     for (const expires_at of [
       '9999-12-31T23:59:59Z',
@@ -156,7 +156,7 @@ const dayAfter = (day: string, days: number) =>
   new Date(Date.parse(day) + days * A_DAY).toISOString().slice(0, 10);
 
 describe('a date without a time', () => {
-  it('CONV-60 means, in the store’s time zone, the end of that day for expires_at, the start of the next for to, else the start of it', async () => {
+  it("CONV-60 A date without a time means, in the store's time zone, the end of that day for `expires_at`, the start of the next for `to`, else the start of it", async () => {
     for (const [zone, given, end] of [
       ['America/Los_Angeles', '2026-12-31', '2027-01-01T07:59:59.999Z'],
       ['Europe/Berlin', '2028-02-29', '2028-02-29T22:59:59.999Z'],
@@ -220,7 +220,7 @@ describe('a date without a time', () => {
     }
   });
 
-  it('CONV-61 is checked together with all other fields, also under handling=strict', async () => {
+  it('CONV-61 It is checked together with all other fields, also under `handling=strict`', async () => {
     const at = await service.newStore({ timeZone: 'America/Los_Angeles' });
     const body = { card: { expires_at: '2026-12-31', nmae: 'Coffee' } };
     const strict = { prefer: 'handling=strict' };

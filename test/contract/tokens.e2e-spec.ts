@@ -8,7 +8,7 @@ import { cli } from '../support/service.js';
 const service = useSharedService();
 
 describe('tokens', () => {
-  it('TOKEN-01 that have expired are refused like revoked ones, also in the midst of being used', async () => {
+  it('TOKEN-01 A token that has expired is 401, like one that was revoked', async () => {
     const store = await service.newStore();
     const soon = async () => {
       const expiry = new Date(Date.now() + 1_500);
@@ -27,7 +27,7 @@ describe('tokens', () => {
     expectFailure(after, 401, 'unauthorized');
   });
 
-  it('TOKEN-02 stop in every process', async () => {
+  it('TOKEN-02 A revoked token stops in every process of the service', async () => {
     const store = await service.newStore();
     const { program, second } = await startSecondApi(service.running, store);
     try {

@@ -75,7 +75,7 @@ async function answersOf(service: typeof current): Promise<Answer[]> {
 }
 
 describe('a version', () => {
-  it('VER-01 announces nothing while it is in force', async () => {
+  it('VER-01 Without dates no response has `Deprecation`, `Sunset` or a `Link` with `rel="deprecation"`', async () => {
     for (const answer of await answersOf(current)) {
       expect(answer.headers.get('deprecation')).toBeNull();
       expect(answer.headers.get('sunset')).toBeNull();
@@ -83,7 +83,7 @@ describe('a version', () => {
     }
   });
 
-  it('VER-02 says everywhere since when it is deprecated', async () => {
+  it('VER-02 With a deprecation date every response has `Deprecation: @seconds` (RFC 9745), errors included', async () => {
     const answers = await answersOf(deprecated);
     expect(answers.map(({ status }) => status)).toEqual([
       200, 200, 201, 401, 404, 404, 400, 422, 404, 405,
@@ -96,13 +96,13 @@ describe('a version', () => {
     expect(ahead.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
   });
 
-  it('VER-03 says everywhere when it ends', async () => {
+  it('VER-03 With a sunset date every response has `Sunset` as an HTTP date (RFC 8594)', async () => {
     for (const { headers } of await answersOf(deprecated)) {
       expect(headers.get('sunset')).toBe('Fri, 30 Jun 2090 12:00:00 GMT');
     }
   });
 
-  it('VER-04 links to the policy, which is there', async () => {
+  it('VER-04 Both come with a `Link` with `rel="deprecation"` to the policy, which is served', async () => {
     const targets = new Set((await answersOf(deprecated)).map(policyOf));
     expect(targets.size).toBe(1);
     const [policy = ''] = targets;
@@ -112,7 +112,7 @@ describe('a version', () => {
     expect(page.status).toBe(200);
   });
 
-  it('VER-05 works as before until it ends', async () => {
+  it('VER-05 Until the sunset date everything else works as before', async () => {
     const store = await deprecated.newStore();
     const { path, rewards } = await enrol(store, { rewards: [2] });
     expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
@@ -120,7 +120,7 @@ describe('a version', () => {
     expect((await store.post(`${path}/redeem`, redeem)).status).toBe(200);
   });
 
-  it('VER-06 is named by the status when it is deprecated', async () => {
+  it('VER-06 From the deprecation date on the status lists v1 under `versioning.deprecated`', async () => {
     const store = await deprecated.newStore();
     const ask = () => store.get<{ versioning: Versioning }>(STATUS);
     const ahead = await atTime(BEFORE, ask);
@@ -129,14 +129,14 @@ describe('a version', () => {
     expect(body.versioning).toMatchObject({ current: 'v1', deprecated: ['v1'] });
   });
 
-  it('VER-07 is gone after its end', async () => {
+  it('VER-07 After the sunset date every endpoint returns 410 `version_sunset`', async () => {
     for (const answer of await answersOf(retired)) expectFailure(answer, 410, 'version_sunset');
     const ask = () => ending.anonymous.get(STATUS);
     expect((await atTime('2090-06-30T11:59:59.999Z', ask)).status).toBe(200);
     expectFailure(await atTime(SUNSET.toISOString(), ask), 410, 'version_sunset');
   });
 
-  it('VER-08 keeps its dates when it is gone', async () => {
+  it('VER-08 The 410 still has `Deprecation`, `Sunset` and the `Link`', async () => {
     for (const answer of await answersOf(retired)) {
       expect(answer.headers.get('deprecation')).toBe(`@${DEPRECATED.getTime() / 1000}`);
       expect(answer.headers.get('sunset')).toBe(OVER.toUTCString());
@@ -144,7 +144,7 @@ describe('a version', () => {
     }
   });
 
-  it('VER-09 is gone before anything else is looked at', async () => {
+  it('VER-09 The 410 takes precedence over the limit, the token and everything else; only preflights still work', async () => {
     const store = await retired.newStore();
     for (let i = 0; i < 5; i++) {
       expectFailure(await store.get('/api/v1/accounts'), 410, 'version_sunset');
@@ -164,14 +164,14 @@ describe('a version', () => {
     }
   });
 
-  it('VER-10 is told of by the status even then', async () => {
+  it('VER-10 The status returns 410 too, and its body has `versioning`', async () => {
     const answer = await retired.anonymous.get<{ versioning: Versioning }>(STATUS);
     expectFailure(answer, 410, 'version_sunset');
     expect(answer.body.versioning).toMatchObject({ deprecated: ['v1'] });
     expect(answer.body.versioning.supported).not.toContain('v1');
   });
 
-  it('VER-11 has at least a year between its two dates', () => {
+  it('VER-11 Dates less than 12 months apart, or a sunset date alone, are rejected at startup', () => {
     const read = (deprecation: string, sunset: string) => () =>
       readConfig(
         testEnvironment('postgres://localhost/test', {
@@ -186,7 +186,7 @@ describe('a version', () => {
     expect(read('2030-01-01', '')).not.toThrow();
   });
 
-  it('VER-13 is told of its end a year ahead, counted from the first start that knows', async () => {
+  it('VER-13 The twelve months count from the first start with a deprecation date, which the database keeps: an earlier sunset date is rejected at startup, whatever the deprecation date says', async () => {
     const database = await testDatabase();
     const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString();
     const settings = (sunset: string) => ({
@@ -205,7 +205,7 @@ describe('a version', () => {
     await later.stop();
   });
 
-  it('VER-14 does not go on as if nothing had been announced', async () => {
+  it('VER-14 Once announced, a start without the dates is rejected until the announcement is withdrawn', async () => {
     const database = await announcedDatabase(DEPRECATED, SUNSET);
     expect(refusalOf(database, {})).toBe(
       'API_V1_DEPRECATION_DATE: v1 was announced on 2025-01-01 as deprecated from 2025-01-01 and retired from 2090-06-30T12:00:00Z, so set these dates again, or withdraw them with npm run cli -- retirement:withdraw.\n',
@@ -213,7 +213,7 @@ describe('a version', () => {
     await database.close();
   });
 
-  it('VER-12 says where a list goes on beside where the policy is', async () => {
+  it("VER-12 A deprecation `Link` and a list's `next` link can appear together", async () => {
     const store = await deprecated.newStore();
     for (const name of ['Coffee', 'Tea'])
       await store.post(`${store.store}/cards`, { card: { name } });

@@ -39,7 +39,7 @@ async function installed() {
 }
 
 describe('the wallet of a customer card', () => {
-  it('WALLET-01 is empty at first', async () => {
+  it('WALLET-01 A card that nobody has installed is `not_installed` everywhere, with all times null', async () => {
     const { path, customerCard } = await enrol(store);
     expect(await wallet(path)).toEqual({
       customer_card_id: customerCard.id,
@@ -49,7 +49,7 @@ describe('the wallet of a customer card', () => {
     });
   });
 
-  it('WALLET-02 shows where it is installed, and pass_installed follows', async () => {
+  it('WALLET-02 An installed card is shown so, with the time, and its customer card has `pass_installed` true in every answer; once it is removed everywhere, false again', async () => {
     const { path, id, customer } = await installed();
     const shown = async () => {
       const [detail, list, stamped] = await Promise.all([
@@ -83,7 +83,7 @@ describe('the wallet of a customer card', () => {
     expect((await wallet(path)).apple.removed_at).toBeNull();
   });
 
-  it('WALLET-03 is updating from a change of what the pass shows until the device has it', async () => {
+  it('WALLET-03 A change of what the pass shows makes it `updating` until the device has got it; other changes do not', async () => {
     const { path, id, card } = await installed();
     const state = async () => (await wallet(path)).apple.state;
     expect(await state()).toBe('installed');
@@ -100,7 +100,7 @@ describe('the wallet of a customer card', () => {
     await eventually(state, (now) => now === 'updating');
   });
 
-  it('WALLET-04 is failing, with the reason, until an update arrives', async () => {
+  it('WALLET-04 An update that does not arrive makes it `failing`, with the reason', async () => {
     const { path, id } = await installed();
     await follower.passes.synced(id, store.accountId, 'apple', 'no answer within 10 s');
     expect((await wallet(path)).apple).toMatchObject({
@@ -112,7 +112,7 @@ describe('the wallet of a customer card', () => {
     expect((await wallet(path)).apple).toMatchObject({ state: 'installed', last_error: null });
   });
 
-  it('WALLET-05 of an unknown card, or a card of another store, is 404', async () => {
+  it('WALLET-05 An unknown customer card, or one of another store, is 404', async () => {
     const { path, customer } = await installed();
     const other = await service.newStore();
     const theirs = path.replace(store.store, other.store);
@@ -121,7 +121,7 @@ describe('the wallet of a customer card', () => {
     expectFailure(await store.get(unknown), 404, 'not_found');
   });
 
-  it('WALLET-06 of a merged card is that of the card that goes on', async () => {
+  it('WALLET-06 Of a card that was merged into another one, the state of the one that goes on is shown', async () => {
     const kept = await installed();
     const gone = await enrol(store);
     const { body } = await store.post<CustomerCardDetailJson>(

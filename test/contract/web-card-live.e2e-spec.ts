@@ -44,7 +44,7 @@ async function shown(page: string): Promise<{ tag: number; text: string }> {
 }
 
 describe('events of a web card', () => {
-  it('WEBCARD-15 say that the card has changed, and nothing about it', async () => {
+  it('WEBCARD-15 The event `changed` says that the card has changed, with a number that rises from change to change, and nothing about the card: the page then asks for itself', async () => {
     const { page, stamp, customerCard } = await enrolled(store);
     const { tag } = await shown(page);
     const stream = await open(`${page}/events?since=${tag}`);
@@ -65,7 +65,7 @@ describe('events of a web card', () => {
     expect(after.text).toContain(`2 / ${customerCard.stamps_remaining}`);
   });
 
-  it('WEBCARD-16 reach a page at any api, whichever of them stamps', async () => {
+  it('WEBCARD-16 It reaches every open page, whichever process stamped', async () => {
     const { page, stamp } = await enrolled(store);
     const { tag } = await shown(page);
     const { program, second } = await startSecondApi(service.running, store);
@@ -87,7 +87,7 @@ describe('events of a web card', () => {
     }
   });
 
-  it('WEBCARD-17 tell at once what a page has missed', async () => {
+  it('WEBCARD-17 Whoever connects with an older number, as `since` or `Last-Event-ID`, with none, or with one that was never given out, is told at once', async () => {
     const { page, stamp } = await enrolled(store);
     const { tag } = await shown(page);
     await stamp(1);
@@ -116,7 +116,7 @@ describe('events of a web card', () => {
     expect(await (await open(`${unchanged}/events?since=1&since=2`)).changed()).toBe(first);
   });
 
-  it('WEBCARD-30 tell a page whose number lies ahead after a restored backup', async () => {
+  it('WEBCARD-30 After a backup was restored, a page whose number lies ahead is told that the card has changed, and of every change from then on', async () => {
     const { page, stamp } = await enrolled(store);
     await shown(page);
     await stamp(1);
@@ -136,7 +136,7 @@ describe('events of a web card', () => {
     expect((await shown(page)).text).toContain('2 / 10');
   });
 
-  it('WEBCARD-18 are limited for an address and in all', async () => {
+  it('WEBCARD-18 One more open page than the operator allows for an address is 429, and one more in all 503, each with `Retry-After`', async () => {
     const { page } = await enrolled(store);
     const from = (address: string) => ({ 'x-forwarded-for': address });
     const refused = await startSecondApi(
@@ -171,12 +171,12 @@ describe('events of a web card', () => {
     }
   });
 
-  it('WEBCARD-19 are a 404 for a link that leads to no card', async () => {
+  it('WEBCARD-19 Without a card it is 404', async () => {
     const stream = await open(`/passes/${crypto.randomUUID()}/events`);
     expect(stream.status).toBe(404);
   });
 
-  it('WEBCARD-28 are not kept open for HEAD', async () => {
+  it('WEBCARD-28 HEAD keeps nothing open', async () => {
     const { page } = await enrolled(store);
     for (let i = 0; i < 9; i++) {
       const answer = await fetch(`${service.running.baseUrl}${page}/events`, { method: 'HEAD' });

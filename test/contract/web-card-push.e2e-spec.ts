@@ -78,7 +78,7 @@ async function messages(browser: SubscribedBrowser, count: number) {
 }
 
 describe('notifications of a web card', () => {
-  it('WEBCARD-20 are sent to a browser that subscribes, in which the card then is installed', async () => {
+  it('WEBCARD-20 A browser that subscribes counts as a place where the card is installed (`pass_installed`)', async () => {
     const card = await enrolled(store);
     expect(await isInstalled(card)).toBe(false);
     const browser = await subscribed(card);
@@ -88,7 +88,7 @@ describe('notifications of a web card', () => {
     expect(await stored(card)).toBe(1);
   });
 
-  it('WEBCARD-21 tell each change once, in the language of the store, with a link to the card', async () => {
+  it('WEBCARD-21 Each change that the holder is to know of is told once, in the language of the store: what happened, where the card stands, and a link to it', async () => {
     const german = await service.newStore();
     await german.patch(german.store, { account: { locale: 'de', store_name: 'Eck-Café' } });
     const card = await enrolled(german, { card: { name: 'Kaffee' }, rewards: [['Kuchen', 3]] });
@@ -110,7 +110,7 @@ describe('notifications of a web card', () => {
     expect(pushes.refusals).toEqual([]);
   });
 
-  it('WEBCARD-22 say nothing of what was done with skip_notifications', async () => {
+  it('WEBCARD-22 What was done with `skip_notifications` is not told', async () => {
     const card = await enrolled(store);
     const browser = await subscribed(card);
     await card.stamp(1, { skip_notifications: true });
@@ -131,7 +131,7 @@ describe('notifications of a web card', () => {
     expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added\n/);
   });
 
-  it('WEBCARD-23 end when the browser unsubscribes, or its push service says that it is gone', async () => {
+  it('WEBCARD-23 When the browser unsubscribes, or its push service answers 404 or 410, it is forgotten', async () => {
     const card = await enrolled(store);
     const [one, other] = [await subscribed(card), await subscribed(card)];
     const { endpoint } = one.subscription;
@@ -149,7 +149,7 @@ describe('notifications of a web card', () => {
     expect((await send('DELETE', card.page, { endpoint })).status).toBe(204);
   });
 
-  it('WEBCARD-24 are refused to other sites, and to what is no subscription', async () => {
+  it('WEBCARD-24 Only the page itself may subscribe', async () => {
     const card = await enrolled(store);
     const { subscription } = pushes.subscribe('x');
     const { keys } = subscription;
@@ -184,7 +184,7 @@ describe('notifications of a web card', () => {
     expect(await stored(card)).toBe(0);
   });
 
-  it('WEBCARD-25 go to the ten browsers of a card that subscribed last', async () => {
+  it('WEBCARD-25 The ten browsers of a card that subscribed last are notified', async () => {
     const card = await enrolled(store);
     const browsers: SubscribedBrowser[] = [];
     for (let i = 0; i < 11; i++) browsers.push(await subscribed(card));
@@ -194,7 +194,7 @@ describe('notifications of a web card', () => {
     expect(browsers[0]?.messages).toEqual([]);
   });
 
-  it('WEBCARD-26 end when the customer is erased, and nobody can read where they went', async () => {
+  it("WEBCARD-26 Their addresses are sealed with the customer's key, and erasing the customer ends all of them", async () => {
     const card = await enrolled(store);
     const browser = await subscribed(card);
     const { rows } = await service.running.database.query<{ sealed: Buffer }>(
@@ -211,7 +211,7 @@ describe('notifications of a web card', () => {
     expect(browser.messages).toEqual([]);
   });
 
-  it('WEBCARD-27 are made up for after an outage of the push service', async () => {
+  it('WEBCARD-27 A push service that fails is asked again until it takes the message, for a day', async () => {
     const card = await enrolled(store);
     const browser = await subscribed(card);
     let asked = 0;

@@ -30,7 +30,7 @@ function words(page: string): string {
 }
 
 describe('the page', () => {
-  it('WEBCARD-01 shows the card without a token', async () => {
+  it("WEBCARD-01 The page shows the card with its stamps, its rewards with their progress, what the card's fields say, and its `code` as a QR code", async () => {
     const { page, stamp, customerCard } = await enrolled(store, {
       customer: { first_name: 'Grace', last_name: 'Hopper' },
       rewards: [
@@ -59,7 +59,7 @@ describe('the page', () => {
     expect(text).toContain(`aria-label="QR code of the card ${customerCard.code}"`);
   });
 
-  it('WEBCARD-31 shows an unlocked reward as ready, whatever its threshold is now', async () => {
+  it('WEBCARD-31 An unlocked reward is ready to redeem for what it takes on the card (REWARD-27), on the page and on every pass, and a pass says how many stamps that is', async () => {
     const { page, stamp, card } = await enrolled(store, {
       rewards: [
         ['Cookie', 3],
@@ -78,7 +78,7 @@ describe('the page', () => {
     expect(read).toContain('Cookie Ready to redeem');
   });
 
-  it('WEBCARD-02 runs nothing but its own script, and is kept by nobody', async () => {
+  it('WEBCARD-02 Its content security policy allows its own script, one style by its hash, and nothing else', async () => {
     const { page } = await enrolled(store);
     const { headers, text } = await get(page);
     const [, style = ''] = /<style>([^]*)<\/style>/.exec(text) ?? [];
@@ -97,7 +97,7 @@ describe('the page', () => {
     );
   });
 
-  it('WEBCARD-03 speaks the language of its store', async () => {
+  it("WEBCARD-03 It speaks the language of its store (`locale`: German, English, French or Spanish, otherwise English), whatever the browser asks for, with dates in the store's `time_zone`", async () => {
     const german = await service.newStore();
     const { status } = await german.patch(german.store, { account: { locale: 'de-AT' } });
     expect(status).toBe(200);
@@ -112,7 +112,7 @@ describe('the page', () => {
     expect(words(text)).toContain('Gültig bis 31. Mai 2199');
   });
 
-  it('WEBCARD-04 shows what somebody has typed as text', async () => {
+  it('WEBCARD-04 Names and texts are shown as they were typed, never as markup', async () => {
     const typed = `<script>alert(1)</script>"'&`;
     const { page } = await enrolled(store, {
       card: { name: typed, header_text: typed, auxiliary_fields: [{ label: typed, value: typed }] },
@@ -126,7 +126,7 @@ describe('the page', () => {
     );
   });
 
-  it('WEBCARD-05 has the colours of the card, with text that can be read on them', async () => {
+  it('WEBCARD-05 It has the colours of the card', async () => {
     const readable = await enrolled(store, {
       card: { card_color: '#004D40', text_color: '#FFE082' },
     });
@@ -135,7 +135,7 @@ describe('the page', () => {
     expect((await get(faint.page)).text).toContain('--card:#EEEEEE;--on-card:#000000');
   });
 
-  it('WEBCARD-06 says that a card has expired, and offers and asks nothing more', async () => {
+  it('WEBCARD-06 An expired card is shown in grey, and the page says why', async () => {
     const expired = await enrolled(store, {
       card: { expires_at: '2199-01-01T00:00:00Z' },
       rewards: [
@@ -159,7 +159,7 @@ describe('the page', () => {
     expect(page.text).not.toContain('<progress');
   });
 
-  it('WEBCARD-29 shows an archived card like any other', async () => {
+  it('WEBCARD-29 An archived card is shown like any other', async () => {
     for (const locale of ['en', 'de', 'es', 'fr']) {
       const own = await service.newStore();
       await own.patch(own.store, { account: { locale } });
@@ -177,7 +177,7 @@ describe('the page', () => {
     }
   });
 
-  it('WEBCARD-07 is the same 404 for a link that never was and for an erased customer', async () => {
+  it('WEBCARD-07 A link that leads to no card is a 404 with a page that says so, in a language that the browser asks for', async () => {
     const { page, customerId } = await enrolled(store, { customer: { first_name: 'Wilhelmina' } });
     expect((await get(page)).text).toContain('Wilhelmina');
     expect((await store.post(`${store.store}/customers/${customerId}/erase`)).status).toBe(204);
@@ -193,7 +193,7 @@ describe('the page', () => {
     }
   });
 
-  it('WEBCARD-08 leads from a merged card to the one that goes on for it', async () => {
+  it('WEBCARD-08 The link of a card that was merged leads to the card that goes on for it (302)', async () => {
     const kept = await enrolled(store);
     const { body: other } = await store.post<{ id: number }>(`${store.store}/customers`, {
       customer: { first_name: 'Ada', email: 'same.person@mail.example' },
@@ -208,14 +208,14 @@ describe('the page', () => {
     expect([moved, headers.get('location')]).toEqual([302, `https://cards.example${kept.page}`]);
   });
 
-  it('WEBCARD-09 takes less than 30 KB with everything that a card can have', async () => {
+  it('WEBCARD-09 The page takes less than 30 KB', async () => {
     const rewards = Array.from({ length: 50 }, (_, i): [string, number] => [`Reward ${i}`, i + 1]);
     const { page } = await enrolled(store, { rewards: rewards.slice(0, 20) });
     const { text } = await get(page);
     expect(Buffer.byteLength(text)).toBeLessThan(30_000);
   });
 
-  it('WEBCARD-10 can be put on the home screen', async () => {
+  it('WEBCARD-10 It can be put on a home screen: `/manifest.webmanifest` below it has its name, icons and colours, and starts at the card', async () => {
     const { page, customerCard } = await enrolled(store, { card: { name: 'Tea club' } });
     const { text } = await get(page);
     expect(text).toContain(`<link rel="manifest" href="${page}/manifest.webmanifest" />`);
@@ -239,7 +239,7 @@ describe('the page', () => {
     expect((await get(`/passes/${crypto.randomUUID()}/manifest.webmanifest`)).status).toBe(404);
   });
 
-  it('WEBCARD-11 has a service worker for its own link alone, and a script kept for ever', async () => {
+  it("WEBCARD-11 Its service worker, `/worker.js` below it, is there for this one link, and shows the card's last state without a connection", async () => {
     const { page } = await enrolled(store);
     const { text } = await get(page);
     const worker = await get(`${page}/worker.js`);
@@ -261,7 +261,7 @@ describe('the page', () => {
 });
 
 describe('the wallet links', () => {
-  it('WEBCARD-12 lead to the web card without credentials of the vendor', async () => {
+  it('WEBCARD-12 Without credentials of a vendor the wallet links lead to the page (302), which then names no wallet', async () => {
     const { page, customerCard } = await enrolled(store);
     for (const url of [customerCard.apple_wallet_url, customerCard.google_wallet_url]) {
       const { status, headers } = await get(new URL(url).pathname, { 'user-agent': IPHONE });
@@ -271,7 +271,7 @@ describe('the wallet links', () => {
     expect(text).not.toMatch(/(Apple|Google) Wallet/);
   });
 
-  it('WEBCARD-13 lead to the wallet of the device, and the page has a link to it', async () => {
+  it("WEBCARD-13 With them, `/apple` gives Apple devices the signed pass, and `/google` leads others to Google's page", async () => {
     const { page } = await enrolled(store);
     const links = service.running.app.get(PassLinks, { strict: false });
     const changedAt = new Date('2026-11-01T10:00:00Z');
@@ -311,7 +311,7 @@ describe('the wallet links', () => {
     }
   });
 
-  it('WEBCARD-14 lead to the page of a bad link for a bad link', async () => {
+  it('WEBCARD-14 The wallet links of a bad link lead to its page, which says what is wrong', async () => {
     const { status, headers } = await get('/passes/nonsense/apple', { 'user-agent': IPHONE });
     expect([status, headers.get('location')]).toEqual([
       302,

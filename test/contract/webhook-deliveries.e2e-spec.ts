@@ -195,7 +195,7 @@ const SHAPE = [
 ];
 
 describe('webhook deliveries', () => {
-  it('DELIV-01 are listed with the first eight fields of the table', async () => {
+  it('DELIV-01 In the list a delivery has exactly the first eight fields', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     const list = await listOf(hook);
@@ -203,7 +203,7 @@ describe('webhook deliveries', () => {
     for (const delivery of list) expect(Object.keys(delivery).sort()).toEqual(SHAPE);
   });
 
-  it('DELIV-02 show their attempts by themselves', async () => {
+  it('DELIV-02 A single delivery has these and `attempts`, each attempt with exactly the fields above', async () => {
     const hook = await listening();
     const delivery = await oneDelivery(hook);
     expect(Object.keys(delivery).sort()).toEqual([...SHAPE, 'attempts'].sort());
@@ -220,7 +220,7 @@ describe('webhook deliveries', () => {
     ]);
   });
 
-  it('DELIV-03 are delivered by any 2xx', async () => {
+  it('DELIV-03 Any 2xx delivers: `delivered`, with the time and no next attempt', async () => {
     const hook = await listening({ status: 204 });
     const { delivered_at, ...delivery } = await oneDelivery(hook);
     expect(delivery).toMatchObject({
@@ -232,7 +232,7 @@ describe('webhook deliveries', () => {
     expect(Date.parse(delivered_at ?? '')).toBeGreaterThanOrEqual(Date.parse(delivery.created_at));
   });
 
-  it('DELIV-04 are pending between two attempts', async () => {
+  it('DELIV-04 Between two attempts a delivery is `pending`, with the time of the next one', async () => {
     const hook = await listening({ status: 500 });
     const delivery = await oneDelivery(hook);
     expect(delivery).toMatchObject({ status: 'pending', delivered_at: null });
@@ -240,7 +240,7 @@ describe('webhook deliveries', () => {
     expect(Date.parse(delivery.next_attempt_at ?? '')).toBeGreaterThan(last);
   });
 
-  it('DELIV-05 are listed newest first', async () => {
+  it('DELIV-05 The list is newest first, whatever the status', async () => {
     const hook = await seeded([
       { type: 'stamp.earned', status: 'pending', at: noon(2) },
       { type: 'stamp.earned', status: 'failed', at: noon(3) },
@@ -258,7 +258,7 @@ describe('webhook deliveries', () => {
     expect(ids).toEqual([...ids].sort((a, b) => b - a));
   });
 
-  it('DELIV-06 are listed by status', async () => {
+  it('DELIV-06 `status` lists the deliveries in that status', async () => {
     const hook = await seeded(
       STATUSES.flatMap((status) => [
         { type: 'stamp.earned', status, at: noon(2) },
@@ -274,7 +274,7 @@ describe('webhook deliveries', () => {
     }
   });
 
-  it('DELIV-07 are listed by type', async () => {
+  it('DELIV-07 `type` lists the deliveries of that type', async () => {
     const hook = await seeded([
       { type: 'stamp.earned', status: 'failed', at: noon(1) },
       { type: 'stamp.removed', status: 'failed', at: noon(1) },
@@ -285,7 +285,7 @@ describe('webhook deliveries', () => {
     expect(await listOf(hook, { type: 'reward.redeemed' })).toEqual([]);
   });
 
-  it('DELIV-08 are listed from a time on, inclusive, to another, exclusive', async () => {
+  it('DELIV-08 `from` (inclusive) and `to` (exclusive) filter by `created_at`', async () => {
     const times = [noon(3), noon(2, -1), noon(2), noon(2, 1), noon(1)];
     const hook = await seeded(
       times.map((at, i) => ({
@@ -311,7 +311,7 @@ describe('webhook deliveries', () => {
     expect(await listOf(across, { from: midnight })).toHaveLength(2);
   });
 
-  it('DELIV-09 are listed by all of that together', async () => {
+  it('DELIV-09 All of these can be combined', async () => {
     const seeds = ['stamp.earned', 'stamp.removed'].flatMap((type) =>
       STATUSES.flatMap((status) => [1, 2, 3].map((day) => ({ type, status, at: noon(day) }))),
     );
@@ -326,7 +326,7 @@ describe('webhook deliveries', () => {
     expect(await listOf(hook, { type: 'stamp.earned', from: noon(2) })).toHaveLength(8);
   });
 
-  it('DELIV-10 are not listed by what cannot be read', async () => {
+  it('DELIV-10 An invalid filter is 422 on its name; all invalid ones are reported at once', async () => {
     const { store, path } = await seeded([]);
     const faults = { status: 'lost', type: 'stamp.lost', from: 'monday', to: '2026-02-30' };
     for (const [name, value] of Object.entries(faults)) {
@@ -336,7 +336,7 @@ describe('webhook deliveries', () => {
     expectRefused(await store.get(`${path}/deliveries?${all}`), Object.keys(faults));
   });
 
-  it('DELIV-11 are a hundred where nothing is said, with a Link to the next', async () => {
+  it('DELIV-11 Without `limit` a page has a hundred deliveries, and a `Link` to the next page while there are more', async () => {
     const { store, path } = await seededMany(101);
     const first = await store.get<DeliveryJson[]>(`${path}/deliveries`);
     expect(first.body).toHaveLength(100);
@@ -346,7 +346,7 @@ describe('webhook deliveries', () => {
     expect(linkOf(await exactly.store.get(`${exactly.path}/deliveries`))).toBeUndefined();
   });
 
-  it('DELIV-12 are paged by limit and cursor, each once, filters kept', async () => {
+  it('DELIV-12 `limit` and `cursor` page through all of them, each once, with the filters kept, whatever is added in the meantime', async () => {
     const hook = await seededMany(30);
     const { store, path } = hook;
     const all = (await listOf(hook, { status: 'delivered' })).map(({ id }) => id);
@@ -360,7 +360,7 @@ describe('webhook deliveries', () => {
     expect(paged.flat()).toEqual(all);
   });
 
-  it('DELIV-13 are refused under a limit or cursor that is none', async () => {
+  it('DELIV-13 A `limit` that is not an integer from 1 to 250, or a cursor of another list, is 422 on its name', async () => {
     const hook = await seededMany(2);
     const { store, path } = hook;
     for (const limit of ['0', '251', 'all', '1.5']) {
@@ -375,7 +375,7 @@ describe('webhook deliveries', () => {
     }
   });
 
-  it('DELIV-14 of a subscription that is not the store’s are not found', async () => {
+  it('DELIV-14 A subscription that the store does not have, or no longer has, is 404 for every operation, before anything else is checked', async () => {
     const hook = await seededMany(1);
     const [delivery] = await listOf(hook);
     const other = await service.newStore();
@@ -400,7 +400,7 @@ describe('webhook deliveries', () => {
     }
   });
 
-  it('DELIV-15 of another subscription are not found', async () => {
+  it('DELIV-15 A delivery of another subscription is 404, for reading and for sending again', async () => {
     const hook = await seededMany(1);
     const [delivery] = await listOf(hook);
     const beside = await subscribe(hook.store, { target_url: NOWHERE });
@@ -411,7 +411,7 @@ describe('webhook deliveries', () => {
     }
   });
 
-  it('DELIV-16 show every attempt, the first one first', async () => {
+  it('DELIV-16 Attempts of both kinds are listed in order, each with its response', async () => {
     const statuses = [500, 301, 404];
     const hook = await listening((nth) => ({ status: statuses[nth - 1] ?? 200 }), {
       events: ['stamp.earned'],
@@ -436,7 +436,7 @@ describe('webhook deliveries', () => {
     for (const { duration_ms } of attempts) expect(duration_ms).toBeGreaterThanOrEqual(0);
   });
 
-  it('DELIV-17 are tried again under the same id, with the same bytes', async () => {
+  it('DELIV-17 A second attempt has the same id and the same bytes', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 503 : 200 }), {
       events: ['stamp.earned'],
     });
@@ -450,7 +450,7 @@ describe('webhook deliveries', () => {
     expect(second?.headers['webhook-id']).toBe(first?.headers['webhook-id']);
   });
 
-  it('DELIV-18 have no status where nobody answered', async () => {
+  it('DELIV-18 Without a response, `status` and `response_excerpt` are null and `error` says why', async () => {
     const store = await service.newStore();
     const gone = await Receiver.start();
     const hook = await subscribe(store, { target_url: gone.url, events: ['stamp.earned'] });
@@ -465,7 +465,7 @@ describe('webhook deliveries', () => {
     ]);
   });
 
-  it('DELIV-19 show the first KiB of the answer', async () => {
+  it('DELIV-19 `response_excerpt` has at most 1 KiB, cut between characters', async () => {
     const whole = 'é'.repeat(512);
     const answers = { [whole]: whole, [`${whole}é`]: whole, [`x${whole}`]: `x${'é'.repeat(511)}` };
     for (const [body, shown] of Object.entries(answers)) {
@@ -476,14 +476,14 @@ describe('webhook deliveries', () => {
     }
   });
 
-  it('DELIV-20 show a replacement character for what is no text', async () => {
+  it('DELIV-20 NUL and anything that is not UTF-8 appear in it as U+FFFD', async () => {
     const body = Buffer.from([0x61, 0x00, 0x62, 0xff, 0xfe, 0x63, 0xc3]);
     const hook = await listening({ status: 200, body }, { events: ['stamp.earned'] });
     const { attempts } = await oneDelivery(hook);
     expect(attempts[0]?.response_excerpt).toMatch(/^a�b��c�?$/);
   });
 
-  it('DELIV-21 keep a beginning of a 2xx that breaks off, and stay delivered', async () => {
+  it('DELIV-21 A 2xx counts even if its body is cut off; the part received is shown', async () => {
     const headers = { 'content-length': '100000', connection: 'close' };
     const hook = await listening({ status: 200, headers, body: 'halfway' });
     const { status, attempts } = await oneDelivery(hook);
@@ -491,7 +491,7 @@ describe('webhook deliveries', () => {
     expect(attempts[0]?.response_excerpt).toBe('halfway');
   });
 
-  it('DELIV-55 show the response_excerpt of a response in gzip or deflate decoded, within the same limit', async () => {
+  it('DELIV-55 `response_excerpt` of a response in gzip or deflate is decoded, within the same limit', async () => {
     for (const [encoding, encode] of [
       ['gzip', gzipSync],
       ['deflate', deflateSync],
@@ -506,7 +506,7 @@ describe('webhook deliveries', () => {
 });
 
 describe('sending a delivery again', () => {
-  it('DELIV-22 answers with the delivery as it is, and sends it soon', async () => {
+  it('DELIV-22 `redeliver` returns 200 with the delivery as it is; the attempt follows immediately and is then listed, with kind `manual`', async () => {
     const hook = await listening();
     const before = await oneDelivery(hook);
     const { status, body } = await redeliver(hook, before.id);
@@ -519,7 +519,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('DELIV-23 sends the same bytes under the same id, signed anew', async () => {
+  it('DELIV-23 It has the same id and the same bytes, with its own signature', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     await redeliver(hook, id);
@@ -530,7 +530,7 @@ describe('sending a delivery again', () => {
     expect(second && isSigned(second, hook.secret)).toBe(true);
   });
 
-  it('DELIV-24 changes nothing in the schedule when it fails', async () => {
+  it('DELIV-24 If it fails, status, next attempt and the number of scheduled attempts do not change', async () => {
     const hook = await listening({ status: 500 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     await putOff(hook);
@@ -545,7 +545,7 @@ describe('sending a delivery again', () => {
     expect(rows).toEqual([{ tries: 1, attempts_count: 2 }]);
   });
 
-  it('DELIV-25 delivers what was pending when it succeeds', async () => {
+  it('DELIV-25 If it succeeds, a pending delivery becomes `delivered`', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 500 : 200 }), {
       events: ['stamp.earned'],
     });
@@ -559,7 +559,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('DELIV-26 delivers what had failed when it succeeds, and else leaves it failed', async () => {
+  it('DELIV-26 So does a failed one; without a success it stays `failed`', async () => {
     const hook = await listening((nth) => ({ status: nth <= 2 ? 500 : 200 }), {
       events: ['stamp.earned'],
     });
@@ -574,7 +574,7 @@ describe('sending a delivery again', () => {
     });
   });
 
-  it('DELIV-27 leaves what was delivered as it was when it fails', async () => {
+  it('DELIV-27 A delivered one stays `delivered`, with its first `delivered_at`, whatever the response', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 200 : 500 }), {
       events: ['stamp.earned'],
     });
@@ -584,7 +584,7 @@ describe('sending a delivery again', () => {
     expect([after.status, after.delivered_at]).toEqual(['delivered', before.delivered_at]);
   });
 
-  it('DELIV-28 deletes the subscription when it is answered 410', async () => {
+  it('DELIV-28 A 410 deletes the subscription', async () => {
     const hook = await listening((nth) => ({ status: nth === 1 ? 200 : 410 }), {
       events: ['stamp.earned'],
     });
@@ -597,7 +597,7 @@ describe('sending a delivery again', () => {
     expect(hook.receiver.received).toHaveLength(2);
   });
 
-  it('DELIV-29 is refused while the subscription is disabled', async () => {
+  it('DELIV-29 On a disabled subscription it is 422 `base`, and nothing is sent', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     await pause(hook);
@@ -605,7 +605,7 @@ describe('sending a delivery again', () => {
     expect((await show(hook, id)).attempts_count).toBe(1);
   });
 
-  it('DELIV-30 is made once when it is asked for again before it is over', async () => {
+  it('DELIV-30 Requested again before it has finished, it is made only once', async () => {
     let release: (reply: Reply) => void = () => undefined;
     const held = new Promise<Reply>((resolve) => (release = resolve));
     const hook = await listening((nth) => (nth === 2 ? held : { status: nth === 1 ? 500 : 200 }), {
@@ -629,7 +629,7 @@ describe('sending a delivery again', () => {
     expect(hook.receiver.received).toHaveLength(3);
   });
 
-  it('DELIV-31 keeps the format in which it was planned', async () => {
+  it('DELIV-31 It uses the format in which the delivery was planned', async () => {
     const flat = { events: ['stamp.earned'], payload_format: 'flat' };
     const hook = await listening({ status: 200 }, flat);
     const { id } = await oneDelivery(hook);
@@ -643,7 +643,7 @@ describe('sending a delivery again', () => {
 });
 
 describe('sending a delivery again whose event is gone', () => {
-  it('DELIV-50 is refused once the event is no longer kept', async () => {
+  it('DELIV-50 Of an event that is no longer kept it is 422 `base`, and nothing is sent', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     const { id } = await oneDelivery(hook);
     const { query } = service.running.database;
@@ -664,7 +664,7 @@ describe('sending a delivery again whose event is gone', () => {
 });
 
 describe('a replay', () => {
-  it('DELIV-32 sends what happened since, under the same ids', async () => {
+  it('DELIV-32 `replay` sends the events recorded since `from` under their original ids, as new deliveries', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     const before = await receivedBy(hook.receiver, 3);
@@ -679,7 +679,7 @@ describe('a replay', () => {
     expect(new Set(list.map(({ event_id }) => event_id))).toEqual(new Set(before));
   });
 
-  it('DELIV-33 reaches from a time on, inclusive, to another, exclusive', async () => {
+  it("DELIV-33 `from` is inclusive, `to` exclusive, by the envelope's `timestamp`", async () => {
     const { store, path } = await stamped();
     await store.post(`${path}/stamp`, { stamps: 2 });
     await store.post(`${path}/stamp`, { stamps: 3 });
@@ -705,7 +705,7 @@ describe('a replay', () => {
     expect(await matched({ from: '0001-01-02', to: '9999-12-30' })).toBe(3);
   });
 
-  it('DELIV-34 can be of some types', async () => {
+  it('DELIV-34 `types` limits it to those types', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     await receivedBy(hook.receiver, 3);
@@ -716,7 +716,7 @@ describe('a replay', () => {
     expect(sent.sort()).toEqual(['customer.created', 'stamp.earned']);
   });
 
-  it('DELIV-35 sends only what the subscription gets', async () => {
+  it('DELIV-35 Types that the subscription is not for are neither matched nor sent, even if `types` names them', async () => {
     const hook = await listening({ status: 200 }, { events: ['stamp.earned'] });
     await oneDelivery(hook);
     expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 1 });
@@ -729,7 +729,7 @@ describe('a replay', () => {
     ]);
   });
 
-  it('DELIV-36 reaches back before the subscription was made', async () => {
+  it('DELIV-36 It also covers events from before the subscription was created', async () => {
     const { store, events } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -739,7 +739,7 @@ describe('a replay', () => {
     expect([...ids].sort()).toEqual(events.map(({ id }) => id).sort());
   });
 
-  it('DELIV-37 brings what happened while the subscription was disabled', async () => {
+  it('DELIV-37 It includes events that happened while the subscription was disabled; on a disabled one it is 422 `base`', async () => {
     const hook = await listening({ status: 200 }, { enabled: false });
     const { path } = await enrol(hook.store);
     await hook.store.post(`${path}/stamp`, { stamps: 1 });
@@ -750,7 +750,7 @@ describe('a replay', () => {
     await receivedBy(hook.receiver, 3);
   });
 
-  it('DELIV-38 goes in the subscription’s own format', async () => {
+  it("DELIV-38 It uses the subscription's own `payload_format`", async () => {
     const { store, events } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -766,7 +766,7 @@ describe('a replay', () => {
     expect(sent?.text).toBe(JSON.stringify(events[2]?.data));
   });
 
-  it('DELIV-39 of a time without events matches none', async () => {
+  it('DELIV-39 If nothing matches, `matched` is 0 and nothing is sent', async () => {
     const hook = await listening();
     await oneDelivery(hook);
     const later = new Date(Date.now() + 3_600_000).toISOString();
@@ -776,7 +776,7 @@ describe('a replay', () => {
     expect(await listOf(hook)).toHaveLength(3);
   });
 
-  it('DELIV-40 is refused without times that can be read', async () => {
+  it('DELIV-40 `from` that is missing or not a time is 422 `from`; `to` that is not a time, or not after `from`, 422 `to`', async () => {
     const { store, path } = await listening();
     const send = (body?: unknown) => store.post(`${path}/replay`, body);
     for (const from of [undefined, null, '', 'monday', 7, '2026-02-30']) {
@@ -789,14 +789,14 @@ describe('a replay', () => {
     expectRefused(await send([]), 'base');
   });
 
-  it('DELIV-41 is refused with types that are none', async () => {
+  it('DELIV-41 `types` that are not a list, empty or unknown are 422 `types`', async () => {
     const { store, path } = await listening();
     for (const types of [[], ['stamp.lost'], ['*'], 'stamp.earned', [7], {}]) {
       expectRefused(await store.post(`${path}/replay`, { from: noon(1), types }), 'types');
     }
   });
 
-  it('DELIV-42 is never of another store’s events', async () => {
+  it("DELIV-42 Another store's events never match", async () => {
     await stamped();
     const hook = await listening();
     expect((await replay(hook, { from: noon(1) })).body).toEqual({ matched: 0 });
@@ -806,7 +806,7 @@ describe('a replay', () => {
 describe('a replay while the dispatcher hangs', () => {
   afterEach(() => dispatcher.signal('SIGCONT'));
 
-  it('DELIV-51 is of one time after the other', async () => {
+  it('DELIV-51 While another replay of the subscription is still being planned it is 422 `base`', async () => {
     const { store } = await stamped();
     const receiver = await Receiver.start();
     receivers.push(receiver);
@@ -824,7 +824,7 @@ describe('a replay while the dispatcher hangs', () => {
     await receivedBy(receiver, 6);
   });
 
-  it('DELIV-52 has what was recorded a moment ago, too', async () => {
+  it('DELIV-52 Events count and are sent from the moment they are recorded, also those not planned yet', async () => {
     const { store, path } = await stamped();
     dispatcher.signal('SIGSTOP');
     await store.post(`${path}/stamp`, { stamps: 1 });
@@ -839,7 +839,7 @@ describe('a replay while the dispatcher hangs', () => {
 });
 
 describe('the feed', () => {
-  it('DELIV-43 has every event of the store, oldest first, without a subscription', async () => {
+  it('DELIV-43 It has all events of the store, oldest first, whether or not there is a subscription', async () => {
     const { store, path } = await stamped();
     await store.post(`${path}/stamp`, { stamps: 2 });
     const events = await feedOf(store, [...ENROLLED, 'stamp.earned', 'stamp.earned']);
@@ -851,7 +851,7 @@ describe('the feed', () => {
     expect(times).toEqual([...times].sort());
   });
 
-  it('DELIV-44 shows what webhooks carry, byte for byte', async () => {
+  it('DELIV-44 Each is the envelope that webhooks carry, byte for byte', async () => {
     const hook = await listening();
     await enrol(hook.store, { card: { name: 'Café ☕ </script> \u2028 "x"' } });
     await receivedBy(hook.receiver, 2);
@@ -860,7 +860,7 @@ describe('the feed', () => {
     expect(text).toBe(`[${sent.join(',')}]`);
   });
 
-  it('DELIV-54 says which of two envelopes about one record is the later', async () => {
+  it('DELIV-54 `sequence` is the revision of the record that changed, a customer or a customer card: of two envelopes about one record the higher is the later, in one request as well', async () => {
     const store = await service.newStore();
     const { customer, path } = await enrol(store, { rewards: [1, 2] });
     await store.post(`${path}/stamp`, { stamps: 2 });
@@ -879,7 +879,7 @@ describe('the feed', () => {
     for (const { timestamp } of unlocked.slice(0, 2)) expect(timestamp).toBe(earned?.timestamp);
   });
 
-  it('DELIV-45 goes on after the event that was seen last', async () => {
+  it('DELIV-45 `after` is the id of the last envelope seen; everything up to it is left out', async () => {
     const { store, events } = await stamped();
     const after = async (id?: string) =>
       (await store.get<EnvelopeJson[]>(`${store.store}/events?after=${id}`)).body;
@@ -887,7 +887,7 @@ describe('the feed', () => {
     expect(await after(events[2]?.id)).toEqual([]);
   });
 
-  it('DELIV-46 can be of one type', async () => {
+  it('DELIV-46 `type` filters by type; an unknown one is 422 `type`', async () => {
     const { store, events } = await stamped();
     const of = async (query: string) =>
       (await store.get<EnvelopeJson[]>(`${store.store}/events?${query}`)).body;
@@ -897,7 +897,7 @@ describe('the feed', () => {
     expectRefused(await store.get(`${store.store}/events?type=stamp.lost`), 'type');
   });
 
-  it('DELIV-47 has a Link to the next while there are more', async () => {
+  it('DELIV-47 While there are more it has a `Link` to the next page, with the filters kept', async () => {
     const { store, path } = await stamped();
     for (const stamps of [1, 2]) await store.post(`${path}/stamp`, { stamps });
     const earned = 'stamp.earned';
@@ -913,7 +913,7 @@ describe('the feed', () => {
     expect(linkOf(exactly)).toBeUndefined();
   });
 
-  it('DELIV-48 has a hundred where nothing is said, and 250 at most', async () => {
+  it('DELIV-48 `limit` defaults to 100; anything that is not an integer from 1 to 250 is 422 `limit`', async () => {
     const { store, path } = await stamped();
     for (let i = 0; i < 98; i++) await store.post(`${path}/stamp`, { stamps: 1 });
     const events = `${store.store}/events`;
@@ -928,7 +928,7 @@ describe('the feed', () => {
     }
   });
 
-  it('DELIV-49 does not know another store’s events', async () => {
+  it('DELIV-49 `after` that is unknown, or of another store, is 422 `after`', async () => {
     const { store } = await stamped();
     const other = await stamped();
     const unknown = ['evt_00000000000000000000000000', 'x', other.events[0]?.id];
@@ -973,7 +973,7 @@ async function failPending({ id }: Subscribed): Promise<void> {
 describe('what waits to be sent when its customer is erased', () => {
   // 1. Four deliveries are read and rendered; the first is under way, to a receiver that takes its time.
   // 2. The customer of three of them is erased. Then the receiver answers.
-  it('DELIV-56 goes out without them from the moment that the erasure is answered', async () => {
+  it('DELIV-56 What waits to be sent when its customer is erased goes out without them from the moment that the erasure is answered, under the same id', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {
       release = resolve;

@@ -93,7 +93,7 @@ const SHAPE = [
 ];
 
 describe('webhook subscriptions', () => {
-  it('HOOK-01 are made from events and a URL', async () => {
+  it('HOOK-01 A subscription can be created with `events` and `target_url`, and has the defaults above', async () => {
     const { status, body } = await create({ events: ['stamp.earned', 'reward.redeemed'] });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -116,7 +116,7 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-02 have exactly the fields of the table', async () => {
+  it('HOOK-02 A subscription has exactly the fields above', async () => {
     const { path, ...subscription } = await made();
     expect(Object.keys(subscription).sort()).toEqual([...SHAPE, 'secret'].sort());
     expect(Object.keys(await shown(path)).sort()).toEqual([...SHAPE, 'secret'].sort());
@@ -125,7 +125,7 @@ describe('webhook subscriptions', () => {
     for (const listed of body) expect(Object.keys(listed).sort()).toEqual(SHAPE);
   });
 
-  it('HOOK-03 have a secret of 32 random bytes each', async () => {
+  it('HOOK-03 `secret` is `whsec_` and 32 bytes in base64, different for each subscription', async () => {
     const secrets = [(await made()).secret, (await made()).secret];
     for (const secret of secrets) {
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -134,21 +134,21 @@ describe('webhook subscriptions', () => {
     expect(secrets[0]).not.toBe(secrets[1]);
   });
 
-  it('HOOK-04 show the secret on create, show and rotate_secret', async () => {
+  it('HOOK-04 `secret` is in the responses of create, show and rotate_secret', async () => {
     const { path, secret } = await made();
     expect((await shown(path)).secret).toBe(secret);
     const rotated = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`);
     expect(rotated.body.secret).toMatch(/^whsec_/);
   });
 
-  it('HOOK-05 show no secret in the list and on PATCH', async () => {
+  it('HOOK-05 `secret` is not in the responses of list and PATCH', async () => {
     const { path } = await made();
     const changed = await change(path, { description: 'till' });
     const list = await store.get(pathOf(store));
     for (const { text } of [changed, list]) expect(text).not.toContain('whsec_');
   });
 
-  it('HOOK-06 keep the secret encrypted', async () => {
+  it('HOOK-06 `secret` is stored encrypted', async () => {
     const { id, secret } = await made();
     const { rows } = await service.running.database.query<{ row: string; secret: Buffer }>(
       'select w::text as row, secret from webhook_subscriptions w where id = $1',
@@ -161,7 +161,7 @@ describe('webhook subscriptions', () => {
     expect(rows[0]?.secret.includes(createHash('sha256').update(secret).digest())).toBe(false);
   });
 
-  it('HOOK-07 take each event and *', async () => {
+  it('HOOK-07 Each event of the list above and `*` is accepted', async () => {
     for (const event of [...PUBLIC_EVENTS, '*']) {
       expect((await create({ events: [event] })).status).toBe(201);
     }
@@ -169,25 +169,25 @@ describe('webhook subscriptions', () => {
     expect((await create({ events: [...PUBLIC_EVENTS] })).status).toBe(201);
   });
 
-  it('HOOK-08 take one event by its name', async () => {
+  it('HOOK-08 `event` alone is the same as `events` with that one', async () => {
     expect(await made({ events: undefined, event: 'stamp.earned' })).toMatchObject({
       events: ['stamp.earned'],
       event: 'stamp.earned',
     });
   });
 
-  it('HOOK-09 take * as an event', async () => {
+  it('HOOK-09 `event` of `*` is `events` of `*`', async () => {
     expect(await made({ events: undefined, event: '*' })).toMatchObject({
       events: ['*'],
       event: null,
     });
   });
 
-  it('HOOK-10 need events or event', async () => {
+  it('HOOK-10 Omitting both on create is 422 `events`', async () => {
     expectRefused(await create({}), 'events');
   });
 
-  it('HOOK-11 refuse events and event that differ', async () => {
+  it('HOOK-11 Both, if they differ, are 422 `event`', async () => {
     expectRefused(await create({ events: ['stamp.earned'], event: 'stamp.removed' }), 'event');
     expectRefused(
       await create({ events: ['stamp.earned', 'stamp.removed'], event: 'stamp.earned' }),
@@ -195,40 +195,40 @@ describe('webhook subscriptions', () => {
     );
   });
 
-  it('HOOK-12 take both when they are the same', async () => {
+  it('HOOK-12 Both, if they agree, are accepted', async () => {
     const same = { events: ['stamp.earned'], event: 'stamp.earned' };
     expect((await create(same)).status).toBe(201);
   });
 
-  it('HOOK-13 refuse an unknown event', async () => {
+  it('HOOK-13 An unknown `event` is 422 `event`', async () => {
     for (const event of ['stamp.lost', 'webhook.test', 7, ['stamp.earned']]) {
       expectRefused(await create({ event }), 'event');
     }
   });
 
-  it('HOOK-14 refuse events that are none', async () => {
+  it('HOOK-14 `events` that are not a list, empty, unknown or `*` beside others are 422 `events`', async () => {
     const unfit = ['stamp.earned', [], ['stamp.lost'], ['*', 'stamp.earned'], [7], {}, 7];
     for (const events of unfit) expectRefused(await create({ events }), 'events');
   });
 
-  it('HOOK-15 drop duplicates', async () => {
+  it('HOOK-15 Duplicates in `events` are dropped', async () => {
     const { events, event } = await made({ events: ['stamp.earned', 'stamp.earned'] });
     expect([events, event]).toEqual([['stamp.earned'], 'stamp.earned']);
   });
 
-  it('HOOK-16 answer event only where there is exactly one', async () => {
+  it('HOOK-16 `event` is returned if exactly one is named, and null for several or `*`', async () => {
     expect((await made({ events: ['stamp.earned'] })).event).toBe('stamp.earned');
     expect((await made({ events: ['stamp.earned', 'stamp.removed'] })).event).toBeNull();
     expect((await made({ events: ['*'] })).event).toBeNull();
   });
 
-  it('HOOK-17 need a target_url', async () => {
+  it('HOOK-17 A missing `target_url` is 422 `target_url`', async () => {
     expectRefused(await store.post(pathOf(store), { event: '*' }), 'target_url');
     expectRefused(await create({ event: '*', target_url: null }), 'target_url');
     expectRefused(await create({ event: '*', target_url: ' ' }), 'target_url');
   });
 
-  it('HOOK-18 refuse a target_url that is no https URL', async () => {
+  it('HOOK-18 A `target_url` that is not https, or not a URL, is 422 `target_url`', async () => {
     for (const target_url of [
       'http://receiver.example',
       'ftp://receiver.example',
@@ -240,19 +240,19 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-19 refuse a target_url with credentials', async () => {
+  it('HOOK-19 A `target_url` with a user name or password is 422 `target_url`', async () => {
     for (const target_url of ['https://me@receiver.example', 'https://me:pw@receiver.example/x']) {
       expectRefused(await create({ event: '*', target_url }), 'target_url');
     }
   });
 
-  it('HOOK-20 refuse a target_url longer than 2,048', async () => {
+  it('HOOK-20 A `target_url` longer than 2,048 is 422 `target_url`', async () => {
     const long = (length: number) => `${TARGET}/`.padEnd(length, 'x');
     expect((await create({ event: '*', target_url: long(2048) })).status).toBe(201);
     expectRefused(await create({ event: '*', target_url: long(2049) }), 'target_url');
   });
 
-  it('HOOK-21 refuse IPv4 addresses that are not public', async () => {
+  it('HOOK-21 A private, loopback, link-local, shared, multicast, documentation or metadata IPv4 address is 422 `target_url`', async () => {
     const unfit =
       '10.1.2.3 127.0.0.1 169.254.1.1 169.254.169.254 172.16.0.1 192.168.1.1 100.64.0.1 224.0.0.1 192.0.2.1 198.51.100.1 203.0.113.1 0.0.0.0 255.255.255.255 198.18.0.1';
     for (const address of unfit.split(' ')) {
@@ -261,7 +261,7 @@ describe('webhook subscriptions', () => {
     expect((await create({ event: '*', target_url: 'https://93.184.215.14/' })).status).toBe(201);
   });
 
-  it('HOOK-22 refuse them in any notation', async () => {
+  it('HOOK-22 So is such an address in any other notation: decimal, octal, hexadecimal, shortened', async () => {
     const unfit =
       '2130706433 0x7f000001 017700000001 127.1 0x7f.1 127.0.0.1. 0177.0.0.01 １２７.0.0.1';
     for (const address of unfit.split(' ')) {
@@ -269,7 +269,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-23 refuse IPv6 addresses that are not public', async () => {
+  it('HOOK-23 So is such an IPv6 address, or one that embeds such an IPv4 address', async () => {
     const unfit =
       '::1 :: fe80::1 fc00::1 fd00:ec2::254 ff02::1 2001:db8::1 ::ffff:127.0.0.1 ::ffff:7f00:1 64:ff9b::7f00:1 64:ff9b:1::a00:1 2002:7f00:1:: 2001:0:808:808::f5ff:fffe 2606:4700::5efe:a00:1';
     for (const address of unfit.split(' ')) {
@@ -284,7 +284,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-24 refuse localhost', async () => {
+  it('HOOK-24 So is `localhost` and everything under it', async () => {
     for (const name of [
       'localhost',
       'LOCALHOST',
@@ -296,7 +296,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-25 refuse a name that leads only to such addresses', async () => {
+  it('HOOK-25 So is a name that resolves only to such addresses', async () => {
     await whereNamesLeadTo(['10.0.0.7', '::1'], async () => {
       const target_url = 'https://inside.example/';
       expectRefused(await create({ event: '*', target_url }), 'target_url');
@@ -307,42 +307,42 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-26 do not show what a name leads to', async () => {
+  it('HOOK-26 The 422 does not show the address that a name resolves to', async () => {
     await whereNamesLeadTo(['10.0.0.7'], async () => {
       const { text } = await create({ event: '*', target_url: 'https://inside.example/' });
       expect(text).not.toContain('10.0.0.7');
     });
   });
 
-  it('HOOK-27 take a name that does not resolve', async () => {
+  it('HOOK-27 A name that does not resolve is accepted', async () => {
     const { status } = await create({ event: '*', target_url: 'https://nowhere.invalid/' });
     expect(status).toBe(201);
   });
 
-  it('HOOK-28 refuse a long description', async () => {
+  it('HOOK-28 A `description` longer than 255 is 422 `description`', async () => {
     expect((await create({ event: '*', description: 'é'.repeat(255) })).status).toBe(201);
     expectRefused(await create({ event: '*', description: 'é'.repeat(256) }), 'description');
   });
 
-  it('HOOK-29 refuse another payload_format', async () => {
+  it('HOOK-29 Any other `payload_format` is 422 `payload_format`', async () => {
     for (const payload_format of ['xml', 'FLAT', 7]) {
       expectRefused(await create({ event: '*', payload_format }), 'payload_format');
     }
   });
 
-  it('HOOK-30 take flat with one event', async () => {
+  it('HOOK-30 `flat` is accepted with one named event', async () => {
     const flat = { payload_format: 'flat' };
     expect((await create({ ...flat, event: 'stamp.earned' })).status).toBe(201);
     expect((await create({ ...flat, events: ['stamp.earned'] })).body.payload_format).toBe('flat');
   });
 
-  it('HOOK-31 refuse flat with several events or *', async () => {
+  it('HOOK-31 `flat` with several events or `*` is 422 `payload_format`', async () => {
     for (const events of [['stamp.earned', 'stamp.removed'], ['*']]) {
       expectRefused(await create({ events, payload_format: 'flat' }), 'payload_format');
     }
   });
 
-  it('HOOK-32 judge a PATCH of either by what comes out', async () => {
+  it('HOOK-32 A PATCH of either is checked against the resulting values', async () => {
     const flat = await made({ events: ['stamp.earned'], payload_format: 'flat' });
     expectRefused(await change(flat.path, { events: ['*'] }), 'payload_format');
     const several = await made({ events: ['stamp.earned', 'stamp.removed'] });
@@ -353,7 +353,7 @@ describe('webhook subscriptions', () => {
     expect((await change(flat.path, back)).body).toMatchObject({ events: ['*'], event: null });
   });
 
-  it('HOOK-33 can be made disabled', async () => {
+  it('HOOK-33 Created with `enabled` false it is disabled, with `disabled_by_user` and the time', async () => {
     const { enabled, disabled_at, disabled_reason, created_at } = await made({ enabled: false });
     expect([enabled, disabled_reason, disabled_at]).toEqual([
       false,
@@ -362,14 +362,14 @@ describe('webhook subscriptions', () => {
     ]);
   });
 
-  it('HOOK-34 are listed oldest first', async () => {
+  it('HOOK-34 The list is oldest first', async () => {
     const own = await service.newStore();
     const ids = [(await made({}, own)).id, (await made({}, own)).id, (await made({}, own)).id];
     const { body } = await own.get<WebhookSubscriptionJson[]>(pathOf(own));
     expect(body.map(({ id }) => id)).toEqual(ids);
   });
 
-  it('HOOK-35 are listed by event', async () => {
+  it('HOOK-35 `event` lists the subscriptions to that event or to `*`', async () => {
     const own = await service.newStore();
     const [all, earned] = [await made({}, own), await made({ events: ['stamp.earned'] }, own)];
     await made({ events: ['stamp.removed'] }, own);
@@ -378,12 +378,12 @@ describe('webhook subscriptions', () => {
     expect(body.map(({ id }) => id)).toEqual([all.id, earned.id]);
   });
 
-  it('HOOK-36 are none of an unknown event', async () => {
+  it("HOOK-36 An unknown `event` in the list's query is an empty list", async () => {
     await made();
     expect((await store.get(`${pathOf(store)}?event=stamp.lost`)).body).toEqual([]);
   });
 
-  it('HOOK-37 of another store are not found', async () => {
+  it('HOOK-37 A subscription of another store is 404, for every operation', async () => {
     const { id } = await made();
     const other = await service.newStore();
     const path = `${pathOf(other)}/${id}`;
@@ -397,20 +397,20 @@ describe('webhook subscriptions', () => {
     for (const answer of answers) expectFailure(answer, 404, 'not_found');
   });
 
-  it('HOOK-38 change only what is named', async () => {
+  it('HOOK-38 PATCH changes only the fields it names', async () => {
     const { path, updated_at: _, ...before } = await made({ events: ['stamp.earned'] });
     const { updated_at: __, ...after } = (await change(path, { description: 'till' })).body;
     expect({ ...after, secret: before.secret }).toEqual({ ...before, description: 'till' });
   });
 
-  it('HOOK-39 get another list of events', async () => {
+  it('HOOK-39 `events` in a PATCH replace the list', async () => {
     const { path } = await made({ events: ['stamp.earned', 'stamp.removed'] });
     const { body } = await change(path, { events: ['reward.redeemed'] });
     expect(body.events).toEqual(['reward.redeemed']);
     expect((await change(path, { event: 'stamp.removed' })).body.events).toEqual(['stamp.removed']);
   });
 
-  it('HOOK-40 check a PATCH as they check a creation', async () => {
+  it('HOOK-40 PATCH checks each field as create does', async () => {
     const { path } = await made();
     const faults: [string, object][] = [
       ['events', { events: [] }],
@@ -428,7 +428,7 @@ describe('webhook subscriptions', () => {
     for (const [field, body] of faults) expectRefused(await change(path, body), field);
   });
 
-  it('HOOK-41 can be paused', async () => {
+  it('HOOK-41 `enabled` false disables, with `disabled_by_user` and the time', async () => {
     const { path } = await made();
     const { body } = await change(path, { enabled: false });
     expect(body).toMatchObject({
@@ -438,7 +438,7 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-42 keep the reason when they are paused again', async () => {
+  it('HOOK-42 `enabled` false on a disabled one keeps the reason and the time', async () => {
     const { path, id } = await made();
     await service.running.database.query(
       `update webhook_subscriptions set enabled = false, disabled_reason = 'failing',
@@ -454,32 +454,32 @@ describe('webhook subscriptions', () => {
     ]);
   });
 
-  it('HOOK-43 can be resumed', async () => {
+  it('HOOK-43 `enabled` true enables again and clears the reason and the time', async () => {
     const { path } = await made({ enabled: false });
     const { body } = await change(path, { enabled: true });
     expect([body.enabled, body.disabled_at, body.disabled_reason]).toEqual([true, null, null]);
   });
 
-  it('HOOK-44 are not changed by resuming what runs', async () => {
+  it('HOOK-44 `enabled` true on an enabled one changes nothing, `updated_at` included', async () => {
     const { path } = await made();
     const before = await shown(path);
     expect((await change(path, { enabled: true })).body.updated_at).toBe(before.updated_at);
     expect(await shown(path)).toEqual(before);
   });
 
-  it('HOOK-45 lose their description by null', async () => {
+  it('HOOK-45 null in a PATCH clears `description`', async () => {
     const { path } = await made({ description: 'till' });
     expect((await change(path, { description: null })).body.description).toBeNull();
   });
 
-  it('HOOK-46 stay as they were when a PATCH is refused', async () => {
+  it('HOOK-46 A PATCH that is refused changes nothing', async () => {
     const { path } = await made();
     const before = await shown(path);
     expectRefused(await change(path, { description: 'till', enabled: 'no' }), 'enabled');
     expect(await shown(path)).toEqual(before);
   });
 
-  it('HOOK-47 move updated_at with a change', async () => {
+  it('HOOK-47 A change updates `updated_at`, not `created_at`', async () => {
     const { path, created_at } = await made();
     const { body } = await eventually(
       () => change(path, { description: String(Math.random()) }),
@@ -490,7 +490,7 @@ describe('webhook subscriptions', () => {
     expect(same.body.updated_at).toBe(body.updated_at);
   });
 
-  it('HOOK-48 are gone once deleted', async () => {
+  it('HOOK-48 A deleted subscription is gone: 404, and in no list', async () => {
     const { path, id } = await made();
     expect((await store.delete(path)).status).toBe(204);
     expectFailure(await store.get(path), 404, 'not_found');
@@ -499,7 +499,7 @@ describe('webhook subscriptions', () => {
     expect(body.map((listed) => listed.id)).not.toContain(id);
   });
 
-  it('HOOK-49 send a signed test at once', async () => {
+  it('HOOK-49 `test` sends a signed `webhook.test` immediately and returns `{delivered, status, event_id, error}`', async () => {
     const { subscription, outcome, received } = await tested(await receive({ status: 204 }));
     expect(outcome).toEqual({
       delivered: true,
@@ -518,19 +518,19 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-50 name the test by its webhook-id', async () => {
+  it('HOOK-50 `event_id` is the `webhook-id` of what was sent', async () => {
     const { outcome, received } = await tested(await receive());
     expect(received[0]?.headers['webhook-id']).toBe(outcome.event_id);
   });
 
-  it('HOOK-51 take any 2xx for delivered', async () => {
+  it('HOOK-51 `delivered` is true for any 2xx, and `error` null', async () => {
     for (const status of [200, 201, 202, 204, 299]) {
       const { outcome } = await tested(await receive({ status }));
       expect(outcome).toMatchObject({ delivered: true, status, error: null });
     }
   });
 
-  it('HOOK-52 take nothing else for delivered', async () => {
+  it('HOOK-52 For any other status `delivered` is false, with the status and an error', async () => {
     for (const status of [301, 400, 404, 500]) {
       const headers = { location: 'https://example.com/' };
       const { outcome } = await tested(await receive({ status, headers }));
@@ -538,7 +538,7 @@ describe('webhook subscriptions', () => {
     }
   });
 
-  it('HOOK-53 know no status where nobody answers', async () => {
+  it('HOOK-53 Without a response, `status` is null', async () => {
     const gone = await Receiver.start();
     const { url } = gone;
     await gone.stop();
@@ -547,13 +547,13 @@ describe('webhook subscriptions', () => {
     expect(body).toMatchObject({ delivered: false, status: null, error: expect.any(String) });
   });
 
-  it('HOOK-54 can be tested while disabled', async () => {
+  it('HOOK-54 `test` works on a disabled subscription', async () => {
     const { subscription, outcome } = await tested(await receive(), { enabled: false });
     expect(outcome.delivered).toBe(true);
     expect((await shown(subscription.path, near)).enabled).toBe(false);
   });
 
-  it('HOOK-55 show how the test went', async () => {
+  it('HOOK-55 `test` sets the three `last_delivery` fields', async () => {
     const { subscription } = await tested(
       await receive((nth) => ({ status: nth === 1 ? 200 : 503 })),
     );
@@ -570,18 +570,18 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-56 keep updated_at when they are tested', async () => {
+  it('HOOK-56 `test` does not change `updated_at`', async () => {
     const { subscription } = await tested(await receive({ status: 500 }));
     expect((await shown(subscription.path, near)).updated_at).toBe(subscription.updated_at);
   });
 
-  it('HOOK-57 stay when a test is answered 410', async () => {
+  it('HOOK-57 A 410 to a test is reported and deletes nothing', async () => {
     const { subscription, outcome } = await tested(await receive({ status: 410 }));
     expect(outcome).toMatchObject({ delivered: false, status: 410 });
     expect((await shown(subscription.path, near)).enabled).toBe(true);
   });
 
-  it('HOOK-58 test once, whatever comes back', async () => {
+  it('HOOK-58 `test` sends once, whatever the response', async () => {
     const receiver = await receive({ status: 503, headers: { 'retry-after': '0' } });
     const { subscription } = await tested(receiver);
     const other = await receive();
@@ -595,7 +595,7 @@ describe('webhook subscriptions', () => {
     expect(rows).toEqual([]);
   });
 
-  it('HOOK-59 test in their own format', async () => {
+  it("HOOK-59 `test` uses the subscription's own `payload_format`", async () => {
     const flat = { events: ['stamp.earned'], payload_format: 'flat' };
     const { subscription, outcome, received } = await tested(await receive(), flat);
     expect(received[0]?.headers).toMatchObject({
@@ -608,7 +608,7 @@ describe('webhook subscriptions', () => {
     });
   });
 
-  it('HOOK-60 get a new secret', async () => {
+  it('HOOK-60 `rotate_secret` returns a new secret, and show agrees', async () => {
     const { path, secret } = await made();
     const { body } = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`);
     expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -616,7 +616,7 @@ describe('webhook subscriptions', () => {
     expect(await shown(path)).toEqual(body);
   });
 
-  it('HOOK-61 sign with the new secret only', async () => {
+  it('HOOK-61 From then on deliveries are signed with the new secret only', async () => {
     const receiver = await receive();
     const { subscription } = await tested(receiver);
     const { body } = await near.post<WebhookSubscriptionSecretJson>(
@@ -628,7 +628,7 @@ describe('webhook subscriptions', () => {
     expect(delivery && isSigned(delivery, subscription.secret)).toBe(false);
   });
 
-  it('HOOK-62 sign with both during the grace', async () => {
+  it('HOOK-62 With `grace_seconds` both secrets sign until that time is over', async () => {
     const receiver = await receive();
     const { subscription } = await tested(receiver, { events: ['stamp.earned'] });
     const rotate = (grace_seconds: number) =>
@@ -663,7 +663,7 @@ describe('webhook subscriptions', () => {
     expect(last && isSigned(last, subscription.secret)).toBe(false);
   });
 
-  it('HOOK-63 refuse a grace that is none', async () => {
+  it('HOOK-63 `grace_seconds` that is not an integer from 0 to 604,800 (a week) is 422 `grace_seconds`', async () => {
     const { path } = await made();
     for (const grace_seconds of [-1, 1.5, 'long', 604_801]) {
       expectRefused(await store.post(`${path}/rotate_secret`, { grace_seconds }), 'grace_seconds');
@@ -671,7 +671,7 @@ describe('webhook subscriptions', () => {
     expect((await store.post(`${path}/rotate_secret`, { grace_seconds: '60' })).status).toBe(200);
   });
 
-  it('HOOK-66 show nothing for a secret that cannot be decrypted, until it is rotated', async () => {
+  it('HOOK-66 A secret that can no longer be decrypted is empty in show, and deliveries fail with that error, as `last_delivery_error` says; `test` is 422 `base`', async () => {
     const { id, path } = await made();
     await service.running.database.query(
       `update webhook_subscriptions
@@ -687,7 +687,7 @@ describe('webhook subscriptions', () => {
     expect((await store.post(`${path}/test`)).status).toBe(200);
   });
 
-  it('HOOK-67 move updated_at when they are disabled because of their receiver, and not with a delivery', async () => {
+  it('HOOK-67 `updated_at` moves when a subscription is disabled because of its receiver, and not with a delivery', async () => {
     const own = await insecure.newStore();
     const receiver = await receive();
     const subscription = await made({ target_url: receiver.url }, own);
@@ -711,7 +711,7 @@ describe('webhook subscriptions', () => {
     expect((await now()).disabled_reason).toBe('blocked_address');
   });
 
-  it('HOOK-64 let near targets in for development', async () => {
+  it('HOOK-64 `WEBHOOK_ALLOW_INSECURE_TARGETS` allows http and loopback targets, for development, and no others', async () => {
     for (const target_url of [
       'http://127.0.0.1:9/hooks',
       'http://localhost:9/',

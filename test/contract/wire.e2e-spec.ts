@@ -57,7 +57,7 @@ async function failures(headers: Record<string, string>): Promise<Answer<Problem
 }
 
 describe('request ids', () => {
-  it('HTTP-01 are the caller’s own where they are fit', async () => {
+  it("HTTP-01 Every response has `X-Request-Id`: the caller's own if it matches `[A-Za-z0-9._-]{1,128}`", async () => {
     for (const id of ['till-7.42_x', 'A', 'x'.repeat(128)]) {
       const done = await get(cards, { 'x-request-id': id });
       expect(done.headers.get('x-request-id')).toBe(id);
@@ -66,7 +66,7 @@ describe('request ids', () => {
     }
   });
 
-  it('HTTP-02 are made anew for any other', async () => {
+  it('HTTP-02 Otherwise it is a new UUID of version 7', async () => {
     const made = new Set<string>();
     for (const headers of [
       {},
@@ -83,7 +83,7 @@ describe('request ids', () => {
 });
 
 describe('compression', () => {
-  it('HTTP-03 is gzip where that is allowed', async () => {
+  it('HTTP-03 Responses are compressed with gzip if `Accept-Encoding` allows it', async () => {
     const plain = await rawCards({});
     for (const accepted of ['gzip', 'br;q=0, gzip']) {
       const { headers, body } = await rawCards({ 'accept-encoding': accepted });
@@ -94,7 +94,7 @@ describe('compression', () => {
     }
   });
 
-  it('HTTP-04 is brotli where that is preferred', async () => {
+  it('HTTP-04 Responses are compressed with brotli if that is preferred', async () => {
     const plain = await rawCards({});
     for (const accepted of ['br', 'gzip;q=0.5, br;q=1', 'gzip, deflate, br']) {
       const { headers, body } = await rawCards({ 'accept-encoding': accepted });
@@ -103,7 +103,7 @@ describe('compression', () => {
     }
   });
 
-  it('HTTP-05 is left out where nobody asks for it', async () => {
+  it('HTTP-05 Without `Accept-Encoding` nothing is compressed', async () => {
     for (const given of [
       {},
       { 'accept-encoding': 'identity' },
@@ -115,7 +115,7 @@ describe('compression', () => {
     }
   });
 
-  it('HTTP-06 is told to caches', async () => {
+  it('HTTP-06 Responses that may be compressed have `Vary: Accept-Encoding`', async () => {
     for (const given of [{}, { 'accept-encoding': 'gzip' }]) {
       const { headers } = await rawCards(given as Record<string, string>);
       expect(headers.vary).toMatch(/(^|, *)accept-encoding(,|$)/i);
@@ -130,7 +130,7 @@ const steady = ({ headers }: Answer) =>
   );
 
 describe('HEAD', () => {
-  it('HTTP-07 is GET without the body', async () => {
+  it('HTTP-07 HEAD responds like GET, without the body', async () => {
     const { customer, path: customerCard } = await enrol(store);
     for (const path of [
       '/api/v1/status',
@@ -156,7 +156,7 @@ describe('HEAD', () => {
     }
   });
 
-  it('HTTP-08 needs a token where GET does', async () => {
+  it('HTTP-08 HEAD needs a token where GET does', async () => {
     const { anonymous } = service;
     expect((await anonymous.send('HEAD', '/api/v1/accounts')).status).toBe(401);
     expect((await anonymous.send('HEAD', '/api/v1/status')).status).toBe(200);
@@ -164,7 +164,7 @@ describe('HEAD', () => {
 });
 
 describe('problem details', () => {
-  it('HTTP-09 come where they are preferred', async () => {
+  it('HTTP-09 If `Accept` prefers `application/problem+json`, a failure has that media type', async () => {
     const answers = await failures({ accept: PROBLEM });
     const statuses = answers.map(({ status }) => status);
     expect(statuses).toEqual([401, 404, 404, 400, 422, 413, 405, 404, 404]);
@@ -174,7 +174,7 @@ describe('problem details', () => {
     }
   });
 
-  it('HTTP-10 are the error with five more fields', async () => {
+  it('HTTP-10 It is then the same error object with `type`, `title`, `status`, `detail` and `instance`', async () => {
     const plain = await failures({});
     const problems = await failures({ accept: PROBLEM });
     for (const [i, { status, body }] of problems.entries()) {
@@ -187,7 +187,7 @@ describe('problem details', () => {
     }
   });
 
-  it('HTTP-11 do not come otherwise', async () => {
+  it('HTTP-11 If `Accept` prefers JSON or has no preference, or is missing, a failure is `application/json`', async () => {
     for (const accept of [
       'application/json',
       '*/*',
@@ -205,7 +205,7 @@ describe('problem details', () => {
     }
   });
 
-  it('HTTP-12 come by weight', async () => {
+  it('HTTP-12 Weights in `Accept` are respected', async () => {
     for (const [accept, preferred] of [
       [`${PROBLEM}, application/json;q=0.9`, true],
       [`application/json;q=0.5, ${PROBLEM};q=0.6`, true],
@@ -219,7 +219,7 @@ describe('problem details', () => {
     }
   });
 
-  it('HTTP-13 never come for success', async () => {
+  it('HTTP-13 A success is always `application/json`', async () => {
     const { status, headers } = await get(cards, { accept: PROBLEM });
     expect(status).toBe(200);
     expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/);
@@ -238,7 +238,7 @@ const preflight = (client: ContractClient, origin: string, path = '/api/v1/accou
   });
 
 describe('scripts of other origins', () => {
-  it('HTTP-14 are told nothing where none is listed', async () => {
+  it('HTTP-14 Without `CORS_ORIGINS` no response has a CORS header', async () => {
     const origin = { origin: ORIGIN };
     const answers = [
       await get(cards, origin),
@@ -249,7 +249,7 @@ describe('scripts of other origins', () => {
     expect(answers.at(-1)?.status).toBe(401);
   });
 
-  it('HTTP-15 are let in by name, failures included', async () => {
+  it('HTTP-15 A listed origin is allowed by name, on failures too', async () => {
     const own = await scripts.newStore();
     for (const origin of [ORIGIN, 'https://shop.example']) {
       for (const { headers } of [
@@ -263,7 +263,7 @@ describe('scripts of other origins', () => {
     }
   });
 
-  it('HTTP-16 are kept out otherwise', async () => {
+  it('HTTP-16 Any other origin is not', async () => {
     const own = await scripts.newStore();
     for (const origin of [
       'https://evil.example',
@@ -280,14 +280,14 @@ describe('scripts of other origins', () => {
     }
   });
 
-  it('HTTP-17 are told to caches', async () => {
+  it('HTTP-17 Responses that depend on the origin have `Vary: Origin`', async () => {
     const own = await scripts.newStore();
     for (const origin of [ORIGIN, 'https://evil.example']) {
       expect(listOf(await get('/api/v1/accounts', { origin }, own), 'vary')).toContain('origin');
     }
   });
 
-  it('HTTP-18 may ask before, without a token', async () => {
+  it('HTTP-18 A preflight of a listed origin needs no token and allows the methods and headers of this document', async () => {
     for (const path of ['/api/v1/accounts', '/api/v1/accounts/1/cards/1', '/api/v1/nothing']) {
       const answer = await preflight(scripts.anonymous, ORIGIN, path);
       expect([answer.text, answer.headers.get('access-control-allow-credentials')]).toEqual([
@@ -313,7 +313,7 @@ describe('scripts of other origins', () => {
     }
   });
 
-  it('HTTP-19 may read the headers of this document', async () => {
+  it('HTTP-19 Scripts of a listed origin may read the headers that this document names', async () => {
     const own = await scripts.newStore();
     const answer = await get('/api/v1/accounts', { origin: ORIGIN }, own);
     expect(listOf(answer, 'access-control-expose-headers')).toEqual(
@@ -333,7 +333,7 @@ describe('scripts of other origins', () => {
     );
   });
 
-  it('HTTP-23 may ask beyond the limit and after the end too', async () => {
+  it('HTTP-23 A preflight succeeds even over the limit and after the sunset date: otherwise a script could not read the 429 or 410 of its request', async () => {
     const ask = () =>
       retired.anonymous.send('GET', '/api/v1/status', undefined, { origin: ORIGIN });
     const before = async () => (await preflight(retired.anonymous, ORIGIN)).status;
@@ -353,7 +353,7 @@ describe('scripts of other origins', () => {
 });
 
 describe('every answer', () => {
-  it('HTTP-20 is kept by no cache', async () => {
+  it('HTTP-20 Responses under `/api/v1` have `Cache-Control: no-store`', async () => {
     const asked = await preflight(scripts.anonymous, ORIGIN);
     const failed = (await failures({})).slice(0, -1);
     for (const { headers } of [await get(cards, {}), ...failed, asked]) {
@@ -361,7 +361,7 @@ describe('every answer', () => {
     }
   });
 
-  it('HTTP-21 is what its media type says', async () => {
+  it('HTTP-21 Responses have `X-Content-Type-Options: nosniff`', async () => {
     const outside = ['/docs', '/docs/errors', '/openapi.json', '/health/live'];
     const pages = await Promise.all(outside.map((path) => service.anonymous.get(path)));
     for (const { headers } of [await get(cards, {}), ...(await failures({})), ...pages]) {
@@ -369,7 +369,7 @@ describe('every answer', () => {
     }
   });
 
-  it('HTTP-22 names no software', async () => {
+  it('HTTP-22 No header names the server software', async () => {
     for (const answer of [await get(cards, {}), ...(await failures({}))]) {
       expect(answer.headers.get('server')).toBeNull();
       expect(answer.headers.get('x-powered-by')).toBeNull();
