@@ -1,0 +1,104 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/**
+ * Checks that every rule and decision that code and documents cite exists, and that no name is a word that says
+ * nothing about what it holds (CONTRIBUTING.md#words).
+ */
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const FOLDERS = [
+  '.github',
+  'apps',
+  'bench',
+  'clients',
+  'deploy',
+  'docs',
+  'libs',
+  'scripts',
+  'test',
+];
+const SKIPPED = /(^|\/)(node_modules|dist|stored-events|fixtures)\/|^scripts\/check-words[.]mjs$/;
+/** Participles and bare verbs: they name a state or an action, never the thing itself. */
+const VAGUE_NAMES = new Set(
+  'given found told asked known wanted taken counted kept held made begun said shown bound least most'.split(
+    ' ',
+  ),
+);
+/** Words that the project has replaced, in any text. */
+const REPLACED = [
+  [/\brecords? \d/i, 'ADR-…'],
+  [/\b(contract|document),? sections? \d/i, 'the id of a rule'],
+  [/\bcounterparts?\b/i, 'emulator'],
+];
+
+const rules = new Set(read('docs/api.md').match(/(?<=^- \*\*)[A-Z]+-\d{2,}(?=\*\*)/gm));
+const prefixes = [...new Set([...rules].map((rule) => rule.split('-')[0]))].join('|');
+const decisions = new Set(
+  fs.readdirSync(path.join(root, 'docs/adr')).map((name) => `ADR-${name.slice(0, 4)}`),
+);
+const RULE = new RegExp(`\\b(?:${prefixes})-\\d{2,}\\b`, 'g');
+const faults = [];
+
+for (const file of filesIn(root)) {
+  const text = read(file);
+  for (const [i, line] of text.split('\n').entries()) checkLine(line, `${file}:${i + 1}`);
+  if (/[.](ts|mjs)$/.test(file)) checkNames(file, text);
+}
+for (const fault of faults) console.error(fault);
+if (faults.length > 0) process.exitCode = 1;
+
+function checkLine(line, where) {
+  for (const [rule] of line.matchAll(RULE)) {
+    if (!rules.has(rule)) faults.push(`${where} ${rule} is not a rule of docs/api.md`);
+  }
+  for (const [decision] of line.matchAll(/\bADR-\d+/g)) {
+    if (!decisions.has(decision)) faults.push(`${where} ${decision} is not in docs/adr`);
+  }
+  for (const [pattern, instead] of REPLACED) {
+    const word = pattern.exec(line)?.[0];
+    if (word) faults.push(`${where} "${word}": write ${instead}`);
+  }
+}
+
+/** Variables, parameters, functions, types and properties. Imports, and the fields of others, have the names they have. */
+function checkNames(file, text) {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
+  const visit = (node) => {
+    const isDeclared =
+      ts.isIdentifier(node) && node.parent.name === node && !isForeign(node.parent);
+    if (isDeclared && VAGUE_NAMES.has(node.text.toLowerCase())) {
+      const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
+      faults.push(`${file}:${line + 1} "${node.text}": name it after what it holds or does`);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(source);
+}
+
+function isForeign(parent) {
+  return (
+    ts.isPropertyAccessExpression(parent) ||
+    ts.isImportSpecifier(parent) ||
+    ts.isExportSpecifier(parent) ||
+    ts.isPropertyAssignment(parent)
+  );
+}
+
+function read(file) {
+  return fs.readFileSync(path.join(root, file), 'utf8');
+}
+
+/** The files of the project that people read, from its root. */
+function filesIn(folder) {
+  const ours = fs.readdirSync(folder).filter((name) => /[.](md|yml|mjs|cjs)$/.test(name));
+  const nested = FOLDERS.filter((name) => fs.existsSync(path.join(folder, name))).flatMap((name) =>
+    fs
+      .readdirSync(path.join(folder, name), { recursive: true, encoding: 'utf8' })
+      .map((file) => `${name}/${file}`),
+  );
+  return [...ours, ...nested].filter(
+    (file) => /[.](ts|mjs|cjs|md|sql|eta|yml|sh)$/.test(file) && !SKIPPED.test(file),
+  );
+}
