@@ -108,6 +108,120 @@ describe('phone numbers of a store', () => {
     expect(back.status).toBe(200);
     expect(await conflictsOf(store)).toEqual([one]);
   });
+
+  /** Two customers with one number, of whom the first keeps its digits because the second has it. */
+  async function addConflict(store: ContractClient): Promise<[CustomerJson, CustomerJson]> {
+    const consents = { marketing_consent: true, sms_consent: true };
+    const digits = await add(store, '0171 1234567', { email: 'd@example.com', ...consents });
+    const international = await add(store, '+49 171 1234567', { email: 'i@example.com' });
+    await setCountry(store, 'DE');
+    await normalizePhones(service.running);
+    return [digits, international];
+  }
+  const NOTATIONS = ['0171 1234567', '+49 171 1234567', '0049171 1234567', '49 171 1234567'];
+  const merge = async (
+    store: ContractClient,
+    verb: 'merge' | 'unmerge',
+    id: number,
+    from: number,
+  ) =>
+    expect(
+      (await store.post(`${store.store}/customers/${id}/${verb}`, { from_customer_id: from }))
+        .status,
+    ).toBe(200);
+  const claimsOf = async ({ accountId }: ContractClient) =>
+    (
+      await service.running.database.query<{ stream_id: string }>(
+        `select stream_id from es.claims where account_id = $1 and kind = 'phone' order by stream_id`,
+        [accountId],
+      )
+    ).rows.map(({ stream_id: stream }) => Number(stream.slice('customer-'.length)));
+
+  it('CUST-64 are in E.164 format with the survivor of a merge, and are given back by unmerge', async () => {
+    for (const isDigitsFirst of [true, false]) {
+      const store = await service.newStore();
+      const pair = await addConflict(store);
+      const [survivor, other] = isDigitsFirst ? pair : pair.toReversed();
+      if (!survivor || !other) throw new Error('there are two customers');
+      const read = async ({ id }: { id: number }) =>
+        (await store.get<CustomerJson>(`${store.store}/customers/${id}`)).body;
+      const before = [await read(survivor), await read(other)];
+      await merge(store, 'merge', survivor.id, other.id);
+      const { phone, marketing_consent, sms_consent } = await read(survivor);
+      expect([phone, marketing_consent, sms_consent]).toEqual([
+        '+491711234567',
+        isDigitsFirst,
+        isDigitsFirst,
+      ]);
+      expect(await claimsOf(store)).toEqual([survivor.id, other.id].toSorted((a, b) => a - b));
+      expect(await conflictsOf(store)).toEqual([]);
+      const customer = { first_name: 'B', phone: '0171 1234567' };
+      expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
+      await merge(store, 'unmerge', survivor.id, other.id);
+      const after = [await read(survivor), await read(other)];
+      expect(after.map(({ phone }) => phone)).toEqual(before.map(({ phone }) => phone));
+      expect(await claimsOf(store)).toEqual([survivor.id, other.id].toSorted((a, b) => a - b));
+      expect(await conflictsOf(store)).toMatchObject([{ customerId: pair[0].id }]);
+      // Once the number is free, it is the other one's, as if there had been no merge.
+      await store.patch(`${store.store}/customers/${pair[1].id}`, { customer: { phone: null } });
+      await service.running.database.query(
+        'update phone_passes set due_at = now() where account_id = $1',
+        [store.accountId],
+      );
+      await normalizePhones(service.running);
+      expect(await found(store, { phone: '0171 1234567' })).toEqual([pair[0].id]);
+    }
+  });
+
+  it('CUST-66 are in E.164 format with the survivor of a merge before the store has a country', async () => {
+    const store = await service.newStore();
+    const survivor = await add(store, '0171 1234567', { email: 'one@example.com' });
+    const other = await add(store, '+49 171 1234567');
+    await merge(store, 'merge', survivor.id, other.id);
+    expect(await found(store, { phone: '+491711234567' })).toEqual([survivor.id]);
+    const customer = { first_name: 'B', phone: '0171 1234567' };
+    expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
+    await setCountry(store, 'DE');
+    await normalizePhones(service.running);
+    for (const notation of NOTATIONS) {
+      expect(await found(store, { phone: notation })).toEqual([survivor.id]);
+    }
+    await merge(store, 'unmerge', survivor.id, other.id);
+    expect(await phonesOf(store)).toEqual(['+491711234567', '01711234567']);
+    expect(await conflictsOf(store)).toMatchObject([{ customerId: survivor.id, heldBy: other.id }]);
+  });
+
+  it('CUST-65 are adapted first for the survivor of a merge', async () => {
+    const store = await service.newStore();
+    const first = await add(store, '49 171 1234567', { email: 'first@example.com' });
+    const second = await add(store, '+43 664 1234567', { email: 'second@example.com' });
+    const third = await add(store, '0171 1234567', { email: 'third@example.com' });
+    await merge(store, 'merge', second.id, first.id);
+    await merge(store, 'merge', third.id, second.id);
+    await setCountry(store, 'DE');
+    await normalizePhones(service.running);
+    expect(await phonesOf(store)).toEqual(['+491711234567']);
+    expect(await found(store, { phone: '0171 1234567' })).toEqual([third.id]);
+  });
+
+  it('SEARCH-33 are found in every notation after a merge and after unmerge', async () => {
+    for (const isDigitsFirst of [true, false]) {
+      const store = await service.newStore();
+      const pair = (await addConflict(store)).map(({ id }) => id);
+      const [survivor = 0, other = 0] = isDigitsFirst ? pair : pair.toReversed();
+      await merge(store, 'merge', survivor, other);
+      for (const notation of NOTATIONS) {
+        expect(await found(store, { phone: notation })).toEqual([survivor]);
+        expect(await found(store, { search: notation })).toEqual([survivor]);
+      }
+      await merge(store, 'unmerge', survivor, other);
+      for (const notation of NOTATIONS) {
+        expect(await found(store, { phone: notation })).toEqual([pair[1]]);
+      }
+      expect(await found(store, { search: '0171 1234567' })).toEqual(pair.toReversed());
+    }
+  });
+
   it('CUST-59 That sends `customer.updated`', async () => {
     const store = await service.newStore();
     const { id, updated_at: before } = await add(store, '0171 1234567');

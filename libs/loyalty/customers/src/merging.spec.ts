@@ -126,6 +126,32 @@ describe('merge', () => {
     expect(both[1].externalReferences).toEqual([]);
   });
 
+  const DIGITS = { phone: '01711234567' };
+  const E164 = { phone: '+491711234567' };
+  it.each<[string, Given, Given, [string, string]]>([
+    ['digits of the same number', DIGITS, E164, ['+491711234567', '01711234567']],
+    ['the number in E.164 format', E164, DIGITS, ['+491711234567', '01711234567']],
+    ['the same digits abroad', { phone: '491711234567' }, E164, [E164.phone, '491711234567']],
+    ['another number', { phone: '01719999999' }, E164, ['01719999999', E164.phone]],
+    ['another international number', { phone: '+431' }, E164, ['+431', E164.phone]],
+    ['digits, like the other', DIGITS, { phone: '491711234567' }, [DIGITS.phone, '491711234567']],
+  ])('leaves a survivor who has %s with the form that searches look for', (_, one, two, phones) => {
+    const consent = { marketingConsent: true, smsConsent: true };
+    const { events, both } = merged({ ...one, ...consent }, two);
+    expect(both.map(({ phone }) => phone)).toEqual(phones);
+    expect(both[0]).toMatchObject({ ...consent, phoneDigits: phones[0].replace('+', '') });
+    expect(both[1].phoneDigits).toBeNull();
+    const moved = [one, two].map((before, i) =>
+      movedValues(person(i + 1, before), events[i] ?? []),
+    );
+    expect(moved[0]).toEqual({ taken: moved[1]?.released, released: moved[1]?.taken });
+    const back = unmergeCustomers(...both, { country: 'DE' });
+    expect([
+      given(customer, created(1, one), ...(events[0] ?? []), ...back.survivor).state().phone,
+      given(customer, created(2, two), ...(events[1] ?? []), ...back.other).state().phone,
+    ]).toEqual([one.phone, two.phone]);
+  });
+
   const yes = { marketingConsent: true, smsConsent: true };
   it.each<[string, Given, Given, { marketing: boolean; sms: boolean }]>([
     ['never extends one to the survivor', {}, yes, { marketing: false, sms: false }],
@@ -263,6 +289,22 @@ describe('unmerge', () => {
     ]);
   });
 
+  it('leaves a survivor with another number by now that one, and gives the other back their own', () => {
+    const { both } = merged({ phone: '01711234567' }, { phone: '+491711234567' });
+    for (const phone of ['+436641234567', null]) {
+      const changed = { ...both[0], email: 'one@x.example', phone };
+      const back = unmergeCustomers(changed, both[1], { country: 'DE' });
+      expect([personalOf(back.survivor), personalOf(back.other)]).toEqual([
+        {},
+        { phone: '+491711234567' },
+      ]);
+      expect(movedValues(both[1], back.other)).toEqual({
+        taken: [{ kind: 'phone', value: '+491711234567' }],
+        released: [{ kind: 'phone', value: '01711234567' }],
+      });
+    }
+  });
+
   it('refuses to leave the survivor without any contact', () => {
     const { both } = merged(OWN, FULL);
     const { errors } = refusal(() =>
@@ -356,6 +398,18 @@ describe('decided again on a customer who was changed after the survivor took ov
       { data: { personal: { externalReferences: [reference('D')] } } },
     ]);
     expect(personalOf(again(state))).not.toHaveProperty('phone');
+  });
+
+  it('exchanges two notations of a number that is still the same', () => {
+    const plan = merged({ phone: '01711234567' }, { phone: '+491711234567' }).events;
+    const decide = (phone: string) =>
+      decideAgain({
+        planned: plan[1] ?? [],
+        state: person(2, { phone }),
+        earlier: plan[0] ?? [],
+      });
+    expect(personalOf(decide('+491711234567'))).toEqual({ phone: '01711234567' });
+    expect(personalOf(decide('+436641234567'))).toEqual({});
   });
 });
 

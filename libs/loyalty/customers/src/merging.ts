@@ -27,7 +27,7 @@ type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
 
 /**
  * The surviving customer keeps all that they have and takes what they lack. What is not taken stays with the other one,
- * and so does the claim on it.
+ * and so does the claim on it. Of two notations of one phone number the survivor takes the one in E.164 format (CUST-64).
  */
 export function mergeCustomers(survivor: Customer, other: Customer, cards: MergedCards): Both {
   refuseGone(survivor);
@@ -62,7 +62,11 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
     other: [
       {
         type: 'CustomerMergedAway',
-        data: { customerId: other.id, intoCustomerId: customerId, personal: emptied(personal) },
+        data: {
+          customerId: other.id,
+          intoCustomerId: customerId,
+          personal: handOver(personal, survivor),
+        },
       },
     ],
   };
@@ -75,7 +79,11 @@ function refuseGone({ id, erasedAt, mergedInto }: Customer): void {
 }
 
 function takenFrom(other: Customer, survivor: Customer): Partial<PersonalFields> {
-  const fields = TAKEN_FIELDS.filter((name) => survivor[name] === null && other[name] !== null);
+  const fields = TAKEN_FIELDS.filter(
+    (name) =>
+      (survivor[name] === null && other[name] !== null) ||
+      (name === 'phone' && isItsE164Form(survivor.phone, other.phone)),
+  );
   const metadata = { ...other.metadata, ...survivor.metadata };
   return {
     ...Object.fromEntries(fields.map((name) => [name, other[name]])),
@@ -89,30 +97,45 @@ function takenFrom(other: Customer, survivor: Customer): Partial<PersonalFields>
   };
 }
 
-/** A consent is never widened: it does not extend to an address whose owner had not given it. */
+/** Tells whether the digits on file are the other's number in E.164 format, in which every search looks for it. */
+function isItsE164Form(digits: string | null, international: string | null): boolean {
+  return (
+    international?.startsWith('+') === true &&
+    digits?.startsWith('+') === false &&
+    isSamePhone(digits, international)
+  );
+}
+
+/**
+ * Never widens a consent: it does not extend to an address whose owner had not given it. A number in another notation is
+ * no new address.
+ */
 function consents(
   survivor: Customer,
   other: Customer,
   { email, phone }: Partial<PersonalFields>,
 ): { marketingConsent?: boolean; smsConsent?: boolean } {
-  const address = email !== undefined || phone !== undefined;
+  const hasNewPhone = phone !== undefined && survivor.phone === null;
+  const address = email !== undefined || hasNewPhone;
   return {
     ...(survivor.marketingConsent &&
       address &&
       !other.marketingConsent && { marketingConsent: false }),
-    ...(survivor.smsConsent && phone !== undefined && !other.smsConsent && { smsConsent: false }),
+    ...(survivor.smsConsent && hasNewPhone && !other.smsConsent && { smsConsent: false }),
   };
 }
 
-/** Whatever only one customer may hold moves; the rest is copied. */
-function emptied({
-  email,
-  phone,
-  externalReferences,
-}: Partial<PersonalFields>): Partial<PersonalFields> {
+/**
+ * Moves whatever only one customer may hold; the rest is copied. Two notations of one number change places, so that both
+ * stay taken.
+ */
+function handOver(
+  { email, phone, externalReferences }: Partial<PersonalFields>,
+  survivor: Customer,
+): Partial<PersonalFields> {
   return {
     ...(email !== undefined && { email: null }),
-    ...(phone !== undefined && { phone: null }),
+    ...(phone !== undefined && { phone: survivor.phone }),
     ...(externalReferences && { externalReferences: [] }),
   };
 }
@@ -142,19 +165,13 @@ export function unmergeCustomers(
     );
   }
   const { given } = mergedInto;
-  const back = returned(last, survivor, { ...other, ...given }, place);
-  const left = { ...survivor, ...back.survivor };
-  if (left.email === null && left.phone === null) {
-    throw new RejectedError(
-      {
-        base: [
-          `Customer ${survivor.id} would be left without an e-mail address and a phone number`,
-        ],
-      },
-      'validation_failed',
-      'Give that customer one of their own first.',
-    );
-  }
+  const back = returned(
+    last,
+    survivor,
+    { ...other, ...given },
+    { ...place, formerPhone: other.phone },
+  );
+  assertContact({ ...survivor, ...back.survivor });
   return {
     merge: last,
     survivor: [
@@ -178,16 +195,27 @@ export function unmergeCustomers(
   };
 }
 
+/** @throws RejectedError if the survivor would be left without any */
+function assertContact({ id, email, phone }: Customer): void {
+  if (email !== null || phone !== null) return;
+  throw new RejectedError(
+    { base: [`Customer ${id} would be left without an e-mail address and a phone number`] },
+    'validation_failed',
+    'Give that customer one of their own first.',
+  );
+}
+
 /**
  * What was changed since the merge stays with the survivor, except references: the other customer gets them as they are
  * now. A phone number is given back in the form that it has in the store's country by now.
  * @param other as they were before the merge
+ * @param formerPhone the survivor's number from before the merge, if the other one holds it
  */
 function returned(
   { fields, metadataKeys, references }: Merge,
   survivor: Customer,
   other: Customer,
-  { country }: Pick<Place, 'country'>,
+  { country, formerPhone }: Pick<Place, 'country'> & { formerPhone: string | null },
 ): { survivor: Partial<PersonalFields>; other: PersonalFields } {
   const untouched = fields.filter((name) => isSame(survivor, other, name));
   const metadata = { ...survivor.metadata };
@@ -199,7 +227,7 @@ function returned(
   const now = new Map(survivor.externalReferences.map((one) => [referenceKey(one), one]));
   return {
     survivor: {
-      ...Object.fromEntries(untouched.map((name) => [name, null])),
+      ...Object.fromEntries(untouched.map((name) => [name, name === 'phone' ? formerPhone : null])),
       ...(!isDeepStrictEqual(metadata, survivor.metadata) && { metadata }),
       ...(kept.length < survivor.externalReferences.length && { externalReferences: kept }),
     },
@@ -257,7 +285,7 @@ function stillTaken(
   return {
     ...rest,
     ...(email === null && same('email') && { email }),
-    ...(phone === null && same('phone') && { phone }),
+    ...(phone !== undefined && same('phone') && { phone }),
     ...(externalReferences && {
       externalReferences: state.externalReferences.filter((one) => !theirs.has(referenceKey(one))),
     }),

@@ -15,6 +15,8 @@ const IDLE_MS = 2_000;
 
 type DueStore = { accountId: number; revision: number; afterId: number };
 
+type NextRow = { id: number; survivor_ids: string[] };
+
 type DueRow = { account_id: number; revision: number; after_id: number };
 
 /**
@@ -39,11 +41,19 @@ const BEGIN = {
          where p.revision <> excluded.revision`,
 };
 
+/** With those into whom they are merged, the one who goes on first: a number that they share becomes that one's. */
 const NEXT = {
   name: 'phone_passes_next',
-  text: `select id from customers
-         where account_id = $1 and id > $2 and state ->> 'phone' not like '+%'
-         order by id limit ${SLICE}`,
+  text: `select c.id, array(
+           with recursive survivors (id, distance) as (
+             select c.merged_into, 1 where c.merged_into is not null
+             union all
+             select m.merged_into, s.distance + 1 from survivors s join customers m on m.id = s.id
+             where m.merged_into is not null
+           ) select id from survivors order by distance desc) as survivor_ids
+         from customers c
+         where c.account_id = $1 and c.id > $2 and c.state ->> 'phone' not like '+%'
+         order by c.id limit ${SLICE}`,
 };
 
 const GO_ON = {
@@ -103,12 +113,10 @@ export class PhoneNormalization {
     const { accountId, revision, afterId } = store;
     this.served = accountId;
     await this.pool.query({ ...BEGIN, values: [accountId, revision] });
-    const { rows } = await this.pool.query<{ id: number }>({
-      ...NEXT,
-      values: [accountId, afterId],
-    });
+    const { rows } = await this.pool.query<NextRow>({ ...NEXT, values: [accountId, afterId] });
     let hasConflicts = false;
-    for (const { id } of rows) {
+    const ids = rows.flatMap(({ id, survivor_ids }) => [...survivor_ids.map(Number), id]);
+    for (const id of new Set(ids)) {
       if (!(await this.normalize(accountId, id))) hasConflicts = true;
     }
     const last = rows.at(-1);
