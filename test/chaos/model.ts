@@ -42,6 +42,8 @@ export type CustomerCard = {
   count: number;
   /** Ids of rewards, with what each took when it was unlocked. */
   unlocked: Map<number, number>;
+  /** The same without each merge into the card, the last one last, and what the sum of both balances unlocked in it. */
+  unmerged: { unlocked: Map<number, number>; reached: Map<number, number> }[];
   events: CardEvent[];
   /** By place in the list: the rewards that a redemption locked, with what each took. */
   locked: Map<number, Map<number, number>>;
@@ -96,6 +98,7 @@ export function enrol(customer: Customer, card: Card, id: number): CustomerCard 
     card,
     count: 0,
     unlocked: new Map(),
+    unmerged: [],
     events: [{ type: 'customer_card.created' }],
     locked: new Map(),
     reversed: new Set(),
@@ -134,7 +137,8 @@ export function redeem(held: CustomerCard, reward: Reward): Refusal | undefined 
   const locked = new Map([...held.unlocked].filter(([id]) => !isCovered(id)));
   held.locked.set(held.events.length, locked);
   held.events.push({ type: 'reward.redeemed', reward: reward.id, spent, count });
-  for (const id of locked.keys()) held.unlocked.delete(id);
+  const maps = held.unmerged.flatMap(({ unlocked, reached }) => [unlocked, reached]);
+  for (const map of [held.unlocked, ...maps]) for (const id of locked.keys()) map.delete(id);
   return undefined;
 }
 
@@ -177,9 +181,14 @@ export function merge(into: Customer, from: Customer): void {
     const onto = into.cards.find(({ card }) => card === held.card);
     if (onto) {
       const stamps = held.count;
-      const kept = lower(onto.unlocked, held.unlocked);
+      const { unlocked, unmerged } = onto;
+      const kept = lower(unlocked, held.unlocked);
+      onto.unlocked = new Map(unlocked);
+      onto.unmerged = [];
       carryOver(held, onto, stamps, kept);
+      const reached = new Map([...onto.unlocked].filter(([id]) => !kept.has(id)));
       onto.unlocked = lower(onto.unlocked, kept);
+      onto.unmerged = [...unmerged, { unlocked, reached }];
       held.closedInto = onto;
       done.added.push({ closed: held, onto, stamps });
     } else {
@@ -208,6 +217,7 @@ export function unmerge(into: Customer): void {
   for (const { closed, onto, stamps } of added) {
     closed.closedInto = undefined;
     carryOver(onto, closed, Math.min(stamps, onto.count));
+    relock(onto);
   }
   from.cards = [...moved, ...added.map(({ closed }) => closed)];
   from.mergedInto = undefined;
@@ -246,6 +256,16 @@ function tellOf(...customers: Customer[]): void {
   for (const { events, firstName } of customers) {
     events.push({ type: 'customer.updated', firstName });
   }
+}
+
+/** REWARD-31 */
+function relock(held: CustomerCard): void {
+  const last = held.unmerged.pop();
+  if (!last) throw new Error('nothing is merged into this card');
+  const kept = [...last.reached].filter(([, stamps]) => stamps <= held.count);
+  held.unlocked = new Map([...last.unlocked, ...kept]);
+  for (const { unlocked } of held.unmerged)
+    for (const [id, stamps] of kept) unlocked.set(id, stamps);
 }
 
 /** REWARD-30 */
@@ -298,6 +318,7 @@ function add(held: CustomerCard, stamps: number, source: string, kept = held.unl
     const { id, active } = reward;
     if (!active || takes(reward, kept) > count || held.unlocked.has(id)) continue;
     held.unlocked.set(id, takes(reward, kept));
+    for (const { unlocked } of held.unmerged) unlocked.set(id, takes(reward, kept));
     held.events.push({ type: 'reward.unlocked', reward: id, count });
   }
 }

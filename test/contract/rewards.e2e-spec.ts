@@ -418,4 +418,52 @@ describe('an unlocked reward', () => {
       [seldom.id, 5],
     ]);
   });
+
+  it('REWARD-31 takes what it took before a merge that was undone', async () => {
+    const { path, card, customer, rewards: made } = await enrol(store, { rewards: [6, 3, 4] });
+    const [six, three, four] = made.map(({ id }) => id);
+    await stamp(path, 6);
+    await change(six, { stamps_required: 4 });
+    const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
+      customer: { first_name: 'Ada', email: `undone-${card.id}@mail.example` },
+      card_id: card.id,
+    });
+    const otherPath = `${store.store}/customers/${other.id}/customer_cards/${other.customer_card?.id}`;
+    const seldom = await make({ card_id: card.id, stamps_required: 2 });
+    const sum = await make({ card_id: card.id, stamps_required: 10 });
+    await stamp(otherPath, 5);
+    for (const id of [six, three, four, seldom.id]) await change(id, { stamps_required: 9 });
+    await post(`${store.store}/customers/${customer.id}/merge`, { from_customer_id: other.id });
+    expect(await available(path)).toEqual([
+      [seldom.id, 2],
+      [three, 3],
+      [six, 4],
+      [four, 4],
+      [sum.id, 10],
+    ]);
+    // 11 stamps - 3, of which 5 go back.
+    await post(`${path}/redeem`, { reward_id: three });
+    await post(`${store.store}/customers/${customer.id}/unmerge`, { from_customer_id: other.id });
+    expect(await available(path)).toEqual([[three, 3]]);
+    await stamp(path, 5);
+    expect(await available(path)).toEqual([
+      [three, 3],
+      [four, 4],
+      [six, 6],
+    ]);
+    expect(await available(otherPath)).toEqual([
+      [seldom.id, 2],
+      [three, 3],
+      [six, 4],
+      [four, 4],
+    ]);
+    await change(sum.id, { stamps_required: 12 });
+    await stamp(path, 2);
+    expect(await available(path)).toEqual([
+      [three, 3],
+      [four, 4],
+      [six, 6],
+      [seldom.id, 9],
+    ]);
+  });
 });

@@ -198,6 +198,132 @@ describe('two cards of one template', () => {
   });
 });
 
+describe('what a merge has unlocked', () => {
+  const COFFEE = 1;
+  const CAKE = 2;
+  const at = (...rewards: [id: number, stampsRequired: number][]) =>
+    rewards.map(([rewardId, stampsRequired]) => ({ rewardId, stampsRequired }));
+  const unlock = (rewardId: number, stampsRequired: number): CustomerCardEvent => ({
+    type: 'RewardUnlocked',
+    data: { customerId: SURVIVOR, rewardId, name: 'Any', description: null, stampsRequired },
+  });
+  const redeemed = (stampsSpent: number, locked: number[] | null): CustomerCardEvent => ({
+    type: 'RewardRedeemed',
+    data: {
+      customerId: SURVIVOR,
+      redemptionId: 1,
+      rewardId: COFFEE,
+      rewardName: 'Coffee',
+      stampsSpent,
+      locked,
+      templateVersion: 17,
+      locationId: null,
+      staffRef: null,
+      externalRef: null,
+      silent: false,
+      personal: null,
+    },
+  });
+  /** The stamps that the merge has added go back. */
+  const undone = (stamps: number) => [
+    unmerged(stamps, 0),
+    ...(stamps > 0 ? [removed(SURVIVOR, stamps)] : []),
+  ];
+  const brought = (unlocks: UnlockedReward[] = [], stamps = 3) => [
+    absorbed(stamps, unlocks),
+    ...(stamps > 0 ? [adjusted(SURVIVOR, stamps)] : []),
+  ];
+
+  it.each<[string, CustomerCardEvent[], UnlockedReward[]]>([
+    ['what only the other card had', brought(at([COFFEE, 3])), []],
+    ['also when it was announced', [...brought(at([COFFEE, 3])), unlock(COFFEE, 3)], []],
+    ['also without stamps', brought(at([COFFEE, 3]), 0), []],
+    [
+      'a lower threshold of the other card',
+      [stamped(SURVIVOR, 5), unlock(COFFEE, 5), ...brought(at([COFFEE, 3]))],
+      at([COFFEE, 5]),
+    ],
+    [
+      'not a lower threshold of the own card',
+      [stamped(SURVIVOR, 3), unlock(COFFEE, 3), ...brought(at([COFFEE, 5]))],
+      at([COFFEE, 3]),
+    ],
+    ['what the sum reached', [stamped(SURVIVOR, 4), ...brought(), unlock(COFFEE, 5)], []],
+    [
+      'not what the own balance covers by now',
+      [stamped(SURVIVOR, 4), ...brought(), unlock(COFFEE, 5), stamped(SURVIVOR, 1)],
+      at([COFFEE, 5]),
+    ],
+    [
+      'not what was unlocked since',
+      [...brought(at([COFFEE, 3])), stamped(SURVIVOR, 7), unlock(CAKE, 10)],
+      at([CAKE, 10]),
+    ],
+    [
+      'not what was unlocked since a merge without stamps',
+      [...brought([], 0), stamped(SURVIVOR, 5), unlock(COFFEE, 5)],
+      at([COFFEE, 5]),
+    ],
+    [
+      'nor brings back what was redeemed since',
+      [stamped(SURVIVOR, 5), unlock(COFFEE, 5), ...brought(), redeemed(5, [COFFEE])],
+      [],
+    ],
+    [
+      'nor what a redemption that did not record it has locked',
+      [stamped(SURVIVOR, 5), unlock(COFFEE, 5), ...brought(), redeemed(5, null)],
+      [],
+    ],
+    [
+      'not what was unlocked anew after a redemption',
+      [...brought(at([COFFEE, 3])), redeemed(3, [COFFEE]), stamped(SURVIVOR, 9), unlock(COFFEE, 9)],
+      at([COFFEE, 9]),
+    ],
+  ])('goes back with it: %s', (_, events, left) => {
+    const [merge] = events.filter(({ type }) => type === 'CustomerCardAbsorbed');
+    const stamps = merge?.type === 'CustomerCardAbsorbed' ? merge.data.stamps : 0;
+    const before = givenKept(...events).state();
+    const after = givenKept(...events, ...undone(Math.min(stamps, before.stampsCount))).state();
+    expect(after.unlocked).toEqual(left);
+    expect(after).not.toHaveProperty('absorptions');
+  });
+
+  it('goes back merge by merge, the last one first', () => {
+    const second = (unlocks: UnlockedReward[]): CustomerCardEvent => ({
+      type: 'CustomerCardAbsorbed',
+      data: { customerId: SURVIVOR, fromId: 3, stamps: 2, unlocked: unlocks },
+    });
+    const undoSecond: CustomerCardEvent = {
+      type: 'CustomerCardUnmerged',
+      data: { customerId: SURVIVOR, restoredId: 3, stamps: 2, missing: 0 },
+    };
+    const events = [
+      stamped(SURVIVOR, 6),
+      unlock(COFFEE, 6),
+      ...brought(at([COFFEE, 4])),
+      second(at([COFFEE, 3])),
+      adjusted(SURVIVOR, 2),
+      unlock(CAKE, 10),
+    ];
+    expect(givenKept(...events).state().unlocked).toEqual(at([COFFEE, 3], [CAKE, 10]));
+    events.push(undoSecond, removed(SURVIVOR, 2));
+    expect(givenKept(...events).state().unlocked).toEqual(at([COFFEE, 4]));
+    events.push(stamped(SURVIVOR, 1), unlock(CAKE, 10), ...undone(3));
+    expect(givenKept(...events).state().unlocked).toEqual(at([COFFEE, 6], [CAKE, 10]));
+  });
+
+  it('stays on a card that gets its stamps back', () => {
+    const events = [
+      stamped(OTHER, 3),
+      unlocked(OTHER, 3),
+      removed(OTHER, 3),
+      merged(3, at([1, 3])),
+    ];
+    const back = givenGone(...events, restored(3, 0), adjusted(OTHER, 3)).state();
+    expect(back.unlocked).toEqual(at([COFFEE, 3]));
+  });
+});
+
 describe('decided again on a card that somebody else was faster on', () => {
   const again = (
     planned: CustomerCardEvent[],

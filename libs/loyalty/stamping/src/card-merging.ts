@@ -4,8 +4,6 @@ import type {
   CustomerCardEvent,
   CustomerCardMerged,
   CustomerCardUnmerged,
-  StampsEarned,
-  StampsRemoved,
 } from './customer-card.events.js';
 import { mergeUnlocked, priceRewards, unlocks } from './unlocked-rewards.js';
 
@@ -13,16 +11,6 @@ import { mergeUnlocked, priceRewards, unlocks } from './unlocked-rewards.js';
 export type Decided = Pick<Template, 'rewards' | 'version'>;
 
 const DETAILS = { ...NO_DETAILS, source: 'adjustment', silent: true, reverses: null } as const;
-
-/** Whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder hears of it. */
-export function isMovedByMerge({
-  source,
-  silent,
-  reverses,
-  personal,
-}: (StampsEarned | StampsRemoved)['data']): boolean {
-  return source === DETAILS.source && silent && reverses === null && personal === null;
-}
 
 /** Whole, as it is: the other customer has no card of this template. */
 export function handOver(card: CustomerCard, customerId: number): CustomerCardEvent[] {

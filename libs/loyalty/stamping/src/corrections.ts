@@ -1,13 +1,18 @@
 import type { Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { NO_DETAILS, cardOf, type CustomerCard, type Template } from './customer-card.js';
+import {
+  NO_DETAILS,
+  cardOf,
+  isMovedByMerge,
+  type CustomerCard,
+  type Template,
+} from './customer-card.js';
 import type {
   CustomerCardEvent,
   StampsEarned,
   StampsRemoved,
   UnlockedReward,
 } from './customer-card.events.js';
-import { isMovedByMerge } from './card-merging.js';
 import { isStamping } from './stamp-limits.js';
 import { priceRewards, unlocks } from './unlocked-rewards.js';
 

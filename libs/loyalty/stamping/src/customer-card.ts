@@ -1,6 +1,14 @@
 import { existing, unreachable, type Aggregate, type Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { isExpired } from '#cards/card.js';
+import {
+  absorbUnlocked,
+  endAdding,
+  giveBackUnlocked,
+  lockRewards,
+  unlockReward,
+  type Absorption,
+} from './absorptions.js';
 import { CardMergedError, handedOver, isAt, type CardPath, type Holder } from './card-holder.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type {
@@ -8,6 +16,7 @@ import type {
   CustomerCardEvent,
   RewardRedeemed,
   StampsEarned,
+  StampsRemoved,
   StampSource,
   UnlockedReward,
 } from './customer-card.events.js';
@@ -19,7 +28,7 @@ import {
   type StampLimits,
   type Stamping,
 } from './stamp-limits.js';
-import { mergeUnlocked, priceRewards, unlocks, type Milestone } from './unlocked-rewards.js';
+import { priceRewards, unlocks, type Milestone } from './unlocked-rewards.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -37,6 +46,8 @@ export type CustomerCard = {
   updatedAt: string;
   /** The card that got its stamps in a merge and goes on for it. */
   mergedInto?: CardPath & { stamps: number };
+  /** Cards that were merged into this one, the last one last. */
+  absorptions?: Absorption[];
 } & Holder;
 
 /** What stamping needs to know about the card template and its store. */
@@ -80,7 +91,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     CustomerCardUnmerged: 'customer_card.unmerged',
     CustomerCardRestored: 'customer_card.restored',
   },
-  foldVersion: 3,
+  foldVersion: 4,
   upcasts: customerCardUpcasts,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;
@@ -111,7 +122,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         };
       }
       case 'RewardUnlocked':
-        return { ...withUnlocked(existing(state), [event.data]), updatedAt };
+        return { ...unlockReward(existing(state), event.data), updatedAt };
       case 'RewardRedeemed':
         return { ...withRedemption(existing(state), event.data), updatedAt };
       case 'CustomerCardMoved':
@@ -123,12 +134,17 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
       }
       case 'CustomerCardRestored': {
         const { mergedInto: _, ...card } = existing(state);
-        return { ...handedOver(card, event.data), updatedAt };
+        return { ...handedOver(endAdding(card), event.data), updatedAt };
       }
-      case 'CustomerCardAbsorbed':
-        return { ...withUnlocked(existing(state), event.data.unlocked ?? []), updatedAt };
-      case 'CustomerCardUnmerged':
-        return { ...existing(state), updatedAt };
+      case 'CustomerCardAbsorbed': {
+        const { fromId, unlocked } = event.data;
+        return { ...absorbUnlocked(existing(state), fromId, unlocked ?? []), updatedAt };
+      }
+      case 'CustomerCardUnmerged': {
+        const { restoredId, stamps } = event.data;
+        const card = existing(state);
+        return { ...giveBackUnlocked(card, restoredId, card.stampsCount - stamps), updatedAt };
+      }
       default:
         return unreachable(event);
     }
@@ -158,7 +174,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
 function withStamps(card: CustomerCard, { data, meta }: Recorded<StampsEarned>): CustomerCard {
   const { stamps, source } = data;
   return {
-    ...card,
+    ...(isMovedByMerge(data) ? card : endAdding(card)),
     stampsCount: card.stampsCount + stamps,
     stampings: isStamping(source)
       ? withStamping(card.stampings, Date.parse(meta.occurredAt), stamps)
@@ -166,8 +182,14 @@ function withStamps(card: CustomerCard, { data, meta }: Recorded<StampsEarned>):
   };
 }
 
-function withUnlocked(card: CustomerCard, added: UnlockedReward[]): CustomerCard {
-  return { ...card, unlocked: mergeUnlocked(card.unlocked, added) };
+/** Whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder hears of it. */
+export function isMovedByMerge({
+  source,
+  silent,
+  reverses,
+  personal,
+}: (StampsEarned | StampsRemoved)['data']): boolean {
+  return source === 'adjustment' && silent && reverses === null && personal === null;
 }
 
 function withRedemption(
@@ -175,12 +197,11 @@ function withRedemption(
   { rewardId, stampsSpent, locked }: RewardRedeemed['data'],
 ): CustomerCard {
   const stampsCount = card.stampsCount - stampsSpent;
+  const isLocked = (reward: UnlockedReward) =>
+    locked ? locked.includes(reward.rewardId) : reward.stampsRequired > stampsCount;
   return {
-    ...card,
+    ...lockRewards(card, isLocked),
     stampsCount,
-    unlocked: card.unlocked.filter((reward) =>
-      locked ? !locked.includes(reward.rewardId) : reward.stampsRequired <= stampsCount,
-    ),
     redeemedRewardIds: card.redeemedRewardIds.includes(rewardId)
       ? card.redeemedRewardIds
       : [...card.redeemedRewardIds, rewardId],

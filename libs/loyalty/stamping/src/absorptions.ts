@@ -1,0 +1,91 @@
+import type { UnlockedReward } from './customer-card.events.js';
+import { mergeUnlocked } from './unlocked-rewards.js';
+
+/** What is needed to take back what a merge has unlocked on the card that goes on (REWARD-31). */
+export type Absorption = {
+  fromId: number;
+  /** What the card has unlocked apart from the merge, for what it takes without it. */
+  unlocked: UnlockedReward[];
+  /** What the sum of both balances unlocked in the merge. Of no use to the card unless its own balance covers it. */
+  reached: UnlockedReward[];
+  /** Whether the next rewards are those that the sum unlocks. */
+  isBeingAdded: boolean;
+};
+
+type Unlocks = { unlocked: UnlockedReward[]; absorptions?: Absorption[] };
+
+/** Adds the rewards of a card that is merged into this one. */
+export function absorbUnlocked<C extends Unlocks>(
+  card: C,
+  fromId: number,
+  added: UnlockedReward[],
+): C {
+  const { unlocked, absorptions = [] } = endAdding(card);
+  return {
+    ...card,
+    unlocked: mergeUnlocked(unlocked, added),
+    absorptions: [...absorptions, { fromId, unlocked, reached: [], isBeingAdded: true }],
+  };
+}
+
+/** Says that rewards from here on are unlocked by something else than the last merge. */
+export function endAdding<C extends Unlocks>(card: C): C {
+  if (card.absorptions?.at(-1)?.isBeingAdded !== true) return card;
+  return mapAbsorptions(card, (one) => ({ ...one, isBeingAdded: false }));
+}
+
+/** Unlocks a reward. One that the card has already by a merge is only announced, for what the merge has brought. */
+export function unlockReward<C extends Unlocks>(card: C, reward: UnlockedReward): C {
+  const isBrought = card.unlocked.some(({ rewardId }) => rewardId === reward.rewardId);
+  const unlocked = mergeUnlocked(card.unlocked, [reward]);
+  const isAdding = card.absorptions?.at(-1)?.isBeingAdded === true;
+  if (isBrought) return { ...card, unlocked };
+  return mapAbsorptions({ ...card, unlocked }, (one) => {
+    if (!isAdding) return { ...one, unlocked: mergeUnlocked(one.unlocked, [reward]) };
+    return one.isBeingAdded ? { ...one, reached: mergeUnlocked(one.reached, [reward]) } : one;
+  });
+}
+
+/** Locks what a redemption locks, so that no undone merge brings it back. */
+export function lockRewards<C extends Unlocks>(
+  card: C,
+  isLocked: (reward: UnlockedReward) => boolean,
+): C {
+  const locked = new Set(card.unlocked.filter(isLocked).map(({ rewardId }) => rewardId));
+  const keep = (rewards: UnlockedReward[]) =>
+    rewards.filter(({ rewardId }) => !locked.has(rewardId));
+  return mapAbsorptions({ ...card, unlocked: keep(card.unlocked) }, (one) => ({
+    ...one,
+    unlocked: keep(one.unlocked),
+    reached: keep(one.reached),
+  }));
+}
+
+/**
+ * Takes back what the merge has unlocked. What the sum had reached stays when the card's own balance covers it by now:
+ * it was announced.
+ * @param stampsCount without the stamps that go back
+ */
+export function giveBackUnlocked<C extends Unlocks>(
+  card: C,
+  fromId: number,
+  stampsCount: number,
+): C {
+  const absorption = card.absorptions?.findLast((one) => one.fromId === fromId);
+  if (!absorption) return card;
+  const kept = absorption.reached.filter(({ stampsRequired }) => stampsRequired <= stampsCount);
+  const unlocked = mergeUnlocked(absorption.unlocked, kept);
+  const absorptions = card.absorptions?.filter((one) => one !== absorption) ?? [];
+  return mapAbsorptions({ ...card, unlocked, absorptions }, (one) => ({
+    ...one,
+    unlocked: mergeUnlocked(one.unlocked, kept),
+  }));
+}
+
+/** A card that nothing was merged into says nothing of merges. */
+function mapAbsorptions<C extends Unlocks>(
+  { absorptions = [], ...card }: C,
+  change: (one: Absorption) => Absorption,
+): C {
+  return { ...card, ...(absorptions.length > 0 && { absorptions: absorptions.map(change) }) } as C;
+}
