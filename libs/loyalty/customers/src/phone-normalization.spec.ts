@@ -55,12 +55,6 @@ describe('normalizing the phone number', () => {
     given(customer, added('01711234567')).when(normalize(null)).then();
   });
 
-  it('reads 00 without a country', () => {
-    given(customer, added('00491711234567'))
-      .when(normalize(null))
-      .then(normalized('+491711234567', null));
-  });
-
   it('changes a merged customer, and does not let them be found', () => {
     const away: CustomerEvent = {
       type: 'CustomerMergedAway',

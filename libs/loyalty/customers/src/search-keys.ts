@@ -4,7 +4,8 @@ import type { PersonalFields } from './customer.events.js';
 
 /**
  * Returns what addresses are compared by: they are the same in any case, and in any spelling of the domain. This folds
- * less than `foldCase`: weiß@ and weiss@ may be two people. Addresses in events may be older than the check of domains.
+ * less than `foldCase`: weiß@ and weiss@ may be two people. Every address that is accepted has a key. A Node.js with an
+ * older Unicode may not know its domain, and still has to read the history.
  */
 export function emailKey(email: string): string {
   return findEmailKey(email) ?? email.normalize('NFKC').toLowerCase();
