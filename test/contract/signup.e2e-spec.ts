@@ -686,6 +686,15 @@ describe('messages that signup pages ask for', () => {
     return rows.map(({ channel, state }) => `${channel} ${state}`);
   };
 
+  /** Why messages are held. */
+  const reasonsOf = async ({ accountId }: ContractClient) => {
+    const { rows } = await service.running.database.query<{ reason: string }>(
+      `select reason from card_messages where account_id = $1 and state = 'held'`,
+      [accountId],
+    );
+    return rows.map(({ reason }) => reason);
+  };
+
   it('JOIN-32 Of the messages that signup pages ask for, one network gets a tenth of what the store may send in a day, by SMS (`MAX_SMS_PER_STORE_PER_DAY`) and by e-mail', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const byPhone = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
@@ -754,5 +763,57 @@ describe('messages that signup pages ask for', () => {
     for (let i = 0; i < 3; i++) expect((await form.send(fields, from)).status).toBe(303);
     await send(poster, { first_name: 'Bob', phone: '+4915112349002' }, from);
     expect(await messagesOf(cafe)).toEqual(['sms sent', 'sms sent']);
+  });
+
+  it('JOIN-36 A form without a phone number sends no SMS to a number on file', async () => {
+    const cafe = await service.newStore({ locale: 'en-DE' });
+    const poster = await newPoster(cafe, { contact_collection_mode: 'email_only' });
+    const email = newEmail();
+    await cafe.post(`${cafe.store}/customers`, {
+      customer: { first_name: 'Ada', email, phone: '+4915112349101' },
+    });
+    mails.refuse(email);
+    expect((await send(poster, { first_name: 'Ada', email })).status).toBe(303);
+    expect(await messagesOf(cafe)).toEqual(['sms held']);
+    expect(await reasonsOf(cafe)).toEqual(['no phone number was entered when signing up']);
+  });
+
+  it('JOIN-37 A form counts for the channels of the contacts in it', async () => {
+    const cafe = await service.newStore({ locale: 'en-DE' });
+    const poster = await newPoster(cafe, { require_email: false });
+    const from = { 'x-forwarded-for': '192.0.2.37' };
+    const joinedWith = async (contacts: Record<string, string>) =>
+      (await send(poster, { first_name: 'Ada', ...contacts }, from)).location.split('?')[1];
+    const onFile = { first_name: 'Ada', email: newEmail(), phone: '+4915112349203' };
+    await cafe.post(`${cafe.store}/customers`, { customer: onFile });
+    // Neither the two SMS of the network nor its only e-mail are spent by forms for the other channel.
+    expect(await joinedWith({ phone: '+4915112349201' })).toBe('joined=1');
+    await joinedWith({ email: newEmail() });
+    expect(await joinedWith({ phone: '+4915112349202' })).toBe('joined=1');
+    expect(await messagesOf(cafe)).toEqual(['email sent', 'sms sent', 'sms sent']);
+    // The customer has an e-mail address on file.
+    expect(await joinedWith({ phone: onFile.phone })).toBe('joined=unsent');
+    expect(await messagesOf(cafe)).toEqual(['email held', 'email sent', 'sms sent', 'sms sent']);
+    expect(await reasonsOf(cafe)).toEqual([expect.stringMatching(/^too many people signed up/)]);
+  });
+
+  it('JOIN-38 A form that is sent again leads to a card that says the same', async () => {
+    const cafe = await service.newStore({ locale: 'en-DE' });
+    const poster = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
+    const signUp = async (at: PosterJson, phone: string, times: number) => {
+      const form = await open(at);
+      const locations = new Set<string>();
+      for (let i = 0; i < times; i++) {
+        const from = { 'x-forwarded-for': `192.0.38.${i}` };
+        locations.add((await form.send({ first_name: 'Ada', phone }, from)).location);
+      }
+      return [...locations].map((location) => location.split('?')[1]);
+    };
+    expect(await signUp(poster, '+4915112349301', 2)).toEqual(['joined=1']);
+    expect(await signUp(poster, '+4915112349302', 2)).toEqual(['joined=1']);
+    // Beyond the share of the network: somebody new, and a customer.
+    const other = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
+    expect(await signUp(other, '+4915112349303', 2)).toEqual(['joined=unsent']);
+    expect(await signUp(other, '+4915112349301', 2)).toEqual(['joined=unsent']);
   });
 });

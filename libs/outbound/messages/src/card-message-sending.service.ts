@@ -19,6 +19,7 @@ const WRITTEN_ANEW_AFTER_MS = 1_000;
 
 const TOO_MANY_SIGNUPS =
   'too many people signed up from the same network today, or at this store in all';
+const PHONE_MISSING = 'no phone number was entered when signing up';
 
 /** Card links to customers. Each message is looked up, addressed and written when it is sent. */
 @Injectable()
@@ -61,6 +62,9 @@ export class CardMessageSending {
     }
     if (message.heldChannels.includes(channel)) {
       return this.messages.finish(message, 'held', { reason: TOO_MANY_SIGNUPS });
+    }
+    if (channel === 'sms' && message.phoneMissing) {
+      return this.messages.finish(message, 'held', { reason: PHONE_MISSING });
     }
     if (channel === 'sms' && (await this.hasSentTooMany(message.accountId))) {
       return this.messages.finish(message, 'held', { reason: 'the store has sent too many SMS' });

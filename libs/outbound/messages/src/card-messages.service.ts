@@ -45,11 +45,11 @@ const NAME_CARDS = {
 const PLAN = {
   name: 'card_messages_plan',
   text: `insert into card_messages
-           (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at, held_channels)
+           (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at, held_channels, phone_missing)
          select w.id, w.account_id, w.customer_id, w.card_id, w.at,
            case when c.id is not null and c.state ->> 'email' is null then 'sms' else 'email' end,
            case when w.card_id is null then null else now() end,
-           coalesce(h.channels, '{}')
+           coalesce(h.channels, '{}'), coalesce(h.phone_missing, false)
          from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $8::text[])
            as w (id, account_id, customer_id, card_id, at, request_id)
          left join customers c on c.id = w.customer_id
@@ -95,7 +95,8 @@ const CLAIM = {
     update card_messages m
     set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where m.id = due.id
-    returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.held_channels, m.attempts, m.planned_at`,
+    returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.held_channels,
+      m.phone_missing, m.attempts, m.planned_at`,
 };
 
 export type ClaimedMessage = {
@@ -106,6 +107,8 @@ export type ClaimedMessage = {
   mailRefused: boolean;
   /** Through which a person alone may send it. */
   heldChannels: MessageChannel[];
+  /** A signup asked for it without a phone number: only a person may send it by SMS. */
+  phoneMissing: boolean;
   /** This one included, and so tells one claim from the next. */
   attempts: number;
   plannedAt: Date;
@@ -118,6 +121,7 @@ type ClaimedRow = {
   channel: MessageChannel;
   mail_refused: boolean;
   held_channels: MessageChannel[];
+  phone_missing: boolean;
   attempts: number;
   planned_at: Date;
 };
@@ -194,6 +198,7 @@ export class CardMessages {
       channel: row.channel,
       mailRefused: row.mail_refused,
       heldChannels: row.held_channels,
+      phoneMissing: row.phone_missing,
       attempts: row.attempts,
       plannedAt: row.planned_at,
     }));

@@ -1,4 +1,17 @@
 /**
+ * Writes a statement, for a `with`, that deletes a few expired rows of a table along with each insert. So nothing else has to
+ * delete them.
+ * @param key the columns of the primary key
+ * @param inserted the parameters of the row that the insert may update, which is left alone
+ */
+export function deleteExpired(table: string, key: string, inserted: string): string {
+  return `
+      delete from ${table} where (${key}) in (
+        select ${key} from ${table} where until < now() and (${key}) <> (${inserted})
+        order by until limit 10 for update skip locked)`;
+}
+
+/**
  * Writes a statement that counts one more time under the key $1, within a window that begins with the first time. Rows whose
  * window is over go with those that come, a few at a time.
  * @param table with the columns `key`, `until` and the count
@@ -7,10 +20,7 @@
  */
 export function countWithin(table: string, column: string, window: string): string {
   return `
-    with past as (
-      delete from ${table} where key in (
-        select key from ${table} where until < now() and key <> $1
-        order by until limit 10 for update skip locked)
+    with past as (${deleteExpired(table, 'key', '$1')}
     )
     insert into ${table} as c (key, ${column}, until) values ($1, 1, now() + interval '${window}')
     on conflict (key) do update set

@@ -51,6 +51,7 @@ import { StoreCountries } from './migrations/0064-store-countries.js';
 import { SpendingLimits } from './migrations/0066-spending-limits.js';
 import { SealedMailsAndAuditSources } from './migrations/0067-sealed-mails-and-audit-sources.js';
 import { ErasureNotices } from './migrations/0068-erasure-notices.js';
+import { SignupsWithoutPhone } from './migrations/0071-signups-without-phone.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -107,4 +108,5 @@ export const migrations = [
   SpendingLimits,
   SealedMailsAndAuditSources,
   ErasureNotices,
+  SignupsWithoutPhone,
 ];

@@ -112,8 +112,9 @@ export class StoredResponses {
     body: unknown,
     read?: Reader,
   ): Promise<SealedResponse> {
-    const { key, holder, status } = keyed;
-    const plain = await this.plain(keyed, textOf(body), read);
+    const { key, holder, status, storedOnly } = keyed;
+    const stored = storedOnly ? { ...(body as object), ...storedOnly } : body;
+    const plain = await this.plain(keyed, textOf(stored), read);
     return {
       key,
       holder,

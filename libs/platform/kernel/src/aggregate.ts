@@ -18,6 +18,8 @@ export type KeyedRequest = {
   stored: boolean;
   /** The customer whom the request is about: the response is stored sealed with their key, so that it goes with them. */
   customerId?: number | undefined;
+  /** Fields that the stored response has beside those of the response, for whoever sends the request again. */
+  storedOnly?: Readonly<Record<string, unknown>>;
 };
 
 /** Where a request comes from. @property ipAddress personal: for the access log and the audit log, and in no event */

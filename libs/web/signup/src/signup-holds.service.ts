@@ -3,28 +3,29 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { ask } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
+import { deleteExpired } from '#database/expiring-count.js';
 import { networkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
 
-/** Of what a store sends in a day, one network may ask for one part in so many. */
-const NETWORKS = 10;
-/** Longer than wishes wait to be planned. */
-const KEPT = `interval '4 days'`;
+/** One network may ask for a tenth of what a store sends in a day. */
+const MIN_NETWORKS = 10;
+/** Longer than message requests wait to be planned. */
+const RETENTION = `interval '4 days'`;
 
 const HOLD = {
   name: 'signup_holds_add',
   text: `
-    with past as (
-      delete from signup_holds where (account_id, request_id) in (
-        select account_id, request_id from signup_holds where until < now()
-        order by until limit 10 for update skip locked)
+    with past as (${deleteExpired('signup_holds', 'account_id, request_id', '$1, $2')}
     )
-    insert into signup_holds as h (account_id, request_id, channels, until)
-    values ($1, $2, $3, now() + ${KEPT})
+    insert into signup_holds as h (account_id, request_id, channels, phone_missing, until)
+    values ($1, $2, $3, $4, now() + ${RETENTION})
     on conflict (account_id, request_id) do update
-    set channels = array(select distinct unnest(h.channels || excluded.channels))`,
+    set channels = array(select distinct unnest(h.channels || excluded.channels)),
+      phone_missing = h.phone_missing or excluded.phone_missing`,
 };
+
+const CHANNELS: MessageChannel[] = ['email', 'sms'];
 
 /** @property ip of whoever signs up */
 type Visit = { accountId: number; requestId: string; ip: string };
@@ -42,32 +43,44 @@ export class SignupHolds {
   ) {}
 
   /**
-   * Counts the messages that a signup asks for, and notes through which channels they are not sent by themselves. To be
-   * called before the signup is recorded: once it is, its messages are planned at any moment.
-   * @returns these channels
+   * Counts the messages that a signup asks for, for the channels of the contacts that were entered, and notes through which
+   * channels they are not sent by themselves. To be called before the signup is recorded: once it is, its messages are
+   * planned at any moment.
+   * @returns the channels whose share is spent
    */
-  async note(visit: Visit, { phone }: Pick<Signup, 'phone'>): Promise<MessageChannel[]> {
-    const held: MessageChannel[] = [];
-    // Also without an address in the form: that of a customer who is known may be on file.
-    if (!(await this.countMail(visit))) held.push('email');
-    // Where the mail server does not know the address, the message goes to the number.
-    if (phone === null || !(await this.countSms(visit))) held.push('sms');
-    if (held.length === 0) return held;
+  async note(
+    visit: Visit,
+    { email, phone }: Pick<Signup, 'email' | 'phone'>,
+  ): Promise<MessageChannel[]> {
+    const entered: MessageChannel[] = [];
+    const spent: MessageChannel[] = [];
+    if (email !== null) {
+      entered.push('email');
+      if (!(await this.countMail(visit))) spent.push('email');
+    }
+    if (phone !== null) {
+      entered.push('sms');
+      if (!(await this.countSms(visit))) spent.push('sms');
+    }
+    // A known customer may be reached at an address on file that was not entered: not beyond the share of what was.
+    const held = spent.length === entered.length ? CHANNELS : spent;
+    const isPhoneMissing = phone === null;
+    if (held.length === 0 && !isPhoneMissing) return held;
     const { accountId, requestId } = visit;
-    await ask(this.pool, { ...HOLD, values: [accountId, requestId, held] });
+    await ask(this.pool, { ...HOLD, values: [accountId, requestId, held, isPhoneMissing] });
     return held;
   }
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {
     const { signupMailsPerDay } = this.config.most;
     const network = ['signup mails of a network', accountId, networkKey(ip)];
-    if (!(await this.isWithin(network, share(signupMailsPerDay)))) return false;
+    if (!(await this.isWithin(network, calculateShare(signupMailsPerDay)))) return false;
     return this.isWithin(['signup mails', accountId], signupMailsPerDay);
   }
 
   private countSms({ accountId, ip }: Visit): Promise<boolean> {
     const network = ['signup SMS of a network', accountId, networkKey(ip)];
-    return this.isWithin(network, share(this.config.most.smsPerDay));
+    return this.isWithin(network, calculateShare(this.config.most.smsPerDay));
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {
@@ -76,6 +89,6 @@ export class SignupHolds {
   }
 }
 
-function share(limit: number): number {
-  return Math.max(1, Math.floor(limit / NETWORKS));
+function calculateShare(limit: number): number {
+  return Math.max(1, Math.floor(limit / MIN_NETWORKS));
 }

@@ -37,7 +37,7 @@ export type SignupVisit = { requestId: string; ip: string };
 
 type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
-type Answered = { customer_card: { uuid: string } };
+type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
 
 /** Makes a customer with a card of everybody who is new, and tells nobody who is not (docs/adr/0051). */
 @Injectable()
@@ -72,7 +72,8 @@ export class Signups {
       const begun = await this.responses.begin(keyed, key);
       if (begun.state === 'ours') break;
       if (begun.state === 'done') {
-        return { uuid: (begun.body as Answered).customer_card.uuid, heldChannels: [] };
+        const { customer_card: card, held_channels: heldChannels } = begun.body as StoredSignup;
+        return { uuid: card.uuid, heldChannels };
       }
       // Whoever signed up was erased since: the link leads nowhere.
       if (begun.state !== 'running') return { uuid: randomUUID(), heldChannels: [] };
@@ -81,6 +82,7 @@ export class Signups {
     }
     try {
       const heldChannels = await this.holds.note({ ...visit, accountId: at.store.id }, signup);
+      keyed.storedOnly = { held_channels: heldChannels };
       const uuid = await this.asNewOrKnown(at, signup, visit.requestId, keyed);
       if (!keyed.stored) {
         await this.responses.store(keyed, { status: 303, body: { customer_card: { uuid } } });
