@@ -85,6 +85,24 @@ describe('the outbox of a store', () => {
     expect(after.text).not.toContain('Send now');
   });
 
+  it('notes of one that is sent again and again the 1st, 10th, 100th … time', async () => {
+    const { path } = await held(store, { email: 'often@mail.example' });
+    const id = path.split('/').at(-1);
+    for (let i = 0; i < 10; i++) {
+      expect((await owner.submit(path, `${path}/send`)).location).toBe(`${path}?done=sent`);
+      await service.database.query(
+        `update card_messages set state = 'failed', due_at = null where id = $1`,
+        [id],
+      );
+    }
+    const { rows } = await service.database.query<{ times: string }>(
+      `select subject ->> 'times' as times from audit_log
+       where type = 'card_message.sent_again' and subject ->> 'card_message_id' = $1 order by id`,
+      [id],
+    );
+    expect(rows.map(({ times }) => times)).toEqual(['1', '10']);
+  });
+
   it('sends nothing that cannot be sent: an erased person, or a number while there is no SMS', async () => {
     const { path } = await held(store, { email: null, phone: '+4915112345678' });
     const { text } = await owner.get(path);

@@ -306,6 +306,24 @@ describe('signing in', () => {
     }
   });
 
+  it('says truly how many sign-ins failed with addresses that nobody has', async () => {
+    const own = await startService();
+    try {
+      const stranger = new Browser(own);
+      for (const [who, times] of [4, 3, 3].entries()) {
+        for (let i = 0; i < times; i++) {
+          expect((await stranger.signIn(`${who}@nobody.example`, 'guess')).status).toBe(422);
+        }
+      }
+      const { rows } = await own.database.query(
+        `select subject ->> 'times' as times from audit_log where type = 'user.sign_in_failed' order by id`,
+      );
+      expect(rows).toEqual([{ times: '1' }, { times: '10' }]);
+    } finally {
+      await own.stop();
+    }
+  });
+
   it('has a limit for each address, over which there is a page', async () => {
     const browser = new Browser(service);
     const answers = await Promise.all(

@@ -5,6 +5,7 @@ import type {
   DeliveryJson,
   ReplayJson,
 } from '#subscriptions/webhook-delivery.dto.js';
+import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import type { WebhookSubscriptionSecretJson } from '#subscriptions/webhook-subscription.dto.js';
 import {
   expectFailure,
@@ -1025,3 +1026,27 @@ async function renderedFor({ id }: Subscribed): Promise<number> {
   );
   return rows[0]?.count ?? 0;
 }
+
+it('AUDIT-13 Tests, replays and redeliveries of a subscription are counted like reads', async () => {
+  const hook = await listening();
+  const { id } = await oneDelivery(hook);
+  for (let i = 0; i < 10; i++) {
+    expect((await hook.store.post(`${hook.path}/test`)).status).toBe(200);
+    expect((await redeliver(hook, id)).status).toBe(200);
+    // Nothing is to be planned, so none waits for the one before.
+    const { body } = await replay(hook, { from: '2999-01-01T00:00:00Z' });
+    expect(body).toEqual({ matched: 0 });
+  }
+  const { body: entries } = await hook.store.get<AuditEntryJson[]>(`${hook.store.store}/audit`);
+  const counted = ['subscription.tested', 'subscription.replayed', 'delivery.redelivered'].map(
+    (what) =>
+      entries
+        .filter(({ type }) => type === `webhook_${what}`)
+        .map(({ subject }) => (subject as { times: number }).times),
+  );
+  expect(counted).toEqual([
+    [10, 1],
+    [10, 1],
+    [10, 1],
+  ]);
+});

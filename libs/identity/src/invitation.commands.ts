@@ -93,12 +93,17 @@ export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvita
 
   async execute({ by, accountId, invitationId }: WithdrawInvitation) {
     return this.writes.write(by, async (transaction) => {
-      const [rows]: [unknown[]] = await transaction.manager.query(
-        `update invitations set withdrawn_at = coalesce(withdrawn_at, now())
-         where id = $1 and account_id = $2 and accepted_at is null returning id`,
+      const { manager } = transaction;
+      const [invitation]: { is_withdrawn: boolean }[] = await manager.query(
+        `select withdrawn_at is not null as is_withdrawn from invitations
+         where id = $1 and account_id = $2 and accepted_at is null for update`,
         [invitationId, accountId],
       );
-      if (rows.length === 0) throw new NotFoundError('Invitation');
+      if (!invitation) throw new NotFoundError('Invitation');
+      if (invitation.is_withdrawn) return { invitationId };
+      await manager.query('update invitations set withdrawn_at = now() where id = $1', [
+        invitationId,
+      ]);
       const subject = { invitation_id: invitationId };
       await changed(transaction, 'invitation.withdrawn', [accountId], subject);
       return { invitationId };

@@ -37,19 +37,21 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
       ]);
       if (stores.length === 0) throw new NotFoundError('Store');
       const member = { user_id: userId, account_id: accountId };
-      await manager
-        .createQueryBuilder()
-        .insert()
-        .into(MembershipRow)
-        .values({ ...member, role, personal, created_at: () => 'now()' })
-        .orIgnore()
-        .execute();
+      const [added]: unknown[] = await manager.query(
+        `insert into memberships (user_id, account_id, role, personal, created_at)
+         values ($1, $2, $3, $4, now()) on conflict do nothing returning user_id`,
+        [userId, accountId, role, personal],
+      );
+      const isConfirmed = email_confirmed_at !== null;
+      if (added) {
+        await changed(transaction, 'member.added', [accountId], { user_id: userId, role });
+        return { userId, isConfirmed };
+      }
       const known = await manager.findOneByOrFail(MembershipRow, member);
       if (known.role !== role) {
         throw new RejectedError({ base: [`is a member already, with the role ${known.role}`] });
       }
-      await changed(transaction, 'member.added', [accountId], { user_id: userId, role });
-      return { userId, isConfirmed: email_confirmed_at !== null };
+      return { userId, isConfirmed };
     });
   }
 }

@@ -6,6 +6,7 @@ import type { EntityManager } from 'typeorm';
 import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import {
   CODE_FAILURES_TOLD,
@@ -82,6 +83,7 @@ export class SecondFactors {
     private readonly pool: Pool,
     private readonly keys: MasterKeys,
     private readonly writes: PlainWrites,
+    private readonly repeated: RepeatedAudits,
   ) {}
 
   async stateOf(userId: number): Promise<FactorState> {
@@ -107,7 +109,10 @@ export class SecondFactors {
          returning user_id`,
         [userId, secret],
       );
-      if (rows.length > 0) await auditOfUser(transaction, userId, 'user.second_factor_begun');
+      if (rows.length === 0) return;
+      await this.repeated.writeWithin(transaction, ['second factor', userId], (_, times) =>
+        auditOfUser(transaction, userId, 'user.second_factor_begun', { times }),
+      );
     });
   }
 

@@ -10,7 +10,7 @@ import {
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
+import { isWritten, RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import { addressKey } from '#http/rate-limit.js';
 import { Passwords } from './passwords.service.js';
 import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
@@ -169,7 +169,8 @@ export class SignIns {
   ): Promise<number> {
     return this.writes.write(by, async (transaction) => {
       const ended = await this.sessions.endAll(transaction.manager, userId, sessionId);
-      await auditOfUser(transaction, userId, 'user.sessions_ended', { sessions: ended });
+      if (ended > 0)
+        await auditOfUser(transaction, userId, 'user.sessions_ended', { sessions: ended });
       return ended;
     });
   }
@@ -211,9 +212,9 @@ export class SignIns {
   }
 
   /**
-   * As much is written about an address that nobody has, so that the time does not tell; but entries are counted for all of
-   * these together, or strangers could make any number. What was typed is not kept: it may be a password. Once more when no
-   * more attempts are taken for a while.
+   * Writes as much about an address that nobody has, so that the time does not tell: it counts twice where no user's first
+   * failure is an entry. Entries are counted for all these addresses together, or strangers could make any number. What was
+   * typed is not kept: it may be a password. Writes another entry when no more attempts are taken for a while.
    * @param who the user, or an address that nobody has
    */
   private async noteFailure(
@@ -223,17 +224,17 @@ export class SignIns {
     counted: Counted | undefined,
   ): Promise<void> {
     const system = systemWriter(visitor);
-    const audit = (transaction: PlainTransaction, times: number) =>
-      auditOfUser(transaction, typeof who === 'number' ? who : null, 'user.sign_in_failed', {
-        method,
-        times,
-      });
-    const kind = ['sign-in', method, who, addressKey(visitor.ipAddress)];
-    await this.repeated.write(system, kind, (transaction, times) =>
-      typeof who === 'number'
-        ? audit(transaction, times)
-        : this.repeated.writeWithin(transaction, ['sign-in', method, 'nobody'], audit),
-    );
+    const userId = typeof who === 'number' ? who : null;
+    await this.writes.write(system, async (transaction) => {
+      const audit = (times: number) =>
+        auditOfUser(transaction, userId, 'user.sign_in_failed', { method, times });
+      const kind = ['sign-in', method, who, addressKey(visitor.ipAddress)];
+      const times = await this.repeated.count(transaction, kind);
+      if (userId !== null && isWritten(times)) return audit(times);
+      const group = userId === null ? 'nobody' : 'somebody';
+      const groupTimes = await this.repeated.count(transaction, ['sign-in', method, group]);
+      if (userId === null && isWritten(groupTimes)) await audit(groupTimes);
+    });
     if (typeof who === 'string' || counted?.failures !== MOST_FAILURES) return;
     await this.writes.write(system, (transaction) =>
       auditOfUser(transaction, who, 'user.sign_in_paused', { failures: counted.failures }),

@@ -1,10 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { randomBytes } from 'node:crypto';
-import type { EntityManager, QueryDeepPartialEntity } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import {
+  PlainWrites,
+  type PlainTransaction,
+  type PlainWriter,
+} from '#event-store/plain-writes.service.js';
 import { changed, storesOf, userIdOf, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
 import { checkNewToken, sha256Of, TOKEN_BYTES, tokenOf, TOKENS_PER_USER } from './token.js';
@@ -78,9 +82,8 @@ export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       if (revoker) await refuseStrangers(manager, tokenId, revoker);
-      const revoked = { revoked_at: () => 'coalesce(revoked_at, now())' };
-      const { stores } = await changeToken(manager, tokenId, revoked);
-      await changed(transaction, 'token.revoked', stores, { token_id: tokenId });
+      const { user_id } = await getToken(manager, tokenId);
+      await revokeTokens(transaction, user_id, tokenId);
       return { tokenId };
     });
   }
@@ -102,11 +105,13 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
 
   async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
+      const { manager } = transaction;
       const limit = { per_minute: perMinute };
-      const { stores, before } = await changeToken(transaction.manager, tokenId, limit);
-      const changes = findChanges({ per_minute: before.per_minute }, limit);
-      const subject = { token_id: tokenId, changes };
-      await changed(transaction, 'token.limited', stores, subject);
+      const { user_id, per_minute } = await getToken(manager, tokenId);
+      if (per_minute === perMinute) return { tokenId };
+      await manager.update(ApiTokenRow, { id: tokenId }, limit);
+      const subject = { token_id: tokenId, changes: findChanges({ per_minute }, limit) };
+      await changed(transaction, 'token.limited', await storesOf(manager, user_id), subject);
       return { tokenId };
     });
   }
@@ -159,17 +164,34 @@ async function refuseStrangers(
   );
 }
 
-/** @returns the stores that the change is recorded for, and the token as it was */
-async function changeToken(
-  manager: EntityManager,
-  tokenId: number,
-  change: QueryDeepPartialEntity<ApiTokenRow>,
-): Promise<{ stores: number[]; before: ApiTokenRow }> {
+/** Locks the token. @throws NotFoundError */
+async function getToken(manager: EntityManager, tokenId: number): Promise<ApiTokenRow> {
   const token = await manager.findOne(ApiTokenRow, {
     where: { id: tokenId },
     lock: { mode: 'for_no_key_update' },
   });
   if (!token) throw new NotFoundError('Token');
-  await manager.update(ApiTokenRow, { id: tokenId }, change);
-  return { stores: await storesOf(manager, token.user_id), before: token };
+  return token;
+}
+
+/**
+ * Revokes the tokens of a user that are not revoked yet, each with an audit entry.
+ * @param tokenId only this one
+ * @returns how many
+ */
+export async function revokeTokens(
+  transaction: PlainTransaction,
+  userId: number,
+  tokenId: number | null = null,
+): Promise<number> {
+  const { manager } = transaction;
+  const [rows]: [{ id: number }[]] = await manager.query(
+    `update api_tokens set revoked_at = now()
+     where user_id = $1 and ($2::bigint is null or id = $2) and revoked_at is null returning id`,
+    [userId, tokenId],
+  );
+  const revoked = rows.map(({ id }) => id).sort((a, b) => a - b);
+  const stores = await storesOf(manager, userId);
+  for (const token_id of revoked) await changed(transaction, 'token.revoked', stores, { token_id });
+  return revoked.length;
 }

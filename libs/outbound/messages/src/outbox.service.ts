@@ -4,6 +4,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
 import {
@@ -70,6 +71,7 @@ export class Outbox {
   constructor(
     private readonly pool: Pool,
     private readonly writes: PlainWrites,
+    private readonly repeated: RepeatedAudits,
     private readonly contents: CardMessageContents,
     private readonly config: Config,
   ) {}
@@ -124,11 +126,15 @@ export class Outbox {
         route.channel,
       ]);
       if (count === 0) return transaction.repeated;
-      await transaction.audit({
-        accountIds: [accountId],
-        type: 'card_message.sent_again',
-        subject: { card_message_id: id, customer_card_id: row.customer_card_id },
-      });
+      const { actor } = by;
+      const kind = ['card message', id, actor.type, actor.id];
+      await this.repeated.writeWithin(transaction, kind, (_, times) =>
+        transaction.audit({
+          accountIds: [accountId],
+          type: 'card_message.sent_again',
+          subject: { card_message_id: id, customer_card_id: row.customer_card_id, times },
+        }),
+      );
       return true;
     });
   }

@@ -7,7 +7,9 @@ import { ask } from '#database/connection.js';
 import { EventStore } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
+import { addressKey } from '#http/rate-limit.js';
 import {
   DELIVERY_COLUMNS,
   deliveryDetailJson,
@@ -43,6 +45,7 @@ export class WebhookDeliveriesService {
     private readonly keys: PersonalKeys,
     private readonly plans: DeliveryPlans,
     private readonly writes: PlainWrites,
+    private readonly repeated: RepeatedAudits,
     private readonly events: EventStore,
   ) {}
 
@@ -117,12 +120,20 @@ export class WebhookDeliveriesService {
     if (context.keyed && echoed) context.keyed.customerId = customerId;
     await this.writes.write(context, async (transaction) => {
       await this.plans.redeliver(transaction.manager, subscriptionId, id);
-      const subject = { webhook_subscription_id: subscriptionId, webhook_delivery_id: id };
-      await transaction.audit({
-        accountIds: [accountId],
-        type: 'webhook_delivery.redelivered',
-        subject,
-      });
+      await this.repeated.writeWithin(
+        transaction,
+        kindOf('redelivery', context, subscriptionId),
+        (_, times) =>
+          transaction.audit({
+            accountIds: [accountId],
+            type: 'webhook_delivery.redelivered',
+            subject: {
+              webhook_subscription_id: subscriptionId,
+              webhook_delivery_id: id,
+              times,
+            },
+          }),
+      );
       return delivery;
     });
     await this.plans.asked(subscriptionId);
@@ -163,12 +174,22 @@ export class WebhookDeliveriesService {
           'Wait until its deliveries have been planned, then ask again.',
         );
       }
-      const subject = { webhook_subscription_id: subscriptionId, from, to: replay.to, matched };
-      await transaction.audit({
-        accountIds: [accountId],
-        type: 'webhook_subscription.replayed',
-        subject,
-      });
+      await this.repeated.writeWithin(
+        transaction,
+        kindOf('replay', context, subscriptionId),
+        (_, times) =>
+          transaction.audit({
+            accountIds: [accountId],
+            type: 'webhook_subscription.replayed',
+            subject: {
+              webhook_subscription_id: subscriptionId,
+              from,
+              to: replay.to,
+              matched,
+              times,
+            },
+          }),
+      );
       return { matched };
     });
   }
@@ -205,6 +226,15 @@ export class WebhookDeliveriesService {
     if (sealed === null) return null;
     return (await this.keys.openText(customer_id, sealed, excerptContext(id))) ?? null;
   }
+}
+
+/** Says what repeated audit entries have in common. */
+function kindOf(
+  what: string,
+  { actor, ipAddress }: CommandContext,
+  subscriptionId: number,
+): (string | number)[] {
+  return [`webhook ${what}`, subscriptionId, actor.type, actor.id, addressKey(ipAddress)];
 }
 
 function wasMade(row: DetailRow): row is DeliveryRow & SealedAttempt {

@@ -15,7 +15,9 @@ import { newId } from '#kernel/randomness.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import { EventStore } from '#event-store/event-store.js';
 import { Batcher } from '#database/batcher.js';
+import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
 import { PlainWrites, type PlainTransaction } from '#event-store/plain-writes.service.js';
+import { addressKey } from '#http/rate-limit.js';
 import { formatPosition } from '#event-store/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
 import { bodyOf, TEST_EVENT, testEnvelope } from '#public-events/public-events.js';
@@ -269,7 +271,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   private readonly underWay = new Map<number, number>();
 
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly repeated: RepeatedAudits,
     private readonly table: WebhookSubscriptionTable,
     private readonly client: WebhookClient,
     private readonly secrets: WebhookSecrets,
@@ -305,7 +307,11 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   /** Before it is sent. What the request gets depends on the receiver, so its response is not stored here. */
   private async record(context: CommandContext, id: number, what: object): Promise<void> {
     const { keyed: _, ...by } = context;
-    await this.writes.write(by, (transaction) => audit(transaction, by, id, 'tested', what));
+    const { actor, ipAddress } = by;
+    const kind = ['webhook test', id, actor.type, actor.id, addressKey(ipAddress)];
+    await this.repeated.write(by, kind, (transaction, times) =>
+      audit(transaction, by, id, 'tested', { ...what, times }),
+    );
   }
 
   private secretsOf(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {

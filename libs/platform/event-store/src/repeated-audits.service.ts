@@ -30,9 +30,20 @@ export class RepeatedAudits {
 
   /** The same within a transaction. */
   async writeWithin(transaction: PlainTransaction, kind: Kind, audit: Audit): Promise<void> {
+    const times = await this.count(transaction, kind);
+    if (isWritten(times)) await audit(transaction, times);
+  }
+
+  /** Counts one more time, without an entry. @returns how often it has been within the hour */
+  async count(transaction: PlainTransaction, kind: Kind): Promise<number> {
     const key = fingerprint(this.keys.dataKey('audit repetitions'), ...kind);
     const [row]: { times: number }[] = await transaction.manager.query(COUNT, [key]);
-    const { times = 0 } = row ?? {};
-    if (/^10*$/.test(String(times))) await audit(transaction, times);
+    if (!row) throw new Error('counting returned nothing');
+    return row.times;
   }
+}
+
+/** Tells whether the time is the 1st, 10th, 100th … */
+export function isWritten(times: number): boolean {
+  return /^10*$/.test(String(times));
 }
