@@ -1,11 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import type { EntityManager } from 'typeorm';
 import type { PlainTransaction } from '#event-store/plain-writes.service.js';
-import { changed, storesOf } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
+import { revokeTokens } from './token.commands.js';
 import { auditOfUser } from './user-audit.service.js';
 import { endLinks, endResets } from './user.commands.js';
 
@@ -69,23 +68,11 @@ export class AddressConfirmation {
     await manager.query('delete from known_browsers where user_id = $1', [userId]);
     await endResets(manager, userId);
     await endLinks(manager, userId);
-    const tokens = await revokeTokens(manager, userId);
-    const stores = await storesOf(manager, userId);
-    for (const token_id of tokens) {
-      await changed(transaction, 'token.revoked', stores, { token_id });
-    }
+    const tokens_revoked = await revokeTokens(transaction, userId);
     await auditOfUser(transaction, userId, 'user.access_ended', {
       sessions_ended: sessions,
-      tokens_revoked: tokens.length,
+      tokens_revoked,
       ...more,
     });
   }
-}
-
-async function revokeTokens(manager: EntityManager, userId: number): Promise<number[]> {
-  const [rows]: [{ id: number }[]] = await manager.query(
-    'update api_tokens set revoked_at = now() where user_id = $1 and revoked_at is null returning id',
-    [userId],
-  );
-  return rows.map(({ id }) => id).sort((a, b) => a - b);
 }
