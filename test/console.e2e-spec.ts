@@ -559,6 +559,45 @@ describe('addresses of people who have left', () => {
     expect(userId).not.toBe(gone.id);
   });
 
+  it('are deleted with users who never had a store', async () => {
+    const create = () =>
+      service.execute(new CreateUser(cli, `${randomUUID()}@shop.example`, 'Nobody', PASSWORD));
+    const [old, fresh] = [await create(), await create()];
+    await service.database.query(
+      `update users set left_stores_at = left_stores_at - interval '31 days' where id = $1`,
+      [old.userId],
+    );
+    await deleteOld();
+    expect(await usersBy(old.userId, fresh.userId)).toMatchObject([
+      { email: null, removed: true },
+      { removed: false },
+    ]);
+  });
+
+  it('count from when the user left the last store, of several at the same time too', async () => {
+    const user = await member('staff');
+    const others = [await service.newStore(), await service.newStore(), await service.newStore()];
+    const stores = [store, ...others];
+    for (const { accountId } of others) {
+      await service.execute(new AddMember(cli, accountId, user.email, 'staff'));
+    }
+    await service.database.query(
+      `update users set left_stores_at = now() - interval '31 days' where id = $1`,
+      [user.id],
+    );
+    await Promise.all(
+      stores.map(({ accountId }) => service.execute(new RemoveMember(cli, accountId, user.email))),
+    );
+    await deleteOld();
+    expect(await usersBy(user.id)).toMatchObject([{ removed: false }]);
+    await service.database.query(
+      `update users set left_stores_at = left_stores_at - interval '31 days' where id = $1`,
+      [user.id],
+    );
+    await deleteOld();
+    expect(await usersBy(user.id)).toMatchObject([{ removed: true }]);
+  });
+
   it('who did not answer an invitation are deleted, and so are those of links to new addresses', async () => {
     const email = `${randomUUID()}@new.example`;
     const { rows: before } = await service.database.query<{ count: number }>(

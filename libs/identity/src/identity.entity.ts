@@ -16,8 +16,8 @@ export class UserRow {
   @Column('text') declare password_hash: string;
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz', { nullable: true }) declare removed_at: Date | null;
-  /** Since when the user has belonged to no store, after belonging to one. */
-  @Column('timestamptz', { nullable: true }) declare left_stores_at: Date | null;
+  /** When the user last left a store, or was created. Without a store, they are removed some time after it. */
+  @Column('timestamptz', { default: () => 'now()' }) declare left_stores_at: Date;
 }
 
 /** Which stores a user may reach, and as what. */

@@ -4,7 +4,7 @@ import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { changed, userIdOf, type UserRef } from './identity.commands.js';
-import { MembershipRow } from './identity.entity.js';
+import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
 import { presentUser } from './user.commands.js';
 
@@ -84,11 +84,8 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
       if (!affected && !repeated) throw new NotFoundError('Member');
       if (affected) {
         await changed(transaction, 'member.removed', [accountId], { user_id: userId });
-        await manager.query(
-          `update users set left_stores_at = now()
-           where id = $1 and not exists (select from memberships where user_id = $1)`,
-          [userId],
-        );
+        // Also when there are others: they may be leaving those in other transactions at the same time.
+        await manager.update(UserRow, { id: userId }, { left_stores_at: () => 'now()' });
       }
       return { userId };
     });

@@ -52,6 +52,7 @@ import { SpendingLimits } from './migrations/0066-spending-limits.js';
 import { SealedMailsAndAuditSources } from './migrations/0067-sealed-mails-and-audit-sources.js';
 import { ErasureNotices } from './migrations/0068-erasure-notices.js';
 import { SignupsWithoutPhone } from './migrations/0071-signups-without-phone.js';
+import { UsersWithoutStore } from './migrations/0072-users-without-store.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -109,4 +110,5 @@ export const migrations = [
   SealedMailsAndAuditSources,
   ErasureNotices,
   SignupsWithoutPhone,
+  UsersWithoutStore,
 ];
