@@ -116,7 +116,13 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
       );
       if (!inserted && !transaction.repeated) throw new IdTakenError(TABLE, id);
       if (inserted) {
-        await audit(transaction, context, id, 'created', auditedSettings(subscription));
+        await audit(
+          transaction,
+          context,
+          id,
+          'webhook_subscription.created',
+          auditedSettings(subscription),
+        );
       }
       return webhookSubscriptionSecretJson(subscription, secret);
     });
@@ -167,7 +173,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
         const before = giveUpBefore(now, this.config.webhookTimeScale);
         await this.table.resume(manager, id, head, before);
       } else if (switched === 'off' && head !== null) await this.plans.pause(manager, id, head);
-      await audit(transaction, context, id, WORDS[switched ?? 'changed'], {
+      await audit(transaction, context, id, AUDIT_TYPES[switched ?? 'changed'], {
         changes: auditedChanges(current, subscription),
       });
       return webhookSubscriptionJson(subscription);
@@ -177,7 +183,11 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
   }
 }
 
-const WORDS = { on: 'enabled', off: 'disabled', changed: 'updated' } as const;
+const AUDIT_TYPES = {
+  on: 'webhook_subscription.enabled',
+  off: 'webhook_subscription.disabled',
+  changed: 'webhook_subscription.updated',
+};
 
 export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> {
   constructor(
@@ -215,7 +225,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
       if (!repeated || !(await this.table.hasSecret(manager, id, sealed))) {
         await this.table.rotate(manager, rotated, sealed, until);
         const seconds = { grace_seconds: graceSeconds };
-        await audit(transaction, context, id, 'secret_rotated', seconds);
+        await audit(transaction, context, id, 'webhook_subscription.secret_rotated', seconds);
       }
       return webhookSubscriptionSecretJson(rotated, secret);
     });
@@ -244,7 +254,14 @@ export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteW
   async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {
     await this.writes.write(context, async (transaction) => {
       const former = await this.table.remove(transaction.manager, context.accountId, id);
-      if (former) await audit(transaction, context, id, 'deleted', auditedSettings(former));
+      if (former)
+        await audit(
+          transaction,
+          context,
+          id,
+          'webhook_subscription.deleted',
+          auditedSettings(former),
+        );
       else if (!transaction.repeated) throw new NotFoundError('Webhook subscription');
     });
     await this.plans.changed(id);
@@ -310,7 +327,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const { actor, ipAddress } = by;
     const kind = ['webhook test', id, actor.type, actor.id, addressKey(ipAddress)];
     await this.repeated.write(by, kind, (transaction, times) =>
-      audit(transaction, by, id, 'tested', { ...what, times }),
+      audit(transaction, by, id, 'webhook_subscription.tested', { ...what, times }),
     );
   }
 
@@ -352,15 +369,11 @@ async function audit(
   transaction: PlainTransaction,
   { accountId }: CommandContext,
   id: number,
-  action: 'created' | 'updated' | 'enabled' | 'disabled' | 'secret_rotated' | 'tested' | 'deleted',
-  what: object,
+  type: string,
+  details: object,
 ): Promise<void> {
-  const subject = { webhook_subscription_id: id, ...what };
-  await transaction.audit({
-    accountIds: [accountId],
-    type: `webhook_subscription.${action}`,
-    subject,
-  });
+  const subject = { webhook_subscription_id: id, ...details };
+  await transaction.audit({ accountIds: [accountId], type, subject });
 }
 
 /**

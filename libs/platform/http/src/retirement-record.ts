@@ -82,11 +82,12 @@ export class RetirementRecord implements OnModuleInit {
         [row.id, deprecatedAt, sunsetAt],
       );
     }
-    const what = step.kind === 'announce' ? 'announced' : 'changed';
+    const isNew = step.kind === 'announce';
+    const type = isNew ? 'api_version.retirement_announced' : 'api_version.retirement_changed';
     const former = { deprecatedAt: row.deprecated_at, sunsetAt: row.sunset_at };
-    await audit(client, `api_version.retirement_${what}`, wanted, row.id === null ? null : former);
+    await audit(client, type, wanted, row.id === null ? null : former);
     const end = sunsetAt ? `retired from ${shownDate(sunsetAt)}` : 'without an end yet';
-    return `the retirement of v1 was ${what}: deprecated from ${shownDate(wanted.deprecatedAt)}, ${end}`;
+    return `the retirement of v1 was ${isNew ? 'announced' : 'changed'}: deprecated from ${shownDate(wanted.deprecatedAt)}, ${end}`;
   }
 }
 
