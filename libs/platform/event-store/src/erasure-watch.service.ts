@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
-import { ask, isDatabaseUnavailable } from '#database/connection.js';
+import { ask, isPassing } from '#database/connection.js';
 import type { LimitedStatement } from '#database/database-client.js';
 import { Notifications } from '#database/notifications.js';
 import { PersonalKeys } from './personal-keys.js';
@@ -15,8 +15,10 @@ const BEAT_EVERY_MS = 1_000;
 const SILENT_SECONDS = 5;
 /** Shorter, because clocks do not run alike. */
 const TRUSTED_MS = 4_500;
-const LOOK_EVERY_MS = 10;
-const LOOK_AGAIN_MS = 500;
+/** Usually all have learned of it after the first two; each look takes a connection of the pool. */
+const FIRST_LOOK_AFTER_MS = 10;
+const MAX_LOOK_AFTER_MS = 500;
+const ANNOUNCE_AGAIN_MS = 500;
 /** No process keeps a key, a text made with it and a connection for that text for longer. */
 const FORGOTTEN_BY_ITSELF_MS = 20_000;
 
@@ -89,27 +91,49 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * Tells every process that these people were erased, in a commit before this call.
+   * Tells every process that these people were erased, in a commit before this call. Waits for 5 s at most, whatever the
+   * database does: a process that does not reach it either trusts itself no more by then.
    * @returns when none uses what it read of them before
    */
   async forgetEverywhere(customerIds: number[]): Promise<void> {
-    this.keys.forget(customerIds, performance.now());
-    let noticeId: number | undefined;
-    for (let until = performance.now() + FORGOTTEN_BY_ITSELF_MS; performance.now() < until;) {
-      try {
-        if (noticeId === undefined) {
-          noticeId = await this.announce(customerIds);
-          until = performance.now() + SILENT_SECONDS * 1000;
-        }
-        await wait(LOOK_EVERY_MS);
-        if (await this.areAllAware(noticeId)) return;
-      } catch (error) {
-        // They are erased all the same, and in time every process forgets them by itself.
-        if (!isDatabaseUnavailable(error)) throw error;
-        await wait(LOOK_AGAIN_MS);
-      }
+    const now = performance.now();
+    this.keys.forget(customerIds, now);
+    const over = new AbortController();
+    const limit = wait(SILENT_SECONDS * 1000, undefined, { signal: over.signal });
+    const aware = this.untilAware(customerIds, now);
+    // It goes on after that, and nobody is left to catch what it throws.
+    aware.catch((error: unknown) =>
+      this.log.warn(`an erasure could not be announced: ${messageOf(error)}`),
+    );
+    try {
+      await Promise.race([aware, limit]);
+    } finally {
+      over.abort();
     }
-    if (noticeId === undefined) this.log.warn('an erasure could not be announced');
+  }
+
+  /** Announces it even after the wait is over: the database may be out of reach of this process alone. */
+  private async untilAware(customerIds: number[], since: number): Promise<void> {
+    const noticeId = await this.untilAnnounced(customerIds, since + FORGOTTEN_BY_ITSELF_MS);
+    if (noticeId === undefined) {
+      this.log.warn('an erasure could not be announced');
+      return;
+    }
+    const until = since + SILENT_SECONDS * 1000;
+    for (let lookAfterMs = FIRST_LOOK_AFTER_MS; performance.now() < until;) {
+      await wait(lookAfterMs);
+      lookAfterMs = Math.min(lookAfterMs * 2, MAX_LOOK_AFTER_MS);
+      if (await tryOnce(() => this.areAllAware(noticeId))) return;
+    }
+  }
+
+  private async untilAnnounced(customerIds: number[], until: number): Promise<number | undefined> {
+    while (performance.now() < until && !this.isStopped) {
+      const noticeId = await tryOnce(() => this.announce(customerIds));
+      if (noticeId !== undefined) return noticeId;
+      await wait(ANNOUNCE_AGAIN_MS, undefined, { ref: false });
+    }
+    return undefined;
   }
 
   private async announce(customerIds: number[]): Promise<number> {
@@ -172,5 +196,15 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     }
     this.beatAt = askedAt;
     this.keys.erasures.trustUntil(askedAt + TRUSTED_MS);
+  }
+}
+
+/** @returns undefined when the database was unavailable or busy: it can be asked again */
+async function tryOnce<R>(work: () => Promise<R>): Promise<R | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isPassing(error)) throw error;
+    return undefined;
   }
 }
