@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { Line } from '../support/line.js';
+import { MailServer } from '../support/mail-server.js';
 import type { Receiver } from '../support/receiver.js';
 import { startService, type Client, type Service } from '../support/service.js';
 import { enrol } from '../support/story.js';
+import { enrolled } from '../support/web-card.js';
 import { stamp, subscribe, useWebhooks } from '../support/webhooks.js';
 
 const SLOW = 120_000;
@@ -73,6 +75,43 @@ describe('while somebody is erased', () => {
     SLOW,
   );
 
+  // 1. The mail server has been told the recipient, and takes its time. The dispatcher is stopped.
+  // 2. The customer is erased. The mail server asks for the text, and then the dispatcher goes on.
+  it(
+    'a dispatcher that stands still in the middle of an e-mail does not send its text',
+    async () => {
+      const mails = await MailServer.start();
+      try {
+        const release = mails.holdRecipients();
+        const store = await service.newStore();
+        const { customerId } = await enrolled(store, {
+          customer: { email: 'anna@mail.example' },
+          links: true,
+        });
+        const dispatcher = await startDispatcher({
+          SMTP_URL: mails.url,
+          MAIL_FROM: 'Inkpad <inkpad@shop.example>',
+        });
+        await eventually(
+          () => mails.named,
+          (count) => count > 0,
+        );
+        dispatcher.signal('SIGSTOP');
+        await erase(store, { id: customerId });
+        release();
+        dispatcher.signal('SIGCONT');
+        await eventually(
+          () => messageStatesOf(customerId),
+          (states) => states.join() === 'dropped',
+        );
+        expect(mails.received).toEqual([]);
+      } finally {
+        await mails.goAway();
+      }
+    },
+    SLOW,
+  );
+
   it.each(['mute', 'muteAnswers'] as const)(
     'a dispatcher that hears nothing of the database sends nothing of them (%s)',
     async (silence) => {
@@ -100,4 +139,12 @@ async function renderedFor({ id }: { id: number }): Promise<number> {
     id,
   );
   return row?.count ?? 0;
+}
+
+async function messageStatesOf(customerId: number): Promise<string[]> {
+  const rows = await ask<{ state: string }>(
+    'select state from card_messages where customer_id = $1',
+    customerId,
+  );
+  return rows.map(({ state }) => state);
 }

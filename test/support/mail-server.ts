@@ -19,6 +19,9 @@ export class MailServer {
   private server: SMTPServer | undefined;
   private port = 0;
   private hanging = false;
+  /** Recipients that were named, including those without a response yet. */
+  named = 0;
+  private recipientsHeld: Promise<void> = Promise.resolve();
   private readonly refused = new Set<string>();
 
   static async start(): Promise<MailServer> {
@@ -40,6 +43,15 @@ export class MailServer {
     this.refused.add(recipient);
   }
 
+  /** The next recipients get no response until they are released. @returns releases them */
+  holdRecipients(): () => void {
+    let release: () => void = () => undefined;
+    this.recipientsHeld = new Promise((resolve) => {
+      release = resolve;
+    });
+    return release;
+  }
+
   /** Starts again on the same port. */
   async comeBack(): Promise<void> {
     const server = new SMTPServer({
@@ -47,7 +59,8 @@ export class MailServer {
       closeTimeout: 10,
       onRcptTo: ({ address }, _session, done) => {
         const unknown = Object.assign(new Error(`no ${address} here`), { responseCode: 550 });
-        done(this.refused.has(address) ? unknown : null);
+        this.named++;
+        void this.recipientsHeld.then(() => done(this.refused.has(address) ? unknown : null));
       },
       onData: (stream, { envelope }, done) => {
         this.begun++;

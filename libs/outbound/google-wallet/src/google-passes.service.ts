@@ -122,8 +122,13 @@ export class GooglePasses {
     }
     const isDue = pass.noticeTag > held.toldTag && content.state === 'valid';
     const read = { customerId: content.customerId, readAt };
-    const updated = await this.erasures.send(read, performance.now(), (erased) =>
-      this.update({ held, pass, content, google, isDue }, AbortSignal.any([signal, erased])),
+    const now = () => performance.now();
+    const updated = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
+      this.update(
+        { held, pass, content, google, isDue },
+        AbortSignal.any([signal, erased]),
+        mayBeSent,
+      ),
     );
     if (!updated) return { kind: 'failed', error: 'it is being sent again', retryInMs: 0 };
     if (updated.kind === 'refused' && updated.classIsMissing) {
@@ -149,6 +154,7 @@ export class GooglePasses {
       isDue,
     }: { held: HeldObject; pass: Pass; content: PassContent; google: GoogleWallet; isDue: boolean },
     signal: AbortSignal,
+    mayBeSent: () => boolean,
   ): Promise<GoogleAnswer> {
     const { customerCardId, sentHash } = held;
     const { strip } = await this.images.linksOf(content);
@@ -161,7 +167,13 @@ export class GooglePasses {
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
     if (sentHash !== null) await this.objects.objectSent(held, IN_DOUBT);
     const record = isLoud ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
-    const answer = await this.client.put('loyaltyObject', record, sentHash !== null, signal);
+    const answer = await this.client.put(
+      'loyaltyObject',
+      record,
+      sentHash !== null,
+      signal,
+      mayBeSent,
+    );
     if (answer.kind === 'ok') await this.objects.objectSent(held, hash);
     else if (isLoud) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);
     return answer;

@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { RequestInit } from 'undici';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { answerOf, type GoogleAnswer } from './google-answer.js';
 import { GooglePace } from './google-pace.service.js';
 import { GoogleTokens, TokenError } from './google-tokens.client.js';
@@ -14,7 +16,15 @@ const MOST_REST_MS = 5_000;
 
 export type GoogleKind = 'loyaltyClass' | 'loyaltyObject';
 
-type Request = { method: 'GET' | 'POST' | 'PATCH'; path: string; body?: object };
+type Request = {
+  method: 'GET' | 'POST' | 'PATCH';
+  path: string;
+  body?: object;
+  /** Asked right before the first byte is written. */
+  mayBeSent?: () => boolean;
+};
+
+const always = () => true;
 
 /** Google's REST interface. Nothing here throws but what the database throws: every failure of Google's is an answer. */
 @Injectable()
@@ -28,15 +38,17 @@ export class GoogleWalletClient {
   /**
    * Inserts or patches, whichever is right.
    * @param isKnown what is likely; the other is tried when Google says so
+   * @param mayBeSent asked right before the first byte is written
    */
   async put(
     kind: GoogleKind,
     record: { id: string },
     isKnown: boolean,
     signal: AbortSignal,
+    mayBeSent = always,
   ): Promise<GoogleAnswer> {
-    const insert = () => this.send({ method: 'POST', path: kind, body: record }, signal);
-    const patch = () => this.patch(kind, record.id, record, signal);
+    const insert = () => this.send({ method: 'POST', path: kind, body: record, mayBeSent }, signal);
+    const patch = () => this.patch(kind, record.id, record, signal, mayBeSent);
     if (isKnown) {
       const patched = await patch();
       return patched.kind === 'missing' ? insert() : patched;
@@ -45,8 +57,15 @@ export class GoogleWalletClient {
     return inserted.kind === 'exists' ? patch() : inserted;
   }
 
-  patch(kind: GoogleKind, id: string, change: object, signal: AbortSignal): Promise<GoogleAnswer> {
-    return this.send({ method: 'PATCH', path: pathOf(kind, id), body: change }, signal);
+  patch(
+    kind: GoogleKind,
+    id: string,
+    change: object,
+    signal: AbortSignal,
+    mayBeSent = always,
+  ): Promise<GoogleAnswer> {
+    const path = pathOf(kind, id);
+    return this.send({ method: 'PATCH', path, body: change, mayBeSent }, signal);
   }
 
   get(kind: GoogleKind, id: string, signal: AbortSignal): Promise<GoogleAnswer> {
@@ -79,7 +98,7 @@ export class GoogleWalletClient {
   }
 
   private async attempt(
-    { method, path, body }: Request,
+    { method, path, body, mayBeSent = always }: Request,
     signal: AbortSignal,
   ): Promise<GoogleAnswer> {
     const { google } = this.config;
@@ -90,13 +109,14 @@ export class GoogleWalletClient {
     }
     let response: { status: number; retryAfter: string | null; text: string };
     try {
-      const answer = await fetch(`${google.url}/${path}`, {
+      const request: RequestInit = {
         method,
         headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
         ...(body && { body: JSON.stringify(body) }),
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
-      });
+      };
+      const answer = await fetchChecked(`${google.url}/${path}`, request, mayBeSent);
       const retryAfter = answer.headers.get('retry-after');
       response = { status: answer.status, retryAfter, text: await answer.text() };
     } catch (error) {

@@ -72,8 +72,12 @@ export class CardMessageSending {
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
     const read = { customerId: found.customerId, readAt };
-    const outcome = await this.erasures.send(read, performance.now(), (erased) =>
-      this.attempt({ ...route, id: message.id }, found.content, AbortSignal.any([cut, erased])),
+    const now = () => performance.now();
+    const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
+      this.attempt({ ...route, id: message.id }, found.content, {
+        cut: AbortSignal.any([cut, erased]),
+        mayBeSent,
+      }),
     );
     if (!outcome) {
       const soon = new Date(Date.now() + WRITTEN_ANEW_AFTER_MS);
@@ -100,11 +104,11 @@ export class CardMessageSending {
   private attempt(
     { channel, to, id }: { channel: MessageChannel; to: string; id: string },
     content: CardMessageContent,
-    cut: AbortSignal,
+    { cut, mayBeSent }: { cut: AbortSignal; mayBeSent: () => boolean },
   ): Promise<Outcome> {
     return channel === 'email'
-      ? this.smtp.send(id, { to, ...cardMail(content) }, cut)
-      : this.sms.send({ id, to, text: cardSms(content) }, cut);
+      ? this.smtp.send(id, { to, ...cardMail(content) }, cut, mayBeSent)
+      : this.sms.send({ id, to, text: cardSms(content) }, cut, mayBeSent);
   }
 
   private async record(message: ClaimedMessage, outcome: Outcome): Promise<void> {

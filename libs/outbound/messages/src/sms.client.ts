@@ -1,6 +1,8 @@
 import { Injectable } from '@nestjs/common';
+import type { RequestInit, Response } from 'undici';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
+import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { smsOutcome, type SmsOutcome } from './sms-answer.js';
 import { smsCallbackUrl } from './sms-callback.js';
 
@@ -20,10 +22,12 @@ export class SmsClient {
    * @param id of the message, which the provider names when it reports what became of it
    * @param to E.164
    * @param cut ends the attempt early
+   * @param mayBeSent asked right before the first byte is written
    */
   async send(
     { id, to, text }: { id: string; to: string; text: string },
     cut: AbortSignal,
+    mayBeSent: () => boolean,
   ): Promise<SmsOutcome> {
     const { sms, publicUrl } = this.config;
     if (sms === null) return { kind: 'failed', error: 'No SMS provider is configured' };
@@ -32,7 +36,8 @@ export class SmsClient {
     const report = smsCallbackUrl(publicUrl, id);
     const account = encodeURIComponent(sms.account);
     try {
-      const answer = await fetch(`${sms.url}/2010-04-01/Accounts/${account}/Messages.json`, {
+      const url = `${sms.url}/2010-04-01/Accounts/${account}/Messages.json`;
+      const request: RequestInit = {
         method: 'POST',
         headers: {
           accept: 'application/json',
@@ -47,7 +52,8 @@ export class SmsClient {
         }).toString(),
         redirect: 'error',
         signal: AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]),
-      });
+      };
+      const answer = await fetchChecked(url, request, mayBeSent);
       const retryAfter = answer.headers.get('retry-after');
       return smsOutcome(answer.status, await textOf(answer), retryAfter);
     } catch (error) {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { findMailbox } from '#kernel/email-address.js';
 import type { MailServer } from '#kernel/settings.js';
+import { checkedBody } from '#sending/checked-body.client.js';
 import type { Mail, MailOutcome } from './mail.js';
 
 /** From looking up the name to the server's last reply. */
@@ -20,8 +21,14 @@ export class SmtpClient {
    * Never throws: every failure is an outcome, described without anybody's address.
    * @param id the same each time this mail is sent, so that mailboxes may drop a second copy
    * @param cut ends the attempt early
+   * @param mayBeSent asked when the server has taken sender and recipient, right before the text is written
    */
-  async send(id: string, mail: Mail, cut: AbortSignal): Promise<MailOutcome> {
+  async send(
+    id: string,
+    mail: Mail,
+    cut: AbortSignal,
+    mayBeSent: () => boolean = () => true,
+  ): Promise<MailOutcome> {
     const { mail: settings } = this.config;
     if (!settings?.server) return { kind: 'failed', error: 'No mail server is configured' };
     if ([mail.to, mail.subject, mail.fromName ?? ''].some((text) => SEVERAL_LINES.test(text))) {
@@ -29,6 +36,11 @@ export class SmtpClient {
     }
     const { createTransport } = await import('nodemailer');
     const transport = createTransport(serverOf(settings.server));
+    transport.use('stream', ({ message }, done) => {
+      // Nobody reads it before the server has asked for the text.
+      message.processFunc((text) => checkedBody(text, mayBeSent));
+      done();
+    });
     try {
       await transport.sendMail({
         from:

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KnownErasures } from './known-erasures.js';
+import { KnownErasures, type Sending } from './known-erasures.js';
 
 const [ADA, BOB] = [31, 32];
 
@@ -43,30 +43,53 @@ describe('known erasures', () => {
 
   it('abort what is being sent of the erased person, and keep back what is out of date', async () => {
     const known = new KnownErasures();
-    const aborted = (signal: AbortSignal) =>
+    const aborted = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
-        signal.addEventListener('abort', () => resolve('aborted'));
+        erased.addEventListener('abort', () => resolve('aborted'));
       });
-    const ada = known.send({ customerId: ADA, readAt: 90 }, 95, aborted);
-    const bob = known.send({ customerId: BOB, readAt: 90 }, 95, async (signal) => {
-      await ada;
-      return signal.aborted;
-    });
+    const ada = known.send({ customerId: ADA, readAt: 90 }, () => 95, aborted);
+    const bob = known.send(
+      { customerId: BOB, readAt: 90 },
+      () => 95,
+      async ({ erased }) => {
+        await ada;
+        return erased.aborted;
+      },
+    );
     known.note([ADA], 100);
     expect([await ada, await bob]).toEqual(['aborted', false]);
     const sent = () => Promise.resolve('sent');
-    expect(await known.send({ customerId: ADA, readAt: 90 }, 105, sent)).toBeUndefined();
-    expect(await known.send({ customerId: ADA, readAt: 101 }, 105, sent)).toBe('sent');
+    expect(await known.send({ customerId: ADA, readAt: 90 }, () => 105, sent)).toBeUndefined();
+    expect(await known.send({ customerId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
+  });
+
+  it('keep back what went out of date while its connection was made', async () => {
+    const known = new KnownErasures();
+    let now = 95;
+    const asked = (customerId: number, happens: () => void) =>
+      known.send(
+        { customerId, readAt: 90 },
+        () => now,
+        ({ mayBeSent }) => {
+          const before = mayBeSent();
+          happens();
+          return Promise.resolve([before, mayBeSent()]);
+        },
+      );
+    expect(await asked(ADA, () => known.note([ADA], 100))).toEqual([true, false]);
+    known.trustUntil(200);
+    expect(await asked(BOB, () => (now = 199))).toEqual([true, true]);
+    expect(await asked(BOB, () => (now = 200))).toEqual([true, false]);
   });
 
   it('abort everything that is being sent when one may have been missed', async () => {
     const known = new KnownErasures();
-    const aborted = (signal: AbortSignal) =>
+    const aborted = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
-        signal.addEventListener('abort', () => resolve('aborted'));
+        erased.addEventListener('abort', () => resolve('aborted'));
       });
     const sending = [ADA, BOB].map((customerId) =>
-      known.send({ customerId, readAt: 90 }, 95, aborted),
+      known.send({ customerId, readAt: 90 }, () => 95, aborted),
     );
     known.doubtAll(100);
     expect(await Promise.all(sending)).toEqual(['aborted', 'aborted']);

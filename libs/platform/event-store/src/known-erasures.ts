@@ -1,6 +1,8 @@
 /** The oldest are let go of beyond this, and with them everything that was read before. */
 const MAX_KNOWN = 50_000;
 
+export type Sending = { erased: AbortSignal; mayBeSent: () => boolean };
+
 /**
  * Says whether what was read of a person may still be used. Everything that is made from personal data goes out of date
  * when an erasure becomes known, or may have been missed. All times are of `performance.now()`.
@@ -58,20 +60,22 @@ export class KnownErasures {
   }
 
   /**
-   * Sends what was read of a person, unless it is out of date. The signal aborts when their erasure becomes known.
+   * Sends what was read of a person, unless it is out of date. The signal aborts when their erasure becomes known. A
+   * process that stood still has not heard of it yet, so `mayBeSent` is asked right before the body is written.
    * @returns undefined when nothing was sent
    */
   async send<R>(
     { customerId, readAt }: { customerId: number; readAt: number },
-    now: number,
-    send: (erased: AbortSignal) => Promise<R>,
+    clock: () => number,
+    send: (sending: Sending) => Promise<R>,
   ): Promise<R | undefined> {
-    if (!this.isCurrent(customerId, readAt, now)) return undefined;
+    const mayBeSent = () => this.isCurrent(customerId, readAt, clock());
+    if (!mayBeSent()) return undefined;
     const erased = new AbortController();
     const others = this.sending.get(customerId) ?? new Set();
     this.sending.set(customerId, others.add(erased));
     try {
-      return await send(erased.signal);
+      return await send({ erased: erased.signal, mayBeSent });
     } finally {
       others.delete(erased);
       if (others.size === 0 && this.sending.get(customerId) === others) {

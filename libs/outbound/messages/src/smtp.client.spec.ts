@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { readConfig } from '#kernel/config.js';
+import { MailServer } from '../../../../test/support/mail-server.js';
+import { SmtpClient } from './smtp.client.js';
+
+let server: MailServer;
+let client: SmtpClient;
+
+beforeAll(async () => {
+  server = await MailServer.start();
+  const mail = { SMTP_URL: server.url, MAIL_FROM: 'inkpad@shop.example' };
+  const DATABASE_URL = 'postgres://inkpad@127.0.0.1/inkpad';
+  client = new SmtpClient(readConfig({ DATABASE_URL, MASTER_KEY: 'A'.repeat(43) + '=', ...mail }));
+});
+afterAll(() => server.goAway());
+
+const MAIL = {
+  to: 'ada@mail.example',
+  subject: 'Your card',
+  text: 'Hello Ada',
+  html: '<p>Ada</p>',
+};
+
+const send = (mayBeSent: () => boolean) =>
+  client.send('1', MAIL, new AbortController().signal, mayBeSent);
+
+it('an e-mail is sent while it is current', async () => {
+  expect(await send(() => true)).toEqual({ kind: 'sent' });
+  expect(server.received).toMatchObject([{ to: MAIL.to, subject: MAIL.subject }]);
+});
+
+it('an e-mail that went out of date is kept back even when the server has asked for its text', async () => {
+  const { begun, received } = server;
+  const first = received.length;
+  const begunWhenAsked: number[] = [];
+  const outcome = await send(() => {
+    begunWhenAsked.push(server.begun);
+    return false;
+  });
+  expect(outcome).toMatchObject({ kind: 'failed' });
+  expect(begunWhenAsked).toEqual([begun + 1]);
+  expect(received).toHaveLength(first);
+});

@@ -1,0 +1,25 @@
+import { Agent, fetch, type RequestInit, type Response } from 'undici';
+import { checkedBody } from './checked-body.client.js';
+
+const agent = new Agent();
+
+/**
+ * Fetches, unless the body went out of date before it was written.
+ * @throws TypeError when no answer comes, also because nothing was sent
+ */
+export function fetchChecked(
+  url: string,
+  request: RequestInit,
+  mayBeSent: () => boolean,
+): Promise<Response> {
+  const dispatcher = agent.compose((dispatch) => (options, handler) => {
+    const { body } = options;
+    // `fetch` makes such a thing of every body, and says its length in a header.
+    const isIterable = typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
+    return dispatch(
+      isIterable ? { ...options, body: checkedBody(body, mayBeSent) } : options,
+      handler,
+    );
+  });
+  return fetch(url, { ...request, dispatcher });
+}
