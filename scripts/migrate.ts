@@ -3,7 +3,7 @@ import { migrate } from '#database/data-source.js';
 import { runScript, sayWhere } from './run-script.js';
 
 runScript(async () => {
-  const config = readConfig(process.env);
+  const config = readConfig(process.env, 'migrate');
   sayWhere({ ...config, databaseUrl: config.databaseMigrationUrl });
   const done = await migrate(config);
   console.log(done.length > 0 ? `migrated: ${done.join(', ')}` : 'the database is up to date');

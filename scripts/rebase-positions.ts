@@ -37,7 +37,7 @@ const REMADE = `
  * original order. Everything that refers to a position is updated in the same transaction.
  */
 runScript(async () => {
-  const config = readConfig(process.env);
+  const config = readConfig(process.env, 'migrate');
   if (config.eventStoreUrl !== null) {
     throw new ConfigError('EVENT_STORE_URL is set: EventStoreDB keeps its own positions.');
   }

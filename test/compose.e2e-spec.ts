@@ -102,16 +102,23 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  it('gives migrate what it needs for the databases alone', () => {
+  it('gives migrate the two roles of PostgreSQL alone, and no key', () => {
     expect(Object.keys(serviceOf('migrate').environment ?? {}).sort()).toEqual([
       'DATABASE_MIGRATION_URL',
       'DATABASE_URL',
-      'EVENT_STORE_STREAM_PREFIX',
-      'EVENT_STORE_URL',
-      'MASTER_KEY',
-      'MASTER_KEY_PREVIOUS',
-      'PUBLIC_URL',
     ]);
+  });
+
+  it('gives the dispatcher what move-events needs, which docs/operating.md runs in it', () => {
+    const commands = readFileSync('docs/operating.md', 'utf8').match(
+      /docker compose run .*move-events.*/g,
+    );
+    expect(commands).toHaveLength(2);
+    for (const command of commands ?? []) expect(command).toContain('run --rm dispatcher node');
+    expect(environmentOf('dispatcher')).toMatchObject({
+      MASTER_KEY: SECRETS.MASTER_KEY,
+      EVENT_STORE_URL: expect.stringContaining('eventstoredb'),
+    });
   });
 
   it('gives api and dispatcher what they need to send mails and SMS', () => {
@@ -164,7 +171,9 @@ describe('docker-compose.yml', () => {
       ),
     );
     expect(holders.map(([name]) => name)).toEqual(['migrate', 'postgres']);
-    expect(new URL(readConfig(environmentOf('migrate')).databaseMigrationUrl)).toMatchObject({
+    expect(
+      new URL(readConfig(environmentOf('migrate'), 'migrate').databaseMigrationUrl),
+    ).toMatchObject({
       hostname: 'postgres',
       username: serviceOf('postgres').environment?.['POSTGRES_USER'],
       password: SECRETS.POSTGRES_PASSWORD,
@@ -194,9 +203,9 @@ describe('docker-compose.yml', () => {
     const { [name]: _left, ...others } = SECRETS as Record<string, string>;
     const users: Record<string, string> = {
       EVENT_STORE_PASSWORD: 'event-store-access',
-      REDIS_PASSWORD: 'api',
+      POSTGRES_PASSWORD: 'migrate',
     };
-    const user = users[name] ?? 'migrate';
+    const user = users[name] ?? 'api';
     expect(() => environmentOf(user, others)).toThrow(`set ${name} to`);
     const uses = text.match(new RegExp(`\\$\\{?${name}\\b[^}]*`, 'g')) ?? [];
     expect(uses.filter((use) => !use.startsWith(`\${${name}:?`))).toEqual([]);
@@ -341,7 +350,11 @@ describe('docker-compose.postgres.yml', () => {
     const { EVENT_STORE_PASSWORD: _admin, EVENT_STORE_APP_PASSWORD: _user, ...given } = SECRETS;
     for (const name of PROCESSES) {
       const environment = environmentOf(name, given, alone);
-      expect(readConfig(environment)).toMatchObject({ production: true, eventStoreUrl: null });
+      const reader = name === 'migrate' ? name : undefined;
+      expect(readConfig(environment, reader)).toMatchObject({
+        production: true,
+        eventStoreUrl: null,
+      });
     }
   });
 });
@@ -438,7 +451,9 @@ describe('the programs, with the environment of docker-compose.yml', () => {
         .replace('/certificates/ca.crt', authority);
     return {
       ...environment,
-      EVENT_STORE_URL: here(environment['EVENT_STORE_URL']),
+      ...(environment['EVENT_STORE_URL'] !== undefined && {
+        EVENT_STORE_URL: here(environment['EVENT_STORE_URL']),
+      }),
       ...(name === 'event-store-access' && {
         EVENT_STORE_ADMIN_URL: here(environment['EVENT_STORE_ADMIN_URL']),
       }),

@@ -371,6 +371,7 @@ describe('settings', () => {
   it('ask for a master key in production', () => {
     const production = { DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'production' };
     expect(() => readConfig(production)).toThrow(/MASTER_KEY must be set/);
+    expect(readConfig(production, 'migrate').masterKey).toHaveLength(0);
     expect(() => readConfig({ ...production, MASTER_KEY: 'short' })).toThrow(/MASTER_KEY/);
   });
 

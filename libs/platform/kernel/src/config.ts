@@ -12,7 +12,7 @@ import { geocoderFaults, geocoderOf, type GeocoderChoice } from './geocoder-sett
 import { makeKeyFile } from './key-file.js';
 import { withSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
-import { faultsTogether } from './setting-faults.js';
+import { faultsTogether, type Reader } from './setting-faults.js';
 import { Settings, type AddressRange, type MailServer } from './settings.js';
 import { isBlankText, trimText } from './text.js';
 
@@ -121,7 +121,7 @@ export class Config {
   readonly logFormat: 'json' | 'text';
 
   /** @param env as it was checked by `readConfig` */
-  constructor(env: Settings) {
+  constructor(env: Settings, reader?: Reader) {
     const dataDir = resolve(env.DATA_DIR);
     const production = env.NODE_ENV === 'production';
     const database = databaseOf(env, dataDir);
@@ -138,7 +138,7 @@ export class Config {
     this.databasePool = env.DATABASE_POOL;
     this.eventStoreUrl = env.EVENT_STORE_URL ?? null;
     this.eventStoreStreamPrefix = env.EVENT_STORE_STREAM_PREFIX;
-    const { key, file } = masterKey(env.MASTER_KEY, production, dataDir);
+    const { key, file } = masterKey(env.MASTER_KEY, production, dataDir, reader);
     this.masterKey = key;
     this.masterKeyFile = file;
     this.masterKeyPrevious =
@@ -209,10 +209,10 @@ const ADDRESS = /_(?:URL|ISSUER|ENDPOINT)$/;
 
 /**
  * The one place that reads the environment. Blank values count as unset.
- * @param reader api: may lack what only the dispatcher needs
+ * @param reader api: may lack what only the dispatcher needs; migrate: may lack the master key
  * @throws ConfigError that names every bad value at once
  */
-export function readConfig(environment: NodeJS.ProcessEnv, reader?: 'api'): Config {
+export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Config {
   const { settings: given, faults: unreadable } = withSecretFiles(
     Object.fromEntries(
       Object.entries(environment)
@@ -235,7 +235,7 @@ export function readConfig(environment: NodeJS.ProcessEnv, reader?: 'api'): Conf
   if (faults.length > 0) {
     throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
   }
-  return new Config(settings);
+  return new Config(settings, reader);
 }
 
 function posterFonts({
@@ -343,9 +343,12 @@ function masterKey(
   given: string | undefined,
   production: boolean,
   dataDir: string,
+  reader: Reader | undefined,
 ): { key: Buffer; file: Config['masterKeyFile'] } {
   if (given !== undefined) return { key: Buffer.from(given, 'base64'), file: null };
   if (production) {
+    // Of no use as a key: whatever would seal with it fails.
+    if (reader === 'migrate') return { key: Buffer.alloc(0), file: null };
     throw new ConfigError(
       'MASTER_KEY must be set in production (32 bytes in base64): everything sealed is lost without it',
     );

@@ -2,12 +2,15 @@ import { parseAbsoluteUrl } from './absolute-url.js';
 import { earliestSunset } from './retirement.js';
 import { momentOf, Settings } from './settings.js';
 
+/** Processes that need less than all settings. */
+export type Reader = 'api' | 'migrate';
+
 type Given = Readonly<Record<string, string | undefined>>;
 
 const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
 
 /** Validates settings that depend on each other. @param given before they were read */
-export function faultsTogether(given: Given, reader?: 'api'): string[] {
+export function faultsTogether(given: Given, reader?: Reader): string[] {
   return [
     ...retirementFaults(given),
     ...renamedFaults(given),
@@ -73,7 +76,7 @@ function oidcFaults({
 /** One without the other would be a mistake that nobody notices until a mail is missed. */
 function mailFaults(
   { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Given,
-  reader: 'api' | undefined,
+  reader: Reader | undefined,
 ): string[] {
   if (reader === 'api' && SMTP_URL === undefined) return [];
   if (CHECKPOINT_MAIL_TO !== undefined && SMTP_URL === undefined) {
