@@ -48,13 +48,13 @@ async function portFault(port) {
 }
 
 /**
- * The usual port, unless another Inkpad on this machine has taken it. A port that is configured is the api's; the
- * dispatcher gets the next one.
+ * A port that is configured is the api's; the dispatcher gets the next one. Empty without one: the programs take the usual
+ * port, or any other if they find it taken, also by another Inkpad that started in the same second.
  */
 export async function metricsPort(name) {
   const given = process.env.METRICS_PORT;
   if (given) return name === 'dispatcher' ? String(dispatcherPort(Number(given))) : given;
-  return (await portFault(METRICS_PORTS[name])) ? '0' : String(METRICS_PORTS[name]);
+  return (await portFault(METRICS_PORTS[name])) ? '0' : '';
 }
 
 /** The next port that no other setting names; 0, which is any, where there is none. */

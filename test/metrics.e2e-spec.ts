@@ -149,6 +149,20 @@ describe('the port of metrics', () => {
     }
   });
 
+  it('is any other while the usual one is taken, outside of production', async () => {
+    const url = 'postgres://u:p@localhost:5432/x';
+    const first = await listenForMetrics(testConfig(url), 'api', new Registry());
+    const second = await listenForMetrics(testConfig(url), 'api', new Registry());
+    expect(portOf(second)).not.toBe(portOf(first));
+    expect([portOf(first), portOf(second)]).not.toContain(0);
+    const production = { ...testConfig(url), production: true };
+    await expect(listenForMetrics(production, 'api', new Registry())).rejects.toThrow(
+      /^METRICS_PORT: cannot listen on port 9464 .*EADDRINUSE/,
+    );
+    first.close();
+    second.close();
+  });
+
   it('that is taken is named, with what to do', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');

@@ -84,6 +84,25 @@ describe('npm start', () => {
     );
   });
 
+  it('starts beside another one that is started at the same time', async () => {
+    const other = await Installation.create();
+    try {
+      const starters = [installation, other].map((one) => one.start({ METRICS_PORT: '' }));
+      await Promise.all(starters.map((starter) => installation.isUp(starter)));
+      const outputs = await Promise.all(
+        starters.map(({ output }) => eventually(output, (text) => portsIn(text).length === 2)),
+      );
+      expect(new Set(outputs.flatMap(portsIn)).size).toBe(4);
+      expect(outputs.join('')).not.toMatch(/EADDRINUSE|exited|started again/);
+      for (const { process: child, ended } of starters) {
+        child.kill('SIGINT');
+        await ended;
+      }
+    } finally {
+      await other.remove();
+    }
+  });
+
   it.each([
     ['another setting', 2, 1],
     ['no other setting', 1, 2],
@@ -103,6 +122,10 @@ describe('npm start', () => {
     },
   );
 });
+
+/** Where api and dispatcher say that their metrics are. */
+const portsIn = (text: string): string[] =>
+  [...text.matchAll(/metrics.*on port (\d+)/g)].map(([, port = '']) => port);
 
 /** Once they are there: a dispatcher may take longer to start than the api. */
 async function metricsAt(at: number): Promise<string> {

@@ -1,18 +1,19 @@
 import { Logger } from '@nestjs/common';
-import type { Server } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { METRICS_PORTS, type Config, type ProcessName } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { VERSION } from '#kernel/version.js';
 import { pathOf } from '#http/path.js';
-import { listenBeside, portOf } from './side-listener.js';
+import { isPortTaken, listenBeside, portOf } from './side-listener.js';
 
 /**
- * `GET /metrics` for Prometheus, on its own port: callers of the api must not see it.
+ * `GET /metrics` for Prometheus, on its own port: callers of the api must not see it. Without a setting, and outside of
+ * production, any port will do when another Inkpad on this machine has the usual one.
  * @throws ConfigError when the port cannot be had
  */
 export async function listenForMetrics(
-  { monitoringHost: host, metricsPort }: Config,
+  { monitoringHost: host, metricsPort, production }: Config,
   program: ProcessName,
   registry: Registry,
 ): Promise<Server> {
@@ -24,8 +25,7 @@ export async function listenForMetrics(
     labelNames: ['process', 'version'],
     registers: [registry],
   }).set({ process: program, version: VERSION }, 1);
-  const at = { host, port: metricsPort ?? METRICS_PORTS[program] };
-  const server = await listenBeside('METRICS_PORT', at, (request, response) => {
+  const serve: RequestListener = (request, response) => {
     if (pathOf(request.url ?? '') !== '/metrics') {
       response.writeHead(404).end();
       return;
@@ -37,6 +37,11 @@ export async function listenForMetrics(
         response.writeHead(500).end();
       },
     );
+  };
+  const listen = (port: number) => listenBeside('METRICS_PORT', { host, port }, serve);
+  const server = await listen(metricsPort ?? METRICS_PORTS[program]).catch((error: unknown) => {
+    if (metricsPort !== null || production || !isPortTaken(error)) throw error;
+    return listen(0);
   });
   log.log(`on port ${portOf(server)}`);
   return server;

@@ -27,6 +27,12 @@ export async function listenBeside(
   return server.unref();
 }
 
+/** Says whether listening failed because another program has the port. */
+export function isPortTaken(error: unknown): boolean {
+  const cause = error instanceof ConfigError ? error.cause : undefined;
+  return cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
+}
+
 export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
