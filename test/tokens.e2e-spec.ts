@@ -208,39 +208,6 @@ describe('tokens', () => {
     for (let i = 0; i < 20; i++) expect((await store.get(store.store)).status).toBe(401);
     expect(asked()).toBeLessThan(20);
   });
-
-  it('from before there were checksums go on working, those made by the version before too', async () => {
-    const store = await service.newStore();
-    const { query } = service.running.database;
-    const old = async () => {
-      const token = `ink_${randomBytes(32).toString('base64url')}`;
-      // As that version writes it.
-      await query(
-        `insert into api_tokens (user_id, name, sha256, created_at)
-         select id, 'old', $2, now() from users where email = $1`,
-        [store.email, createHash('sha256').update(token).digest()],
-      );
-      await query(`select pg_notify('inkpad_identity', 'token.created')`);
-      return token;
-    };
-    for (const token of [await old(), await old()]) {
-      await eventually(
-        async () => (await store.as(token).get(store.store)).status,
-        (status) => status === 200,
-      );
-    }
-    const again = await startService({}, { ...service.running.database, close: async () => {} });
-    try {
-      const token = await old();
-      await eventually(
-        async () =>
-          (await new Client(again.baseUrl, store.accountId, token).get(store.store)).status,
-        (status) => status === 200,
-      );
-    } finally {
-      await again.stop();
-    }
-  });
 });
 
 /** How often the api has asked the database for a token since. */

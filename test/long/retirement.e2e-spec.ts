@@ -143,8 +143,8 @@ describe('the users', () => {
     const gone = await user(1);
     await service?.execute(new RemoveUser(cli, gone));
     await database.query(
-      `insert into api_tokens (user_id, name, sha256, has_checksum, created_at, last_used_at)
-       select user_id, 'second', sha256('second'), true, now(), now() from api_tokens t
+      `insert into api_tokens (user_id, name, sha256, created_at, last_used_at)
+       select user_id, 'second', sha256('second'), now(), now() from api_tokens t
        join users u on u.id = t.user_id where u.email = $1`,
       [often],
     );
@@ -203,8 +203,8 @@ describe('the users', () => {
       `with u as (
          insert into users (email, name, password_hash, created_at)
          select 'user' || n || '@shop.example', 'User', 'x', now() from generate_series(1, 900) n returning id)
-       insert into api_tokens (user_id, name, sha256, has_checksum, created_at, last_used_at)
-       select id, 'till', sha256(id::text::bytea), true, now(), now() from u`,
+       insert into api_tokens (user_id, name, sha256, created_at, last_used_at)
+       select id, 'till', sha256(id::text::bytea), now(), now() from u`,
     );
     await mails.goAway();
     const [first] = await Promise.all([startDispatcher(), startDispatcher()]);

@@ -39,8 +39,6 @@ export class ApiTokenRow {
   @Column('bigint') declare user_id: number;
   @Column('text') declare name: string;
   @Column('bytea') declare sha256: Buffer;
-  /** False for tokens from before they had a checksum. */
-  @Column('boolean') declare has_checksum: boolean;
   @Column('int', { nullable: true }) declare per_minute: number | null;
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz', { nullable: true }) declare expires_at: Date | null;

@@ -47,7 +47,6 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
         user_id: userId,
         name,
         sha256,
-        has_checksum: true,
         created_at: () => 'now()',
         expires_at: expiresAt,
       });

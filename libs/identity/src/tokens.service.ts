@@ -1,16 +1,16 @@
-import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { messageOf, UnauthorizedError } from '#kernel/errors.js';
+import { UnauthorizedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
 import { refusalOf, type Refusal, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
-import { kindOf } from './token.js';
+import { hasValidChecksum } from './token.js';
 
 /** Whatever changes is dropped at once, so nothing is dropped because it is old. */
 const KEPT = 10_000;
@@ -33,11 +33,6 @@ const FIND_MEMBERSHIP = {
   text: `select (select role from memberships where user_id = u.id and account_id = $2) as role
          from users u where u.id = $1 and u.removed_at is null`,
 };
-const UNCHECKED_TOKENS = {
-  name: 'identity_unchecked_tokens',
-  text: `select encode(sha256, 'base64') as key from api_tokens
-         where not has_checksum and revoked_at is null`,
-};
 
 type TokenRow = {
   id: number;
@@ -57,17 +52,12 @@ type Known = { caller: Caller; until: number };
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
-  private readonly log = new Logger('tokens');
   /** False: revoked or expired, or its user was removed. */
   private readonly callers = new LRUCache<string, Known | false>({ max: KEPT });
   /** What users are in stores that they belong to. */
   private readonly roles = new LRUCache<string, Role>({ max: KEPT });
   /** An answer to what was asked before the last change is not cached. */
   private changes = 0;
-  /** The hashes of tokens from before there were checksums. No request adds to them. */
-  private unchecked: ReadonlySet<string> = new Set();
-  private uncheckedAsked = 0;
-  private uncheckedAsOf = 0;
   private readonly rights: RightsWatch;
 
   constructor(
@@ -81,7 +71,6 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   }
 
   async onModuleInit(): Promise<void> {
-    await this.loadUnchecked();
     await this.rights.start();
   }
 
@@ -95,8 +84,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     const known = this.cached(this.callers, key);
     // What is cached was made here.
     if (known !== undefined) return this.inForce(known);
-    const kind = kindOf(token, this.keys.dataKey('token checksums'));
-    if (kind === 'foreign' || (kind === 'unchecked' && !this.unchecked.has(key))) return undefined;
+    if (!hasValidChecksum(token, this.keys.dataKey('token checksums'))) return undefined;
     return this.find(key).then((found) => this.inForce(found));
   }
 
@@ -125,10 +113,6 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     this.changes++;
     this.callers.clear();
     this.roles.clear();
-    this.loadUnchecked().catch((error: unknown) =>
-      // They are read again when the connection is back.
-      this.log.warn(`tokens without a checksum could not be read: ${messageOf(error)}`),
-    );
   }
 
   private cached<V extends NonNullable<unknown>>(
@@ -165,15 +149,6 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     if (!user) throw new UnauthorizedError();
     if (user.role !== null && changes === this.changes) this.roles.set(key, user.role);
     return user.role;
-  }
-
-  private async loadUnchecked(): Promise<void> {
-    const asOf = ++this.uncheckedAsked;
-    const rows = await ask<{ key: string }>(this.pool, UNCHECKED_TOKENS);
-    // After two changes in quick succession, their answers may arrive in the wrong order.
-    if (asOf < this.uncheckedAsOf) return;
-    this.uncheckedAsOf = asOf;
-    this.unchecked = new Set(rows.map(({ key }) => key));
   }
 }
 

@@ -11,7 +11,6 @@ import { IntentHolders } from './migrations/0011-intent-holders.js';
 import { Caps } from './migrations/0012-caps.js';
 import { ReplaysOfUnplannedEvents } from './migrations/0015-replays-of-unplanned-events.js';
 import { MasterKeys } from './migrations/0013-master-keys.js';
-import { TokenChecksums } from './migrations/0014-token-checksums.js';
 import { DaysDroppedOneByOne } from './migrations/0016-days-dropped-one-by-one.js';
 import { CustomerNames } from './migrations/0019-customer-names.js';
 import { EventStoreIdentity } from './migrations/0022-event-store-identity.js';
@@ -69,7 +68,6 @@ export const migrations = [
   Caps,
   ReplaysOfUnplannedEvents,
   MasterKeys,
-  TokenChecksums,
   DaysDroppedOneByOne,
   CustomerNames,
   EventStoreIdentity,

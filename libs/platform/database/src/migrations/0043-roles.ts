@@ -74,9 +74,6 @@ export class Roles implements MigrationInterface {
       create constraint trigger rights_without_token after delete on api_tokens
         deferrable initially deferred for each row
         execute function raise_rights_version();
-      create constraint trigger rights_of_unchecked_token after insert on api_tokens
-        deferrable initially deferred for each row when (not new.has_checksum)
-        execute function raise_rights_version();
     `);
   }
 
@@ -87,7 +84,6 @@ export class Roles implements MigrationInterface {
       drop trigger rights_of_member on memberships;
       drop trigger rights_of_token on api_tokens;
       drop trigger rights_without_token on api_tokens;
-      drop trigger rights_of_unchecked_token on api_tokens;
       drop function raise_rights_version();
       drop table rights_version;
       alter table api_tokens drop expires_at, drop last_used_at;
