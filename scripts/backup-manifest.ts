@@ -42,9 +42,7 @@ export type Manifest = {
 export const keyFor = (id: string): string => `backup ${id}`;
 
 export function sealKey(key: Buffer, id: string, masterKey: MasterKey): string {
-  return new Keyring([masterKey], masterKey, true)
-    .seal(PURPOSE, key, keyFor(id))
-    .toString('base64');
+  return new Keyring([masterKey], masterKey).seal(PURPOSE, key, keyFor(id)).toString('base64');
 }
 
 export function macOf(manifest: Omit<Manifest, 'mac'>, key: Buffer): string {
@@ -87,7 +85,7 @@ export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
   let key: Buffer;
   try {
     const sealed = Buffer.from(manifest.key, 'base64');
-    key = new Keyring(keys, first, true).open(PURPOSE, sealed, keyFor(manifest.id));
+    key = new Keyring(keys, first).open(PURPOSE, sealed, keyFor(manifest.id));
   } catch (cause) {
     throw new ConfigError(`The ${MANIFEST} was changed: its key does not open.`, { cause });
   }

@@ -31,7 +31,7 @@ const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested']);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
 
 function keys(): PersonalKeys {
-  const ring = new Keyring([KEY], KEY, true);
+  const ring = new Keyring([KEY], KEY);
   const { purpose, contextOf } = PERSONAL_KEYS_COLUMN;
   // Nothing listens there: the one key is known.
   const made = new PersonalKeys(

@@ -41,7 +41,7 @@ export async function rotateMasterKey(rotation: Rotation): Promise<Rotated> {
   await begin(pool, current.fingerprint, previous.fingerprint);
   say(`sealing with key ${key} instead of ${keyIdOf(previous.fingerprint)}`);
   await wait(NOTICED_WITHIN_MS);
-  const ring = new Keyring([current, previous], current, true);
+  const ring = new Keyring([current, previous], current);
   const step = { ...rotation, ring, prefix: prefixOf(current.fingerprint) };
   const before = await sealAll(step);
   await untilCommitsEnded(pool);
@@ -71,7 +71,7 @@ async function refuseProcessesWithout(pool: Pool, key: string): Promise<void> {
 
 async function begin(pool: Pool, current: Buffer, previous: Buffer): Promise<void> {
   const begun = await pool.query(
-    `update master_key set fingerprint = $1, previous = $2, marked = true, since = now()
+    `update master_key set fingerprint = $1, previous = $2, since = now()
      where fingerprint = $2 and previous is null`,
     [current, previous],
   );

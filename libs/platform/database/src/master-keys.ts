@@ -4,7 +4,6 @@ import type { Pool } from 'pg';
 import { ConfigError, type Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
-import { deriveKey } from '#kernel/sealing.js';
 import { askAtStart } from './connection.js';
 import type { SealedColumn } from './sealed-column.js';
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
@@ -48,7 +47,7 @@ export const DATA_KEY_PURPOSES = [
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];
 
 /** The key that seals, as the database records it. `previous` is the one being rotated out. */
-export type KeyState = { fingerprint: Buffer; previous: Buffer | null; marked: boolean };
+export type KeyState = { fingerprint: Buffer; previous: Buffer | null };
 
 type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
 
@@ -80,7 +79,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
       key === null ? [] : [masterKeyOf(key)],
     );
-    const state = (await keyStateIn(pool)) ?? (await adopt(pool, keys, config));
+    const state = (await keyStateIn(pool)) ?? (await recordKey(pool, config));
     const sealing = keyFor(state, keys);
     if (!sealing) throw wrongKey(state, config);
     const { previous } = state;
@@ -89,8 +88,8 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
         `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${keyIdOf(previous)}) until npm run cli key:rotate has said that it is done.`,
       );
     }
-    const ring = new Keyring(keys, sealing, state.marked);
-    this.loaded = { ring, dataKeys: await loadDataKeys(pool, ring, state) };
+    const ring = new Keyring(keys, sealing);
+    this.loaded = { ring, dataKeys: await loadDataKeys(pool, ring) };
     if (keys.length > 1) this.follow(ring, keys);
   }
 
@@ -123,7 +122,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     const look = async () => {
       const state = await keyStateIn(this.pool);
       const sealing = state && keyFor(state, keys);
-      if (state && sealing) ring.sealWith(sealing, state.marked);
+      if (sealing) ring.sealWith(sealing);
     };
     this.timer = setInterval(() => {
       look().catch((error: unknown) =>
@@ -135,43 +134,16 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
 }
 
 export function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
-  return askAtStart<KeyState>(pool, 'select fingerprint, previous, marked from master_key');
+  return askAtStart<KeyState>(pool, 'select fingerprint, previous from master_key');
 }
 
-/**
- * For a database whose key is not recorded yet. If it has been in use, the given key must open what it holds; its
- * values carry no key ids, and processes of the previous version may still be running on it.
- */
-async function adopt(pool: Pool, keys: MasterKey[], config: Config): Promise<KeyState> {
-  const { rows } = await pool.query<{ used: boolean; id: number | null; wrapped: Buffer | null }>(
-    `select exists (select from users) or exists (select from accounts) as used,
-       k.customer_id as id, k.wrapped
-     from (select) nothing
-     left join lateral (select customer_id, wrapped from personal_keys
-                        order by customer_id desc limit 1) k on true`,
-  );
-  const [found] = rows;
-  // With two keys given, the existing values were sealed before the rotation, with the former one.
-  const key = found?.used ? keys.at(-1) : keys[0];
-  if (!key) throw new Error('the settings always have a master key');
-  if (found?.wrapped) {
-    try {
-      const ring = new Keyring([key], key, false);
-      ring.open('personal keys', found.wrapped, `customer ${found.id}`);
-    } catch (cause) {
-      throw new ConfigError(
-        `${keySource(config)} does not open what this database holds: ${WAY_OUT}`,
-        { cause },
-      );
-    }
-  }
-  await pool.query(
-    'insert into master_key (fingerprint, marked) values ($1, $2) on conflict do nothing',
-    [key.fingerprint, !found?.used],
-  );
-  // When two processes start at once with different keys, one is refused.
+/** Records the key of a new database. When two processes start at once with different keys, one is refused. */
+async function recordKey(pool: Pool, { masterKey }: Config): Promise<KeyState> {
+  await pool.query('insert into master_key (fingerprint) values ($1) on conflict do nothing', [
+    masterKeyOf(masterKey).fingerprint,
+  ]);
   const state = await keyStateIn(pool);
-  if (!state) throw new Error('the master key was just noted');
+  if (!state) throw new Error('the master key was just recorded');
   return state;
 }
 
@@ -199,20 +171,14 @@ function keySource({ masterKeyFile }: Config): string {
     : `The master key in ${masterKeyFile.path}`;
 }
 
-async function loadDataKeys(
-  pool: Pool,
-  ring: Keyring,
-  { marked }: KeyState,
-): Promise<Map<string, Buffer>> {
+async function loadDataKeys(pool: Pool, ring: Keyring): Promise<Map<string, Buffer>> {
   const known = await pool.query<{ purpose: string }>('select purpose from data_keys');
   const there = new Set(known.rows.map(({ purpose }) => purpose));
   for (const purpose of DATA_KEY_PURPOSES) {
     if (there.has(purpose)) continue;
-    // The previous version derived them, and its hashes must still be found.
-    const key = marked ? randomBytes(32) : deriveKey(ring.sealingKey.bytes, purpose);
     await pool.query(
       'insert into data_keys (purpose, sealed) values ($1, $2) on conflict do nothing',
-      [purpose, ring.seal(DATA_KEYS, key, dataKeyContext(purpose))],
+      [purpose, ring.seal(DATA_KEYS, randomBytes(32), dataKeyContext(purpose))],
     );
   }
   const { rows } = await pool.query<{ purpose: string; sealed: Buffer }>(

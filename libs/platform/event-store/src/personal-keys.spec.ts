@@ -9,7 +9,7 @@ import { NOBODY, PERSONAL_KEYS_COLUMN, PersonalKeys } from './personal-keys.js';
 
 const ringOf = (byte: number) => {
   const key = masterKeyOf(Buffer.alloc(32, byte));
-  return new Keyring([key], key, true);
+  return new Keyring([key], key);
 };
 
 const keysOf = (byte: number) =>

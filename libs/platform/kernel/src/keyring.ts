@@ -1,6 +1,6 @@
 import { deriveKey, open, seal } from './sealing.js';
 
-/** Values sealed before keys had ids do not begin with this mark. */
+/** Begins every sealed value, followed by the id of its key. */
 const MARK = Buffer.from('ink\u0001');
 const ID_BYTES = 4;
 export const PREFIX_BYTES = MARK.length + ID_BYTES;
@@ -26,50 +26,28 @@ export function prefixOf(fingerprint: Buffer): Buffer {
 export class Keyring {
   private readonly derived = new Map<string, Buffer>();
 
-  /**
-   * @param sealing one of the keys
-   * @param marked whether sealed values begin with the id of their key; the previous version cannot read those
-   */
+  /** @param sealing one of the keys */
   constructor(
     private readonly keys: readonly MasterKey[],
     private sealing: MasterKey,
-    private marked: boolean,
   ) {}
 
-  get sealingKey(): MasterKey {
-    return this.sealing;
-  }
-
-  sealWith(key: MasterKey, marked: boolean): void {
+  sealWith(key: MasterKey): void {
     this.sealing = key;
-    this.marked = marked;
   }
 
   /** @param purpose a value sealed for one purpose cannot be opened for another, nor with another context */
   seal(purpose: string, plain: Buffer, context: string): Buffer {
     const sealed = seal(this.keyFor(this.sealing, purpose), plain, context);
-    return this.marked ? Buffer.concat([prefixOf(this.sealing.fingerprint), sealed]) : sealed;
+    return Buffer.concat([prefixOf(this.sealing.fingerprint), sealed]);
   }
 
-  /** @throws when none of the keys opens it */
+  /** @throws when the key that sealed it is not given, or does not open it */
   open(purpose: string, sealed: Buffer, context: string): Buffer {
     const prefix = sealed.subarray(0, PREFIX_BYTES);
-    const named = this.keys.find(({ fingerprint }) => prefixOf(fingerprint).equals(prefix));
-    if (named) return open(this.keyFor(named, purpose), sealed.subarray(PREFIX_BYTES), context);
-    const [first, ...others] = this.keys.map((key) => this.keyFor(key, purpose));
-    if (!first) throw new Error('a keyring has a key');
-    try {
-      return open(first, sealed, context);
-    } catch (error) {
-      for (const key of others) {
-        try {
-          return open(key, sealed, context);
-        } catch {
-          // Not this one either: the first refusal is told.
-        }
-      }
-      throw error;
-    }
+    const key = this.keys.find(({ fingerprint }) => prefixOf(fingerprint).equals(prefix));
+    if (!key) throw new Error('the value was sealed with another master key');
+    return open(this.keyFor(key, purpose), sealed.subarray(PREFIX_BYTES), context);
   }
 
   private keyFor(key: MasterKey, purpose: string): Buffer {

@@ -16,8 +16,6 @@ export class MasterKeys implements MigrationInterface {
         only_one boolean primary key default true check (only_one),
         fingerprint bytea not null check (octet_length(fingerprint) = 32),
         previous bytea check (octet_length(previous) = 32),
-        -- whether sealed values begin with the id of their key: not before the version that knew none is gone
-        marked boolean not null,
         since timestamptz not null default now()
       );
 
@@ -35,8 +33,7 @@ export class MasterKeys implements MigrationInterface {
         perform from master_key k
         where substring(given from 1 for 8) in (
             '\\x696e6b01'::bytea || substring(k.fingerprint from 1 for 4),
-            '\\x696e6b01'::bytea || substring(k.previous from 1 for 4))
-          or not k.marked;
+            '\\x696e6b01'::bytea || substring(k.previous from 1 for 4));
         if not found then
           raise exception 'sealed with a master key that has been rotated out';
         end if;
