@@ -63,9 +63,10 @@ async function given(failingSince: Date | null, count: number): Promise<[number,
 /** @returns the ids of as many deliveries more */
 async function plan(subscriptionId: number, accountId: number, count: number): Promise<number[]> {
   const planned = await ask<{ id: number }>(
-    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-       payload_format, next_attempt_at, created_at)
-     select webhook_next_id(), $1, webhook_next_id(), 'evt_' || i, $2, 1, 'stamp.earned', 'envelope', now(), now()
+    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
+       type, payload_format, next_attempt_at, created_at)
+     select webhook_next_id(), $1, webhook_next_id(), 'evt_' || i, $2, 1, 'customer_card-1', 'stamp.earned',
+       'envelope', now(), now()
      from generate_series(1, $3::int) i
      returning id`,
     subscriptionId,

@@ -68,7 +68,7 @@ describe('events in PostgreSQL', () => {
     return {
       append: (stream: string) =>
         client.query(
-          `select es.commit($1, $2, '{}', '[]', null, null, true)`,
+          `select es.commit($1, $2, '{}', '[]', null, null, true, null)`,
           commitArguments(stream, event('Slow')),
         ),
       takeTransactionId: () => client.query('select pg_current_xact_id()'),

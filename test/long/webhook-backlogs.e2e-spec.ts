@@ -42,10 +42,10 @@ async function planOld(
   { daysAgo, count = 1 }: { daysAgo: number; count?: number },
 ): Promise<void> {
   await ask(
-    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-       payload_format, next_attempt_at, created_at)
+    `insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
+       type, payload_format, next_attempt_at, created_at)
      select webhook_next_id(), $1, webhook_first_id(now() - make_interval(days => $3)) + i, 'evt_old' || i, $2, 1,
-       'stamp.earned', 'envelope', now(), now() from generate_series(1, $4::int) i`,
+       'customer_card-1', 'stamp.earned', 'envelope', now(), now() from generate_series(1, $4::int) i`,
     id,
     accountId,
     daysAgo,
@@ -263,11 +263,20 @@ describe('events that are not planned yet', () => {
 });
 
 describe('a replay', () => {
-  /** Events of long ago, of which nothing is kept but their row: their deliveries fail as soon as their turn comes. */
+  /** As if their day was dropped once they were planned: their deliveries fail as soon as their turn comes. */
+  beforeAll(() =>
+    ask(
+      `create function lose_event() returns trigger language plpgsql as $$
+       begin new.event_seq := webhook_first_id(now() - interval '40 days'); return new; end $$;
+       create trigger lose_event before insert on webhook_pending for each row
+         when (new.event_id like 'evt\\_lost\\_%') execute function lose_event()`,
+    ),
+  );
   const eventsOf = (accountId: number, count: number) =>
     ask(
-      `insert into webhook_events (seq, event_id, account_id, customer_id, type, recorded_at)
-       select webhook_next_id(), 'evt_' || $1::bigint || '_' || i, $1, 1, 'stamp.earned', now() - interval '1 hour'
+      `insert into webhook_events (seq, event_id, account_id, customer_id, type, stream, revision, recorded_at)
+       select webhook_next_id(), 'evt_lost_' || $1::bigint || '_' || i, $1, 1, 'stamp.earned', 'customer_card-1', i,
+         now() - interval '1 hour'
        from generate_series(1, $2::int) i`,
       accountId,
       count,
@@ -339,7 +348,8 @@ describe('a replay', () => {
     for (const { id } of many) {
       await ask(
         `insert into webhook_replays (subscription_id, account_id, recorded_from, recorded_to, after_seq, last_seq,
-           created_at) values ($1, $2, '-infinity', 'infinity', 0, webhook_next_id(), now())`,
+           log_head, request, created_at)
+         values ($1, $2, '-infinity', 'infinity', 0, webhook_next_id(), '', gen_random_uuid(), now())`,
         id,
         flooding.accountId,
       );

@@ -343,9 +343,9 @@ describe('as many receivers that hang as there are places for attempts', () => {
     await delivered(prompt, 1);
     await ask(
       `with planned as (
-         insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-           payload_format, next_attempt_at, created_at)
-         select webhook_next_id(), x.id, e.seq, e.event_id, e.account_id, e.customer_id, e.type, 'envelope',
+         insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
+           type, payload_format, next_attempt_at, created_at)
+         select webhook_next_id(), x.id, e.seq, e.event_id, e.account_id, e.customer_id, e.stream, e.type, 'envelope',
            now(), now()
          from webhook_events e, unnest($2::bigint[]) as x (id)
          where e.account_id = $1 and e.type = 'stamp.earned'

@@ -4,7 +4,7 @@ import { DeliveryLane, type Queued, type Signal } from './delivery-lane.js';
 const first = (id: number, customerId: number): Queued => ({
   id,
   customerId,
-  stream: null,
+  stream: `customer_card-${customerId}`,
   tries: 0,
   manual: false,
 });

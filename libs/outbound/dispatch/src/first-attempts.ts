@@ -1,5 +1,5 @@
-/** @property stream of the event; null of those that were planned before it was kept */
-export type Ordered = { id: number; customerId: number; stream: string | null };
+/** @property stream of the event */
+export type Ordered = { id: number; customerId: number; stream: string };
 
 /**
  * The first attempts of a lane, one at a time for each customer and each record, in the order of the events. A record
@@ -94,5 +94,5 @@ export class FirstAttempts<D extends Ordered> {
 }
 
 function keysOf({ customerId, stream }: Ordered): (number | string)[] {
-  return stream === null ? [customerId] : [customerId, stream];
+  return [customerId, stream];
 }

@@ -8,7 +8,7 @@ const AT = new Date('2026-03-01T12:00:00.000Z');
 const first = (id: number, customerId = id) => ({
   id,
   customerId,
-  stream: null,
+  stream: `customer_card-${customerId}`,
   tries: 0,
   manual: false,
   redeliveryId: 0,

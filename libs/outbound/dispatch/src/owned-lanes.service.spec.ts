@@ -10,7 +10,7 @@ const first = (id: number, customerId: number): Known => ({
   subscriptionId: 7,
   accountId: 1,
   customerId,
-  stream: null,
+  stream: `customer_card-${customerId}`,
   eventSeq: id,
   eventId: `evt_${id}`,
   type: 'stamp.earned',

@@ -16,7 +16,8 @@ type DeliveryRow = {
   subscription_id: number;
   account_id: number;
   customer_id: number;
-  stream: string | null;
+  /** Empty of a redelivery, to which no order applies. */
+  stream: string;
   event_seq: number;
   event_id: string;
   type: string;
@@ -52,7 +53,7 @@ const TAKE = {
 const TAKE_REDELIVERIES = {
   name: 'webhook_take_redeliveries',
   text: `
-    select d.id, d.subscription_id, d.account_id, d.customer_id, null::text as stream,
+    select d.id, d.subscription_id, d.account_id, d.customer_id, '' as stream,
       d.event_seq, d.event_id, d.type, d.payload_format, 0 as tries, null::timestamptz as first_attempt_at, d.created_at, r.created_at as due_at,
       r.id as redelivery_id
     from unnest($1::bigint[]) as w (subscription_id)

@@ -72,7 +72,7 @@ const PLACES = {
          from unnest($1::bigint[], $2::bigint[]) as w (account_id, seq)
          cross join lateral (
            select stream, revision from webhook_events x
-           where x.account_id = w.account_id and x.seq = w.seq and x.stream is not null limit 1
+           where x.account_id = w.account_id and x.seq = w.seq limit 1
          ) e`,
 };
 

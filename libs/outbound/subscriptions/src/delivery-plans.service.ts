@@ -48,7 +48,7 @@ const KEPT = `
   where d.subscription_id = $1 and d.id = $2 and (
     exists (select from webhook_bodies b where b.seq = d.event_seq)
     or exists (select from webhook_events e
-               where e.account_id = d.account_id and e.seq = d.event_seq and e.stream is not null))`;
+               where e.account_id = d.account_id and e.seq = d.event_seq))`;
 
 /**
  * An event is never planned before it is recorded, and ids sort by the time of planning; the day allows for clocks that

@@ -149,12 +149,12 @@ ${ROW_TABLES.map(
 end $$;
 `;
 
-/** As before, and the answers that tell of it. The default lets processes of the last version go on. */
+/** As before, and the answers that tell of it. */
 const COMMIT = `
 drop function es.commit(jsonb, jsonb, text[], jsonb, jsonb, jsonb, boolean);
 create function es.commit(p_heads jsonb, p_events jsonb, p_tables text[], p_rows jsonb,
                           p_claims jsonb, p_releases jsonb, p_atomic boolean,
-                          p_outcomes jsonb default null)
+                          p_outcomes jsonb)
 returns text[] language plpgsql as $$
 declare
   head record;

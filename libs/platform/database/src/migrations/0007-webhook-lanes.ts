@@ -34,9 +34,9 @@ create table webhook_events (
   account_id bigint not null,
   customer_id bigint not null,
   type text not null,
-  -- where it stands in the history; null: rendered before this was kept
-  stream text,
-  revision bigint,
+  -- where it stands in the history
+  stream text not null,
+  revision bigint not null,
   recorded_at timestamptz not null,
   primary key (account_id, seq) include (recorded_at, type)
 ) partition by range (seq);
@@ -208,46 +208,8 @@ end $$;
 revoke execute on function webhook_make_partitions, webhook_drop_partitions from public;
 `;
 
-/** Ids change, and what receivers had answered was sealed for the old ones. */
 const MOVE = `
-select webhook_make_partitions(d, d) from (
-  select distinct date_trunc('day', created_at, 'UTC') as d from (
-    select created_at from old_webhook_events union all select created_at from old_webhook_deliveries
-  ) x
-) days;
 select webhook_make_partitions(now() - interval '1 day', now() + interval '7 days');
-
-create temporary table moved_events on commit drop as
-select id as event_id, webhook_first_id(created_at) | nextval('webhook_seq') as seq
-from (select id, created_at from old_webhook_events order by created_at, id) x;
-insert into webhook_events (seq, event_id, account_id, customer_id, type, recorded_at)
-select m.seq, e.id, e.account_id, e.customer_id, e.type, e.created_at
-from old_webhook_events e join moved_events m on m.event_id = e.id;
-insert into webhook_bodies (seq, body)
-select m.seq, e.body from old_webhook_events e join moved_events m on m.event_id = e.id;
-
-create temporary table moved_deliveries on commit drop as
-select id as old_id, webhook_first_id(created_at) | nextval('webhook_seq') as id
-from (select id, created_at from old_webhook_deliveries order by id) x;
-insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-  payload_format, attempts_count, tries, first_attempt_at, next_attempt_at, created_at)
-select m.id, d.subscription_id, me.seq, d.event_id, e.account_id, d.customer_id, e.type,
-  d.payload_format, d.attempts_count, d.attempts_count, d.first_attempt_at, d.next_attempt_at, d.created_at
-from old_webhook_deliveries d join moved_deliveries m on m.old_id = d.id
-join moved_events me on me.event_id = d.event_id join old_webhook_events e on e.id = d.event_id
-where d.status = 'pending';
-insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,
-  payload_format, status, attempts_count, created_at, delivered_at)
-select m.id, d.subscription_id, me.seq, d.event_id, e.account_id, d.customer_id, e.type,
-  d.payload_format, d.status, d.attempts_count, d.created_at, d.delivered_at
-from old_webhook_deliveries d join moved_deliveries m on m.old_id = d.id
-join moved_events me on me.event_id = d.event_id join old_webhook_events e on e.id = d.event_id
-where d.status <> 'pending';
-insert into webhook_attempts (delivery_id, attempt, kind, at, status, duration_ms, error)
-select m.id, a.attempt, a.kind, a.at, a.status, a.duration_ms, a.error
-from old_webhook_attempts a join moved_deliveries m on m.old_id = a.delivery_id;
-insert into webhook_lanes (subscription_id, due_at)
-select distinct subscription_id, now() from webhook_pending;
 drop table old_webhook_attempts, old_webhook_deliveries, old_webhook_events;
 `;
 

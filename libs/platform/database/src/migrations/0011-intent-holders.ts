@@ -5,8 +5,8 @@ export class IntentHolders implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      -- whoever may give the intent up; processes of the version before name none
-      alter table es.intents add column holder uuid not null default gen_random_uuid();
+      -- whoever may give the intent up
+      alter table es.intents add column holder uuid not null;
     `);
   }
 

@@ -10,9 +10,9 @@ export class ReplaysOfUnplannedEvents implements MigrationInterface {
         -- null until all up to log_head has been planned
         alter last_seq drop not null,
         -- the log's position when it was asked for
-        add log_head text,
+        add log_head text not null,
         -- the same when it is asked for again after an unknown outcome
-        add request uuid;
+        add request uuid not null;
       create index webhook_replays_subscription on webhook_replays (subscription_id);
 
       -- log positions between which a subscription was enabled: events of then may be planned after its pause

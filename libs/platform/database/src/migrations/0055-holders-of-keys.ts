@@ -2,29 +2,18 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * A request and the one that has taken over its key may wait for the same commit: one of them has lost the key although
- * the other one holds it. IP004 names the holders that lost theirs as its hint, and still the keys as its detail, for
- * processes of the last version.
+ * the other one holds it. IP004 names the holders that lost theirs.
  */
 const REFUSE = `
-  select string_agg(encode(asked.key, 'hex'), ','), string_agg(asked.holder::text, ',') into lost, losers
-  from asked where not exists (
+  select string_agg(asked.holder::text, ',') into losers from asked where not exists (
     select from held where held.key = asked.key and held.holder = asked.holder);
-  if lost is not null then
-    raise exception 'taken over' using errcode = 'IP004', detail = lost, hint = losers;
-  end if;`;
-
-/** As before. */
-const REFUSE_BY_KEY = `
-  select string_agg(encode(asked.key, 'hex'), ',') into lost from asked
-  where not exists (select from held where held.key = asked.key);
-  if lost is not null then
-    raise exception 'taken over' using errcode = 'IP004', detail = lost;
+  if losers is not null then
+    raise exception 'taken over' using errcode = 'IP004', detail = losers;
   end if;`;
 
 const functions = (refuse: string) => `
 create or replace function es.keep_outcomes(p_outcomes jsonb, p_streams text[]) returns void language plpgsql as $$
 declare
-  lost text;
   losers text;
 begin
   if p_outcomes is null then return; end if;
@@ -41,7 +30,6 @@ end $$;
 
 create or replace function es.bind_outcomes(p_outcomes jsonb, p_intent uuid) returns void language plpgsql as $$
 declare
-  lost text;
   losers text;
 begin
   if p_outcomes is null then return; end if;
@@ -64,7 +52,8 @@ export class HoldersOfKeys implements MigrationInterface {
     await runner.query(functions(REFUSE));
   }
 
-  async down(runner: QueryRunner): Promise<void> {
-    await runner.query(functions(REFUSE_BY_KEY));
+  /** Deliberately impossible. */
+  async down(): Promise<void> {
+    throw new Error('the functions before it are not brought back: restore a backup instead');
   }
 }
