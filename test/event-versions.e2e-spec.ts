@@ -59,16 +59,10 @@ async function verify(): Promise<{ code: number | null; output: string }> {
 
 describe('events of several versions in one stream', () => {
   it('are read as those of today, and stay as they were written', async () => {
-    const { path, customer, customerCard: card, rewards } = await enrol(store, { rewards: [3, 5] });
+    const { path, customer, customerCard: card } = await enrol(store, { rewards: [3, 5] });
     const data = { customerId: customer.id, ...DETAILS };
-    await append(card.id, 'StampsEarned', 1, { ...data, stamps: 8, source: 'api' });
-    await append(card.id, 'RewardRedeemed', 1, {
-      ...data,
-      redemptionId: 1,
-      rewardId: rewards[0]?.id ?? 0,
-      rewardName: 'Reward at 3',
-      stampsSpent: 3,
-    });
+    const stamped = { ...data, stamps: 5, source: 'api', reverses: null };
+    await append(card.id, 'StampsEarned', 1, stamped);
     const { body, status } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
       stamps: 2,
     });
@@ -76,7 +70,6 @@ describe('events of several versions in one stream', () => {
     expect(await versionsOf(card.id)).toEqual([
       ['CustomerCardIssued', 1, undefined],
       ['StampsEarned', 1, undefined],
-      ['RewardRedeemed', 1, undefined],
       ['StampsEarned', 2, expect.any(Number)],
       ['RewardUnlocked', 1, undefined],
       ['RewardUnlocked', 1, undefined],
@@ -92,8 +85,8 @@ describe('events of several versions in one stream', () => {
     const changed = await store.send('PATCH', reward, { reward: { stamps_required: 2 } });
     expect(changed.status).toBe(200);
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    const decided = (await versionsOf(card.id)).flatMap(([, version, template]) =>
-      version === 2 ? [Number(template)] : [],
+    const decided = (await versionsOf(card.id)).flatMap(([, , template]) =>
+      template === undefined ? [] : [Number(template)],
     );
     expect(decided).toHaveLength(3);
     const [first = 0] = decided;

@@ -94,7 +94,7 @@ async function undo(id: number): Promise<void> {
   const undoing: NewEvent = {
     id: newId(),
     type: 'StampsEarned',
-    version: last.version,
+    version: 2,
     data: {
       customerId: last.data['customerId'] ?? null,
       stamps: 3,
@@ -105,7 +105,7 @@ async function undo(id: number): Promise<void> {
       externalRef: null,
       silent: true,
       personal: null,
-      templateVersion: null,
+      templateVersion: 1,
     },
     meta: last.meta,
   };

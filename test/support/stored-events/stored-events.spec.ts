@@ -13,8 +13,7 @@ import { ACCOUNT_ID, CUSTOMER_ID, SAMPLES, type Samples } from './samples.js';
 
 /**
  * The history is never rewritten, so every shape that an event ever had must stay readable. A fixture is an event as it
- * stands in the history, hash included, which is why no fixture is ever edited: `<Type>.v<version>.json`, or
- * `<Type>.v<version>-<what is special>.json` for a version that was written in several shapes.
+ * stands in the history, hash included, which is why no fixture is ever edited: `<Type>.v<version>.json`.
  *
  * `STORED_EVENTS=write npm run test:unit -- stored-events` writes those that are missing.
  */
@@ -22,7 +21,7 @@ type Fixture = Omit<StoredEvent, 'position'> & { previousHash: string | null };
 type Named = Fixture & { file: string };
 
 const FOLDER = 'test/support/stored-events';
-const FILE = /^(\w+)[.]v(\d+)(-[\w-]+)?[.]json$/;
+const FILE = /^(\w+)[.]v(\d+)[.]json$/;
 const KEY = masterKeyOf(Buffer.alloc(32, 1));
 /** They name only what has changed, so those of before a field lack it. */
 const PARTIAL = new Set(['AccountUpdated']);

@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
-import { accountUpcasts } from './account-upcasts.js';
 import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
 import { findCountryOfLocale, parseCountry } from './country.js';
 import { findUnknownCountries, tidySmsCountries } from './sms-countries.js';
@@ -31,7 +30,6 @@ export const account: Aggregate<Account, AccountEvent> = {
     AccountUpdated: 'account.updated',
   },
   foldVersion: 3,
-  upcasts: accountUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

@@ -4,7 +4,6 @@ import { dayIn } from '#kernel/day.js';
 import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
-import { customerUpcasts } from './customer-upcasts.js';
 import { normalizeOrRefusePhone } from './contact.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { emailKey, NOT_FOUND, searchKeys, type SearchKeys } from './search-keys.js';
@@ -88,7 +87,6 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerResealed: 'customer.resealed',
   },
   foldVersion: 7,
-  upcasts: customerUpcasts,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

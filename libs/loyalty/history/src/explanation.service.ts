@@ -219,10 +219,8 @@ export class ExplanationService {
   }
 }
 
-/** By the thresholds of then; events that did not record it are judged by that of today. */
-function hasLocked({ entry, event }: Told, { id, stampsRequired }: Milestone): boolean {
-  const { locked } = event.data as RewardRedeemed['data'];
-  return locked?.includes(id) ?? (entry.balance ?? 0) < stampsRequired;
+function hasLocked({ event }: Told, { id }: Milestone): boolean {
+  return (event.data as RewardRedeemed['data']).locked.includes(id);
 }
 
 /** All that came up to an entry, that one included. A card's entries are numbered by their revisions. */

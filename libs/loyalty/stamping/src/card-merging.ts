@@ -40,7 +40,7 @@ export function absorb(
 ): CustomerCardEvent[] {
   const { customerId } = card;
   const { id: fromId, stamps, unlocked } = from;
-  const rewards = priceRewards(template.rewards, mergeUnlocked(card.unlocked, unlocked ?? []));
+  const rewards = priceRewards(template.rewards, mergeUnlocked(card.unlocked, unlocked));
   return [
     { type: 'CustomerCardAbsorbed', data: { customerId, fromId, stamps, unlocked } },
     ...earned(card, customerId, stamps, { ...template, rewards }),

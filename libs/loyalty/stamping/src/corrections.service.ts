@@ -32,7 +32,7 @@ export class CorrectionsService {
   ): Promise<{ event: Recorded<CustomerCardEvent>; locked: UnlockedReward[] }> {
     const stored = await this.getStored(id, publicId);
     const event = recorded<CustomerCardEvent>(customerCard, stored);
-    if (event.type !== 'RewardRedeemed' || event.data.locked?.length === 0) {
+    if (event.type !== 'RewardRedeemed' || event.data.locked.length === 0) {
       return { event, locked: [] };
     }
     const before = await this.rows.fold(customerCard, stored.stream, stored.revision - 1);

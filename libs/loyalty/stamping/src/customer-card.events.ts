@@ -1,8 +1,5 @@
-/**
- * What the decision was made with: the card, its rewards and the store's settings as of this version (docs/adr/0005).
- * Null in events of versions that did not record it.
- */
-type DecidedWith = { templateVersion: number | null };
+/** What the decision was made with: the card, its rewards and the store's settings as of this version (docs/adr/0005). */
+type DecidedWith<Version> = { templateVersion: Version };
 
 /** The details that a stamping or a redemption may have. The note is personal and stored sealed. */
 export type ActionDetails = {
@@ -39,7 +36,8 @@ export type CorrectionDetails = ActionDetails & {
 export type StampsEarned = {
   type: 'StampsEarned';
   data: { customerId: number; stamps: number; source: StampSource } & CorrectionDetails &
-    DecidedWith;
+    /** Null in events of version 1, which did not record it. */
+    DecidedWith<number | null>;
 };
 
 export type StampsRemoved = {
@@ -77,13 +75,10 @@ export type RewardRedeemed = {
     rewardId: number;
     rewardName: string;
     stampsSpent: number;
-    /**
-     * Rewards that are locked again, by what they took on the card at the redemption; crossing one again unlocks it anew.
-     * Null in events that did not record it: for them the thresholds that were crossed decide.
-     */
-    locked: number[] | null;
+    /** Rewards that are locked again, by what they took on the card at the redemption; crossing one again unlocks it anew. */
+    locked: number[];
   } & ActionDetails &
-    DecidedWith;
+    DecidedWith<number>;
 };
 
 /** The card goes on as it is, in another customer's hands: theirs was merged, or unmerged. */
@@ -100,8 +95,7 @@ export type CustomerCardMerged = {
     fromCustomerId: number;
     intoId: number;
     stamps: number;
-    /** Null in events that did not record it. */
-    unlocked: UnlockedReward[] | null;
+    unlocked: UnlockedReward[];
   };
 };
 
@@ -112,11 +106,8 @@ export type CustomerCardAbsorbed = {
     customerId: number;
     fromId: number;
     stamps: number;
-    /**
-     * What was unlocked on the other card stays so on this one, for the lower of the two thresholds. Null in events that
-     * did not record it.
-     */
-    unlocked: UnlockedReward[] | null;
+    /** What was unlocked on the other card stays so on this one, for the lower of the two thresholds. */
+    unlocked: UnlockedReward[];
   };
 };
 

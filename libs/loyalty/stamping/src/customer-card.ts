@@ -138,7 +138,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
       }
       case 'CustomerCardAbsorbed': {
         const { fromId, unlocked } = event.data;
-        return { ...absorbUnlocked(existing(state), fromId, unlocked ?? []), updatedAt };
+        return { ...absorbUnlocked(existing(state), fromId, unlocked), updatedAt };
       }
       case 'CustomerCardUnmerged': {
         const { restoredId, stamps } = event.data;
@@ -196,12 +196,9 @@ function withRedemption(
   card: CustomerCard,
   { rewardId, stampsSpent, locked }: RewardRedeemed['data'],
 ): CustomerCard {
-  const stampsCount = card.stampsCount - stampsSpent;
-  const isLocked = (reward: UnlockedReward) =>
-    locked ? locked.includes(reward.rewardId) : reward.stampsRequired > stampsCount;
   return {
-    ...lockRewards(card, isLocked),
-    stampsCount,
+    ...lockRewards(card, ({ rewardId }) => locked.includes(rewardId)),
+    stampsCount: card.stampsCount - stampsSpent,
     redeemedRewardIds: card.redeemedRewardIds.includes(rewardId)
       ? card.redeemedRewardIds
       : [...card.redeemedRewardIds, rewardId],
@@ -211,10 +208,9 @@ function withRedemption(
 /** Returns what a redemption locks of the card that it was made on. */
 export function findLocked(
   card: CustomerCard,
-  redemption: RewardRedeemed['data'],
+  { locked }: RewardRedeemed['data'],
 ): UnlockedReward[] {
-  const left = new Set(withRedemption(card, redemption).unlocked);
-  return card.unlocked.filter((reward) => !left.has(reward));
+  return card.unlocked.filter(({ rewardId }) => locked.includes(rewardId));
 }
 
 /** A card that is archived or expired accepts no new customers (contract section 4). */
