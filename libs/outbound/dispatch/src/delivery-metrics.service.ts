@@ -9,7 +9,6 @@ import { attemptResult, isSuccess, type Outcome } from '#sending/outcome.js';
 const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LATE = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
 const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
-const UNDICI_CONNECTED = 'undici:client:connected';
 
 export type Statement = 'claim' | 'take' | 'record' | 'plan';
 
@@ -26,12 +25,10 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     this.times = histograms([registry]);
     this.counts = counters([registry]);
     subscribe(CONNECTED, this.onConnected);
-    subscribe(UNDICI_CONNECTED, this.onConnected);
   }
 
   onApplicationShutdown(): void {
     unsubscribe(CONNECTED, this.onConnected);
-    unsubscribe(UNDICI_CONNECTED, this.onConnected);
   }
 
   /** Gauges of what the worker holds, read when metrics are scraped. */

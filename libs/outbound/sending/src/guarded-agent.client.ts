@@ -1,6 +1,6 @@
 import type { LookupFunction } from 'node:net';
 import { createSecureContext } from 'node:tls';
-import { Agent, buildConnector } from 'undici';
+import { buildConnector } from 'undici';
 import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost, type TargetRules } from './target-address.js';
 import { DeadlineError } from './deadlines.client.js';
@@ -67,19 +67,6 @@ function withTlsName(options: buildConnector.Options): buildConnector.Options {
     : options;
 }
 
-export function guardedAgent(names: NameLookup, rules: TargetRules, deadlineMs: number): Agent {
-  return new Agent({
-    connect: guardedConnector(names, rules, deadlineMs),
-    // The caller has deadlines of its own: the library's start again with every chunk.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    keepAliveMaxTimeout: KEEP_ALIVE_MS,
-    clientTtl: CONNECTION_MS,
-    pipelining: 1,
-  });
-}
-
 /** Returns exactly the addresses that are then connected to, so no second lookup can give others. */
 function guardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
   return (name, options, callback) => {
@@ -132,22 +119,11 @@ const WORDS: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The TLS certificate could not be verified',
 };
 
-/** How the library words answers that it cannot follow, besides the codes of its parser. */
-const NO_HTTP = new Set(['bad response', 'bad upgrade']);
-
 /** Plain words, because the library's own messages name addresses. */
 export function wordsFor(error: unknown): string {
   if (error instanceof DeadlineError) return 'No answer within 10 seconds';
-  if (isNoHttp(error)) return 'The answer was not valid HTTP';
+  if (error instanceof InvalidAnswerError) return 'The answer was not valid HTTP';
   const code = codeOf(error);
   if (code === undefined) return 'The request failed';
   return WORDS[code] ?? `The request failed (${code})`;
-}
-
-function isNoHttp(error: unknown): boolean {
-  if (error instanceof InvalidAnswerError) return true;
-  const code = codeOf(error);
-  if (code?.startsWith('HPE_') || code === 'ERR_ASSERTION') return true;
-  if (!(error instanceof Error)) return false;
-  return error.name === 'HTTPParserError' || NO_HTTP.has(error.message);
 }

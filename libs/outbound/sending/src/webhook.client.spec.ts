@@ -19,9 +19,6 @@ const METADATA = '169.254.169.254';
 const LOOPBACK = '127.0.0.1';
 const CLOSED = 'The connection was closed before an answer came';
 
-const CLIENTS = ['inkpad', 'undici'];
-
-let httpClient = 'inkpad';
 let server: http.Server;
 let port: number;
 let requests: { headers: http.IncomingHttpHeaders; body: string; from: string }[];
@@ -49,7 +46,6 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  httpClient = 'inkpad';
   jest.restoreAllMocks();
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
   server.closeAllConnections();
@@ -61,7 +57,6 @@ function newClient(names = new NameLookup(), environment: NodeJS.ProcessEnv = {}
     DATABASE_URL: 'postgres://nowhere/none',
     MASTER_KEY: Buffer.alloc(32).toString('base64'),
     WEBHOOK_ALLOW_INSECURE_TARGETS: 'true',
-    WEBHOOK_HTTP_CLIENT: httpClient,
     ...environment,
   });
   const client = new WebhookClient(config, names);
@@ -108,18 +103,14 @@ function send({
   });
 }
 
-/** Waits, because the library counts a connection as idle only a moment after the answer has ended. */
+/** Waits, because the client counts a connection as idle only a moment after the answer has ended. */
 async function settledSend(options: Parameters<typeof send>[0]): ReturnType<typeof send> {
   const attempted = await send(options);
   await immediate();
   return attempted;
 }
 
-describe.each(CLIENTS)('an attempt (%s)', (name) => {
-  beforeEach(() => {
-    httpClient = name;
-  });
-
+describe('an attempt', () => {
   it('sends nothing that goes out of date before its first byte is written', async () => {
     const client = newClient();
     let isCurrent = true;
@@ -384,11 +375,7 @@ describe.each(CLIENTS)('an attempt (%s)', (name) => {
   });
 });
 
-describe.each(CLIENTS)('connections (%s)', (name) => {
-  beforeEach(() => {
-    httpClient = name;
-  });
-
+describe('connections', () => {
   it('are used again', async () => {
     const client = newClient();
     for (let i = 0; i < 3; i++) await settledSend({ client });
@@ -513,11 +500,7 @@ describe('names', () => {
   });
 });
 
-describe.each(CLIENTS)('addresses that must not be reached (%s)', (name) => {
-  beforeEach(() => {
-    httpClient = name;
-  });
-
+describe('addresses that must not be reached', () => {
   const strict = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' };
 
   it('are refused as literals, which no resolver ever sees', async () => {
@@ -596,11 +579,7 @@ describe.each(CLIENTS)('addresses that must not be reached (%s)', (name) => {
   });
 });
 
-describe.each(CLIENTS)('several addresses (%s)', (name) => {
-  beforeEach(() => {
-    httpClient = name;
-  });
-
+describe('several addresses', () => {
   it('are tried one after the other', async () => {
     const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
     // Nothing listens on the other two.

@@ -4,15 +4,9 @@ import { Config } from '#kernel/config.js';
 import { VERSION } from '#kernel/version.js';
 import { excerptOf, OutdatedError, type Answer, type Request } from './answer.js';
 import { Deadlines } from './deadlines.client.js';
-import {
-  BlockedAddressError,
-  guardedAgent,
-  guardedConnector,
-  wordsFor,
-} from './guarded-agent.client.js';
+import { BlockedAddressError, guardedConnector, wordsFor } from './guarded-agent.client.js';
 import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
-import { UndiciSender } from './undici-sender.client.js';
 import { signature, signingKey } from './webhook-signature.js';
 import type { Attempted, Outcome } from './outcome.js';
 
@@ -36,17 +30,14 @@ export type Attempt = {
 /** Makes signed attempts. */
 @Injectable()
 export class WebhookClient implements OnApplicationShutdown {
-  private readonly sender: HttpConnections | UndiciSender;
+  private readonly connections: HttpConnections;
   /** The same few URLs and secrets come again and again, thousands of times a second. */
   private readonly places = new LRUCache({ max: PARSED_KEPT, memoMethod: placeOf });
   private readonly keys = new LRUCache({ max: PARSED_KEPT, memoMethod: signingKey });
 
   constructor(config: Config, names: NameLookup) {
-    const deadlines = new Deadlines(DEADLINE_MS);
-    this.sender =
-      config.webhookHttpClient === 'undici'
-        ? new UndiciSender(guardedAgent(names, config, DEADLINE_MS), deadlines)
-        : new HttpConnections(guardedConnector(names, config, DEADLINE_MS), deadlines);
+    const connector = guardedConnector(names, config, DEADLINE_MS);
+    this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
   /** @throws OutdatedError and nothing else: every failure is an outcome */
@@ -73,14 +64,14 @@ export class WebhookClient implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.sender.close();
+    await this.connections.close();
   }
 
   private async post(attempt: Attempt, at: Date): Promise<Answer> {
     const { url, secret, previousSecret, eventId, type, body, mayBeSent } = attempt;
     const seconds = String(Math.floor(at.getTime() / 1000));
     const sign = (one: string) => signature(this.keys.memo(one), eventId, seconds, body);
-    return this.sender.send({
+    return this.connections.send({
       ...this.places.memo(url),
       headers: {
         'content-type': 'application/json',

@@ -62,13 +62,6 @@ describe('settings', () => {
     );
   });
 
-  it('refuse a name of old and say the new one', () => {
-    const old = { DATABASE_URL, EVENTSTORE_URL: 'esdb://n1', EVENTSTORE_STREAM_PREFIX: 'a_' };
-    expect(() => readConfig(old)).toThrow(
-      /EVENTSTORE_URL: is now EVENT_STORE_URL[^]*EVENTSTORE_STREAM_PREFIX: is now EVENT_STORE_STREAM_PREFIX/,
-    );
-  });
-
   it.each([
     ['3000', {}],
     ['4000', { PORT: '4000' }],

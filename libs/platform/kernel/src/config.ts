@@ -81,7 +81,6 @@ export class Config {
   /** Null until announced. At least twelve months lie between the two. */
   readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
   readonly webhookAllowInsecureTargets: boolean;
-  readonly webhookHttpClient: Settings['WEBHOOK_HTTP_CLIENT'];
   /** What web push may reach: the public internet alone, and never what webhooks may besides. */
   readonly webPushRules: {
     webhookAllowInsecureTargets: boolean;
@@ -158,7 +157,6 @@ export class Config {
     this.corsOrigins = env.CORS_ORIGINS;
     this.v1 = lifecycleOfV1(env);
     this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
-    this.webhookHttpClient = env.WEBHOOK_HTTP_CLIENT;
     this.webPushRules = {
       webhookAllowInsecureTargets: env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
       webhookAllowedCidrs: [],

@@ -13,7 +13,6 @@ const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as cons
 export function faultsTogether(given: Given, reader?: Reader): string[] {
   return [
     ...retirementFaults(given),
-    ...renamedFaults(given),
     ...portFaults(given),
     ...oidcFaults(given),
     ...mailFaults(given, reader),
@@ -38,13 +37,6 @@ function retirementFaults(given: Given): string[] {
   return sunsetAt < earliestSunset(deprecatedAt)
     ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
     : [];
-}
-
-/** EventStoreDB takes every EVENTSTORE_* for an option of its own, and does not start with one that it lacks. */
-function renamedFaults(given: Given): string[] {
-  return ['EVENTSTORE_URL', 'EVENTSTORE_STREAM_PREFIX']
-    .filter((name) => given[name] !== undefined)
-    .map((name) => `${name}: is now ${name.replace('EVENTSTORE', 'EVENT_STORE')}`);
 }
 
 /** Refused before anything is started: one of the two would find its port taken when half of the process is up. */

@@ -19,7 +19,6 @@ export type MailServer = {
 };
 
 const ENVIRONMENTS = ['development', 'test', 'production'] as const;
-const HTTP_CLIENTS = ['inkpad', 'undici'] as const;
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['json', 'text'] as const;
 
@@ -83,7 +82,6 @@ export class Settings {
   @Moment() API_V1_DEPRECATION_DATE?: Date;
   @Moment() API_V1_SUNSET_DATE?: Date;
   @Setting(flagOf, 'must be true or false') WEBHOOK_ALLOW_INSECURE_TARGETS = false;
-  @OneOf(HTTP_CLIENTS) WEBHOOK_HTTP_CLIENT: (typeof HTTP_CLIENTS)[number] = 'inkpad';
   @Setting(flagOf, 'must be true or false') WEB_PUSH_ALLOW_INSECURE_ENDPOINTS = false;
   @Whole(1, 3650) WEBHOOK_RETENTION_DAYS = 30;
   @Whole(1, 3650) ADDRESS_RETENTION_DAYS = 30;

@@ -1,22 +1,21 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import type { Agent } from 'undici';
 import { Config } from '#kernel/config.js';
 import { Deadlines } from '#sending/deadlines.client.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import type { Outcome } from '#sending/outcome.js';
-import { BlockedAddressError, guardedAgent, wordsFor } from '#sending/guarded-agent.client.js';
-import { Exchange } from '#sending/webhook-exchange.client.js';
+import { BlockedAddressError, guardedConnector, wordsFor } from '#sending/guarded-agent.client.js';
+import { HttpConnections } from '#sending/http-connections.client.js';
 
 const DEADLINE_MS = 10_000;
 
 /** Posts to push services. Their addresses come from browsers, so the guard of webhooks against our own network applies. */
 @Injectable()
 export class WebPushClient implements OnApplicationShutdown {
-  private readonly agent: Agent;
-  private readonly deadlines = new Deadlines(DEADLINE_MS);
+  private readonly connections: HttpConnections;
 
   constructor(config: Config, names: NameLookup) {
-    this.agent = guardedAgent(names, config.webPushRules, DEADLINE_MS);
+    const connector = guardedConnector(names, config.webPushRules, DEADLINE_MS);
+    this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
   /** Never throws: every failure is an outcome. */
@@ -29,7 +28,7 @@ export class WebPushClient implements OnApplicationShutdown {
     try {
       const { origin, pathname, search } = new URL(url);
       const request = { origin, path: pathname + search, headers, body, mayBeSent };
-      const { status, retryAfter } = await new Exchange(this.deadlines).send(this.agent, request);
+      const { status, retryAfter } = await this.connections.send(request);
       return { kind: 'answered', status, retryAfter };
     } catch (error) {
       if (error instanceof BlockedAddressError) return { kind: 'blocked' };
@@ -38,6 +37,6 @@ export class WebPushClient implements OnApplicationShutdown {
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.agent.destroy();
+    await this.connections.close();
   }
 }
