@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { mayRewriteHistory } from '#database/roles.js';
 
-/** Warns when the process could rewrite the history, as in installations that still have one role. */
+/** Warns when the process could rewrite the history, as with one database role for everything. */
 @Injectable()
 export class RoleWarning implements OnApplicationBootstrap {
   private readonly log = new Logger('roles');
