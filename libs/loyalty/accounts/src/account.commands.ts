@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
+import { grantInitialOwner } from '#identity/initial-owner.js';
 import { createAccount, updateAccount, type NewAccount } from './account.js';
 import { accountJson, type AccountJson } from './account.dto.js';
 import { accountRows } from './account.entity.js';
@@ -29,24 +30,24 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
 
   async execute({ context, attributes, ownerId }: CreateAccount): Promise<AccountJson> {
     const { personal } = attributes;
-    const { ipAddress } = context;
-    return withNewId(this.pool, accountRows.table, (id) =>
-      this.pipeline.handleCommand({
+    return withNewId(this.pool, accountRows.table, (id) => {
+      const ownContext = { ...context, accountId: id };
+      return this.pipeline.handleCommand({
         rows: accountRows,
         id,
         isNew: true,
-        context: { ...context, accountId: id },
+        context: ownContext,
         given: async () => undefined,
         decide: () => ({
           events: createAccount(id, attributes),
           ...(ownerId !== null && {
-            founder: { userId: ownerId, personal, ...(ipAddress && { ipAddress }) },
+            sideEffects: [grantInitialOwner({ userId: ownerId, personal }, ownContext)],
           }),
         }),
         answer: ({ state }) =>
           accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }, state.personal),
-      }),
-    );
+      });
+    });
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type Card,
 } from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
-import { cardRows } from './card.entity.js';
+import { cardCap, cardRows } from './card.entity.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
 import { CardsService } from './cards.service.js';
 
@@ -44,7 +44,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
         given: async () => undefined,
         decide: () => ({
           events: createCard(id, context.accountId, attributes),
-          cap: { kind: 'cards', owner: context.accountId, id, most: this.config.most.cards },
+          cap: { kind: cardCap, owner: context.accountId, id, max: this.config.most.cards },
         }),
         answer: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
       }),

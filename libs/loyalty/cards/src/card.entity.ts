@@ -1,5 +1,13 @@
+import type { CapKind } from '#event-store/event-store.js';
 import type { RowTable } from '#event-store/rows.js';
 import { card, type Card } from './card.js';
 import type { CardEvent } from './card.events.js';
 
 export const cardRows: RowTable<Card, CardEvent> = { aggregate: card, table: 'cards' };
+
+export const cardCap: CapKind = {
+  table: cardRows.table,
+  ownerColumn: 'account_id',
+  label: 'cards of this store',
+  resolution: 'Change a card that is archived.',
+};

@@ -23,7 +23,7 @@ import {
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
 import { customerCardJson } from '#stamping/customer-card.dto.js';
-import { claimsOf, customerCardRows } from '#stamping/customer-card.entity.js';
+import { claimsOf, customerCardCap, customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
@@ -99,16 +99,16 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
           ],
           ...claims,
           cap: {
-            kind: 'customer_cards',
+            kind: customerCardCap,
             owner: otherId,
             id: 0,
-            most: cards.filter(({ customerId }) => customerId === otherId).length + 1,
+            max: cards.filter(({ customerId }) => customerId === otherId).length + 1,
           },
         });
       },
       answer: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
       // What the two hold moves between them, so somebody else can only have taken it since it was looked at.
-      racing: ['enrolment', 'email', 'phone', 'external_references'],
+      racing: ['enrolment', 'email', 'phone', 'external_references', customerCardCap.table],
     });
   }
 }

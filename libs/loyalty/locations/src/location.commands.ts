@@ -13,7 +13,7 @@ import {
   type LocationChanges,
 } from './location.js';
 import { locationJson, type LocationJson } from './location.dto.js';
-import { locationRows } from './location.entity.js';
+import { locationCap, locationRows } from './location.entity.js';
 import type { Coordinates, LocationAttributes } from './location.events.js';
 
 export class CreateLocation extends Command<LocationJson> {
@@ -44,10 +44,10 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
         decide: () => ({
           events: createLocation(id, context.accountId, attributes),
           cap: {
-            kind: 'locations',
+            kind: locationCap,
             owner: context.accountId,
             id,
-            most: this.config.most.locations,
+            max: this.config.most.locations,
           },
         }),
         answer: ({ state }) => locationJson(state),

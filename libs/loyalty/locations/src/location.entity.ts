@@ -1,3 +1,4 @@
+import type { CapKind } from '#event-store/event-store.js';
 import { rowEntity, type RowRecord } from '#event-store/row-entity.js';
 import type { RowTable } from '#event-store/rows.js';
 import { location, type Location } from './location.js';
@@ -6,6 +7,14 @@ import type { LocationEvent } from './location.events.js';
 export const locationRows: RowTable<Location, LocationEvent> = {
   aggregate: location,
   table: 'locations',
+};
+
+export const locationCap: CapKind = {
+  table: locationRows.table,
+  ownerColumn: 'account_id',
+  isCounted: 'r.deleted_at is null',
+  label: 'locations of this store',
+  resolution: 'Delete one first.',
 };
 
 export type LocationRecord = RowRecord<Location> & { deleted_at: string | null };

@@ -9,7 +9,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { streamOf } from '#event-store/rows.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
 import type { PosterJson } from './poster.dto.js';
-import { posterRows } from './poster.entity.js';
+import { posterCap, posterRows } from './poster.entity.js';
 import type { PosterAttributes } from './poster.events.js';
 import { PostersService } from './posters.service.js';
 
@@ -50,7 +50,7 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
         decide: (_state, card) => ({
           events: createPoster({ id, accountId, slug }, card, attributes),
           claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
-          cap: { kind: 'posters', owner: accountId, id, most: this.config.most.posters },
+          cap: { kind: posterCap, owner: accountId, id, max: this.config.most.posters },
         }),
         answer: ({ state }) => this.posters.shown(state),
       }),

@@ -1,3 +1,4 @@
+import type { CapKind } from '#event-store/event-store.js';
 import { rowEntity, type RowRecord } from '#event-store/row-entity.js';
 import type { RowTable } from '#event-store/rows.js';
 import { poster, type Poster } from './poster.js';
@@ -10,6 +11,14 @@ export const posterRows: RowTable<Poster, PosterEvent> = {
     event.type === 'PosterCreated'
       ? { taken: [{ kind: 'poster_slug', value: event.data.slug }] }
       : {},
+};
+
+export const posterCap: CapKind = {
+  table: posterRows.table,
+  ownerColumn: 'account_id',
+  isCounted: 'r.deleted_at is null',
+  label: 'posters of this store',
+  resolution: 'Delete one first.',
 };
 
 export type PosterRecord = RowRecord<Poster> & { card_id: number; deleted_at: string | null };

@@ -6,7 +6,7 @@ import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/handle-command.js';
 import { createReward, deleteReward, updateReward } from './reward.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
-import { rewardRows } from './reward.entity.js';
+import { rewardCap, rewardRows } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
 import { RewardsService } from './rewards.service.js';
 
@@ -43,7 +43,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
             ...attributes,
             position: attributes.position ?? next,
           }),
-          cap: { kind: 'rewards', owner: cardId, id, most: this.config.most.rewards },
+          cap: { kind: rewardCap, owner: cardId, id, max: this.config.most.rewards },
         }),
         answer: ({ state }) => rewardJson(state),
       }),

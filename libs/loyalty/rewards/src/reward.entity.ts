@@ -1,5 +1,14 @@
+import type { CapKind } from '#event-store/event-store.js';
 import type { RowTable } from '#event-store/rows.js';
 import { reward, type Reward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
 
 export const rewardRows: RowTable<Reward, RewardEvent> = { aggregate: reward, table: 'rewards' };
+
+export const rewardCap: CapKind = {
+  table: rewardRows.table,
+  ownerColumn: 'card_id',
+  isCounted: 'r.deleted_at is null',
+  label: 'rewards of this card',
+  resolution: 'Delete one first.',
+};

@@ -28,7 +28,7 @@ import {
   type CustomerCardDetailJson,
   type RedemptionJson,
 } from './customer-card.dto.js';
-import { customerCardRows, joinedOf } from './customer-card.entity.js';
+import { customerCardCap, customerCardRows, joinedOf } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -86,7 +86,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
             },
             decide: (_state, template, now) => ({
               ...enrolment(this.keys, { id, accountId, customerId }, template, now),
-              cap: { kind: 'customer_cards', owner: customerId, id, most: ANY_NUMBER },
+              cap: { kind: customerCardCap, owner: customerId, id, max: ANY_NUMBER },
             }),
             answer: ({ state, given: template, now }) =>
               customerCardDetailJson(state, this.customerCards.renderContext(template, now, false)),

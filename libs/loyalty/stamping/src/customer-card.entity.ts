@@ -1,4 +1,5 @@
 import { storeVersion } from '#database/store-version.js';
+import type { CapKind } from '#event-store/event-store.js';
 import type { Claimed, Loaded, RowTable, UniqueValue } from '#event-store/rows.js';
 import { decideAgain } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
@@ -42,6 +43,15 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
     'RewardUnlocked',
     'RewardRedeemed',
   ] satisfies CustomerCardEvent['type'][],
+};
+
+/** Has no limit of its own: it keeps new cards from a customer who is being merged, or has been. */
+export const customerCardCap: CapKind = {
+  table: customerCardRows.table,
+  ownerColumn: 'customer_id',
+  isClosed: 'exists (select from customers c where c.id = $1 and c.merged_into is not null)',
+  label: 'cards of this customer',
+  resolution: 'The customer is being merged: try again.',
 };
 
 /** What a load of the row joins. */

@@ -4,10 +4,10 @@ import { Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { asked } from '#database/connection.js';
 import { checkCap } from '#event-store/caps.js';
-import { refusalOf } from '#event-store/refusals.js';
 import type { Range } from '#http/page.js';
 import {
   settingsRow,
+  webhookSubscriptionCap,
   subscriptionOf,
   WebhookSubscriptionRow,
 } from './webhook-subscription.entity.js';
@@ -67,10 +67,8 @@ export class WebhookSubscriptionTable {
     most: number,
   ): Promise<boolean> {
     const { id, accountId: owner } = subscription;
-    const cap = checkCap({ kind: 'webhook_subscriptions', owner, id, most });
-    await manager.query(cap.text, cap.values).catch((error: unknown) => {
-      throw refusalOf(error);
-    });
+    const cap = { kind: webhookSubscriptionCap, owner, id, max: most };
+    await checkCap((text, values) => manager.query(text, values), cap);
     const { raw } = await manager
       .createQueryBuilder()
       .insert()

@@ -1,4 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { CapKind } from '#event-store/event-store.js';
 import type { PayloadFormat } from '#public-events/public-event.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
 
@@ -31,6 +32,13 @@ export class WebhookSubscriptionRow {
   @Column('timestamptz') declare created_at: Date;
   @Column('timestamptz') declare updated_at: Date;
 }
+
+export const webhookSubscriptionCap: CapKind = {
+  table: 'webhook_subscriptions',
+  ownerColumn: 'account_id',
+  label: 'webhook subscriptions of this store',
+  resolution: 'Delete one first, or let one subscription have more events.',
+};
 
 export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription {
   return {

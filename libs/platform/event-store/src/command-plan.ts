@@ -1,5 +1,5 @@
 import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
-import type { Cap, Claim, Erasure, Founder } from './event-store.js';
+import type { Cap, Claim, Erasure, SideEffect } from './event-store.js';
 import type { Loaded, RowTable } from './rows.js';
 
 /** A new stream that is created in the same commit. */
@@ -27,7 +27,7 @@ export type Decision<E> = {
   starts?: Start[];
   cap?: Cap;
   erasures?: Erasure[];
-  founder?: Founder;
+  sideEffects?: SideEffect[];
 };
 
 export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {

@@ -1,4 +1,4 @@
-import type { Commit, Erasure, Founder, Head, RowWrite, Write } from './event-store.js';
+import type { Commit, Erasure, Head, RowWrite, Write } from './event-store.js';
 import { chain } from './hash-chain.js';
 import { responseArgument } from './stored-responses.js';
 
@@ -139,36 +139,6 @@ export function erase(accountId: number, erasures: Erasure[]): { text: string; v
       erased.map(({ customerId }) => customerId),
       erased.map(({ stream }) => stream),
       erasures.flatMap(({ customerId, renewed }) => (renewed ? [customerId] : [])),
-    ],
-  };
-}
-
-/** Makes the founder of a store its owner, and says so in the audit table as the commit's first event says who and how. */
-export function found(
-  { accountId, writes }: Pick<Commit, 'accountId' | 'writes'>,
-  { userId, personal, ipAddress }: Founder,
-): { text: string; values: unknown[] } {
-  const meta = writes[0]?.events[0]?.meta;
-  if (!meta) throw new Error('a store is founded with an event');
-  const subject = { user_id: userId, role: 'owner' };
-  return {
-    text: `with founder as (
-             insert into memberships (user_id, account_id, role, personal, created_at)
-             values ($1, $2, 'owner', $3, now()) on conflict do nothing returning account_id
-           )
-           insert into audit_log
-             (account_id, type, actor, channel, request_id, ip_address, subject, recorded_at)
-           select account_id, 'member.added', $4::jsonb, $5, $6, $7::inet, $8::jsonb, now()
-           from founder`,
-    values: [
-      userId,
-      accountId,
-      personal,
-      meta.actor,
-      meta.channel,
-      meta.requestId,
-      ipAddress ?? null,
-      subject,
     ],
   };
 }

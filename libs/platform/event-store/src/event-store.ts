@@ -67,14 +67,27 @@ export type Precondition = {
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
 export type Claim = { kind: string; value: Buffer; stream: string };
 
+/** Defines which records a cap counts. Each aggregate defines its own, next to its table. */
+export type CapKind = {
+  table: string;
+  /** The column with the id of the owner. */
+  ownerColumn: string;
+  /** SQL over `r`, a row: whether it counts. By default every row does. */
+  isCounted?: string;
+  /** SQL over `$1`, the owner: whether it takes no new records, whatever their number. */
+  isClosed?: string;
+  /** Completes the refusal "The number of … has reached its limit". */
+  label: string;
+  resolution: string;
+};
+
 /** A limit on how many records of a kind an owner may have, checked when a new one is created. */
 export type Cap = {
-  kind: 'rewards' | 'cards' | 'locations' | 'posters' | 'webhook_subscriptions' | 'customer_cards';
-  /** The card for rewards, the customer for customer cards, otherwise the store. */
+  kind: CapKind;
   owner: number;
-  /** Of the new record; for customer cards 0 when the customer is merged, and then no card may begin meanwhile. */
+  /** Of the new record. 0: the commit closes the owner, and no new record may begin meanwhile. */
   id: number;
-  most: number;
+  max: number;
 };
 
 /** The response to a request with an Idempotency-Key, stored with the events that it tells of. */
@@ -96,8 +109,8 @@ export type SealedResponse = {
  */
 export type Erasure = { customerId: number; stream: string; renewed?: true };
 
-/** The user who owns the store that a commit creates. @property personal it is their own store */
-export type Founder = { userId: number; personal: boolean; ipAddress?: string };
+/** SQL that runs in the transaction of a commit. Its values survive JSON, because a commit may wait as such. */
+export type SideEffect = { text: string; values: Json[] };
 
 export type Commit = {
   accountId: number;
@@ -110,8 +123,8 @@ export type Commit = {
   responses?: SealedResponse[];
   /** Their keys are destroyed and their claims freed with this commit. */
   erasures?: Erasure[];
-  /** Becomes an owner with this commit, so that there is never a store without one. */
-  founder?: Founder | undefined;
+  /** Run after the writes. They must have happened whenever the events have. */
+  sideEffects?: SideEffect[];
 };
 
 /** A stream is not where the commit expected it; nothing was written. */

@@ -138,8 +138,8 @@ export class EventStoreDbEventStore
     const { writes, ...beside } = commit;
     const alone =
       writes.length === 1 &&
-      !(beside.cap ?? beside.founder) &&
-      [beside.claims, beside.releases, beside.responses, beside.erasures].every(
+      !beside.cap &&
+      [beside.claims, beside.releases, beside.responses, beside.erasures, beside.sideEffects].every(
         (list) => !list?.length,
       );
     return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
@@ -237,7 +237,7 @@ export class EventStoreDbEventStore
     }
     const appended = await this.following.append(first, rest);
     const close = () => this.close(intent, appended);
-    if (intent.content.erasures ?? intent.content.founder) await this.settle(close);
+    if (intent.content.erasures ?? intent.content.sideEffects) await this.settle(close);
     else await this.rowFollows(close);
     return headsAfter(intent.content);
   }

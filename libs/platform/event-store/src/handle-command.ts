@@ -50,7 +50,7 @@ type Pending = {
 };
 
 /** What a commit does besides its writes. */
-type Beside = Pick<Commit, 'claims' | 'releases' | 'cap' | 'erasures' | 'founder'>;
+type Beside = Pick<Commit, 'claims' | 'releases' | 'cap' | 'erasures' | 'sideEffects'>;
 
 type Writes = {
   state: { accountId: number };
@@ -364,7 +364,6 @@ function newSegment(): Segment {
   return { writes: [], beside: {}, responses: [], members: [], bytes: 0 };
 }
 
-function isAnything({ claims, releases, erasures, cap, founder }: Beside): boolean {
-  const listed = [claims, releases, erasures].some((list) => list && list.length > 0);
-  return listed || cap !== undefined || founder !== undefined;
+function isAnything({ cap, ...lists }: Beside): boolean {
+  return cap !== undefined || Object.values(lists).some((list) => list.length > 0);
 }

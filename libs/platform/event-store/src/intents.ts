@@ -1,15 +1,8 @@
 import type pg from 'pg';
 import { newId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
-import { checkCap } from './caps.js';
-import {
-  claimArgument,
-  erase,
-  found,
-  prepareWrites,
-  lastHead,
-  rowArguments,
-} from './commit-arguments.js';
+import { capName, checkCap } from './caps.js';
+import { claimArgument, erase, prepareWrites, lastHead, rowArguments } from './commit-arguments.js';
 import {
   ClaimTakenError,
   ConflictError,
@@ -17,9 +10,9 @@ import {
   type Claim,
   type Commit,
   type Erasure,
-  type Founder,
   type Head,
   type RowWrite,
+  type SideEffect,
   type Write,
 } from './event-store.js';
 import type { PersonalKeys } from './personal-keys.js';
@@ -31,8 +24,9 @@ const LEASE = "interval '60 seconds'";
 /**
  * A commit of several streams, as stored until it is done.
  * @property holder who may abandon it; recovery takes that over with the lease
+ * @property cap checked when it is opened, and not stored
  */
-export type Intent = { id: string; holder: string; content: IntentContent };
+export type Intent = { id: string; holder: string; content: IntentContent; cap?: Cap | undefined };
 
 export type IntentContent = {
   accountId: number;
@@ -42,21 +36,21 @@ export type IntentContent = {
   /** Releases of values that another stream of the commit claims. They move when the intent is opened. */
   moves: string | null;
   outcomes: string | null;
-  cap?: Cap | undefined;
   erasures?: Erasure[];
-  founder?: Founder;
+  sideEffects?: SideEffect[];
 };
 
 /** A row that shows personal data: `state` is sealed with the customer's key, in base64. */
 type SealedRow = Omit<RowWrite, 'state' | 'shows'> & { shows: number; state: string };
 
 export function intentOf(id: string, commit: Commit): Intent {
-  const { accountId, writes, claims = [], releases = [], cap, erasures, founder } = commit;
+  const { accountId, writes, claims = [], releases = [], cap, erasures, sideEffects } = commit;
   const isClaimed = ({ kind, value }: Claim) =>
     claims.some((claim) => claim.kind === kind && claim.value.equals(value));
   return {
     id,
     holder: id,
+    cap,
     content: {
       accountId,
       writes,
@@ -67,9 +61,8 @@ export function intentOf(id: string, commit: Commit): Intent {
       ),
       moves: claimArgument(commit, releases.filter(isClaimed)),
       outcomes: responseArgument(commit.responses),
-      cap,
       ...(erasures?.length && { erasures }),
-      ...(founder && { founder }),
+      ...(sideEffects?.length && { sideEffects }),
     },
   };
 }
@@ -113,19 +106,21 @@ function rowContext(intentId: string, { stream }: { stream: string }): string {
  * @param intent sealed
  * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent
  */
-export async function openIntent(pool: pg.Pool, { id, holder, content }: Intent): Promise<void> {
-  const { cap } = content;
+export async function openIntent(
+  pool: pg.Pool,
+  { id, holder, content, cap }: Intent,
+): Promise<void> {
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query(
       `insert into es.intents (id, holder, content, leased_until, cap, cap_id)
        values ($1, $2, $3, now() + ${LEASE}, $4, $5)
        on conflict do nothing`,
-      [id, holder, JSON.stringify(content), cap && `${cap.kind} ${cap.owner}`, cap?.id],
+      [id, holder, JSON.stringify(content), cap && capName(cap), cap?.id],
     );
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
     await reserve(client, id, content);
-    if (cap) await client.query(checkCap(cap));
+    if (cap) await checkCap((text, values) => client.query(text, values), cap);
     await move(client, id, content.moves);
     await client.query('select es.take_claims($1, null)', [content.claims]);
     await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
@@ -218,7 +213,7 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
     ]);
     await client.query('select es.keep_outcomes($1, null)', [content.outcomes]);
     if (content.erasures) await client.query(erase(accountId, content.erasures));
-    if (content.founder) await client.query(found(content, content.founder));
+    for (const { text, values } of content.sideEffects ?? []) await client.query(text, values);
   });
 }
 

@@ -28,7 +28,7 @@ import {
 } from './event-store.js';
 import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from './caps.js';
-import { erase, found, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
+import { erase, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
 import { TURN_WITHIN_MS } from './stream-queues.js';
 import { Batcher, Lanes } from '#database/batcher.js';
 import { commitStatement } from './commit-statement.js';
@@ -300,11 +300,11 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     const prepared = commits.map(prepareWrites);
     const [cap] = commits.flatMap((commit) => commit.cap ?? []);
     const erasing = commits.filter(({ erasures }) => erasures?.length);
-    const founding = commits.filter(({ founder }) => founder);
-    const several = cap !== undefined || erasing.length + founding.length > 0;
+    const sideEffects = commits.flatMap((commit) => commit.sideEffects ?? []);
+    const several = cap !== undefined || erasing.length + sideEffects.length > 0;
     const write = async (client: PoolClient): Promise<PromiseSettledResult<Head[]>[]> => {
       try {
-        if (cap) await client.query(checkCap(cap));
+        if (cap) await checkCap((text, values) => client.query(text, values), cap);
         const { rows } = await client.query<{ won: string[] }>(
           commitStatement(commits, prepared, atomic),
         );
@@ -313,9 +313,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         for (const { accountId, erasures = [] } of erasing) {
           await client.query(erase(accountId, erasures));
         }
-        for (const commit of founding) {
-          if (commit.founder) await client.query(found(commit, commit.founder));
-        }
+        for (const { text, values } of sideEffects) await client.query(text, values);
         return prepared.map((writes) =>
           writes.every(({ write }) => won.has(write.stream))
             ? { status: 'fulfilled', value: writes.map(lastHead) }
@@ -364,11 +362,11 @@ function isAppended({ status }: PromiseSettledResult<Head[]>): boolean {
   return status === 'fulfilled';
 }
 
-/** A commit without claims, a cap, an erasure or a founder that writes one stream may share a transaction with others. */
+/** Whether a commit may share a transaction with others: it writes one stream and does nothing besides. */
 function isIndependent(commit: Commit): boolean {
-  const { writes, claims, releases, cap, erasures, founder } = commit;
-  const beside = [claims, releases, erasures].some((list) => list?.length);
-  return writes.length === 1 && !beside && !cap && !founder;
+  const { writes, claims, releases, cap, erasures, sideEffects } = commit;
+  const beside = [claims, releases, erasures, sideEffects].some((list) => list?.length);
+  return writes.length === 1 && !beside && !cap;
 }
 
 /** Nothing was written, unless the server stopped in the middle of the commit: whoever throws it looks first. */

@@ -1,6 +1,5 @@
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
-import { CapReachedError } from './caps.js';
-import { ClaimTakenError, ConflictError, KeyTakenOverError, type Cap } from './event-store.js';
+import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
 
 /** Turns the SQLSTATEs of our own functions into the port's errors; other errors are returned unchanged. */
 export function refusalOf(error: unknown): unknown {
@@ -12,8 +11,6 @@ export function refusalOf(error: unknown): unknown {
       return new ClaimTakenError(detail.split(','));
     case SQLSTATE.keyTakenOver:
       return new KeyTakenOverError(detail.split(','));
-    case SQLSTATE.capReached:
-      return new CapReachedError(detail as Cap['kind']);
     default:
       return error;
   }

@@ -69,7 +69,7 @@ export type OrderedPlan<G, A> = {
   decide: (stateOf: StateOf, given: G, now: Date) => OrderedDecision;
   /** Pure. The answer to the caller, made before the commit. */
   answer: (stateOf: StateOf, given: G, now: Date) => A;
-  /** A claim of these kinds that another stream holds means that something has changed since it was looked at. */
+  /** A claim of these kinds that another stream holds, or a cap on these tables, means that something has changed meanwhile. */
   racing: string[];
 };
 
@@ -163,6 +163,6 @@ export class SeveralStreams {
 
 function isLostRace(error: unknown, racing: string[]): boolean {
   if (error instanceof ClaimTakenError) return error.kinds.every((kind) => racing.includes(kind));
-  if (error instanceof CapReachedError) return error.kind === 'customer_cards';
+  if (error instanceof CapReachedError) return racing.includes(error.kind.table);
   return error instanceof ConflictError;
 }
