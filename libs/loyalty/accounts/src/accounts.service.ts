@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
-import { PastCounts } from '#event-store/past-counts.service.js';
+import { PastCounts, type PastCount } from '#event-store/past-counts.service.js';
 import type { StoreTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
 import type { Account } from './account.js';
@@ -42,6 +42,14 @@ const ONE = {
   text: `select a.state, coalesce(m.personal, false) as personal, ${COUNTS}
          from accounts a left join memberships m on m.account_id = a.id and m.user_id = $1
          where a.id = $2`,
+};
+
+/** A customer who is merged into another is not counted. */
+const CUSTOMERS: PastCount = {
+  name: 'past_customers',
+  ownerColumn: 'account_id',
+  changes: { 'customer.created': 1, 'customer.merged_away': -1, 'customer.restored': 1 },
+  findOwners: async (events) => events.map(({ meta }) => meta.accountId),
 };
 
 @Injectable()
@@ -135,7 +143,7 @@ export class AccountsService implements StoreTimeZones {
       (await this.asOf.records(table, own?.[table].map(Number) ?? [], past)).length;
     return {
       cards: await count('cards'),
-      customers: await this.pastCounts.customersOf(id, past),
+      customers: (await this.pastCounts.count([id], CUSTOMERS, past)).get(id) ?? 0,
       locations: await count('locations'),
       posters: await count('posters'),
     };

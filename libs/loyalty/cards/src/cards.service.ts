@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
-import { PastCounts } from '#event-store/past-counts.service.js';
+import { PastCounts, type PastCount } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
 import { cardRows } from './card.entity.js';
@@ -76,6 +76,28 @@ export class CardsService {
     return this.withPastCounts(wanted, past);
   }
 
+  /** The customers who have a card; those who were merged into others are not counted. */
+  private readonly issued: PastCount = {
+    name: 'past_cards_issued',
+    ownerColumn: 'card_id',
+    changes: {
+      'customer_card.created': 1,
+      'customer_card.merged': -1,
+      'customer_card.restored': 1,
+    },
+    findOwners: async (events) => {
+      const ids = events.map(({ stream }) => Number(stream.slice(stream.lastIndexOf('-') + 1)));
+      if (ids.length === 0) return [];
+      const rows = await ask<{ id: number; card_id: number }>(this.pool, {
+        name: 'past_cards_of_customer_cards',
+        text: 'select id, card_id from customer_cards where id = any ($1)',
+        values: [ids],
+      });
+      const cards = new Map(rows.map((row) => [row.id, row.card_id]));
+      return ids.map((id) => cards.get(id));
+    },
+  };
+
   private async withPastCounts(cards: Card[], past: Past): Promise<CardJson[]> {
     const ids = cards.map(({ id }) => id);
     const rows = await ask<{ id: number }>(this.pool, {
@@ -87,7 +109,7 @@ export class CardsService {
       rows.map(({ id }) => id),
       past,
     );
-    const issued = await this.pastCounts.issuedOf(ids, past);
+    const issued = await this.pastCounts.count(ids, this.issued, past);
     return cards.map((card) =>
       cardJson(card, {
         rewards: rewards.filter(({ cardId }) => cardId === card.id).length,

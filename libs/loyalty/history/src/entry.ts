@@ -95,7 +95,7 @@ function entryOf(
   // As if the person were erased: nothing personal may get into an entry.
   const anonymous = { ...stored, data: { ...stored.data, personal: null } };
   const data: Record<string, unknown> = { ...recorded(aggregate, anonymous).data };
-  const stamps = aggregate.stamps?.({ type, data }) ?? null;
+  const stamps = aggregate.balanceChange?.({ type, data }) ?? null;
   const own = OWN_IDS[aggregate.name];
   const idOf = (field: OwnId) => numberIn(data[field]);
   return {
@@ -117,7 +117,7 @@ function entryOf(
     locationId: idOf('locationId'),
     rewardId: idOf('rewardId'),
     stamps,
-    balance: aggregate.stamps ? (before?.balance ?? 0) + (stamps ?? 0) : null,
+    balance: aggregate.balanceChange ? (before?.balance ?? 0) + (stamps ?? 0) : null,
     reverses: typeof data['reverses'] === 'string' ? data['reverses'] : null,
     ...(own && { [own]: Number(stream.slice(stream.lastIndexOf('-') + 1)) }),
   };

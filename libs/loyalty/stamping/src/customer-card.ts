@@ -149,7 +149,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         return unreachable(event);
     }
   },
-  stamps(event) {
+  balanceChange(event) {
     switch (event.type) {
       case 'StampsEarned':
         return event.data.stamps;

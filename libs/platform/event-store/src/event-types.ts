@@ -6,7 +6,7 @@ type Named = Shapes & {
   name: string;
   names: Record<string, string>;
   // A method, because each aggregate takes only events of its own.
-  stamps?(event: DomainEvent): number | null;
+  balanceChange?(event: DomainEvent): number | null;
 };
 
 type Typed = { id: string; type: string; version: number };

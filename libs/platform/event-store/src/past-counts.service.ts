@@ -5,6 +5,7 @@ import { ask, asked } from '#database/connection.js';
 import type { Past } from './as-of.service.js';
 import { checkpointOf } from './checkpoint.js';
 import { BEGINNING, EventStore, type Position, type StoredEvent } from './event-store.js';
+import { EventTypes } from './event-types.js';
 import { formatPosition, isAfter, parsePosition } from './position.js';
 
 const BATCH = 500;
@@ -17,34 +18,30 @@ const PLACE = `
       (select position from es.checkpoints where subscription = 'history') as reached
   )`;
 
-/** By how much an event changes the number of a store's customers; one who is merged into another is not counted. */
-const CUSTOMERS: Partial<Record<string, number>> = {
-  CustomerCreated: 1,
-  CustomerMergedAway: -1,
-  CustomerRestored: 1,
+/** Entries of the history that change how many records an owner has. */
+export type PastCount = {
+  /** Names the statement. */
+  name: string;
+  /** The column of the history with the owner's id. */
+  ownerColumn: string;
+  /** By how much, by the name of the entry. */
+  changes: Readonly<Record<string, 1 | -1>>;
+  /** Finds the owners of events that the history has not taken in, in order. */
+  findOwners: (events: StoredEvent[]) => Promise<(number | undefined)[]>;
 };
-
-/** The same for the customers who have a card. */
-const ISSUED: Partial<Record<string, number>> = {
-  CustomerCardIssued: 1,
-  CustomerCardMerged: -1,
-  CustomerCardRestored: 1,
-};
-
-const customerCardOf = ({ stream }: StoredEvent): number =>
-  Number(stream.slice(stream.lastIndexOf('-') + 1));
 
 type Counted = { reached: string | null; owner: number | null; count: number };
 
 /**
- * How many records there were, of kinds that a store has too many of to fold each: counted in the history, and in the
- * log where the history has not come that far.
+ * Counts how many records there were, of kinds that are too many to fold each: in the history, and in the log where the
+ * history has not come that far.
  */
 @Injectable()
 export class PastCounts {
   constructor(
     private readonly pool: Pool,
     private readonly store: EventStore,
+    private readonly types: EventTypes,
   ) {}
 
   /** The events up to a moment that the history has not taken in yet. @throws UnavailableError */
@@ -54,73 +51,35 @@ export class PastCounts {
     );
   }
 
-  /** @throws UnavailableError */
-  async customersOf(accountId: number, past: Past): Promise<number> {
-    const rows = await ask<Counted>(this.pool, {
-      name: 'past_customers',
-      text: `${PLACE}
-        select p.reached, $2::bigint as owner,
-          coalesce(sum(case h.name when 'customer.merged_away' then -1 else 1 end)
-            filter (where h.seq is not null), 0) as count
-        from place p
-        left join history h on h.account_id = $2 and h.seq <= p.seq
-          and h.name in ('customer.created', 'customer.merged_away', 'customer.restored')
-        group by p.reached`,
-      values: [formatPosition(past.position), accountId],
-    });
-    const counts = await this.counted(rows, past, async (events) =>
-      events.map(({ type, meta }) => ({ owner: meta.accountId, by: CUSTOMERS[type] ?? 0 })),
-    );
-    return counts.get(accountId) ?? 0;
-  }
-
-  /** By card; cards without any are left out. @throws UnavailableError */
-  async issuedOf(cardIds: number[], past: Past): Promise<Map<number, number>> {
-    const rows = await ask<Counted>(this.pool, {
-      name: 'past_cards_issued',
-      text: `${PLACE}
-        select p.reached, h.card_id as owner,
-          coalesce(sum(case h.name when 'customer_card.merged' then -1 else 1 end)
-            filter (where h.seq is not null), 0) as count
-        from place p
-        left join history h on h.card_id = any ($2) and h.seq <= p.seq
-          and h.name in ('customer_card.created', 'customer_card.merged', 'customer_card.restored')
-        group by p.reached, h.card_id`,
-      values: [formatPosition(past.position), cardIds],
-    });
-    return this.counted(rows, past, async (events) => {
-      const counting = events.filter(({ type }) => type in ISSUED);
-      const cards = await this.cardsOf(counting.map(customerCardOf));
-      return counting.map((event) => ({
-        owner: cards.get(customerCardOf(event)) ?? 0,
-        by: ISSUED[event.type] ?? 0,
-      }));
-    });
-  }
-
-  private async cardsOf(customerCardIds: number[]): Promise<Map<number, number>> {
-    if (customerCardIds.length === 0) return new Map();
-    const rows = await ask<{ id: number; card_id: number }>(this.pool, {
-      name: 'past_cards_of_customer_cards',
-      text: 'select id, card_id from customer_cards where id = any ($1)',
-      values: [customerCardIds],
-    });
-    return new Map(rows.map(({ id, card_id: cardId }) => [id, cardId]));
-  }
-
-  private async counted(
-    rows: Counted[],
+  /** Counts by owner; owners without any are left out. @throws UnavailableError */
+  async count(
+    owners: number[],
+    { name, ownerColumn, changes, findOwners }: PastCount,
     { position }: Past,
-    changesIn: (events: StoredEvent[]) => Promise<{ owner: number; by: number }[]>,
   ): Promise<Map<number, number>> {
+    const names = Object.keys(changes);
+    // Literals, because an index may be limited to these names.
+    const cases = names.map((one) => `when '${one}' then ${changes[one]}`).join(' ');
+    const rows = await ask<Counted>(this.pool, {
+      name,
+      text: `${PLACE}
+        select p.reached, h.${ownerColumn} as owner,
+          coalesce(sum(case h.name ${cases} end) filter (where h.seq is not null), 0) as count
+        from place p
+        left join history h on h.${ownerColumn} = any ($2) and h.seq <= p.seq
+          and h.name in (${names.map((one) => `'${one}'`).join(', ')})
+        group by p.reached, h.${ownerColumn}`,
+      values: [formatPosition(position), owners],
+    });
     const counts = new Map<number, number>();
-    const add = (owner: number, count: number) =>
-      counts.set(owner, (counts.get(owner) ?? 0) + count);
+    const add = (owner: number, by: number) => counts.set(owner, (counts.get(owner) ?? 0) + by);
     for (const { owner, count } of rows) if (owner !== null) add(owner, count);
     const reached = rows[0]?.reached ?? null;
     const from = reached === null ? BEGINNING : parsePosition(reached);
-    const changes = await changesIn(await asked(this.tail(from, position)));
-    for (const { owner, by } of changes) add(owner, by);
+    const change = ({ type }: StoredEvent) => changes[this.types.nameOf(type) ?? ''];
+    const late = (await asked(this.tail(from, position))).filter(change);
+    const lateOwners = await findOwners(late);
+    for (const [i, event] of late.entries()) add(lateOwners[i] ?? 0, change(event) ?? 0);
     return counts;
   }
 

@@ -69,8 +69,8 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
    */
   upcasts?: { readonly [T in E['type']]?: readonly Upcast[] };
   evolve: (state: S | undefined, event: Recorded<E>) => S;
-  /** By how much an event changes the record's balance of stamps; left out where records have none. */
-  stamps?: (event: E) => number | null;
+  /** By how much an event changes the record's balance; left out where records have none. */
+  balanceChange?: (event: E) => number | null;
 };
 
 /**
