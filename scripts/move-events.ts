@@ -70,10 +70,9 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
     dataSource(config, COPY).initialize(),
   );
   const pool = poolOf(database);
-  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
   const postgres = new PostgresEventStore(pool, config);
   const keys = await personalKeys(pool, config);
-  const eventstoredb = new EventStoreDbEventStore(pool, keys, config, streams);
+  const eventstoredb = new EventStoreDbEventStore(pool, keys, config, rowTables);
   const [from, target] = to === 'postgres' ? [eventstoredb, postgres] : [postgres, eventstoredb];
   try {
     await refuseOpenIntents(guard);

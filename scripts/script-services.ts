@@ -11,7 +11,7 @@ import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
 import { AuditModule } from '#history/audit.module.js';
-import { rowTables } from '../apps/row-tables.js';
+import { plainTables, rowTables } from '../apps/row-tables.js';
 import { sayWhere } from './run-script.js';
 
 @Module({})
@@ -25,7 +25,7 @@ class ScriptModule {
       exports: [LargeAnswers],
       imports: [
         DatabaseModule.forRoot(config, 'script'),
-        EventStoreModule.forRoot(rowTables),
+        EventStoreModule.forRoot(rowTables, plainTables),
         IdentityModule,
         AccountsModule,
         CustomersModule,

@@ -12,7 +12,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows } from '#event-store/rows.js';
 import { StrayStreams } from '#event-store/stray-streams.js';
 import { Verification } from '#event-store/verification.js';
-import { rowTables } from '../apps/row-tables.js';
+import { plainTables, rowTables } from '../apps/row-tables.js';
 import { sayWhere } from './run-script.js';
 
 export type VerificationServices = {
@@ -41,7 +41,7 @@ export async function withVerification<R>(
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
   const keys = new PersonalKeys(pool, masterKeys);
-  const store = await openEventStore(pool, keys, config, rowTables);
+  const store = await openEventStore(pool, keys, config, rowTables, plainTables);
   try {
     await masterKeys.onModuleInit();
     if (isMainThread) await store.onModuleInit();

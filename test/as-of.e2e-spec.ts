@@ -11,7 +11,7 @@ import { testConfig, testDatabase, testEngine, type TestDatabase } from './suppo
 import { eventually } from './support/eventually.js';
 import { openHistory } from './support/history.js';
 import { startService } from './support/service.js';
-import { historyOf, openStore, untilReadable } from './support/store.js';
+import { historyOf, openStore, streamKinds, untilReadable } from './support/store.js';
 import { enrol } from './support/story.js';
 
 type Moments = ReturnType<EventStore['readMoments']>;
@@ -37,7 +37,7 @@ let heads: Map<string, Head>;
 beforeEach(async () => {
   engine = await testEngine();
   database = await testDatabase();
-  service = await openStore(testConfig(database.url, engine.environment), ['counter-']);
+  service = await openStore(testConfig(database.url, engine.environment), streamKinds('counter'));
   heads = new Map();
 });
 afterEach(async () => {

@@ -7,18 +7,13 @@ import { isAfter } from '#event-store/position.js';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
-import { keysIn } from './support/store.js';
+import { keysIn, streamKinds } from './support/store.js';
 import { startEventStoreDb } from './support/eventstoredb/server.mjs';
 
-async function open(options: { batchAppend: boolean }, streams = ['thing-']) {
+async function open(options: { batchAppend: boolean }, kinds = streamKinds('thing')) {
   const database = await testDatabase();
   const server = await startEventStoreDb(options);
-  return openOn(
-    database,
-    { EVENT_STORE_URL: server.connectionString },
-    () => server.stop(),
-    streams,
-  );
+  return openOn(database, { EVENT_STORE_URL: server.connectionString }, () => server.stop(), kinds);
 }
 
 /** The real one, where there is one. */
@@ -32,12 +27,12 @@ async function openOn(
   database: TestDatabase,
   environment: NodeJS.ProcessEnv,
   stop: () => Promise<void>,
-  streams = ['thing-'],
+  kinds = streamKinds('thing'),
 ) {
   const config = testConfig(database.url, environment);
   const source = await dataSource(config, 'test').initialize();
   const pool = poolOf(source);
-  const store = new EventStoreDbEventStore(pool, await keysIn(pool, config), config, streams);
+  const store = new EventStoreDbEventStore(pool, await keysIn(pool, config), config, kinds);
   return {
     config,
     source,
@@ -61,10 +56,13 @@ if (process.env['EVENT_STORE_URL'] && process.env['TEST_ENGINE'] === 'eventstore
 
 describe('a subscription whose filter lets nothing through', () => {
   it('moves its checkpoint all the same, so that a restart does not read everything again', async () => {
-    const { store, source, config, close } = await open({ batchAppend: true }, ['nobody-']);
+    const { store, source, config, close } = await open(
+      { batchAppend: true },
+      streamKinds('nobody'),
+    );
     const pool = poolOf(source);
     const keys = await keysIn(pool, config);
-    const writer = new EventStoreDbEventStore(pool, keys, config, ['thing-']);
+    const writer = new EventStoreDbEventStore(pool, keys, config, streamKinds('thing'));
     const from = await store.head();
     const stop = new AbortController();
     const seen: { events: number; position: Position }[] = [];

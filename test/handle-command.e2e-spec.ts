@@ -15,7 +15,7 @@ import {
   type TestDatabase,
   type TestEngine,
 } from './support/database.js';
-import { openStore } from './support/store.js';
+import { openStore, streamKinds } from './support/store.js';
 
 /** The smallest aggregate that can disagree: a counter that never goes below zero. */
 type Counter = { accountId: number; value: number; steps: number[] };
@@ -49,7 +49,7 @@ let ids = 0;
 
 async function openProcess() {
   const config = testConfig(database.url, engine.environment);
-  const { close, ...process } = await openStore(config, ['counter-', 'notes-']);
+  const { close, ...process } = await openStore(config, streamKinds('counter', 'notes'));
   const { store, rows, keys, responses } = process;
   const metrics = new PipelineMetrics(new Registry());
   const pipeline = new CommandPipeline(store, rows, keys, responses, metrics);

@@ -9,7 +9,7 @@ import type { Rows, RowTable } from '#event-store/rows.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';
-import { openStore } from './support/store.js';
+import { openStore, streamKinds } from './support/store.js';
 
 type Counter = { accountId: number; value: number };
 type Counted = { type: 'Counted'; data: object };
@@ -43,7 +43,7 @@ describe('row catch-up', () => {
     end $$`);
     process = await openStore(
       testConfig(database.url, { EVENT_STORE_URL: server.connectionString }),
-      ['counter-'],
+      streamKinds('counter'),
     );
   });
   afterAll(async () => {

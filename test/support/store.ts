@@ -8,15 +8,13 @@ import { StoredResponses } from '#event-store/stored-responses.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Redecisions } from '#event-store/redecisions.js';
-import { Rows } from '#event-store/rows.js';
+import { Rows, type StreamKind } from '#event-store/rows.js';
 import { rowTables } from '../../apps/row-tables.js';
 import type { TestDatabase } from './database.js';
 import { eventually } from './eventually.js';
 
-const STREAMS = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
-
 /** The event store of the engine that the settings name, without the rest of a service. */
-export async function openStore(config: Config, streams = STREAMS) {
+export async function openStore(config: Config, kinds: StreamKind[] = rowTables) {
   const source = await dataSource(config, 'test').initialize();
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
@@ -25,7 +23,7 @@ export async function openStore(config: Config, streams = STREAMS) {
   const store =
     config.eventStoreUrl === null
       ? new PostgresEventStore(pool, config)
-      : new EventStoreDbEventStore(pool, keys, config, streams);
+      : new EventStoreDbEventStore(pool, keys, config, kinds);
   const rows = new Rows(pool, store, keys);
   new Redecisions(store, rows, keys, rowTables).onModuleInit();
   return {
@@ -41,6 +39,11 @@ export async function openStore(config: Config, streams = STREAMS) {
       await source.destroy();
     },
   };
+}
+
+/** Names whose streams are read, for streams without a table. */
+export function streamKinds(...names: string[]): StreamKind[] {
+  return names.map((name) => ({ aggregate: { name }, table: name }));
 }
 
 /** Every event so far. */

@@ -32,7 +32,7 @@ import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
 import { SignupModule } from '#signup/signup.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
-import { rowTables } from '../../row-tables.js';
+import { plainTables, rowTables } from '../../row-tables.js';
 
 @Module({})
 export class ApiModule {
@@ -42,7 +42,7 @@ export class ApiModule {
       imports: [
         // Each process has a name of its own, by which ReplicaWarning tells the api processes apart.
         DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`, REQUEST_LIMITS),
-        EventStoreModule.forRoot(rowTables),
+        EventStoreModule.forRoot(rowTables, plainTables),
         HttpModule,
         IdentityModule,
         AccountsModule,

@@ -20,7 +20,7 @@ import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
 import { GeocodingModule } from '#geocoding/geocoding.module.js';
-import { rowTables } from '../../row-tables.js';
+import { plainTables, rowTables } from '../../row-tables.js';
 
 @Module({})
 export class DispatcherModule {
@@ -29,7 +29,7 @@ export class DispatcherModule {
       module: DispatcherModule,
       imports: [
         DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS),
-        EventStoreModule.forRoot(rowTables),
+        EventStoreModule.forRoot(rowTables, plainTables),
         HistoryFillingModule,
         PhoneNormalizationModule,
         MessageDispatchModule,

@@ -1,5 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { CapKind } from '#event-store/event-store.js';
+import type { PlainTable } from '#event-store/rows.js';
 import type { PayloadFormat } from '#public-events/public-event.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
 
@@ -33,8 +34,13 @@ export class WebhookSubscriptionRow {
   @Column('timestamptz') declare updated_at: Date;
 }
 
-export const webhookSubscriptionCap: CapKind = {
+export const webhookSubscriptionTable: PlainTable = {
   table: 'webhook_subscriptions',
+  positionColumn: 'active_from',
+};
+
+export const webhookSubscriptionCap: CapKind = {
+  table: webhookSubscriptionTable.table,
   ownerColumn: 'account_id',
   label: 'webhook subscriptions of this store',
   resolution: 'Delete one first, or let one subscription have more events.',

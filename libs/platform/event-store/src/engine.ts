@@ -4,23 +4,24 @@ import type { Config } from '#kernel/config.js';
 import type { EventStoreDbEventStore } from './eventstoredb-event-store.js';
 import type { PersonalKeys } from './personal-keys.js';
 import { PostgresEventStore } from './postgres-event-store.js';
-import type { RowTable } from './rows.js';
+import type { PlainTable, RowTable } from './rows.js';
 
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
 /**
  * The one place that knows which engine runs.
  * @param rowTables of every aggregate: their streams are the ones that are read
+ * @param plainTables whose positions must be of this server
  */
 export async function openEventStore(
   pool: pg.Pool,
   keys: PersonalKeys,
   config: Config,
   rowTables: AnyTable[],
+  plainTables: PlainTable[],
 ): Promise<PostgresEventStore | EventStoreDbEventStore> {
-  if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config);
+  if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config, plainTables);
   // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
   const { EventStoreDbEventStore: Engine } = await import('./eventstoredb-event-store.js');
-  const streams = rowTables.map(({ aggregate }) => `${aggregate.name}-`);
-  return new Engine(pool, keys, config, streams);
+  return new Engine(pool, keys, config, rowTables);
 }

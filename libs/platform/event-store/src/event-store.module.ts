@@ -21,7 +21,7 @@ import { Redecisions } from './redecisions.js';
 import { RepeatedAudits } from './repeated-audits.service.js';
 import { RowCatchUp } from './row-catch-up.subscription.js';
 import { RowRefold } from './row-refold.service.js';
-import { Rows, type RowTable } from './rows.js';
+import { Rows, type PlainTable, type RowTable } from './rows.js';
 import { SeveralStreams } from './several-streams.js';
 import { StartCheck } from './start-check.js';
 
@@ -31,11 +31,11 @@ type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 @Module({})
 export class EventStoreModule {
   /** @param rowTables of every aggregate: their streams are the ones that are read, their event types the known ones */
-  static forRoot(rowTables: AnyTable[]): DynamicModule {
+  static forRoot(rowTables: AnyTable[], plainTables: PlainTable[]): DynamicModule {
     return {
       module: EventStoreModule,
       providers: [
-        ...providersOver(rowTables),
+        ...providersOver(rowTables, plainTables),
         StoredResponses,
         PersonalKeys,
         {
@@ -79,13 +79,13 @@ export class EventStoreModule {
 }
 
 /** What works on the streams or rows of every aggregate. */
-function providersOver(rowTables: AnyTable[]): Provider[] {
+function providersOver(rowTables: AnyTable[], plainTables: PlainTable[]): Provider[] {
   return [
     {
       provide: EventStore,
       inject: [pg.Pool, PersonalKeys, Config],
       useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config) =>
-        openEventStore(pool, keys, config, rowTables),
+        openEventStore(pool, keys, config, rowTables, plainTables),
     },
     {
       provide: RowCatchUp,
@@ -102,7 +102,8 @@ function providersOver(rowTables: AnyTable[]): Provider[] {
     {
       provide: StartCheck,
       inject: [pg.Pool, EventStore],
-      useFactory: (pool: pg.Pool, store: EventStore) => new StartCheck(pool, store, rowTables),
+      useFactory: (pool: pg.Pool, store: EventStore) =>
+        new StartCheck(pool, store, rowTables, plainTables),
     },
     {
       provide: EventTypes,

@@ -44,6 +44,7 @@ import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
 import { FollowingWrites } from './following-writes.js';
 import { refuseHistoryInPostgres } from './positions-check.js';
+import type { StreamKind } from './rows.js';
 import { RowWriter } from './row-writer.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -80,12 +81,15 @@ export class EventStoreDbEventStore
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
     config: Config,
-    /** Prefixes of our streams' names; other streams on the server are not read. */
-    beginnings: string[],
+    /** Whose streams are ours; other streams on the server are not read. */
+    kinds: StreamKind[],
   ) {
     super();
     this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
-    const streams = new OwnStreams(config.eventStoreStreamPrefix, beginnings);
+    const streams = new OwnStreams(
+      config.eventStoreStreamPrefix,
+      kinds.map(({ aggregate }) => `${aggregate.name}-`),
+    );
     this.rowWriter = new RowWriter(pool, this.rowLane);
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
@@ -93,7 +97,7 @@ export class EventStoreDbEventStore
     this.subscription = new EventStoreDbSubscription(this.connection, streams, () =>
       this.reader.head(),
     );
-    this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams);
+    this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams, kinds);
   }
 
   /**

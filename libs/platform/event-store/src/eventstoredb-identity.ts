@@ -7,23 +7,24 @@ import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { faultOf, unavailable } from './eventstoredb-faults.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
+import type { StreamKind } from './rows.js';
 
 const STREAM = 'inkpad_identity';
 
 type Own = {
   database: string;
   linked: boolean;
-  /** The oldest store, or null when there is none. */
-  id: number | null;
-  created: string | null;
+  /** The oldest record, or null when there is none. */
+  stream: string | null;
+  recorded: string | null;
 };
 
-const OWN = `
-  select i.database, i.linked_at is not null as linked, oldest.id, oldest.created
-  from es.identity i
-  left join lateral (
-    select id, state ->> 'createdAt' as created from accounts order by id limit 1
-  ) oldest on true`;
+const OWN = 'select database, linked_at is not null as linked from es.identity';
+
+/** Finds the oldest record of a kind with which every history begins. */
+const OLDEST = (kind: string, table: string, firstRecordedAt: string) => `
+  select '${kind}-' || r.id as stream, ${firstRecordedAt} as recorded
+  from ${table} r order by r.id limit 1`;
 
 /**
  * Which database the history in EventStoreDB belongs to. The first process of a new service writes the database's id
@@ -35,6 +36,7 @@ export class EventStoreDbIdentity {
     private readonly connection: EventStoreDbConnection,
     private readonly reader: EventStoreDbReader,
     private readonly streams: OwnStreams,
+    private readonly kinds: StreamKind[],
   ) {}
 
   /** @throws ConfigError when the two do not belong together. @throws UnavailableError */
@@ -59,16 +61,28 @@ export class EventStoreDbIdentity {
   /** Nothing there names a database, as with a new service or a history from before databases had ids. */
   private async link(own: Own): Promise<string> {
     const held = (await this.reader.readAll(BEGINNING, 1)).length > 0;
-    if (own.linked || (own.id !== null && !held)) throw this.lacksHistory();
+    if (own.linked || (own.stream !== null && !held)) throw this.lacksHistory();
     if (held && !(await this.holdsOldest(own))) throw this.foreign(own);
     return this.write(own.database);
   }
 
   private async own(): Promise<Own> {
-    const known = await askAtStart<Own>(this.pool, OWN);
-    if (known) return known;
+    const known = await askAtStart<Pick<Own, 'database' | 'linked'>>(this.pool, OWN);
+    if (known) return { ...known, ...(await this.oldest()) };
     await this.pool.query('insert into es.identity default values on conflict do nothing');
     return this.own();
+  }
+
+  private async oldest(): Promise<Pick<Own, 'stream' | 'recorded'>> {
+    for (const { aggregate, table, firstRecordedAt } of this.kinds) {
+      if (firstRecordedAt === undefined) continue;
+      const oldest = await askAtStart<{ stream: string; recorded: string }>(
+        this.pool,
+        OLDEST(aggregate.name, table, firstRecordedAt),
+      );
+      if (oldest) return oldest;
+    }
+    return { stream: null, recorded: null };
   }
 
   private async theirs(): Promise<string | undefined> {
@@ -89,11 +103,11 @@ export class EventStoreDbIdentity {
     return (await this.theirs()) ?? database;
   }
 
-  /** Whether the first event of the database's oldest store is there. */
-  private async holdsOldest({ id, created }: Own): Promise<boolean> {
-    if (id === null) return false;
-    for await (const { meta } of this.reader.readStream(`account-${id}`, { to: 0 })) {
-      return meta.recordedAt === created;
+  /** Whether the first event of the database's oldest record is there. */
+  private async holdsOldest({ stream, recorded }: Own): Promise<boolean> {
+    if (stream === null) return false;
+    for await (const { meta } of this.reader.readStream(stream, { to: 0 })) {
+      return meta.recordedAt === recorded;
     }
     return false;
   }
@@ -108,9 +122,9 @@ export class EventStoreDbIdentity {
     );
   }
 
-  private foreign({ id }: Own): ConfigError {
+  private foreign({ stream }: Own): ConfigError {
     return new ConfigError(
-      id === null
+      stream === null
         ? `The database is empty, and ${this.there} holds a history already: restore the database that belongs to it (docs/operating.md, Restore), or give a new service a prefix of its own in EVENT_STORE_STREAM_PREFIX.`
         : `${this.there} holds the history of another database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those of this one, or DATABASE_URL to the database of that history.`,
     );

@@ -1,13 +1,14 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { askAtStart } from '#database/connection.js';
+import type { PlainTable } from './rows.js';
 
 /** Marker among the checkpoints: all positions are those of EventStoreDB's log. */
 export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
 /** Marker among the checkpoints: the history was moved from EventStoreDB back to PostgreSQL. */
 export const MOVED_TO_POSTGRES = 'positions:postgres';
 
-const FOREIGN = `
+const foreignPositions = (plainTables: PlainTable[]) => `
   with server as (select pg_snapshot_xmax(pg_current_snapshot()) as next)
   select
     exists (select from es.checkpoints where subscription = $1)
@@ -17,19 +18,27 @@ const FOREIGN = `
     coalesce((select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) >= next, false)
       or exists (select from es.checkpoints
                  where split_part(position, ':', 1)::numeric >= next::text::numeric)
-      or exists (select from webhook_subscriptions
-                 where split_part(active_from, ':', 1)::numeric > next::text::numeric) as foreign
+      ${plainTables.map(isBeyondServer).join('')} as foreign
   from server`;
+
+function isBeyondServer({ table, positionColumn }: PlainTable): string {
+  if (positionColumn === undefined) return '';
+  return `or exists (select from ${table}
+                 where split_part(${positionColumn}, ':', 1)::numeric > next::text::numeric)`;
+}
 
 /**
  * A logical dump carries transaction ids over to a server that counts its own: readers would wait for
  * the restored events, and new ones would sort before them.
  * @throws ConfigError
  */
-export async function refuseForeignPositions(pool: pg.Pool): Promise<void> {
+export async function refuseForeignPositions(
+  pool: pg.Pool,
+  plainTables: PlainTable[],
+): Promise<void> {
   const found = await askAtStart<{ moved: boolean; foreign: boolean }>(
     pool,
-    FOREIGN,
+    foreignPositions(plainTables),
     MOVED_TO_EVENTSTOREDB,
     MOVED_TO_POSTGRES,
   );

@@ -35,6 +35,7 @@ import { commitStatement } from './commit-statement.js';
 import { refusalOf } from './refusals.js';
 import { refuseForeignPositions } from './positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
+import type { PlainTable } from './rows.js';
 import { SharedLog } from './shared-log.js';
 
 const POLL_MS = 500;
@@ -77,6 +78,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   constructor(
     private readonly pool: Pool,
     private readonly config: Config,
+    private readonly plainTables: PlainTable[] = [],
   ) {
     super();
     this.reader = new PostgresReader(pool);
@@ -86,7 +88,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   async onModuleInit(): Promise<void> {
-    await refuseForeignPositions(this.pool);
+    await refuseForeignPositions(this.pool, this.plainTables);
   }
 
   override async commit(commit: Commit): Promise<Head[]> {

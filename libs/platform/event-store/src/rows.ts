@@ -16,6 +16,8 @@ import type { PersonalKey } from './personal-parts.js';
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
+  /** Of the aggregate with which every history begins: SQL over `r` for when the stream's first event was recorded. */
+  firstRecordedAt?: string;
   /**
    * SQL for a number, over SQL for the row's id and store; its value arrives as `Loaded.joined`, for the module of the table
    * to read.
@@ -41,6 +43,20 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   again?: (part: Part<S, E>) => DomainEvent[];
   /** What others may have done since such a part was planned: it is decided again, instead of the whole commit. */
   withstands?: readonly string[];
+};
+
+/** What the readers of the log need to know of a table: whose streams it shows. */
+export type StreamKind = {
+  aggregate: { name: string };
+  table: string;
+  firstRecordedAt?: string;
+};
+
+/** A table that is made from no events, and which a restore can leave behind them. Its ids come from its sequence. */
+export type PlainTable = {
+  table: string;
+  /** Holds a position of the log. */
+  positionColumn?: string;
 };
 
 /** @property earlier the events of the writes before it, personal data decrypted */

@@ -8,7 +8,7 @@ import { checkpointOf } from './checkpoint.js';
 import { EventStore } from './event-store.js';
 import { formatPosition } from './position.js';
 import { recorded } from './codec.js';
-import { rowAhead, type RowTable } from './rows.js';
+import { rowAhead, type PlainTable, type RowTable } from './rows.js';
 import { ROWS_SUBSCRIPTION } from './row-catch-up.subscription.js';
 
 const BATCH = 500;
@@ -28,6 +28,7 @@ export class StartCheck implements OnModuleInit {
     private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly tables: AnyTable[],
+    private readonly plainTables: PlainTable[],
   ) {}
 
   /** @throws ConfigError */
@@ -93,7 +94,7 @@ export class StartCheck implements OnModuleInit {
 
   private async raiseSequences(): Promise<void> {
     const used = this.store.rowsMayLag ? await this.idsBeyondRows() : new Map<string, number>();
-    for (const table of [...this.tables.map((rows) => rows.table), 'webhook_subscriptions']) {
+    for (const { table } of [...this.tables, ...this.plainTables]) {
       used.set(table, Math.max(used.get(table) ?? 0, await greatestId(this.pool, table)));
     }
     for (const [table, id] of used) {
