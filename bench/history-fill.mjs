@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
 import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
+import { customerSubjects } from '../dist/libs/loyalty/stamping/src/customer-subjects.js';
 import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
@@ -23,7 +24,7 @@ const source = await dataSource(config, 'bench').initialize();
 const store = new PostgresEventStore(poolOf(source), config);
 const masterKeys = new MasterKeys(poolOf(source), config);
 await masterKeys.onModuleInit();
-const keys = new PersonalKeys(poolOf(source), masterKeys);
+const keys = new PersonalKeys(poolOf(source), masterKeys, customerSubjects);
 const template = {
   cardId: 1,
   version: 1,

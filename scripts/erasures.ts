@@ -17,8 +17,8 @@ export type Repeated = { erased: number; unknown: number };
 export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_at: Date }> {
   for (let after = 0; ;) {
     const { rows } = await pool.query<Erased & { erased_at: Date }>(
-      `select account_id, customer_id, erased_at from es.erasures
-       where customer_id > $1 order by customer_id limit ${AT_ONCE}`,
+      `select account_id, subject_id as customer_id, erased_at from es.erasures
+       where subject_id > $1 order by subject_id limit ${AT_ONCE}`,
       [after],
     );
     yield* rows;
@@ -31,7 +31,7 @@ export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_
 /** The history may be newer than the database that was restored: their key came back, their event is still there. */
 const COME_BACK = `
   select c.account_id, c.id as customer_id from customers c
-  join personal_keys k on k.customer_id = c.id
+  join personal_keys k on k.subject_id = c.id
   where c.state ->> 'erasedAt' is not null and c.id > $1 order by c.id limit ${AT_ONCE}`;
 
 /** Erases whoever came back with a backup: all on the list, and those whom the history says were erased. */

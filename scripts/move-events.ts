@@ -21,6 +21,7 @@ import { formatPosition, isAfter, parsePosition } from '#event-store/position.js
 import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/positions-check.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { rowTables } from '../apps/row-tables.js';
 import { runScript, sayWhere } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
@@ -347,5 +348,5 @@ async function takePlacesOfHistory(client: pg.ClientBase, target: EventStore): P
 async function personalKeys(pool: pg.Pool, config: Config): Promise<PersonalKeys> {
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
-  return new PersonalKeys(pool, masterKeys);
+  return new PersonalKeys(pool, masterKeys, customerSubjects);
 }

@@ -11,6 +11,7 @@ import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
 import { AuditModule } from '#history/audit.module.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, rowTables } from '../apps/row-tables.js';
 import { sayWhere } from './run-script.js';
 
@@ -25,7 +26,7 @@ class ScriptModule {
       exports: [LargeAnswers],
       imports: [
         DatabaseModule.forRoot(config, 'script'),
-        EventStoreModule.forRoot(rowTables, plainTables),
+        EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
         IdentityModule,
         AccountsModule,
         CustomersModule,

@@ -12,6 +12,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Rows } from '#event-store/rows.js';
 import { StrayStreams } from '#event-store/stray-streams.js';
 import { Verification } from '#event-store/verification.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, rowTables } from '../apps/row-tables.js';
 import { sayWhere } from './run-script.js';
 
@@ -40,7 +41,7 @@ export async function withVerification<R>(
   await connecting(config.databaseUrl, () => source.initialize());
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
-  const keys = new PersonalKeys(pool, masterKeys);
+  const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
   const store = await openEventStore(pool, keys, config, rowTables, plainTables);
   try {
     await masterKeys.onModuleInit();

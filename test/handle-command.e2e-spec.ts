@@ -472,7 +472,7 @@ describe('sealed parts of events', () => {
         given: async () => undefined,
         decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
       });
-    await here.keys.create(78);
+    await here.keys.create(78, 'customers');
     const results = await Promise.allSettled([note(78, 'a'), note(79, 'b'), note(78, 'c')]);
     expect(results.map((result) => result.status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
     expect((await here.rows.load(notes, id))?.state.notes).toEqual(['a', 'c']);
@@ -490,17 +490,17 @@ describe('sealed parts of events', () => {
         given: async () => undefined,
         decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
       });
-    await here.keys.create(customerId);
+    await here.keys.create(customerId, 'customers');
     await note('a');
     await note('b');
-    await database.query('delete from personal_keys where customer_id = $1', [customerId]);
+    await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     await expect(note('c')).rejects.toThrow('This customer was erased');
     expect((await here.rows.load(ofOne, id))?.state.notes).toEqual(['a', 'b']);
   });
 
   it('read as they were written, and as nothing once the key is gone', async () => {
     const [id, customerId] = [++ids, 77];
-    await here.keys.create(customerId);
+    await here.keys.create(customerId, 'customers');
     await here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
       answer: (handled) => handled,
       rows: notes,
@@ -515,7 +515,7 @@ describe('sealed parts of events', () => {
     const fold = async (process: typeof here) =>
       (await process.rows.fold<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
     expect(await fold(here)).toEqual(['oat milk']);
-    await database.query('delete from personal_keys where customer_id = $1', [customerId]);
+    await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     const fresh = await openProcess();
     expect(await fold(fresh)).toEqual([null]);
     await fresh.close();

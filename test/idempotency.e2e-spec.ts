@@ -5,6 +5,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { StoredResponses } from '#event-store/stored-responses.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { expectFailure, useSharedService } from './support/contract.js';
 import { testConfig } from './support/database.js';
 import { eventually } from './support/eventually.js';
@@ -99,7 +100,11 @@ describe('Idempotency-Key', () => {
     const pool = new pg.Pool({ connectionString: url, application_name: 'prune' });
     const config = testConfig(url);
     const masterKeys = new MasterKeys(pool, config);
-    const responses = new StoredResponses(pool, masterKeys, new PersonalKeys(pool, masterKeys));
+    const responses = new StoredResponses(
+      pool,
+      masterKeys,
+      new PersonalKeys(pool, masterKeys, customerSubjects),
+    );
     const other = await pool.connect();
     await other.query('begin');
     await other.query(`update es.outcomes set expires_at = now() + interval '1 day'`);

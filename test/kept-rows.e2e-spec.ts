@@ -215,9 +215,13 @@ describe('the version of a store', () => {
   it('rises when a customer is given another key', async () => {
     const { customer } = await enrol(store);
     const before = await version();
-    expect(await service.running.app.get(PersonalKeys).renew([customer.id])).toEqual([]);
+    expect(
+      await service.running.app.get(PersonalKeys).renew(customer.account_id, [customer.id]),
+    ).toEqual([]);
     expect(await version()).toBeGreaterThan(before);
     // Whoever is being given one already is named.
-    expect(await service.running.app.get(PersonalKeys).renew([customer.id])).toEqual([customer.id]);
+    expect(
+      await service.running.app.get(PersonalKeys).renew(customer.account_id, [customer.id]),
+    ).toEqual([customer.id]);
   }, 30_000);
 });

@@ -4,6 +4,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import { event } from '#event-store/event-store.contract.js';
 import type { NewEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 
@@ -19,7 +20,7 @@ beforeAll(async () => {
   const source = await dataSource(config, 'test').initialize();
   const masterKeys = new MasterKeys(poolOf(source), config);
   await masterKeys.onModuleInit();
-  known = () => new PersonalKeys(poolOf(source), masterKeys);
+  known = () => new PersonalKeys(poolOf(source), masterKeys, customerSubjects);
   close = async () => {
     masterKeys.onModuleDestroy();
     await source.destroy();
@@ -33,10 +34,10 @@ const noted = (note: string): NewEvent =>
 
 it('open at once what another process has sealed with a key that is newer than what is known', async () => {
   const [one, other, third] = [known(), known(), known()];
-  await one.create(CUSTOMER);
+  await one.create(CUSTOMER, 'customers');
   const before = await one.sealed([noted('oat milk')]);
   for (const keys of [other, third]) expect(await keys.opened(before)).toHaveLength(1);
-  const renewed = one.renew([CUSTOMER]);
+  const renewed = one.renew(1, [CUSTOMER]);
   await eventually(
     async () => (await database.query('select former from personal_keys')).rows[0]?.['former'],
     (former) => former !== null,

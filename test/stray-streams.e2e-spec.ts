@@ -6,6 +6,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Rows } from '#event-store/rows.js';
 import { StrayStreams } from '#event-store/stray-streams.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 
@@ -36,7 +37,7 @@ it('looks each stream up once, however many rows there are', async () => {
   try {
     const config = testConfig(database.ownerUrl);
     const store = new PostgresEventStore(pool, config);
-    const keys = new PersonalKeys(pool, new MasterKeys(pool, config));
+    const keys = new PersonalKeys(pool, new MasterKeys(pool, config), customerSubjects);
     const tables = rowTables
       .filter(({ table }) => table === 'cards')
       .map((cards) => ({ ...cards, table: 'rows_of_cards' }));

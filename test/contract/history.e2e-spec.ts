@@ -336,7 +336,7 @@ describe('the history', () => {
     const [noted] = await events(path);
     expect(noted?.note).toBe('allergic to nuts');
     const { database } = service.running;
-    await database.query('delete from personal_keys where customer_id = $1', [customer.id]);
+    await database.query('delete from personal_keys where subject_id = $1', [customer.id]);
     const after = await eventually(
       () => events(path),
       ([first]) => first?.note === null,

@@ -39,7 +39,7 @@ async function newPerson() {
 const keyOf = async (id: number): Promise<Buffer | undefined> =>
   (
     await service.database.query<{ wrapped: Buffer }>(
-      'select wrapped from personal_keys where customer_id = $1',
+      'select wrapped from personal_keys where subject_id = $1',
       [id],
     )
   ).rows[0]?.wrapped;
@@ -81,7 +81,7 @@ describe('after a restore', () => {
       const key = await keyOf(person.id);
       await person.erase();
       await service.database.query(
-        'insert into personal_keys (customer_id, wrapped) values ($1, $2)',
+        'insert into personal_keys (subject_id, wrapped) values ($1, $2)',
         [person.id, key],
       );
       expect(JSON.parse(await cli('erasure:repeat'))).toEqual({ erased: 1, unknown: 0 });

@@ -222,7 +222,7 @@ describe('erasing somebody', () => {
     async () => {
       const card = await newCard();
       const [survivor, gone] = [await person(card, false), await person(card, true)];
-      await service.app.get(PersonalKeys).renew([survivor.id]);
+      await service.app.get(PersonalKeys).renew(store.accountId, [survivor.id]);
       await merge(survivor, gone);
       await stamp(gone.card, 'numbat6N');
       await merge(survivor, gone, 'unmerge');

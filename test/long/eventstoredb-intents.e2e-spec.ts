@@ -441,11 +441,11 @@ describe('the intent of a change of a person', () => {
       const intent = intentOf(randomUUID(), {
         accountId: store.accountId,
         writes: [{ stream: person.stream, expected, events: [event], row }],
-        erasures: [{ customerId: person.id, stream: person.stream }],
+        erasures: [{ subjectId: person.id, stream: person.stream }],
       });
       await openIntent(poolOf(dead.source), await sealedIntent(dead.keys, intent));
       const keys = () =>
-        service.database.query('select from personal_keys where customer_id = $1', [person.id]);
+        service.database.query('select from personal_keys where subject_id = $1', [person.id]);
       expect((await keys()).rowCount).toBe(1);
       await letRecover();
       await eventually(intents, (left) => left === 0, SLOW);

@@ -263,7 +263,7 @@ describe('the rotation of the master key', () => {
     expect(shown.body.secret).toBe(subscription.body.secret);
     const keys = last.app.get(PersonalKeys, { strict: false });
     const { rows } = await database.query<{ id: number }>(
-      'select customer_id::int as id from personal_keys',
+      'select subject_id::int as id from personal_keys',
     );
     expect((await keys.load(rows.map(({ id }) => id))).size).toBe(rows.length);
     const verified = await run('dist/scripts/verify.js', here.environment(ONLY_NEW));
@@ -277,7 +277,7 @@ describe('the rotation of the master key', () => {
       Buffer.alloc(60),
     ]);
     await expect(
-      here.database.query('insert into personal_keys (customer_id, wrapped) values (500000, $1)', [
+      here.database.query('insert into personal_keys (subject_id, wrapped) values (500000, $1)', [
         wrapped,
       ]),
     ).rejects.toThrow('sealed with a master key that has been rotated out');
@@ -291,7 +291,9 @@ describe('the rotation of the master key', () => {
     stops.push(service.stop);
     const personal = service.app.get(PersonalKeys, { strict: false });
     for (let id = 600_000; id < 601_200; id += 100) {
-      await Promise.all(Array.from({ length: 100 }, (_, i) => personal.create(id + i)));
+      await Promise.all(
+        Array.from({ length: 100 }, (_, i) => personal.create(id + i, 'customers')),
+      );
     }
     const program = startProgram(CLI, here.environment(keys), ['key:rotate']);
     await eventually(

@@ -27,7 +27,7 @@ export async function findValues(
   await masterKeys.onModuleInit();
   try {
     const { rows: customers } = await owner.query<{ customer_id: number }>(
-      'select customer_id::int from personal_keys',
+      'select subject_id::int as customer_id from personal_keys',
     );
     const ids = customers.map((row) => row.customer_id);
     const keys = [

@@ -9,6 +9,7 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres-event-store.js';
 import { Redecisions } from '#event-store/redecisions.js';
 import { Rows, type StreamKind } from '#event-store/rows.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { rowTables } from '../../apps/row-tables.js';
 import type { TestDatabase } from './database.js';
 import { eventually } from './eventually.js';
@@ -19,7 +20,7 @@ export async function openStore(config: Config, kinds: StreamKind[] = rowTables)
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
-  const keys = new PersonalKeys(pool, masterKeys);
+  const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
   const store =
     config.eventStoreUrl === null
       ? new PostgresEventStore(pool, config)
@@ -90,5 +91,5 @@ export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredE
 export async function keysIn(pool: Pool, config: Config): Promise<PersonalKeys> {
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
-  return new PersonalKeys(pool, masterKeys);
+  return new PersonalKeys(pool, masterKeys, customerSubjects);
 }

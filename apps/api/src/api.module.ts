@@ -32,6 +32,7 @@ import { PosterPagesModule } from '#poster-pages/poster-pages.module.js';
 import { SignupModule } from '#signup/signup.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -42,7 +43,7 @@ export class ApiModule {
       imports: [
         // Each process has a name of its own, by which ReplicaWarning tells the api processes apart.
         DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`, REQUEST_LIMITS),
-        EventStoreModule.forRoot(rowTables, plainTables),
+        EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
         HttpModule,
         IdentityModule,
         AccountsModule,

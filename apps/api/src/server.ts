@@ -44,6 +44,7 @@ import { KindErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 import { nameUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
+import { customerRequests } from '#stamping/customer-subjects.js';
 
 /** How long a client may take to send a request: first its header, then all of it. */
 const HEADER_WITHIN_MS = 15_000;
@@ -140,7 +141,7 @@ async function installHooks(
   installBodyLimits(server);
   nameUnknownInput(server);
   // Must run before compression, because it stores the uncompressed body.
-  app.get(Idempotency, { strict: false }).install(server);
+  app.get(Idempotency, { strict: false }).install(server, customerRequests);
   readDatesInStoreTime(server, app.get(StoreTimeZones, { strict: false }));
   refuseUnknownInput(server, app.get(ModuleRef));
   await installHeaders(server, config);

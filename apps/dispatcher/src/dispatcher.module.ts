@@ -20,6 +20,7 @@ import { GoogleSendingModule } from '#google-wallet/google-wallet.module.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
 import { GeocodingModule } from '#geocoding/geocoding.module.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, rowTables } from '../../row-tables.js';
 
 @Module({})
@@ -29,7 +30,7 @@ export class DispatcherModule {
       module: DispatcherModule,
       imports: [
         DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS),
-        EventStoreModule.forRoot(rowTables, plainTables),
+        EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
         HistoryFillingModule,
         PhoneNormalizationModule,
         MessageDispatchModule,

@@ -8,6 +8,7 @@ import { recorded, versionOf } from '#event-store/codec.js';
 import type { JsonObject, NewEvent, StoredEvent } from '#event-store/event-store.js';
 import { eventHash } from '#event-store/hash-chain.js';
 import { PERSONAL_KEYS_COLUMN, PersonalKeys } from '#event-store/personal-keys.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { rowTables } from '../../../apps/row-tables.js';
 import { ACCOUNT_ID, CUSTOMER_ID, SAMPLES, type Samples } from './samples.js';
 
@@ -36,6 +37,7 @@ function keys(): PersonalKeys {
   const made = new PersonalKeys(
     new Pool({ host: '127.0.0.1', port: 1 }),
     MasterKeys.holding(ring, new Map()),
+    customerSubjects,
   );
   const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), contextOf(CUSTOMER_ID));
   made.remember(CUSTOMER_ID, { wrapped, former: null, renewed: false }, performance.now());

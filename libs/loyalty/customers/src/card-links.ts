@@ -1,5 +1,6 @@
-import { customerErased, NotFoundError } from '#kernel/errors.js';
+import { NotFoundError } from '#kernel/errors.js';
 import { customerMerged } from '#stamping/card-holder.js';
+import { customerErased } from '#stamping/customer-subjects.js';
 import type { CardLinksRequested } from './customer.events.js';
 
 export type CardLinkRequest = { customerCardId: number; at: string };

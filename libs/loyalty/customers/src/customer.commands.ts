@@ -72,7 +72,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     const { accountId, channel } = given;
     const context = { ...given, actor: actorOf(given, id) };
     const customerCardId = cardId === null ? null : await nextId(this.pool, customerCardRows.table);
-    await this.keys.create(id);
+    await this.keys.create(id, customerRows.table);
     return this.pipeline.handleCommand({
       rows: customerRows,
       id,

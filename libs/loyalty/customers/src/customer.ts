@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
 import { dayIn } from '#kernel/day.js';
-import { customerErased, NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
+import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
+import { customerErased } from '#stamping/customer-subjects.js';
 import { normalizeOrRefusePhone } from './contact.js';
 import { withCardLinkRequest, type CardLinkRequest } from './card-links.js';
 import { emailKey, NOT_FOUND, searchKeys, type SearchKeys } from './search-keys.js';

@@ -23,7 +23,7 @@ const FEW = 2_000;
 type CustomerRow = { state: Customer };
 
 /** Found by no search (contract section 12). What is personal is gone from their rows, the cards' codes are not. */
-const NOT_ERASED = `exists (select from personal_keys p where p.customer_id = k.customer_id)`;
+const NOT_ERASED = `exists (select from personal_keys p where p.subject_id = k.customer_id)`;
 
 @Injectable()
 export class CustomersService {

@@ -114,7 +114,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       }
     }
     for (let left = holders.map(({ id }) => id); left.length > 0;) {
-      const begun = await this.keys.renew(left);
+      const begun = await this.keys.renew(context.accountId, left);
       await Promise.all(left.map((id) => this.reseal(context, id)));
       // They may have been merged with these customers after that other key was made, and sealed with it what they held.
       left = begun;
@@ -158,6 +158,6 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
 }
 
 const erasureOf = (customerId: number) => ({
-  customerId,
+  subjectId: customerId,
   stream: streamOf(customer, customerId),
 });

@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { customerErased, RejectedError } from '#kernel/errors.js';
+import { RejectedError } from '#kernel/errors.js';
 import { metadataFault } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
+import { customerErased } from '#stamping/customer-subjects.js';
 import {
   referenceKey,
   referencesFault,

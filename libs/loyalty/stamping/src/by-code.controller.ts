@@ -100,7 +100,7 @@ export class ByCodeController {
   private async pathOf({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {
     const path = await this.customerCards.pathOf(accountId, code);
     // The address does not say whom the response is about, and it must be erasable with that person.
-    if (keyed) keyed.customerId ??= path.customerId;
+    if (keyed) keyed.subjectId ??= path.customerId;
     return path;
   }
 }

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { customerErased, NotFoundError } from '#kernel/errors.js';
+import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { PastCounts } from '#event-store/past-counts.service.js';
 import { Rows } from '#event-store/rows.js';
 import type { Range } from '#http/page.js';
+import { customerErased } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
 import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
@@ -125,7 +126,7 @@ export class CustomerCardsService {
     const [customer] = await ask<{ merged_into: number | null; erased: boolean }>(this.pool, {
       name: 'customer_cards_enrolled',
       text: `select c.merged_into,
-               not exists (select from personal_keys k where k.customer_id = c.id) as erased
+               not exists (select from personal_keys k where k.subject_id = c.id) as erased
              from customers c where c.id = $1 and c.account_id = $2`,
       values: [customerId, accountId],
     });

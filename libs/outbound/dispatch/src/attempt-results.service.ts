@@ -178,7 +178,7 @@ export class AttemptResults {
   private async sealExcerpts(group: Result[]): Promise<Sealed[]> {
     const excerpts = await this.keys.sealAll(
       group.map(({ delivery, attempted: { excerpt } }) => ({
-        customerId: delivery.customerId,
+        subjectId: delivery.customerId,
         plain: excerpt === null ? null : Buffer.from(excerpt),
         context: excerptContext(delivery.id),
       })),

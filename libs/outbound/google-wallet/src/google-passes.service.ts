@@ -121,7 +121,7 @@ export class GooglePasses {
       if (first.kind !== 'done') return first;
     }
     const isDue = pass.noticeTag > held.toldTag && content.state === 'valid';
-    const read = { customerId: content.customerId, readAt };
+    const read = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
     const updated = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
       this.update(

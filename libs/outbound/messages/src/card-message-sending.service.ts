@@ -71,7 +71,7 @@ export class CardMessageSending {
     }
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
-    const read = { customerId: found.customerId, readAt };
+    const read = { subjectId: found.customerId, readAt };
     const now = () => performance.now();
     const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
       this.attempt({ ...route, id: message.id }, found.content, {

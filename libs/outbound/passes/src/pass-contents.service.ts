@@ -40,7 +40,7 @@ const PARTS = {
     select r.state as customer_card, c.state as card, a.display_name as store_name, a.locale, a.time_zone,
       coalesce((select jsonb_agg(w.state) from rewards w where w.card_id = c.id), '[]') as rewards,
       n.first_name, n.last_name, r.customer_id, r.sealed,
-      not exists (select from personal_keys k where k.customer_id = r.customer_id) as erased,
+      not exists (select from personal_keys k where k.subject_id = r.customer_id) as erased,
       (select h.location_id from history h
        where h.customer_card_id = r.id and h.location_id is not null
        order by h.seq desc limit 1) as last_location_id
@@ -109,8 +109,8 @@ export class PassContents {
   private async membersOf(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
     const standIns = parts.filter(({ sealed }) => sealed !== null);
     const names = await this.keys.openAll(
-      standIns.map(({ customer_id: customerId, sealed, customer_card: { uuid } }) => ({
-        customerId,
+      standIns.map(({ customer_id: subjectId, sealed, customer_card: { uuid } }) => ({
+        subjectId,
         sealed: sealed ?? Buffer.alloc(0),
         context: standInContext(uuid),
       })),

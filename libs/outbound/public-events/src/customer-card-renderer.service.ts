@@ -41,7 +41,7 @@ const SURROUNDINGS = {
     select r.*, ${storeVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
       k.wrapped, k.former, k.renewed
     from r left join customer_names n on n.id = r.customer_id
-    left join personal_keys k on k.customer_id = r.customer_id`,
+    left join personal_keys k on k.subject_id = r.customer_id`,
 };
 
 type SurroundingsRow = Omit<CustomerName, 'id'> & {

@@ -211,7 +211,7 @@ export class EventBodies {
     try {
       const texts = await this.keys.openAll(
         sealed.map(({ ref, body }) => ({
-          customerId: ref.customerId,
+          subjectId: ref.customerId,
           sealed: body,
           context: bodyContext(ref.eventId),
         })),
@@ -242,7 +242,7 @@ export class EventBodies {
 
   /** Undefined when the body is not one that was rendered after an erasure. */
   private async redactedText({ ref, body }: Sealed): Promise<Buffer | undefined> {
-    const about = { customerId: NOBODY, sealed: body, context: redactedContext(ref.eventId) };
+    const about = { subjectId: NOBODY, sealed: body, context: redactedContext(ref.eventId) };
     try {
       return (await this.keys.openAll([about]))[0];
     } catch {

@@ -117,7 +117,7 @@ export class WebhookDeliveriesService {
     }
     // What receivers answered is personal, and goes with the customer.
     const echoed = delivery.attempts.some(({ response_excerpt }) => response_excerpt !== null);
-    if (context.keyed && echoed) context.keyed.customerId = customerId;
+    if (context.keyed && echoed) context.keyed.subjectId = customerId;
     await this.writes.write(context, async (transaction) => {
       await this.plans.redeliver(transaction.manager, subscriptionId, id);
       await this.repeated.writeWithin(

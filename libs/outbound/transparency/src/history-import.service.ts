@@ -17,7 +17,7 @@ import {
 import type { EventTypes } from '#event-store/event-types.js';
 import { eventHash } from '#event-store/hash-chain.js';
 import type { PersonalKeys } from '#event-store/personal-keys.js';
-import { isPersonal, isSealedWith, type SealedEvent } from '#event-store/personal-parts.js';
+import { isSealedWith, type SealedEvent } from '#event-store/personal-parts.js';
 import type { RowTable } from '#event-store/rows.js';
 import {
   follow,
@@ -26,6 +26,7 @@ import {
   type StreamProgress,
 } from '#event-store/stream-progress.js';
 import { startMessages } from '#messages/card-messages.service.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
 import { openedCheckpoint } from './checkpoint.js';
 import {
   EXPORT_FORMAT,
@@ -285,11 +286,11 @@ class Customers {
   private readonly missing = new Set<number>();
   private readonly sealed = new Map<number, SealedEvent>();
 
-  expect({ stream, id, type, data: given }: Exported): void {
+  expect({ stream, id, type, data }: Exported): void {
     if (kindOf(stream) === 'customer') this.missing.add(idIn(stream));
-    const data: unknown = given;
-    if (!isPersonal(data) || this.sealed.has(data.customerId)) return;
-    this.sealed.set(data.customerId, { id, type, data });
+    const customerId = customerSubjects.ofPersonalPart(data);
+    if (customerId === undefined || this.sealed.has(customerId)) return;
+    this.sealed.set(customerId, { id, type, data });
   }
 
   /** @throws ExportFault */

@@ -53,7 +53,7 @@ type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
 
 /**
  * The keys that this process was given, the one of them that seals, and the data keys of this database. The database
- * records which key sealed it; otherwise a service with the wrong key would start and fail at the first customer.
+ * records which key sealed it; otherwise a service with the wrong key would start and fail at the first value.
  */
 export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('keys');

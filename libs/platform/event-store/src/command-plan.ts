@@ -38,7 +38,7 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   context: CommandContext;
   /** When it happened, if that is not now. */
   occurredAt?: Date | undefined;
-  /** The decision is also made for an erased customer; any other command is refused with code customer_erased. */
+  /** The decision is also made when the person was erased; any other command is refused then. */
   evenErased?: boolean;
   /** What the decision needs from outside, fetched before it and again before every retry. */
   given: (loaded: Loaded<S> | undefined) => Promise<G>;

@@ -129,16 +129,16 @@ export function rowArguments(rows: PlacedRow[]): [string[], string] {
   return [[...tables], JSON.stringify(list)];
 }
 
-/** Destroys the keys of customers and frees their claims; of those whose key was renewed only the former key. */
+/** Destroys the keys of people and frees their claims; of those whose key was renewed only the former key. */
 export function erase(accountId: number, erasures: Erasure[]): { text: string; values: unknown[] } {
   const erased = erasures.filter(({ renewed }) => !renewed);
   return {
     text: 'select es.erase($1, $2, $3), es.destroy_former_keys($4)',
     values: [
       accountId,
-      erased.map(({ customerId }) => customerId),
+      erased.map(({ subjectId }) => subjectId),
       erased.map(({ stream }) => stream),
-      erasures.flatMap(({ customerId, renewed }) => (renewed ? [customerId] : [])),
+      erasures.flatMap(({ subjectId, renewed }) => (renewed ? [subjectId] : [])),
     ],
   };
 }

@@ -28,7 +28,7 @@ const BEAT = `
     insert into erasure_watchers (id, seen_at, applied) values ($1, now(), $2)
     on conflict (id) do update set seen_at = now(), applied = excluded.applied
   )
-  select id, to_json(customer_ids) as customer_ids from erasure_notices where id > $2 order by id`;
+  select id, to_json(subject_ids) as subject_ids from erasure_notices where id > $2 order by id`;
 
 const ANNOUNCE = { name: 'erasures_announce', text: 'select announce_erasure($1) as id' };
 
@@ -38,7 +38,7 @@ const UNAWARE = {
          where applied < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
 };
 
-type Notice = { id: number; customer_ids: number[] };
+type Notice = { id: number; subject_ids: number[] };
 
 /**
  * Sees to it that no process uses what it read of a person before that person was erased. Every process registers itself
@@ -95,12 +95,12 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
    * database does: a process that does not reach it either trusts itself no more by then.
    * @returns when none uses what it read of them before
    */
-  async forgetEverywhere(customerIds: number[]): Promise<void> {
+  async forgetEverywhere(subjectIds: number[]): Promise<void> {
     const now = performance.now();
-    this.keys.forget(customerIds, now);
+    this.keys.forget(subjectIds, now);
     const over = new AbortController();
     const limit = wait(SILENT_SECONDS * 1000, undefined, { signal: over.signal });
-    const aware = this.untilAware(customerIds, now);
+    const aware = this.untilAware(subjectIds, now);
     // It goes on after that, and nobody is left to catch what it throws.
     aware.catch((error: unknown) =>
       this.log.warn(`an erasure could not be announced: ${messageOf(error)}`),
@@ -113,8 +113,8 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Announces it even after the wait is over: the database may be out of reach of this process alone. */
-  private async untilAware(customerIds: number[], since: number): Promise<void> {
-    const noticeId = await this.untilAnnounced(customerIds, since + FORGOTTEN_BY_ITSELF_MS);
+  private async untilAware(subjectIds: number[], since: number): Promise<void> {
+    const noticeId = await this.untilAnnounced(subjectIds, since + FORGOTTEN_BY_ITSELF_MS);
     if (noticeId === undefined) {
       this.log.warn('an erasure could not be announced');
       return;
@@ -127,17 +127,17 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  private async untilAnnounced(customerIds: number[], until: number): Promise<number | undefined> {
+  private async untilAnnounced(subjectIds: number[], until: number): Promise<number | undefined> {
     while (performance.now() < until && !this.isStopped) {
-      const noticeId = await tryOnce(() => this.announce(customerIds));
+      const noticeId = await tryOnce(() => this.announce(subjectIds));
       if (noticeId !== undefined) return noticeId;
       await wait(ANNOUNCE_AGAIN_MS, undefined, { ref: false });
     }
     return undefined;
   }
 
-  private async announce(customerIds: number[]): Promise<number> {
-    const [notice] = await ask<{ id: number }>(this.pool, { ...ANNOUNCE, values: [customerIds] });
+  private async announce(subjectIds: number[]): Promise<number> {
+    const [notice] = await ask<{ id: number }>(this.pool, { ...ANNOUNCE, values: [subjectIds] });
     if (!notice) throw new Error('announce_erasure returned no id');
     return notice.id;
   }
@@ -188,7 +188,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     const now = performance.now();
     // Counted to the response: a beat that commits late was not seen in time.
     if (now - this.beatAt > TRUSTED_MS) this.keys.doubtAll(now);
-    for (const { customer_ids: ids } of notices) this.keys.forget(ids, now);
+    for (const { subject_ids: ids } of notices) this.keys.forget(ids, now);
     const last = notices.at(-1);
     if (last) {
       this.applied = last.id;

@@ -379,36 +379,36 @@ export function eventStoreContract(
         value: Buffer.from(value),
         stream,
       });
-      const erasing = (stream: string, expected: Head | null, customerId: number) =>
+      const erasing = (stream: string, expected: Head | null, subjectId: number) =>
         store.commit({
           accountId: 1,
           writes: [write(stream, expected, event('Erased'))],
-          erasures: [{ customerId, stream }],
+          erasures: [{ subjectId, stream }],
         });
       let ids = 0;
       const newCustomer = async () => {
-        const customerId = ++ids;
+        const subjectId = ++ids;
         // Where the database knows its master key, it takes only what that one has sealed.
         await query(
-          `insert into personal_keys (customer_id, wrapped)
+          `insert into personal_keys (subject_id, wrapped)
            select $1, coalesce((select '\\x696e6b01' || substring(fingerprint from 1 for 4) from master_key), '') || $2`,
-          [customerId, Buffer.alloc(60)],
+          [subjectId, Buffer.alloc(60)],
         );
-        return customerId;
+        return subjectId;
       };
-      const keys = async (customerId: number) =>
-        (await query('select from personal_keys where customer_id = $1', [customerId])).rowCount;
+      const keys = async (subjectId: number) =>
+        (await query('select from personal_keys where subject_id = $1', [subjectId])).rowCount;
 
       it('destroys the key and frees every claim of the stream, with the commit', async () => {
-        const [stream, value, customerId] = [newStream(), randomUUID(), await newCustomer()];
+        const [stream, value, subjectId] = [newStream(), randomUUID(), await newCustomer()];
         const [head] = await store.commit({
           accountId: 1,
           writes: [write(stream, null, event('A'))],
           claims: [claim(stream, value), claim(stream, `${value} too`)],
         });
-        await erasing(stream, head ?? null, customerId);
+        await erasing(stream, head ?? null, subjectId);
         expect(await types(store, stream)).toEqual(['A', 'Erased']);
-        expect(await keys(customerId)).toBe(0);
+        expect(await keys(subjectId)).toBe(0);
         const next = newStream();
         await store.commit({
           accountId: 1,
@@ -418,11 +418,11 @@ export function eventStoreContract(
       });
 
       it('that loses its race destroys nothing', async () => {
-        const [stream, customerId] = [newStream(), await newCustomer()];
+        const [stream, subjectId] = [newStream(), await newCustomer()];
         const [head] = await append(stream, null, event('A'));
         await append(stream, head ?? null, event('B'));
-        await expect(erasing(stream, head ?? null, customerId)).rejects.toThrow(ConflictError);
-        expect(await keys(customerId)).toBe(1);
+        await expect(erasing(stream, head ?? null, subjectId)).rejects.toThrow(ConflictError);
+        expect(await keys(subjectId)).toBe(1);
       });
     });
 

@@ -15,6 +15,7 @@ import { LogTimesFollower } from './log-times.subscription.js';
 import { StoredResponses } from './stored-responses.js';
 import { PastCounts } from './past-counts.service.js';
 import { PersonalKeys } from './personal-keys.js';
+import { Subjects } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { PlainWrites } from './plain-writes.service.js';
 import { Redecisions } from './redecisions.js';
@@ -27,16 +28,22 @@ import { StartCheck } from './start-check.js';
 
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
+/**
+ * What the contexts above tell the event store.
+ * @property rowTables of every aggregate: their streams are the ones that are read, their event types the known ones
+ */
+type Contexts = { rowTables: AnyTable[]; plainTables: PlainTable[]; subjects: Subjects };
+
 @Global()
 @Module({})
 export class EventStoreModule {
-  /** @param rowTables of every aggregate: their streams are the ones that are read, their event types the known ones */
-  static forRoot(rowTables: AnyTable[], plainTables: PlainTable[]): DynamicModule {
+  static forRoot({ rowTables, plainTables, subjects }: Contexts): DynamicModule {
     return {
       module: EventStoreModule,
       providers: [
         ...providersOver(rowTables, plainTables),
         StoredResponses,
+        { provide: Subjects, useValue: subjects },
         PersonalKeys,
         {
           provide: KnownErasures,

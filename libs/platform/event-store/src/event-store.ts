@@ -38,7 +38,7 @@ export type RowWrite = {
   id: number;
   foldVersion: number;
   state: object;
-  /** The customer whose personal data the state shows; it is stored in clear nowhere but in its row. */
+  /** The person whose data the state shows; it is stored in clear nowhere but in its row. */
   shows?: number;
 };
 
@@ -104,10 +104,10 @@ export type SealedResponse = {
 };
 
 /**
- * A customer who is erased. `stream` is their own.
+ * Somebody who is erased. `stream` is their own.
  * @property renewed they are not: only their former key is destroyed (`PersonalKeys.renew`)
  */
-export type Erasure = { customerId: number; stream: string; renewed?: true };
+export type Erasure = { subjectId: number; stream: string; renewed?: true };
 
 /** SQL that runs in the transaction of a commit. Its values survive JSON, because a commit may wait as such. */
 export type SideEffect = { text: string; values: Json[] };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { DomainEvent, EventMeta } from '#kernel/aggregate.js';
-import { customerErased, NotFoundError, UnavailableError } from '#kernel/errors.js';
+import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { IdTakenError } from '#database/ids.js';
 import { context, traced, type Context } from '#kernel/tracing.js';
@@ -24,7 +24,7 @@ import {
 } from './decided-events.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from './personal-keys.js';
-import { customerOf, type PersonalKey } from './personal-parts.js';
+import type { PersonalKey } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type Loaded } from './rows.js';
 import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
@@ -214,9 +214,9 @@ export class CommandPipeline {
       if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
       const { context } = command;
       const { keyed, dryRun } = context;
-      if (keyed) keyed.customerId = loaded?.customerId ?? keyed.customerId;
+      if (keyed) keyed.subjectId = loaded?.subjectId ?? keyed.subjectId;
       const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
-      if (loaded?.erased && !command.evenErased) throw customerErased();
+      if (loaded?.erased && !command.evenErased) throw this.keys.subjects.createErasedError();
       const now = new Date();
       const answer = command.decide(state, given, now);
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
@@ -246,7 +246,7 @@ export class CommandPipeline {
         return { settle: () => pending.resolve(told), alone };
       }
       const stream = streamOf(command.rows.aggregate, command.id);
-      if (keyed) keyed.customerId ??= customerOf(main.recorded);
+      if (keyed) keyed.subjectId ??= this.keys.subjects.find(main.recorded);
       const response = keyed && (await this.responses.sealed(keyed, stream, told));
       return {
         settle: () => {

@@ -40,7 +40,7 @@ export type IntentContent = {
   sideEffects?: SideEffect[];
 };
 
-/** A row that shows personal data: `state` is sealed with the customer's key, in base64. */
+/** A row that shows personal data: `state` is sealed with the person's key, in base64. */
 type SealedRow = Omit<RowWrite, 'state' | 'shows'> & { shows: number; state: string };
 
 export function intentOf(id: string, commit: Commit): Intent {
@@ -75,7 +75,7 @@ export async function sealedIntent(keys: PersonalKeys, intent: Intent): Promise<
       const { state, shows, ...place } = row;
       const text = JSON.stringify(state);
       const sealed = await keys.sealText(shows, text, rowContext(intent.id, write));
-      // Without a key the customer has been erased, and the commit will lose its race.
+      // Without a key the person has been erased, and the commit will lose its race.
       if (!sealed) return write;
       return { ...write, sealedRow: { ...place, shows, state: sealed.toString('base64') } };
     }),
@@ -83,7 +83,7 @@ export async function sealedIntent(keys: PersonalKeys, intent: Intent): Promise<
   return { ...intent, content: { ...intent.content, writes } };
 }
 
-/** The reverse. Of a customer who was erased meanwhile there is no row to write. */
+/** The reverse. Of somebody who was erased meanwhile there is no row to write. */
 export async function openedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
   const writes = await Promise.all(
     intent.content.writes.map(async ({ sealedRow, ...write }) => {

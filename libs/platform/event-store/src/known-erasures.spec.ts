@@ -47,9 +47,9 @@ describe('known erasures', () => {
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
-    const ada = known.send({ customerId: ADA, readAt: 90 }, () => 95, aborted);
+    const ada = known.send({ subjectId: ADA, readAt: 90 }, () => 95, aborted);
     const bob = known.send(
-      { customerId: BOB, readAt: 90 },
+      { subjectId: BOB, readAt: 90 },
       () => 95,
       async ({ erased }) => {
         await ada;
@@ -59,16 +59,16 @@ describe('known erasures', () => {
     known.note([ADA], 100);
     expect([await ada, await bob]).toEqual(['aborted', false]);
     const sent = () => Promise.resolve('sent');
-    expect(await known.send({ customerId: ADA, readAt: 90 }, () => 105, sent)).toBeUndefined();
-    expect(await known.send({ customerId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
+    expect(await known.send({ subjectId: ADA, readAt: 90 }, () => 105, sent)).toBeUndefined();
+    expect(await known.send({ subjectId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
   });
 
   it('keep back what went out of date while its connection was made', async () => {
     const known = new KnownErasures();
     let now = 95;
-    const asked = (customerId: number, happens: () => void) =>
+    const asked = (subjectId: number, happens: () => void) =>
       known.send(
-        { customerId, readAt: 90 },
+        { subjectId, readAt: 90 },
         () => now,
         ({ mayBeSent }) => {
           const before = mayBeSent();
@@ -88,8 +88,8 @@ describe('known erasures', () => {
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
-    const sending = [ADA, BOB].map((customerId) =>
-      known.send({ customerId, readAt: 90 }, () => 95, aborted),
+    const sending = [ADA, BOB].map((subjectId) =>
+      known.send({ subjectId, readAt: 90 }, () => 95, aborted),
     );
     known.doubtAll(100);
     expect(await Promise.all(sending)).toEqual(['aborted', 'aborted']);

@@ -9,7 +9,7 @@ export type Sending = { erased: AbortSignal; mayBeSent: () => boolean };
  */
 export class KnownErasures {
   private readonly knownAt = new Map<number, number>();
-  /** By customer, what is being sent and aborts when their erasure becomes known. */
+  /** By person, what is being sent and aborts when their erasure becomes known. */
   private readonly sending = new Map<number, Set<AbortController>>();
   private doubtedAt = -Infinity;
   private trustedUntil = Infinity;
@@ -17,8 +17,8 @@ export class KnownErasures {
   constructor(private readonly maxKnown = MAX_KNOWN) {}
 
   /** What was read of these people before now is out of date. */
-  note(customerIds: Iterable<number>, now: number): void {
-    for (const id of customerIds) {
+  note(subjectIds: Iterable<number>, now: number): void {
+    for (const id of subjectIds) {
       this.knownAt.delete(id);
       this.knownAt.set(id, now);
       this.abort(id);
@@ -48,15 +48,15 @@ export class KnownErasures {
   }
 
   /** Whether what was read of a person at a time is from before an erasure, as far as this process knows. */
-  isOutdated(customerId: number, readAt: number): boolean {
+  isOutdated(subjectId: number, readAt: number): boolean {
     if (readAt <= this.doubtedAt) return true;
-    const knownAt = this.knownAt.get(customerId);
+    const knownAt = this.knownAt.get(subjectId);
     return knownAt !== undefined && readAt <= knownAt;
   }
 
   /** Whether what was read of a person at a time may be used now. */
-  isCurrent(customerId: number, readAt: number, now: number): boolean {
-    return this.isTrusted(now) && !this.isOutdated(customerId, readAt);
+  isCurrent(subjectId: number, readAt: number, now: number): boolean {
+    return this.isTrusted(now) && !this.isOutdated(subjectId, readAt);
   }
 
   /**
@@ -65,28 +65,28 @@ export class KnownErasures {
    * @returns undefined when nothing was sent
    */
   async send<R>(
-    { customerId, readAt }: { customerId: number; readAt: number },
+    { subjectId, readAt }: { subjectId: number; readAt: number },
     clock: () => number,
     send: (sending: Sending) => Promise<R>,
   ): Promise<R | undefined> {
-    const mayBeSent = () => this.isCurrent(customerId, readAt, clock());
+    const mayBeSent = () => this.isCurrent(subjectId, readAt, clock());
     if (!mayBeSent()) return undefined;
     const erased = new AbortController();
-    const others = this.sending.get(customerId) ?? new Set();
-    this.sending.set(customerId, others.add(erased));
+    const others = this.sending.get(subjectId) ?? new Set();
+    this.sending.set(subjectId, others.add(erased));
     try {
       return await send({ erased: erased.signal, mayBeSent });
     } finally {
       others.delete(erased);
-      if (others.size === 0 && this.sending.get(customerId) === others) {
-        this.sending.delete(customerId);
+      if (others.size === 0 && this.sending.get(subjectId) === others) {
+        this.sending.delete(subjectId);
       }
     }
   }
 
-  private abort(customerId: number): void {
-    const all = this.sending.get(customerId);
-    this.sending.delete(customerId);
+  private abort(subjectId: number): void {
+    const all = this.sending.get(subjectId);
+    this.sending.delete(subjectId);
     for (const erased of all ?? []) erased.abort();
   }
 }

@@ -2,10 +2,12 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { RejectedError } from '#kernel/errors.js';
 import { seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { NewEvent, StoredEvent } from './event-store.js';
 import { NOBODY, PERSONAL_KEYS_COLUMN, PersonalKeys } from './personal-keys.js';
+import { Subjects } from './personal-parts.js';
 
 const ringOf = (byte: number) => {
   const key = masterKeyOf(Buffer.alloc(32, byte));
@@ -17,14 +19,15 @@ const keysOf = (byte: number) =>
     // Nothing listens there: a text about nobody needs no key of the database.
     new Pool({ host: '127.0.0.1', port: 1 }),
     MasterKeys.holding(ringOf(byte), new Map([['texts about nobody', Buffer.alloc(32, byte)]])),
+    new Subjects('subjectId', () => new RejectedError({})),
   );
 
 it('seals a text about nobody with a key that no erasure destroys', async () => {
-  const text = { customerId: NOBODY, plain: Buffer.from('a card changed'), context: 'body evt_1' };
+  const text = { subjectId: NOBODY, plain: Buffer.from('a card changed'), context: 'body evt_1' };
   const [sealed] = await keysOf(1).sealAll([text]);
   if (!sealed) throw new Error('it is not sealed');
   expect(sealed.includes('card')).toBe(false);
-  const about = { customerId: NOBODY, sealed, context: 'body evt_1' };
+  const about = { subjectId: NOBODY, sealed, context: 'body evt_1' };
   expect((await keysOf(1).openAll([about]))[0]?.toString()).toBe('a card changed');
   await expect(keysOf(1).openAll([{ ...about, context: 'body evt_2' }])).rejects.toThrow();
   await expect(keysOf(2).openAll([about])).rejects.toThrow();
@@ -37,7 +40,7 @@ describe('the sealed part of an event', () => {
       id,
       type,
       version: 1,
-      data: { customerId: NOBODY, stamps: 1, personal: { note: 'oat milk' } },
+      data: { subjectId: NOBODY, stamps: 1, personal: { note: 'oat milk' } },
       meta: {
         accountId: 7,
         actor: { type: 'token', id: 31 },
@@ -61,7 +64,7 @@ describe('the sealed part of an event', () => {
 
   it('opens in its own event, beside what everybody may read', async () => {
     const one = await stored(event(ID, 'StampsEarned'));
-    expect(one.data).toEqual({ customerId: NOBODY, stamps: 1, personal: expect.any(String) });
+    expect(one.data).toEqual({ subjectId: NOBODY, stamps: 1, personal: expect.any(String) });
     expect(JSON.stringify(one.data)).not.toContain('oat');
     const [opened] = await keysOf(1).opened([one]);
     expect(opened?.data).toEqual(event(ID, 'StampsEarned').data);
@@ -76,7 +79,7 @@ describe('the sealed part of an event', () => {
   });
 
   it('is left as it is where an event has none', async () => {
-    const plain = { ...event(ID, 'StampsEarned'), data: { customerId: NOBODY, personal: null } };
+    const plain = { ...event(ID, 'StampsEarned'), data: { subjectId: NOBODY, personal: null } };
     expect(await keysOf(1).sealed([plain])).toEqual([plain]);
   });
 });
@@ -96,7 +99,7 @@ describe('the key of a customer', () => {
     const wrapped = ringOf(1).seal(purpose, Buffer.alloc(32, 9), contextOf(5));
     return jest.fn(() => {
       now += milliseconds;
-      return Promise.resolve([{ customer_id: 5, wrapped, former: null, renewed: false }]);
+      return Promise.resolve([{ subject_id: 5, wrapped, former: null, renewed: false }]);
     });
   }
 
@@ -125,7 +128,7 @@ describe('the key of a customer', () => {
     const wrapped = (key: Buffer) => ringOf(1).seal(purpose, key, contextOf(5));
     const keys = keysOf(1);
     const text = (key: Buffer) => ({
-      customerId: 5,
+      subjectId: 5,
       sealed: seal(key, Buffer.from('oat milk'), 'note'),
       context: 'note',
     });

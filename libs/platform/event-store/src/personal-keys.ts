@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { customerErased, UnavailableError } from '#kernel/errors.js';
+import { UnavailableError } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { fingerprint, seal } from '#kernel/sealing.js';
 import { ask } from '#database/connection.js';
@@ -11,16 +11,9 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, NewEvent } from './event-store.js';
 import { KnownErasures } from './known-erasures.js';
-import {
-  customersOf,
-  isPersonal,
-  openedBy,
-  openedPart,
-  sealContext,
-  type PersonalKey,
-} from './personal-parts.js';
+import { openedBy, openedPart, sealContext, Subjects, type PersonalKey } from './personal-parts.js';
 
-/** The customer id for texts that are not about a customer. Real ids begin at 1. */
+/** The subject of texts that are about nobody. Real ids begin at 1. */
 export const NOBODY = 0;
 
 const KEYS_KEPT = 20_000;
@@ -31,13 +24,13 @@ const LATE_MS = 2_000;
 const FIND_TRIES = 3;
 
 const PURPOSE = 'personal keys';
-const contextOf = (customerId: unknown): string => `customer ${String(customerId)}`;
+const contextOf = (subjectId: unknown): string => `subject ${String(subjectId)}`;
 
 export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   name: 'personal keys',
   table: 'personal_keys',
   column: 'wrapped',
-  id: 'customer_id',
+  id: 'subject_id',
   idType: 'bigint',
   purpose: PURPOSE,
   contextOf,
@@ -49,7 +42,7 @@ export const FORMER_KEYS_COLUMN: SealedColumn = {
   column: 'former',
 };
 
-type KeyRow = { customer_id: number } & WrappedKey;
+type KeyRow = { subject_id: number } & WrappedKey;
 
 /** The columns of `personal_keys`. */
 export type WrappedKey = { wrapped: Buffer; former: Buffer | null; renewed: boolean };
@@ -61,7 +54,7 @@ export type Reader = (statement: {
 }) => Promise<KeyRow[]>;
 
 /**
- * Every customer has a key of their own; personal fields stand in events only sealed with it.
+ * Every person has a key of their own; personal fields stand in events only sealed with it.
  * Destroying the key erases the person from the whole history without touching an event.
  */
 @Injectable()
@@ -78,30 +71,32 @@ export class PersonalKeys {
   constructor(
     private readonly pool: Pool,
     private readonly masterKeys: MasterKeys,
+    readonly subjects: Subjects,
   ) {}
 
   /**
-   * Before the customer's first event. An unused key of a refused command does no harm.
+   * Before the person's first event. An unused key of a refused command does no harm.
+   * @param table whose sequence the id is from
    * @throws IdTakenError
    */
-  async create(customerId: number): Promise<void> {
+  async create(subjectId: number, table: string): Promise<void> {
     const key = randomBytes(32);
     const created = await ask(this.pool, {
       name: 'personal_keys_create',
-      text: `insert into personal_keys (customer_id, wrapped) values ($1, $2)
-             on conflict do nothing returning customer_id`,
-      values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId))],
+      text: `insert into personal_keys (subject_id, wrapped) values ($1, $2)
+             on conflict do nothing returning subject_id`,
+      values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId))],
     });
-    if (created.length === 0) throw new IdTakenError('customers', customerId);
-    this.known.set(customerId, { current: key, former: null, renewed: false });
+    if (created.length === 0) throw new IdTakenError(table, subjectId);
+    this.known.set(subjectId, { current: key, former: null, renewed: false });
   }
 
   /** A key that another instance has made. One that is there already stays. */
-  async adopt(customerId: number, key: Buffer, renewed: boolean): Promise<void> {
+  async adopt(subjectId: number, key: Buffer, renewed: boolean): Promise<void> {
     await ask(this.pool, {
-      text: `insert into personal_keys (customer_id, wrapped, renewed) values ($1, $2, $3)
+      text: `insert into personal_keys (subject_id, wrapped, renewed) values ($1, $2, $3)
              on conflict do nothing`,
-      values: [customerId, this.masterKeys.seal(PURPOSE, key, contextOf(customerId)), renewed],
+      values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId)), renewed],
     });
   }
 
@@ -109,53 +104,53 @@ export class PersonalKeys {
    * @param key as a load has seen it; null: it was destroyed
    * @param asked when that load began, by `performance.now()`
    */
-  remember(customerId: number, key: WrappedKey | null, asked: number): void {
-    if (key === null) this.known.delete(customerId);
-    else if (!this.known.has(customerId))
-      this.keep(customerId, this.unwrapped(customerId, key), asked);
+  remember(subjectId: number, key: WrappedKey | null, asked: number): void {
+    if (key === null) this.known.delete(subjectId);
+    else if (!this.known.has(subjectId))
+      this.keep(subjectId, this.unwrapped(subjectId, key), asked);
   }
 
   /**
    * The key as this process knows it, for whoever will find out whether it is still the same. Undefined where it may soon
    * be another.
    */
-  lasting(customerId: number): PersonalKey | undefined {
-    const key = this.knownNow(customerId);
+  lasting(subjectId: number): PersonalKey | undefined {
+    const key = this.knownNow(subjectId);
     return key?.former === null && !key.renewed ? key : undefined;
   }
 
   /**
-   * Gives customers another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
+   * Gives people of one account another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
    * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
    * when every process knows both.
    * @returns those who were being given one already, by somebody who may have died since: they keep it for now
    */
-  async renew(customerIds: number[]): Promise<number[]> {
-    const keys = customerIds.map((id) =>
+  async renew(accountId: number, subjectIds: number[]): Promise<number[]> {
+    const keys = subjectIds.map((id) =>
       this.masterKeys.seal(PURPOSE, randomBytes(32), contextOf(id)),
     );
     const [answer] = await ask<{ begun: number[] }>(this.pool, {
       text: `with renewed as (
                update personal_keys k set former = k.wrapped, wrapped = x.wrapped
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
-               where k.customer_id = x.id and k.former is null
+               where k.subject_id = x.id and k.former is null
              ), raised as materialized (
-               select raise_store_versions(array(select account_id from customers where id = any ($1)))
+               select raise_store_versions(array[$3::bigint])
              )
              select to_json(array(
-               select customer_id from personal_keys where customer_id = any ($1) and former is not null
+               select subject_id from personal_keys where subject_id = any ($1) and former is not null
              )) as begun from raised`,
-      values: [customerIds, keys],
+      values: [subjectIds, keys, accountId],
     });
-    for (const id of customerIds) this.known.delete(id);
+    for (const id of subjectIds) this.known.delete(id);
     await wait(KEY_KEPT_MS + LATE_MS);
     return answer?.begun ?? [];
   }
 
-  /** These customers were erased: nothing that was read of them before now is used any more. */
-  forget(customerIds: Iterable<number>, now: number): void {
-    for (const id of customerIds) this.known.delete(id);
-    this.erasures.note(customerIds, now);
+  /** These people were erased: nothing that was read of them before now is used any more. */
+  forget(subjectIds: Iterable<number>, now: number): void {
+    for (const id of subjectIds) this.known.delete(id);
+    this.erasures.note(subjectIds, now);
   }
 
   /** Anybody may have been erased: nothing that was read before now is used any more. */
@@ -164,35 +159,35 @@ export class PersonalKeys {
     this.erasures.doubtAll(now);
   }
 
-  private knownNow(customerId: number): PersonalKey | undefined {
-    return this.erasures.isTrusted(performance.now()) ? this.known.get(customerId) : undefined;
+  private knownNow(subjectId: number): PersonalKey | undefined {
+    return this.erasures.isTrusted(performance.now()) ? this.known.get(subjectId) : undefined;
   }
 
-  /** A key that was asked for before its customer was erased may come after that. */
-  private keep(customerId: number, key: PersonalKey, asked: number): void {
-    if (!this.erasures.isCurrent(customerId, asked, performance.now())) return;
-    this.known.set(customerId, key, { start: asked });
+  /** A key that was asked for before its person was erased may come after that. */
+  private keep(subjectId: number, key: PersonalKey, asked: number): void {
+    if (!this.erasures.isCurrent(subjectId, asked, performance.now())) return;
+    this.known.set(subjectId, key, { start: asked });
   }
 
   /**
-   * For texts that are made from the history. Erased customers are left out. The key of NOBODY is never destroyed.
+   * For texts that are made from the history. Erased people are left out. The key of NOBODY is never destroyed.
    * @param read how to query the database, for a caller that holds a connection already
    */
-  async load(customerIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
-    const keys = await this.find(customerIds, read);
+  async load(subjectIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
+    const keys = await this.find(subjectIds, read);
     return new Map([...keys].map(([id, { current, former }]) => [id, former ?? current]));
   }
 
-  /** As an export of the history carries them. Erased customers are left out. */
+  /** As an export of the history carries them. Erased people are left out. */
   async exported(
-    customerIds: number[],
+    subjectIds: number[],
   ): Promise<Map<number, Pick<PersonalKey, 'current' | 'renewed'>>> {
-    return this.find(customerIds);
+    return this.find(subjectIds);
   }
 
   /** Those whose key was renewed: part of what their history says cannot be read any more. */
-  async renewedAmong(customerIds: number[]): Promise<number[]> {
-    const keys = await this.find(customerIds);
+  async renewedAmong(subjectIds: number[]): Promise<number[]> {
+    const keys = await this.find(subjectIds);
     return [...keys].flatMap(([id, { renewed }]) => (renewed ? [id] : []));
   }
 
@@ -203,24 +198,24 @@ export class PersonalKeys {
 
   /** Tries again with keys as they are now: another process may have sealed with one that is newer than what is known. */
   private async openedWith<R>(
-    customerIds: number[],
+    subjectIds: number[],
     open: (keys: Map<number, PersonalKey>) => R,
   ): Promise<R> {
-    const keys = await this.find(customerIds);
+    const keys = await this.find(subjectIds);
     try {
       return open(keys);
     } catch {
-      for (const id of customerIds) this.known.delete(id);
-      return open(await this.find(customerIds));
+      for (const id of subjectIds) this.known.delete(id);
+      return open(await this.find(subjectIds));
     }
   }
 
   /** @throws UnavailableError when the database answers too slowly to say which keys are still there */
   private async find(
-    customerIds: Iterable<number>,
+    subjectIds: Iterable<number>,
     read: Reader = (statement) => ask<KeyRow>(this.pool, statement),
   ): Promise<Map<number, PersonalKey>> {
-    const ids = new Set(customerIds);
+    const ids = new Set(subjectIds);
     for (let tries = 1; tries <= FIND_TRIES; tries++) {
       const asked = performance.now();
       const keys = await this.findNow(ids, read, asked);
@@ -249,14 +244,14 @@ export class PersonalKeys {
     if (missing.length > 0) {
       const rows = await read({
         name: 'personal_keys_load',
-        text: `select customer_id, wrapped, former, renewed from personal_keys
-               where customer_id = any ($1)`,
+        text: `select subject_id, wrapped, former, renewed from personal_keys
+               where subject_id = any ($1)`,
         values: [missing],
       });
       for (const row of rows) {
-        const key = this.unwrapped(row.customer_id, row);
-        this.keep(row.customer_id, key, asked);
-        keys.set(row.customer_id, key);
+        const key = this.unwrapped(row.subject_id, row);
+        this.keep(row.subject_id, key, asked);
+        keys.set(row.subject_id, key);
       }
     }
     return keys;
@@ -264,19 +259,19 @@ export class PersonalKeys {
 
   /**
    * The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased
-   * @param held keys by customer whose commit will be a conflict if they are not the same any more
+   * @param held keys by person whose commit will be a conflict if they are not the same any more
    */
   async sealed(events: NewEvent[], held?: Map<number, PersonalKey>): Promise<NewEvent[]> {
-    if (!events.some((event) => isPersonal(event.data))) return events;
-    const customers = customersOf(events);
-    const isHeld = held && [...customers].every((id) => held.has(id));
-    const keys = isHeld ? held : await this.find(customers);
+    const ids = [...this.subjects.ofPersonalParts(events)];
+    if (ids.length === 0) return events;
+    const isHeld = held && ids.every((id) => held.has(id));
+    const keys = isHeld ? held : await this.find(ids);
     return events.map((event) => {
-      const data: unknown = event.data;
-      if (!isPersonal(data)) return event;
-      const key = keys.get(data.customerId);
-      if (!key) throw customerErased();
-      const plain = Buffer.from(JSON.stringify(data.personal));
+      const id = this.subjects.ofPersonalPart(event.data);
+      if (id === undefined) return event;
+      const key = keys.get(id);
+      if (!key) throw this.subjects.createErasedError();
+      const plain = Buffer.from(JSON.stringify(event.data['personal']));
       const personal = seal(key.current, plain, sealContext(event)).toString('base64');
       return { ...event, data: { ...event.data, personal } };
     });
@@ -284,12 +279,13 @@ export class PersonalKeys {
 
   /** The reverse. Without a key, `personal` is null. */
   async opened<E extends NewEvent>(events: E[]): Promise<E[]> {
-    if (!events.some((event) => isPersonal(event.data))) return events;
-    return this.openedWith([...customersOf(events)], (keys) =>
+    const ids = [...this.subjects.ofPersonalParts(events)];
+    if (ids.length === 0) return events;
+    return this.openedWith(ids, (keys) =>
       events.map((event) => {
-        const data: unknown = event.data;
-        if (!isPersonal(data)) return event;
-        const personal = openedPart(keys.get(data.customerId), event, data);
+        const id = this.subjects.ofPersonalPart(event.data);
+        if (id === undefined) return event;
+        const personal = openedPart(keys.get(id), event);
         return { ...event, data: { ...event.data, personal } };
       }),
     );
@@ -297,39 +293,40 @@ export class PersonalKeys {
 
   /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
   async openedWhenRead<E extends NewEvent>(events: E[]): Promise<E[]> {
-    if (!events.some((event) => isPersonal(event.data))) return events;
+    const ids = [...this.subjects.ofPersonalParts(events)];
+    if (ids.length === 0) return events;
     // What does not open later cannot be tried again with newer keys.
-    for (const id of customersOf(events)) this.known.delete(id);
-    const keys = await this.find(customersOf(events));
+    for (const id of ids) this.known.delete(id);
+    const keys = await this.find(ids);
     return events.map((event) => {
-      const data: unknown = event.data;
-      if (!isPersonal(data)) return event;
+      const id = this.subjects.ofPersonalPart(event.data);
+      if (id === undefined) return event;
       const { personal: _, ...plain } = event.data;
       return {
         ...event,
         data: {
           ...plain,
           get personal() {
-            return openedPart(keys.get(data.customerId), event, data);
+            return openedPart(keys.get(id), event);
           },
         },
       };
     });
   }
 
-  /** Seals a text about one customer for one of our tables, outside events. */
+  /** Seals a text about one person for one of our tables, outside events. */
   async sealText(
-    customerId: number,
+    subjectId: number,
     text: string,
     context: string,
     read?: Reader,
   ): Promise<Buffer | undefined> {
-    const key = (await this.load([customerId], read)).get(customerId);
+    const key = (await this.load([subjectId], read)).get(subjectId);
     return key && seal(key, Buffer.from(text), context);
   }
 
-  async openText(customerId: number, sealed: Buffer, context: string): Promise<string | undefined> {
-    return (await this.openAll([{ customerId, sealed, context }]))[0]?.toString();
+  async openText(subjectId: number, sealed: Buffer, context: string): Promise<string | undefined> {
+    return (await this.openAll([{ subjectId, sealed, context }]))[0]?.toString();
   }
 
   /**
@@ -337,13 +334,13 @@ export class PersonalKeys {
    * to seal, the person was erased, or their key was renewed.
    */
   async sealAll(
-    texts: { customerId: number; plain: Buffer | null; context: string }[],
+    texts: { subjectId: number; plain: Buffer | null; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
     const given = texts.filter(({ plain }) => plain !== null);
     if (given.length === 0) return texts.map(() => undefined);
-    const keys = await this.find(given.map(({ customerId }) => customerId));
-    return texts.map(({ customerId, plain, context }) => {
-      const key = keys.get(customerId);
+    const keys = await this.find(given.map(({ subjectId }) => subjectId));
+    return texts.map(({ subjectId, plain, context }) => {
+      const key = keys.get(subjectId);
       if (!key || key.renewed || plain === null) return undefined;
       return seal(key.former ?? key.current, plain, context);
     });
@@ -351,13 +348,13 @@ export class PersonalKeys {
 
   /** In the given order; undefined where the key that sealed it was destroyed. */
   async openAll(
-    texts: { customerId: number; sealed: Buffer; context: string }[],
+    texts: { subjectId: number; sealed: Buffer; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
     return this.openedWith(
-      texts.map(({ customerId }) => customerId),
+      texts.map(({ subjectId }) => subjectId),
       (keys) =>
-        texts.map(({ customerId, sealed, context }) =>
-          openedBy(keys.get(customerId), sealed, context),
+        texts.map(({ subjectId, sealed, context }) =>
+          openedBy(keys.get(subjectId), sealed, context),
         ),
     );
   }

@@ -1,3 +1,4 @@
+import type { RejectedError } from '#kernel/errors.js';
 import { open } from '#kernel/sealing.js';
 import type { JsonObject, NewEvent } from './event-store.js';
 
@@ -7,15 +8,12 @@ import type { JsonObject, NewEvent } from './event-store.js';
  */
 export type PersonalKey = { current: Buffer; former: Buffer | null; renewed: boolean };
 
-/** Event data whose `personal` part belongs to one customer. */
-type PersonalData = { customerId: number; personal: object | string | null };
-export type SealedEvent = { id: string; type: string; data: PersonalData };
+/** Event data with a part that belongs to one person. */
+type PersonalData = { personal: object | string };
+export type SealedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>;
 
-export function openedPart(
-  key: PersonalKey | undefined,
-  event: Pick<NewEvent, 'id' | 'type'>,
-  { personal }: PersonalData,
-): JsonObject | null {
+export function openedPart(key: PersonalKey | undefined, event: SealedEvent): JsonObject | null {
+  const { personal } = event.data;
   const plain = openedBy(key, Buffer.from(String(personal), 'base64'), sealContext(event));
   return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
 }
@@ -45,36 +43,48 @@ export function openedBy(
 /** Whether a key is the one that sealed the personal part of an event. */
 export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
   try {
-    return openedPart({ current, former: null, renewed: false }, event, event.data) !== null;
+    return openedPart({ current, former: null, renewed: false }, event) !== null;
   } catch {
     return false;
   }
 }
 
-/** The customer whom events are about, if any. */
-export function customerOf(events: { data: object }[]): number | undefined {
-  for (const { data } of events) {
-    if ('customerId' in data && typeof data.customerId === 'number') return data.customerId;
+/** Reads from events whom they are about. The contexts that write personal data make it. */
+export class Subjects {
+  /**
+   * @param field of the data of events, with the person's id
+   * @param createErasedError refuses a command about somebody who was erased
+   */
+  constructor(
+    private readonly field: string,
+    readonly createErasedError: () => RejectedError,
+  ) {}
+
+  /** Finds the person whom events are about, if any. */
+  find(events: { data: object }[]): number | undefined {
+    for (const { data } of events) {
+      const id = (data as Record<string, unknown>)[this.field];
+      if (typeof id === 'number') return id;
+    }
+    return undefined;
   }
-  return undefined;
+
+  /** Finds the person whose key seals the personal part of an event, if it has one. */
+  ofPersonalPart(data: object): number | undefined {
+    return isPersonal(data) ? this.find([{ data }]) : undefined;
+  }
+
+  /** Lists them for several events. */
+  *ofPersonalParts(events: NewEvent[]): Iterable<number> {
+    for (const { data } of events) {
+      const id = this.ofPersonalPart(data);
+      if (id !== undefined) yield id;
+    }
+  }
 }
 
-export function isPersonal(data: unknown): data is PersonalData {
-  return (
-    typeof data === 'object' &&
-    data !== null &&
-    'personal' in data &&
-    data.personal !== null &&
-    'customerId' in data &&
-    typeof data.customerId === 'number'
-  );
-}
-
-export function* customersOf(events: NewEvent[]): Iterable<number> {
-  for (const { data } of events) {
-    const candidate: unknown = data;
-    if (isPersonal(candidate)) yield candidate.customerId;
-  }
+function isPersonal(data: object): data is PersonalData {
+  return 'personal' in data && data.personal !== null;
 }
 
 export function sealContext(event: Pick<NewEvent, 'id' | 'type'>): string {

@@ -23,14 +23,14 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
    * to read.
    */
   joined?: (id: string, account: string) => string;
-  /** An SQL expression over `r`: the customer whose personal key the commands on it will need. */
+  /** An SQL expression over `r`: the person whose key the commands on it will need. */
   person?: string;
   /**
    * For records that are read right before they are changed: what was loaded is kept for the next command, whose commit
-   * looks whether `joined` is still the same. That must change when the customer's key does.
+   * looks whether `joined` is still the same. That must change when the person's key does.
    */
   kept?: true;
-  /** The customer whose personal data the state shows in clear. */
+  /** The person whose data the state shows in clear. */
   shows?: (state: S) => number | null;
   /** The values that an event claims for the stream, and those that it releases (`Commit.claims`). */
   claimsOf?: (event: Recorded<E>, before: S | undefined) => Claimed;
@@ -73,18 +73,18 @@ export type UniqueValue = { kind: string; value: string };
 export type Claimed = { taken?: UniqueValue[]; released?: UniqueValue[]; none?: true };
 
 /**
- * @property customerId the customer whom the record is about, if any
- * @property erased that customer's key is destroyed
+ * @property subjectId the person whom the record is about, if any
+ * @property erased that person's key is destroyed
  */
 export type Loaded<S> = {
   state: S;
   head: Head;
   joined: number;
-  customerId: number | null;
+  subjectId: number | null;
   erased: boolean;
 };
 
-/** @property keys that the customer had, by customer: good for a commit that has the precondition */
+/** @property keys that the person had, by person: good for a commit that has the precondition */
 type Kept<S> = { row: Loaded<S>; keys: Map<number, PersonalKey>; precondition: Precondition };
 
 type Row = {
@@ -142,7 +142,7 @@ export class Rows {
     }
     if (!row) return undefined;
     const { joined, person } = row;
-    const about = { joined, customerId: person, erased: person !== null && row.wrapped === null };
+    const about = { joined, subjectId: person, erased: person !== null && row.wrapped === null };
     if (row.fold_version !== rows.aggregate.foldVersion) {
       const fold = await this.fold(rows.aggregate, streamOf(rows.aggregate, id));
       return fold && { ...fold, ...about };
@@ -189,7 +189,7 @@ export class Rows {
     this.keptRows.keep(stream, { row, keys, precondition });
   }
 
-  /** Undefined where the customer was erased, or has been given another key: whoever seals has to look then. */
+  /** Undefined where the person was erased, or has been given another key: whoever seals has to look then. */
   private lastingKeys({ person, former, renewed }: Row): Kept<unknown>['keys'] | undefined {
     if (person === null) return new Map();
     const key = former === null && renewed === false ? this.keys.lasting(person) : undefined;
@@ -331,7 +331,7 @@ export class Rows {
       select r.id, r.revision, r.hash, r.fold_version, r.state, ${joined('r.id', 'r.account_id')} as joined,
         ${person} as person, k.wrapped, k.former, k.renewed
       from ${table} r left join lateral (
-        select * from personal_keys where customer_id = ${person} offset 0) k on true where`;
+        select * from personal_keys where subject_id = ${person} offset 0) k on true where`;
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
     const one = { name: `row_${table}`, text: `${text} r.id = $1` };
     const several = { name: `rows_${table}`, text: `${text} r.id = any ($1)` };

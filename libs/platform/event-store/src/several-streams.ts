@@ -14,7 +14,6 @@ import {
 import { boundedBytes, foldOn, metaOf, newEvent, rowOf } from './decided-events.js';
 import { CommandPipeline, contended, RETRY_WITHIN_MS } from './handle-command.js';
 import { PersonalKeys } from './personal-keys.js';
-import { customerOf } from './personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
 import { Rows, streamOf, type RowTable } from './rows.js';
 import { StoredResponses } from './stored-responses.js';
@@ -135,7 +134,7 @@ export class SeveralStreams {
     const events = writes.flatMap((write) => write.events);
     boundedBytes(events);
     const told = plan.answer(stateOf, given, now);
-    if (keyed) keyed.customerId ??= customerOf(events);
+    if (keyed) keyed.subjectId ??= this.keys.subjects.find(events);
     const response = keyed && (await this.responses.sealed(keyed, writes[0]?.stream ?? '', told));
     await this.metrics.commit(events.length, () =>
       this.store.commit({

@@ -28,7 +28,7 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
 export type StoredResponse = { status: number; body: unknown };
 
 /**
- * The state of the first request with the key. `erased`: it was answered, and its response went with the customer whom
+ * The state of the first request with the key. `erased`: it was answered, and its response went with the person whom
  * it was about.
  */
 export type Begun =
@@ -42,9 +42,9 @@ type Client = {
   query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
 };
 
-/** Begins a response that is sealed with a customer's key inside, unlike any JSON text. */
+/** Begins a response that is sealed with a person's key inside, unlike any JSON text. */
 const PERSONAL = 1;
-/** The mark and the customer's id. */
+/** The mark and the person's id. */
 const PERSONAL_BYTES = 9;
 
 const BEGIN = {
@@ -125,28 +125,28 @@ export class StoredResponses {
   }
 
   /**
-   * What the master key seals: of a success that is about a customer only what their own key has sealed. A refusal holds
+   * What the master key seals: of a success that is about a person only what their own key has sealed. A refusal holds
    * no personal data. What nobody can open stands for a response about somebody who was erased before it was stored.
    */
   private async plain(
-    { key, status, customerId }: KeyedRequest,
+    { key, status, subjectId }: KeyedRequest,
     text: string,
     read: Reader | undefined,
   ): Promise<Buffer> {
-    if (customerId === undefined || text === '' || status >= 400) return Buffer.from(text);
+    if (subjectId === undefined || text === '' || status >= 400) return Buffer.from(text);
     const head = Buffer.alloc(PERSONAL_BYTES);
     head.writeUInt8(PERSONAL);
-    head.writeBigUInt64BE(BigInt(customerId), 1);
-    const sealed = await this.keys.sealText(customerId, text, contextOf(key), read);
+    head.writeBigUInt64BE(BigInt(subjectId), 1);
+    const sealed = await this.keys.sealText(subjectId, text, contextOf(key), read);
     return sealed ? Buffer.concat([head, sealed]) : head;
   }
 
-  /** Undefined when the customer whom it is about was erased. */
+  /** Undefined when the person whom it is about was erased. */
   private async opened(key: Buffer, stored: Buffer): Promise<string | undefined> {
     if (stored[0] !== PERSONAL) return stored.toString();
-    const customerId = Number(stored.readBigUInt64BE(1));
+    const subjectId = Number(stored.readBigUInt64BE(1));
     const sealed = stored.subarray(PERSONAL_BYTES);
-    return sealed.length === 0 ? undefined : this.keys.openText(customerId, sealed, contextOf(key));
+    return sealed.length === 0 ? undefined : this.keys.openText(subjectId, sealed, contextOf(key));
   }
 
   /**

@@ -19,6 +19,16 @@ import { HttpMetrics } from './http-metrics.js';
 const WRITES = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
 const PRUNE_EVERY_MS = 10 * 60_000;
 
+/** What the contexts say of the people whom requests are about: a response goes with its person. */
+export type RequestSubjects = {
+  /** Finds the person whom the path names, if it names one. */
+  find: (params: object, route: string) => number | undefined;
+  /** Refuses a repetition, since the response was erased. */
+  createErasedError: () => RejectedError;
+};
+
+type KeyUse = { caller: Caller; header: string | string[]; subjects: RequestSubjects };
+
 /**
  * The optional header Idempotency-Key (contract section 1): the same request again gets the same response. A
  * commit stores its response under the key itself; here the key is taken before the handler runs, and the
@@ -44,13 +54,13 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   }
 
   /** Hooks and not an interceptor: a request without the header costs nothing. */
-  install(server: FastifyInstance): void {
+  install(server: FastifyInstance, subjects: RequestSubjects): void {
     server.addHook('preHandler', (plain, reply, done) => {
       const request = plain as GatedRequest;
       const { caller, method, headers, is404 } = request;
       const header = headers['idempotency-key'];
       if (header === undefined || !caller || !WRITES.has(method) || is404) return done();
-      this.begin(request, reply, caller, header).then((replayed) => {
+      this.begin(request, reply, { caller, header, subjects }).then((replayed) => {
         if (!replayed) done();
       }, done);
     });
@@ -68,14 +78,13 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   private async begin(
     request: GatedRequest,
     reply: FastifyReply,
-    { tokenId }: Caller,
-    header: string | string[],
+    { caller, header, subjects }: KeyUse,
   ): Promise<boolean> {
     const keyed = {
-      key: this.responses.fingerprint(tokenId, request.method, request.url, keyOf(header)),
+      key: this.responses.fingerprint(caller.tokenId, request.method, request.url, keyOf(header)),
       holder: newId(),
       stored: false,
-      customerId: customerIn(request),
+      subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
       // The status of its success: Nest sets it before it calls the handler.
       get status() {
         return reply.statusCode;
@@ -91,7 +100,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     }
     reply.header('idempotent-replayed', 'true');
     this.metrics.replayed();
-    if (begun.state === 'erased') throw responseErased();
+    if (begun.state === 'erased') throw subjects.createErasedError();
     if (begun.status >= 400) throw new StoredRefusal(begun);
     void reply.status(begun.status).send(begun.body);
     return true;
@@ -156,12 +165,9 @@ function keyOf(header: string | string[]): string {
   });
 }
 
-/** The customer of the path, where it names one. */
-function customerIn({ params, routeOptions }: GatedRequest): number | undefined {
-  const { customer_id, id } = params as { customer_id?: string; id?: string };
-  const named = customer_id ?? (routeOptions.url?.includes('/customers/:id') ? id : undefined);
-  const customerId = Number(named);
-  return Number.isSafeInteger(customerId) && customerId > 0 ? customerId : undefined;
+/** A picture is compared as it is. */
+function comparable(body: unknown): string {
+  return Buffer.isBuffer(body) ? body.toString('base64') : canonicalText(body);
 }
 
 /**
@@ -169,11 +175,6 @@ function customerIn({ params, routeOptions }: GatedRequest): number | undefined 
  * whether those are valid is up to the fields.
  * @throws InvalidFieldsError when it is nested too deeply
  */
-/** A picture is compared as it is. */
-function comparable(body: unknown): string {
-  return Buffer.isBuffer(body) ? body.toString('base64') : canonicalText(body);
-}
-
 function canonicalText(body: unknown): string {
   try {
     return JSON.stringify(body, (_, value: unknown) => sorted(value)) ?? '';
@@ -188,14 +189,6 @@ function sorted(value: unknown): unknown {
   if (typeof value === 'number' && !Number.isFinite(value)) return [String(value)];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-function responseErased(): RejectedError {
-  return new RejectedError(
-    { base: ['The customer of this request was erased, and its response with them'] },
-    'customer_erased',
-    'The request was carried out the first time. Nothing was done now.',
-  );
 }
 
 function usedOtherwise(): RejectedError {

@@ -16,8 +16,8 @@ export type KeyedRequest = {
   readonly status: number;
   /** The response was stored in the commit that it reports. */
   stored: boolean;
-  /** The customer whom the request is about: the response is stored sealed with their key, so that it goes with them. */
-  customerId?: number | undefined;
+  /** The person whom the request is about: the response is stored sealed with their key, so that it goes with them. */
+  subjectId?: number | undefined;
   /** Fields that the stored response has beside those of the response, for whoever sends the request again. */
   storedOnly?: Readonly<Record<string, unknown>>;
 };
@@ -51,7 +51,7 @@ export type Upcast = (data: never) => object;
 
 /**
  * One kind of stream and the fold that turns it into state. `data.personal` of an event, where there
- * is one, is stored sealed with the key of `data.customerId` and reads as null once that key is gone.
+ * is one, is stored sealed with the key of its person (`Subjects`) and reads as null once that key is gone.
  */
 export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = {
   /** Streams are called `<name>-<id>`. */

@@ -30,15 +30,6 @@ export class RejectedError extends Error {
   }
 }
 
-/** What a command to an erased customer, or to one of their cards, gets (contract section 12). */
-export function customerErased(): RejectedError {
-  return new RejectedError(
-    { base: ['This customer was erased'] },
-    'customer_erased',
-    'Add the person as a new customer if they come back: an erased one cannot be changed any more.',
-  );
-}
-
 /** Somebody has the value, which only one record may have. @property existing undefined: it was given up since */
 export class TakenError extends RejectedError {
   constructor(

@@ -11,7 +11,7 @@ const MOST_MERGES = 10;
 const NOBODYS = '00000000-0000-0000-0000-000000000000';
 
 const FIND = `
-  select r.state, exists (select from personal_keys k where k.customer_id = r.customer_id) as known
+  select r.state, exists (select from personal_keys k where k.subject_id = r.customer_id) as known
   from ${PASS_HOLDERS} r`;
 
 type FoundRow = { state: CustomerCard; known: boolean };

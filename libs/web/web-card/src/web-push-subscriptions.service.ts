@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { customerErased } from '#kernel/errors.js';
 import { ask, inTransaction } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { WantedUpdate } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
+import { customerErased } from '#stamping/customer-subjects.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import type { WebPushSubscription } from './web-push-subscription.js';
 
@@ -93,7 +93,7 @@ export class WebPushSubscriptions {
     }>(this.pool, {
       name: 'web_push_find',
       text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.told_tag,
-               exists (select from ${PASS_HOLDERS} r join personal_keys k on k.customer_id = r.customer_id
+               exists (select from ${PASS_HOLDERS} r join personal_keys k on k.subject_id = r.customer_id
                        where r.id = s.customer_card_id) as known
              from web_push_subscriptions s where s.id = $1`,
       values: [id],

@@ -60,7 +60,7 @@ create table es.checkpoints (
 );
 
 create table personal_keys (
-  customer_id bigint primary key,
+  subject_id bigint primary key,
   wrapped bytea not null,
   created_at timestamptz not null default now()
 );

@@ -15,8 +15,8 @@ export class RenewedKeys implements MigrationInterface {
         -- what does not open any more was sealed with a key that was destroyed
         add renewed boolean not null default false;
 
-      create function es.destroy_former_keys(p_customers bigint[]) returns void language sql as $$
-        update personal_keys set former = null, renewed = true where customer_id = any (p_customers)
+      create function es.destroy_former_keys(p_subjects bigint[]) returns void language sql as $$
+        update personal_keys set former = null, renewed = true where subject_id = any (p_subjects)
       $$;
     `);
   }

@@ -2,13 +2,13 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { RECORD, WRITE_ROWS } from '../row-table.js';
 
 const ERASE = (raise: string) => `
-  create or replace function es.erase(p_account bigint, p_customers bigint[], p_streams text[]) returns void
+  create or replace function es.erase(p_account bigint, p_subjects bigint[], p_streams text[]) returns void
   language plpgsql as $$
   begin
-    delete from personal_keys where customer_id = any (p_customers);
+    delete from personal_keys where subject_id = any (p_subjects);
     delete from es.claims where stream_id = any (p_streams);
-    insert into es.erasures (customer_id, account_id)
-    select id, p_account from unnest(p_customers) as id
+    insert into es.erasures (subject_id, account_id)
+    select id, p_account from unnest(p_subjects) as id
     on conflict do nothing;${raise}
   end $$;`;
 
@@ -31,7 +31,7 @@ export class StoreVersions implements MigrationInterface {
         on conflict (account_id) do update set version = v.version + 1
       $$;
       ${ERASE(`
-    if cardinality(p_customers) > 0 then perform public.raise_store_versions(array[p_account]); end if;`)}
+    if cardinality(p_subjects) > 0 then perform public.raise_store_versions(array[p_account]); end if;`)}
       ${WRITE_ROWS}
       ${RECORD}`);
   }

@@ -11,7 +11,7 @@ export class ErasureNotices implements MigrationInterface {
       -- who was erased a moment ago, or got another key because somebody else was
       create table erasure_notices (
         id bigint generated always as identity primary key,
-        customer_ids bigint[] not null,
+        subject_ids bigint[] not null,
         noticed_at timestamptz not null default now()
       );
 
@@ -24,7 +24,7 @@ export class ErasureNotices implements MigrationInterface {
       );
 
       -- Notices become visible in the order of their ids: whoever has seen one has seen all before it.
-      create function announce_erasure(p_customers bigint[]) returns bigint
+      create function announce_erasure(p_subjects bigint[]) returns bigint
       language plpgsql as $$
       declare
         announced bigint;
@@ -32,7 +32,7 @@ export class ErasureNotices implements MigrationInterface {
         perform pg_advisory_xact_lock(${LOCK});
         delete from erasure_notices where noticed_at < now() - interval '10 minutes';
         delete from erasure_watchers where seen_at < now() - interval '10 minutes';
-        insert into erasure_notices (customer_ids) values (p_customers) returning id into announced;
+        insert into erasure_notices (subject_ids) values (p_subjects) returning id into announced;
         perform pg_notify('inkpad_erasures', '');
         return announced;
       end $$;

@@ -1,0 +1,31 @@
+import { RejectedError } from '#kernel/errors.js';
+import { Subjects } from '#event-store/personal-parts.js';
+import type { RequestSubjects } from '#http/idempotency.js';
+
+/** Refuses a command to an erased customer, or to one of their cards. */
+export function customerErased(): RejectedError {
+  return new RejectedError(
+    { base: ['This customer was erased'] },
+    'customer_erased',
+    'Add the person as a new customer if they come back: an erased one cannot be changed any more.',
+  );
+}
+
+/** Says that the personal data in events is that of customers. */
+export const customerSubjects = new Subjects('customerId', customerErased);
+
+/** Says which requests are about a customer. */
+export const customerRequests: RequestSubjects = {
+  find(params, route) {
+    const { customer_id, id } = params as { customer_id?: string; id?: string };
+    const named = customer_id ?? (route.includes('/customers/:id') ? id : undefined);
+    const customerId = Number(named);
+    return Number.isSafeInteger(customerId) && customerId > 0 ? customerId : undefined;
+  },
+  createErasedError: () =>
+    new RejectedError(
+      { base: ['The customer of this request was erased, and its response with them'] },
+      'customer_erased',
+      'The request was carried out the first time. Nothing was done now.',
+    ),
+};
