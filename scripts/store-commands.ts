@@ -9,7 +9,7 @@ import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { emailKey, example, list, positive, run, sayUnconfirmed } from './command.js';
 
 const STORES = `
-  select a.id::int as account_id, a.state ->> 'name' as name,
+  select a.id::int as account_id, a.name,
     (select coalesce(json_agg(json_build_object('user_id', u.id, 'email', u.email, 'role', m.role)
        order by u.id), '[]')
      from memberships m join users u on u.id = m.user_id where m.account_id = a.id) as members

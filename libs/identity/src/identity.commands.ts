@@ -18,6 +18,7 @@ import { MembershipRow, UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
+import { StoreProfiles } from './store-profiles.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
@@ -97,6 +98,7 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
   constructor(
     private readonly writes: PlainWrites,
     private readonly sessions: Sessions,
+    private readonly profiles: StoreProfiles,
   ) {}
 
   async execute({ by, user }: RemoveUser): Promise<{ userId: number; left: Left }> {
@@ -110,7 +112,10 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       await manager.query('delete from company_sign_ins where user_id = $1', [userId]);
       await changed(transaction, 'user.removed', stores, { user_id: userId });
       const sessionsEnded = await this.sessions.endAll(manager, userId);
-      return { userId, left: { sessionsEnded, ...(await leftBy(manager, userId, stores)) } };
+      return {
+        userId,
+        left: { sessionsEnded, ...(await leftBy(manager, userId, stores, this.profiles)) },
+      };
     });
   }
 }
@@ -119,20 +124,22 @@ async function leftBy(
   manager: EntityManager,
   userId: number,
   stores: number[],
+  storeProfiles: StoreProfiles,
 ): Promise<Omit<Left, 'sessionsEnded'>> {
   const [tokens]: { count: number }[] = await manager.query(
     `select count(*)::int as count from api_tokens
      where user_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
     [userId],
   );
+  const profiles = await storeProfiles.findProfiles(stores, manager);
   const left: Left['stores'] = await manager.query(
-    `select a.id as account_id, a.state ->> 'name' as name,
+    `select a.id as account_id, a.name,
        (select count(*)::int from memberships m where m.account_id = a.id and m.role = 'owner') as owners,
        (select count(*)::int from memberships m where m.account_id = a.id) as members,
        (select count(*)::int from webhook_subscriptions w where w.account_id = a.id and w.enabled)
          as webhook_subscriptions
-     from accounts a where a.id = any($1) order by a.id`,
-    [stores],
+     from unnest($1::bigint[], $2::text[]) as a (id, name) order by a.id`,
+    [profiles.map(({ id }) => id), profiles.map(({ name }) => name)],
   );
   return { tokensEnded: tokens?.count ?? 0, stores: left };
 }

@@ -6,6 +6,7 @@ import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service
 import { changed, userIdOf, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
+import { StoreProfiles } from './store-profiles.js';
 import { presentUser } from './user.commands.js';
 
 /** @property isConfirmed whether somebody has shown that they read the mails to the user's address */
@@ -26,15 +27,16 @@ export class AddMember extends Command<AddedMember> {
 
 @CommandHandler(AddMember)
 export class AddMemberHandler implements ICommandHandler<AddMember> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(
+    private readonly writes: PlainWrites,
+    private readonly profiles: StoreProfiles,
+  ) {}
 
   async execute({ by, accountId, user, role, personal }: AddMember): Promise<AddedMember> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const { id: userId, email_confirmed_at } = await presentUser(manager, user);
-      const stores: unknown[] = await manager.query('select 1 from accounts where id = $1', [
-        accountId,
-      ]);
+      const stores = await this.profiles.findProfiles([accountId], manager);
       if (stores.length === 0) throw new NotFoundError('Store');
       const member = { user_id: userId, account_id: accountId };
       const [added]: unknown[] = await manager.query(

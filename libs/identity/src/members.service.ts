@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import { invitationHash } from './invitation.js';
 import type { Role } from './roles.js';
+import { StoreProfiles } from './store-profiles.js';
 
 /** More than a store has, and little enough for a page. */
 const MOST = 500;
@@ -51,7 +52,10 @@ export type FoundInvitation = {
 /** Who belongs to a store, who is asked to, and with which tokens it can be reached. */
 @Injectable()
 export class Members {
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly profiles: StoreProfiles,
+  ) {}
 
   of(accountId: number): Promise<Member[]> {
     return ask<Member>(this.pool, {
@@ -91,20 +95,22 @@ export class Members {
   async invitation(secret: string): Promise<FoundInvitation | undefined> {
     const sha256 = invitationHash(secret);
     if (!sha256) return undefined;
-    const [found] = await ask<FoundInvitation>(this.pool, {
+    const [invitation] = await ask<Omit<FoundInvitation, 'store'>>(this.pool, {
       name: 'members_invitation',
-      text: `select i.account_id as "accountId", a.state ->> 'name' as store, i.email, i.role,
+      text: `select i.account_id as "accountId", i.email, i.role,
                u.name as "invitedBy",
                exists (select from users k where k.email_key = i.email_key
                  and k.removed_at is null) as known
-             from invitations i join accounts a on a.id = i.account_id
+             from invitations i
              join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
              join users u on u.id = i.invited_by
              where i.sha256 = $1 and i.accepted_at is null and i.withdrawn_at is null
                and i.expires_at > now() and m.role = 'owner'`,
       values: [sha256],
     });
-    return found;
+    if (!invitation) return undefined;
+    const [store] = await this.profiles.findProfiles([invitation.accountId]);
+    return store && { ...invitation, store: store.name };
   }
 
   /** That are in force or have expired, the newest first. @param userId null: of everybody */
@@ -124,16 +130,18 @@ export class Members {
 
   /** The stores that the user is an owner of: how many, and the settings of the newest. */
   async storesOwnedBy(userId: number): Promise<OwnedStores> {
-    const [row] = await ask<OwnedStores>(this.pool, {
+    const owned = await ask<{ account_id: number }>(this.pool, {
       name: 'members_stores_owned',
-      text: `select count(*), (array_agg(a.state ->> 'timeZone' order by a.id desc))[1] as "timeZone",
-               (array_agg(a.state ->> 'locale' order by a.id desc))[1] as locale,
-               (array_agg(a.state ->> 'country' order by a.id desc))[1] as country
-             from memberships m join accounts a on a.id = m.account_id
-             where m.user_id = $1 and m.role = 'owner'`,
+      text: `select account_id from memberships where user_id = $1 and role = 'owner'`,
       values: [userId],
     });
-    if (!row) throw new Error('counting always answers');
-    return row;
+    const stores = await this.profiles.findProfiles(owned.map((one) => one.account_id));
+    const newest = stores.at(-1);
+    return {
+      count: stores.length,
+      timeZone: newest?.timeZone ?? null,
+      locale: newest?.locale ?? null,
+      country: newest?.country ?? null,
+    };
   }
 }

@@ -8,6 +8,7 @@ import { RejectedError } from '#kernel/errors.js';
 import { normalizePassword } from '#kernel/text.js';
 import { ask } from '#database/connection.js';
 import { passwordFault, type CommonPasswords } from './password.js';
+import { StoreProfiles } from './store-profiles.js';
 
 /** Hashes a password by Argon2id, in the form that every keyboard's spelling of it has. */
 export function hashPassword(password: string): Promise<string> {
@@ -26,7 +27,10 @@ export class Passwords {
   /** Nobody's. */
   private readonly unknown = hash(randomBytes(16).toString('base64url'));
 
-  constructor(private readonly pool: Pool) {}
+  constructor(
+    private readonly pool: Pool,
+    private readonly profiles: StoreProfiles,
+  ) {}
 
   /**
    * Takes the same time whether there is such a user or not.
@@ -48,15 +52,18 @@ export class Passwords {
     password: string,
     { email, name, userId, accountId }: NewPasswordOwner,
   ): Promise<string | undefined> {
-    const [common, stores] = await Promise.all([
+    const [common, memberships] = await Promise.all([
       readCommonPasswords(),
-      ask<{ name: string }>(this.pool, {
+      ask<{ account_id: number }>(this.pool, {
         name: 'passwords_stores',
-        text: `select state ->> 'name' as name from accounts
-               where id = $2 or id in (select account_id from memberships where user_id = $1)`,
-        values: [userId ?? null, accountId ?? null],
+        text: 'select account_id from memberships where user_id = $1',
+        values: [userId ?? null],
       }),
     ]);
+    const ids = memberships.map((one) => one.account_id);
+    const stores = await this.profiles.findProfiles(
+      accountId === undefined ? ids : [...ids, accountId],
+    );
     return passwordFault(password, { email, name, stores: stores.map((one) => one.name) }, common);
   }
 }

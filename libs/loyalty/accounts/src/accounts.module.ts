@@ -1,16 +1,20 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { StoreTimeZones } from '#http/date-input.js';
+import { StoreProfiles } from '#identity/store-profiles.js';
 import { accountHandlers } from './account.commands.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';
 
+/** Global, because identity asks for the profiles of stores. */
+@Global()
 @Module({
   controllers: [AccountsController],
   providers: [
     AccountsService,
     { provide: StoreTimeZones, useExisting: AccountsService },
+    { provide: StoreProfiles, useExisting: AccountsService },
     ...accountHandlers,
   ],
-  exports: [AccountsService, StoreTimeZones],
+  exports: [AccountsService, StoreTimeZones, StoreProfiles],
 })
 export class AccountsModule {}

@@ -1,11 +1,13 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import { PastCounts, type PastCount } from '#event-store/past-counts.service.js';
 import type { StoreTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
+import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.js';
 import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
@@ -52,8 +54,14 @@ const CUSTOMERS: PastCount = {
   findOwners: async (events) => events.map(({ meta }) => meta.accountId),
 };
 
+const PROFILES = {
+  name: 'accounts_profiles',
+  text: `select id, name, time_zone as "timeZone", locale, country
+         from accounts where id = any ($1) order by id`,
+};
+
 @Injectable()
-export class AccountsService implements StoreTimeZones {
+export class AccountsService implements StoreTimeZones, StoreProfiles {
   constructor(
     private readonly pool: Pool,
     private readonly asOf: AsOf,
@@ -85,6 +93,13 @@ export class AccountsService implements StoreTimeZones {
     });
     if (!row) throw new NotFoundError('Store');
     return row.time_zone;
+  }
+
+  async findProfiles(ids: number[], manager?: EntityManager): Promise<StoreProfile[]> {
+    const { text, name } = PROFILES;
+    return manager
+      ? manager.query(text, [ids])
+      : ask<StoreProfile>(this.pool, { name, text, values: [ids] });
   }
 
   /** Finds what only the console shows of a store's settings. @throws NotFoundError */

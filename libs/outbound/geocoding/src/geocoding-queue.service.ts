@@ -115,7 +115,7 @@ export class GeocodingQueue {
       insert into geocoding_queue as q (location_id, account_id, again)
       select id, account_id, true from locations
       where deleted_at is null
-        and coalesce(state ->> 'precision', 'none') not in ('manual', 'rooftop', 'street')
+        and coalesce(place_precision, 'none') not in ('manual', 'rooftop', 'street')
       order by id
       on conflict (location_id) do update set
         asked = q.asked + 1, again = true, attempts = 0, due_at = now(), last_error = null`);

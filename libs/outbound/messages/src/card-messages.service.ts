@@ -47,12 +47,12 @@ const PLAN = {
   text: `insert into card_messages
            (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at, held_channels, phone_missing)
          select w.id, w.account_id, w.customer_id, w.card_id, w.at,
-           case when c.id is not null and c.state ->> 'email' is null then 'sms' else 'email' end,
+           case when c.id is not null and c.email is null then 'sms' else 'email' end,
            case when w.card_id is null then null else now() end,
            coalesce(h.channels, '{}'), coalesce(h.phone_missing, false)
          from unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[], $5::timestamptz[], $8::text[])
            as w (id, account_id, customer_id, card_id, at, request_id)
-         left join customers c on c.id = w.customer_id
+         left join customer_names c on c.id = w.customer_id
          left join signup_holds h on h.account_id = w.account_id and h.request_id = w.request_id
          where w.at > now() - $6 * interval '1 millisecond'
            and not exists (select from card_message_starts s where s.account_id in (0, w.account_id) and s.since > w.at)

@@ -34,8 +34,8 @@ type Row = {
 };
 
 const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_at, m.attempts, m.reason, m.provider_id, m.arrival, m.arrival_code,
-  (select concat_ws(' ', c.state ->> 'firstName', c.state ->> 'lastName')
-   from customers c where c.id = m.customer_id) as customer`;
+  (select concat_ws(' ', c.first_name, c.last_name)
+   from customer_names c where c.id = m.customer_id) as customer`;
 
 const LATEST = {
   name: 'outbox_latest',

@@ -129,7 +129,7 @@ export class CustomerRenderer implements EventRenderer {
     if (ids.length === 0) return new Map();
     const { rows } = await this.pool.query<{ id: number; erased_at: string | null }>({
       name: 'webhook_customers_erased',
-      text: `select id, state ->> 'erasedAt' as erased_at from customers where id = any ($1)`,
+      text: `select id, erased_at from customers where id = any ($1)`,
       values: [ids],
     });
     return new Map(

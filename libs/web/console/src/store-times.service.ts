@@ -13,7 +13,7 @@ export class StoreTimes {
   async of(accountId: number): Promise<Times> {
     const [store] = await ask<{ timeZone: string }>(this.pool, {
       name: 'console_time_zone',
-      text: `select state ->> 'timeZone' as "timeZone" from accounts where id = $1`,
+      text: `select time_zone as "timeZone" from accounts where id = $1`,
       values: [accountId],
     });
     const timeZone = store?.timeZone ?? 'UTC';

@@ -16,7 +16,7 @@ import { Cookies } from './cookies.js';
 
 const STORE = {
   name: 'console_store',
-  text: `select a.id, a.state->>'name' as name, m.role
+  text: `select a.id, a.name, m.role
          from memberships m join accounts a on a.id = m.account_id
          where m.user_id = $1 and m.account_id = $2`,
 };

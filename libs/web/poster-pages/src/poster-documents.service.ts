@@ -39,8 +39,7 @@ type FoundRow = {
 const LIST = {
   name: 'poster_list',
   text: `
-    select p.state ->> 'slug' as slug, p.state ->> 'title' as title, c.state ->> 'name' as card,
-      (p.state ->> 'active')::boolean as active, p.state ->> 'paperSize' as paper_size
+    select p.slug, p.title, c.name as card, p.active, p.paper_size
     from posters p join cards c on c.id = p.card_id
     where p.account_id = $1 and p.deleted_at is null
     order by p.id limit 1000`,

@@ -14,9 +14,9 @@ export class Stores {
   async of(userId: number): Promise<EnteredStore[]> {
     return ask<EnteredStore>(this.pool, {
       name: 'stores_of_user',
-      text: `select a.id, a.state->>'name' as name, m.role
+      text: `select a.id, a.name, m.role
              from memberships m join accounts a on a.id = m.account_id
-             where m.user_id = $1 order by lower(a.state->>'name'), a.id limit ${MOST}`,
+             where m.user_id = $1 order by lower(a.name), a.id limit ${MOST}`,
       values: [userId],
     });
   }

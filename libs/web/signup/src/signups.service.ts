@@ -190,7 +190,7 @@ export class Signups {
     const [row] = await ask<{ id: number }>(this.pool, {
       name: 'signup_card_of',
       text: `select id from customer_cards
-             where customer_id = $1 and card_id = $2 and state -> 'mergedInto' is null`,
+             where customer_id = $1 and card_id = $2 and merged_into is null`,
       values: [customerId, cardId],
     });
     return row?.id;

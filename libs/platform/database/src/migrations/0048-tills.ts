@@ -9,6 +9,7 @@ export class Tills implements MigrationInterface {
       -- always 24 characters, so that the order of texts is that of times; no cast to a time is immutable
       alter table customers
         add updated_at text collate "C" generated always as (state ->> 'updatedAt') stored,
+        add erased_at text generated always as (state ->> 'erasedAt') stored,
         add erased boolean generated always as (state ->> 'erasedAt' is not null) stored;
       create index customers_updated on customers (account_id, updated_at, id)
         where merged_into is null and not erased;
@@ -33,7 +34,7 @@ export class Tills implements MigrationInterface {
       drop index history_redeemed_card;
       drop index history_redeemed_customer;
       drop index history_redeemed;
-      alter table customers drop column updated_at, drop column erased;
+      alter table customers drop column updated_at, drop column erased_at, drop column erased;
     `);
   }
 }
