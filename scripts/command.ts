@@ -63,14 +63,14 @@ export function time(moment: MomentOfDay): (text: string) => TimeOption {
 }
 
 /** Parses an option that is an address which stored ones are compared with. */
-export function emailKey(text: string): string {
+export function parseEmailKey(text: string): string {
   const key = findEmailKey(text);
   if (key === undefined) throw new InvalidArgumentError('is not an e-mail address');
   return key;
 }
 
 /** Warns whoever has just let a user into a store. */
-export function sayUnconfirmed(email: string): void {
+export function warnOfUnconfirmedAddress(email: string): void {
   console.error(
     `${email} was never confirmed, by a link in a mail or by a company: make sure that whoever made the account is the person you mean.`,
   );

@@ -2,11 +2,18 @@ import { Option, type Command } from 'commander';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '#accounts/account.commands.js';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
-import { presentUser } from '#identity/user.commands.js';
+import { getPresentUser } from '#identity/user.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import { emailKey, example, list, positive, run, sayUnconfirmed } from './command.js';
+import {
+  parseEmailKey,
+  example,
+  list,
+  positive,
+  run,
+  warnOfUnconfirmedAddress,
+} from './command.js';
 
 const STORES = `
   select a.id::int as account_id, a.name,
@@ -33,7 +40,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
     program
       .command('store:list')
       .description('lists stores with their members')
-      .option('--user <email>', 'only those of this user', emailKey),
+      .option('--user <email>', 'only those of this user', parseEmailKey),
     'store:list --user grace@shop.example',
   ).action(({ user }: { user?: string }) => {
     list('stores', async (pool) => (await pool.query(STORES, [user ?? null])).rows);
@@ -56,7 +63,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
   ).action((options: StoreOptions) => {
     const { name, personal, timeZone, locale, country } = options;
     run(async (bus, app) => {
-      const owner = await presentUser(app.get(DataSource).manager, options.user);
+      const owner = await getPresentUser(app.get(DataSource).manager, options.user);
       const attributes = {
         name,
         storeName: null,
@@ -66,7 +73,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
         ...(country !== undefined && { country }),
       };
       const { id } = await bus.execute(new CreateAccount(by, attributes, owner.id));
-      if (owner.email_confirmed_at === null) sayUnconfirmed(options.user);
+      if (owner.email_confirmed_at === null) warnOfUnconfirmedAddress(options.user);
       return { account_id: id };
     });
   });
@@ -84,7 +91,7 @@ function addMemberCommands(program: Command, by: PlainWriter): void {
   ).action(({ store, user, role }: { store: number; user: string; role: Role }) => {
     run(async (bus) => {
       const { userId, isConfirmed } = await bus.execute(new AddMember(by, store, user, role));
-      if (!isConfirmed) sayUnconfirmed(user);
+      if (!isConfirmed) warnOfUnconfirmedAddress(user);
       return { account_id: store, user_id: userId, role, email_confirmed: isConfirmed };
     });
   });

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import { emailKey, example, list, positive, run, time, type TimeOption } from './command.js';
+import { parseEmailKey, example, list, positive, run, time, type TimeOption } from './command.js';
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
 const TOKENS = `
@@ -19,7 +19,7 @@ export function addTokenCommands(program: Command, by: PlainWriter): void {
     program
       .command('token:list')
       .description('lists API tokens that are in force: whose, since when, and when last used')
-      .option('--user <email>', 'only those of this user', emailKey)
+      .option('--user <email>', 'only those of this user', parseEmailKey)
       .option('--all', 'those that were revoked or have expired as well', false),
     'token:list --user grace@shop.example',
   ).action(({ user, all }: { user?: string; all: boolean }) => {

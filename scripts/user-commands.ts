@@ -5,7 +5,7 @@ import { normalizeEmailAddress } from '#kernel/email-address.js';
 import {
   CreateUser,
   RemoveUser,
-  userIdOf,
+  getUserId,
   type Left,
   type UserRef,
 } from '#identity/identity.commands.js';
@@ -144,7 +144,7 @@ function addUnlocking(program: Command, by: PlainWriter): void {
   ).action(({ email }: { email: string }) => {
     runScript(async () => {
       const userId = await withServices(async (app) => {
-        const found = await userIdOf(app.get(DataSource).manager, email);
+        const found = await getUserId(app.get(DataSource).manager, email);
         await app.get(SecondFactors).remove(by, found);
         return found;
       });

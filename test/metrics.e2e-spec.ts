@@ -151,11 +151,12 @@ describe('the port of metrics', () => {
 
   it('is any other while the usual one is taken, outside of production', async () => {
     const url = 'postgres://u:p@localhost:5432/x';
-    const first = await listenForMetrics(testConfig(url), 'api', new Registry());
-    const second = await listenForMetrics(testConfig(url), 'api', new Registry());
+    const config = testConfig(url, { METRICS_PORT: '' });
+    const first = await listenForMetrics(config, 'api', new Registry());
+    const second = await listenForMetrics(config, 'api', new Registry());
     expect(portOf(second)).not.toBe(portOf(first));
     expect([portOf(first), portOf(second)]).not.toContain(0);
-    const production = { ...testConfig(url), production: true };
+    const production = { ...config, production: true };
     await expect(listenForMetrics(production, 'api', new Registry())).rejects.toThrow(
       /^METRICS_PORT: cannot listen on port 9464 .*EADDRINUSE/,
     );

@@ -5,7 +5,7 @@ import { UserRow } from './identity.entity.js';
 import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { revokeTokens } from './token.commands.js';
-import { auditOfUser } from './user-audit.service.js';
+import { auditUser } from './user-audit.service.js';
 import { endLinks, endResets } from './user.commands.js';
 
 /** How somebody showed that the address is theirs. */
@@ -27,7 +27,7 @@ export class AddressConfirmation {
       [userId],
     );
     if (rows.length === 0) return false;
-    await auditOfUser(transaction, userId, 'user.address_confirmed', { by });
+    await auditUser(transaction, userId, 'user.address_confirmed', { by });
     return true;
   }
 
@@ -69,7 +69,7 @@ export class AddressConfirmation {
     await endResets(manager, userId);
     await endLinks(manager, userId);
     const tokens_revoked = await revokeTokens(transaction, userId);
-    await auditOfUser(transaction, userId, 'user.access_ended', {
+    await auditUser(transaction, userId, 'user.access_ended', {
       sessions_ended: sessions,
       tokens_revoked,
       ...more,

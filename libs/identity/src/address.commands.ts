@@ -7,12 +7,12 @@ import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
-import { emailTaken, userWith } from './identity.commands.js';
+import { createEmailTakenError, findUserByEmailKey } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { sha256Of } from './token.js';
-import { auditOfUser } from './user-audit.service.js';
+import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
-import { endLinks, endResets, presentUser } from './user.commands.js';
+import { endLinks, endResets, getPresentUser } from './user.commands.js';
 
 const TOKEN_BYTES = 32;
 const MOST_PER_HOUR = 3;
@@ -39,18 +39,19 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
   constructor(private readonly writes: PlainWrites) {}
 
   /** @throws RejectedError */
-  async execute({ by, userId, email: given, send }: WantAddress): Promise<void> {
-    const email = normalizeEmailAddress(given);
+  async execute({ by, userId, email: input, send }: WantAddress): Promise<void> {
+    const email = normalizeEmailAddress(input);
     if (!isEmailAddress(email)) throw new RejectedError({ email: ['is not an e-mail address'] });
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       // Locks the user: of several at the same time, no more than the limit.
-      const { name } = await presentUser(manager, userId);
-      const made: unknown[] = await manager.query('select from address_changes where sha256 = $1', [
-        sha256Of(token),
-      ]);
-      if (made.length > 0) return;
+      const { name } = await getPresentUser(manager, userId);
+      const existing: unknown[] = await manager.query(
+        'select from address_changes where sha256 = $1',
+        [sha256Of(token)],
+      );
+      if (existing.length > 0) return;
       await manager.query(
         `delete from address_changes where user_id = $1 and created_at < now() - interval '1 day'`,
         [userId],
@@ -70,10 +71,10 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
          values ($1, $2, $3, now(), now() + make_interval(hours => $4))`,
         [sha256Of(token), userId, email, ADDRESS_LINK_HOURS],
       );
-      const holder = await userWith(manager, getEmailKey(email));
+      const holder = await findUserByEmailKey(manager, getEmailKey(email));
       const taken = holder !== null && holder.id !== userId;
       await send(manager, { name, email, token, taken });
-      await auditOfUser(transaction, userId, 'user.address_link_sent');
+      await auditUser(transaction, userId, 'user.address_link_sent');
     });
   }
 }
@@ -112,7 +113,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
         const [change] = used;
         if (!change && repeated) return;
         if (!change) throw new NotFoundError('Link');
-        const { name, email: former } = await presentUser(manager, userId);
+        const { name, email: former } = await getPresentUser(manager, userId);
         const { email } = change;
         await manager.update(
           UserRow,
@@ -122,12 +123,12 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
         await this.confirmation.confirm(transaction, userId, 'address_link');
         await endResets(manager, userId);
         const changes = findUserChanges({ email: former }, { email });
-        await auditOfUser(transaction, userId, 'user.updated', { changes });
+        await auditUser(transaction, userId, 'user.updated', { changes });
         await tell(manager, { name, former, email });
       });
     } catch (error) {
       if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
-      throw emailTaken();
+      throw createEmailTakenError();
     }
   }
 }
@@ -135,7 +136,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
 export const addressHandlers = [WantAddressHandler, ConfirmAddressHandler];
 
 /** The address that an open link of the user is about. */
-export async function wantedAddress(
+export async function findWantedAddress(
   manager: EntityManager,
   userId: number,
   token: string,

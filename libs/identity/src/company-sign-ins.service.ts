@@ -5,7 +5,7 @@ import { ask } from '#database/connection.js';
 import { PlainWrites } from '#event-store/plain-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { SignIns, type SignedInAnew, type Visitor } from './sign-ins.service.js';
-import { userWriter } from './user-audit.service.js';
+import { createUserWriter } from './user-audit.service.js';
 
 /** Whom a company vouches for. @property email null: none that it has confirmed */
 export type CompanyPerson = { issuer: string; subject: string; email: string | null };
@@ -49,27 +49,28 @@ export class CompanySignIns {
     const [candidate] = await ask<{ id: number }>(this.pool, { ...FIND, values });
     if (!candidate) return { kind: 'unknown' };
     const { id: userId } = candidate;
-    return this.writes.write(userWriter(visitor, userId), async (transaction) => {
+    return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
       const { manager } = transaction;
-      const [user]: { email_key: string | null; bound: string | null }[] = await manager.query(
-        `select u.email_key, (select c.subject from company_sign_ins c
-           where c.user_id = u.id and c.issuer = $2) as bound
+      const [user]: { email_key: string | null; linked_subject: string | null }[] =
+        await manager.query(
+          `select u.email_key, (select c.subject from company_sign_ins c
+           where c.user_id = u.id and c.issuer = $2) as linked_subject
          from users u where u.id = $1 and u.removed_at is null for no key update of u`,
-        [userId, issuer],
-      );
+          [userId, issuer],
+        );
       if (!user) return { kind: 'unknown' };
-      if (user.bound !== null && user.bound !== subject) return { kind: 'taken' };
+      if (user.linked_subject !== null && user.linked_subject !== subject) return { kind: 'taken' };
       const isSame = key !== null && user.email_key === key;
       let isAfresh = false;
-      if (user.bound === null) {
+      if (user.linked_subject === null) {
         // Somebody else has the address since it was looked up.
         if (!isSame) return { kind: 'unknown' };
-        const [bound]: unknown[] = await manager.query(
+        const [link]: unknown[] = await manager.query(
           `insert into company_sign_ins (issuer, subject, user_id, created_at) values ($1, $2, $3, now())
            on conflict do nothing returning subject`,
           [issuer, subject, userId],
         );
-        if (!bound) return { kind: 'taken' };
+        if (!link) return { kind: 'taken' };
         isAfresh = await this.confirmation.confirmByCompany(transaction, userId);
       } else if (isSame) {
         await this.confirmation.confirm(transaction, userId, 'company');

@@ -38,19 +38,19 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     private readonly passwords: Passwords,
   ) {}
 
-  async execute({ by, password, ...given }: CreateUser): Promise<{ userId: number }> {
-    const email = normalizeEmailAddress(given.email);
-    const name = normalizeText(given.name);
+  async execute({ by, password, ...input }: CreateUser): Promise<{ userId: number }> {
+    const email = normalizeEmailAddress(input.email);
+    const name = normalizeText(input.name);
     refuseUnusable({ name, email });
     await this.passwords.assertAcceptable(password, { email, name });
     const password_hash = await hashPassword(password);
     const email_key = getEmailKey(email);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const existing = await userWith(manager, email_key);
+      const existing = await findUserByEmailKey(manager, email_key);
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (repeated && existing?.password_hash === password_hash) return { userId: existing.id };
-      if (existing) throw emailTaken();
+      if (existing) throw createEmailTakenError();
       const user = { email, email_key, name, password_hash, created_at: () => 'now()' };
       const { identifiers } = await manager
         .createQueryBuilder()
@@ -60,7 +60,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
         .orIgnore()
         .execute();
       // Another process has inserted the same address first.
-      if (!identifiers[0]) throw emailTaken();
+      if (!identifiers[0]) throw createEmailTakenError();
       const userId = Number(identifiers[0]['id']);
       await changed(transaction, 'user.created', [], { user_id: userId });
       return { userId };
@@ -104,9 +104,9 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
   async execute({ by, user }: RemoveUser): Promise<{ userId: number; left: Left }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, user);
+      const userId = await getUserId(manager, user);
       await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
-      const stores = await storesOf(manager, userId);
+      const stores = await listStoreIds(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
       // Whoever comes after them with the same address signs in with the company as somebody new.
       await manager.query('delete from company_sign_ins where user_id = $1', [userId]);
@@ -114,13 +114,13 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       const sessionsEnded = await this.sessions.endAll(manager, userId);
       return {
         userId,
-        left: { sessionsEnded, ...(await leftBy(manager, userId, stores, this.profiles)) },
+        left: { sessionsEnded, ...(await findLeft(manager, userId, stores, this.profiles)) },
       };
     });
   }
 }
 
-async function leftBy(
+async function findLeft(
   manager: EntityManager,
   userId: number,
   stores: number[],
@@ -170,7 +170,10 @@ export function refuseUnusable({ name, email }: { name?: string; email?: string 
 }
 
 /** Not locked, unlike by `userIdOf`. */
-export function userWith(manager: EntityManager, emailKey: string): Promise<UserRow | null> {
+export function findUserByEmailKey(
+  manager: EntityManager,
+  emailKey: string,
+): Promise<UserRow | null> {
   return manager.findOneBy(UserRow, { email_key: emailKey, removed_at: IsNull() });
 }
 
@@ -178,7 +181,7 @@ export function userWith(manager: EntityManager, emailKey: string): Promise<User
 export type UserRef = string | number;
 
 /** Until the end of the transaction, nobody else changes the user. @throws NotFoundError */
-export async function userIdOf(manager: EntityManager, ref: UserRef): Promise<number> {
+export async function getUserId(manager: EntityManager, ref: UserRef): Promise<number> {
   const [column, value] =
     typeof ref === 'number' ? ['id', ref] : ['email_key', findEmailKey(ref) ?? null];
   const [user] = await manager.query<{ id: number }[]>(
@@ -189,12 +192,12 @@ export async function userIdOf(manager: EntityManager, ref: UserRef): Promise<nu
   return user.id;
 }
 
-export function emailTaken(): RejectedError {
+export function createEmailTakenError(): RejectedError {
   return new RejectedError({ email: ['is used by another user'] });
 }
 
 /** A change to a user, or to a token, is recorded for every store that the user may reach. */
-export async function storesOf(manager: EntityManager, userId: number): Promise<number[]> {
+export async function listStoreIds(manager: EntityManager, userId: number): Promise<number[]> {
   const memberships = await manager.find(MembershipRow, {
     where: { user_id: userId },
     order: { account_id: 'asc' },

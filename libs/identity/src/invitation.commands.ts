@@ -11,7 +11,7 @@ import {
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { changed, userIdOf } from './identity.commands.js';
+import { changed, getUserId } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import {
   checkInvited,
@@ -22,7 +22,7 @@ import {
   MOST_INVITATIONS,
 } from './invitation.js';
 import type { Role } from './roles.js';
-import { systemWriter } from './user-audit.service.js';
+import { createSystemWriter } from './user-audit.service.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 
 /** The link's secret is known to nobody afterwards. */
@@ -46,20 +46,20 @@ export class InviteUser extends Command<Invited> {
 export class InviteUserHandler implements ICommandHandler<InviteUser> {
   constructor(private readonly writes: PlainWrites) {}
 
-  async execute({ by, inviterId, accountId, role, send, ...given }: InviteUser): Promise<Invited> {
-    const email = checkInvited(given.email);
+  async execute({ by, inviterId, accountId, role, send, ...input }: InviteUser): Promise<Invited> {
+    const email = checkInvited(input.email);
     const emailKey = getEmailKey(email);
     const secret = randomBytes(INVITATION_BYTES).toString('base64url');
     const sha256 = invitationHash(secret);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const known: { id: number }[] = await manager.query(
+      const [existing]: { id: number }[] = await manager.query(
         'select id from invitations where sha256 = $1',
         [sha256],
       );
-      if (known[0]) return { invitationId: known[0].id, email, secret };
+      if (existing) return { invitationId: existing.id, email, secret };
       await refuseInvited(manager, accountId, emailKey);
-      const made: { id: number }[] = await manager.query(
+      const [created]: { id: number }[] = await manager.query(
         `insert into invitations
            (account_id, email, email_key, role, sha256, invited_by, is_mailed, created_at, expires_at)
          values ($1, $2, $3, $4, $5, $6, $7, now(), now() + make_interval(days => $8))
@@ -67,8 +67,8 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
         [accountId, email, emailKey, role, sha256, inviterId, send !== null, INVITATION_DAYS],
       );
       // Somebody else has invited them at the same time.
-      if (!made[0]) throw new RejectedError({ email: ['was invited a moment ago'] });
-      const invited = { invitationId: made[0].id, email, secret };
+      if (!created) throw new RejectedError({ email: ['was invited a moment ago'] });
+      const invited = { invitationId: created.id, email, secret };
       await send?.(manager, invited);
       const subject = { invitation_id: invited.invitationId, role };
       await changed(transaction, 'user.invited', [accountId], subject);
@@ -143,9 +143,9 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
   ) {}
 
   /** @throws NotFoundError when the link is not in force, RejectedError */
-  async execute({ source: visited, secret, who }: AcceptInvitation) {
+  async execute({ source: requestSource, secret, who }: AcceptInvitation) {
     const sha256 = invitationHash(secret);
-    const { email, account_id: accountId } = await openInvitation(this.source.manager, sha256);
+    const { email, account_id: accountId } = await getOpenInvitation(this.source.manager, sha256);
     const isNew = 'name' in who;
     const name = isNew ? normalizeText(who.name) : '';
     if (isNew) {
@@ -153,15 +153,15 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       checkNewcomer(name, await this.passwords.findFault(password, { email, name, accountId }));
     }
     const password_hash = isNew ? await hashPassword(who.password) : '';
-    const by: PlainWriter = { ...systemWriter(visited), channel: 'owner' };
+    const by: PlainWriter = { ...createSystemWriter(requestSource), channel: 'owner' };
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const earlier = repeated ? await acceptedBefore(manager, sha256) : undefined;
+      const earlier = repeated ? await findAccepted(manager, sha256) : undefined;
       if (earlier) return earlier;
-      const invitation = await openInvitation(manager, sha256, 'for update of i');
+      const invitation = await getOpenInvitation(manager, sha256, 'for update of i');
       const userId = isNew
-        ? await newUser(transaction, { ...invitation, name, password_hash })
-        : await userIdOf(manager, who.userId);
+        ? await createUser(transaction, { ...invitation, name, password_hash })
+        : await getUserId(manager, who.userId);
       await join(transaction, invitation, userId);
       // Only of the account that is made with it: the password of an earlier one may be known to whoever made it. And not
       // by a link that the inviter has seen, who would confirm whatever address they like.
@@ -211,7 +211,7 @@ async function refuseInvited(
 }
 
 /** In force only while whoever invited is an owner still. @throws NotFoundError */
-async function openInvitation(
+async function getOpenInvitation(
   manager: EntityManager,
   sha256: Buffer | undefined,
   lock = '',
@@ -227,7 +227,7 @@ async function openInvitation(
   return invitation;
 }
 
-async function acceptedBefore(manager: EntityManager, sha256: Buffer | undefined) {
+async function findAccepted(manager: EntityManager, sha256: Buffer | undefined) {
   const [done]: { userId: number; accountId: number }[] = await manager.query(
     `select accepted_by as "userId", account_id as "accountId" from invitations
      where sha256 = $1 and accepted_by is not null`,
@@ -236,19 +236,25 @@ async function acceptedBefore(manager: EntityManager, sha256: Buffer | undefined
   return done;
 }
 
-async function newUser(
+async function createUser(
   transaction: PlainTransaction,
   user: Pick<UserRow, 'name' | 'email' | 'email_key' | 'password_hash'>,
 ): Promise<number> {
-  const [made]: { id: number }[] = await transaction.manager.query(
+  const [created]: { id: number }[] = await transaction.manager.query(
     `insert into users (email, email_key, name, password_hash, created_at)
      values ($1, $2, $3, $4, now()) on conflict do nothing returning id`,
     [user.email, user.email_key, user.name, user.password_hash],
   );
-  if (!made) throw new RejectedError({ base: ['There is an account with this address: sign in'] });
-  const subject = { user_id: made.id };
-  await transaction.audit({ accountIds: [], type: 'user.created', subject, actor: self(made.id) });
-  return made.id;
+  if (!created)
+    throw new RejectedError({ base: ['There is an account with this address: sign in'] });
+  const subject = { user_id: created.id };
+  await transaction.audit({
+    accountIds: [],
+    type: 'user.created',
+    subject,
+    actor: createUserActor(created.id),
+  });
+  return created.id;
 }
 
 /** @throws RejectedError */
@@ -275,9 +281,9 @@ async function join(
     [userId, account_id, role],
   );
   const subject = { user_id: userId, role, invitation_id: id };
-  await changed(transaction, 'member.added', [account_id], subject, self(userId));
+  await changed(transaction, 'member.added', [account_id], subject, createUserActor(userId));
 }
 
-function self(id: number): Actor {
+function createUserActor(id: number): Actor {
   return { type: 'user', id };
 }

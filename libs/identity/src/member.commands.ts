@@ -3,11 +3,11 @@ import type { EntityManager } from 'typeorm';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { changed, userIdOf, type UserRef } from './identity.commands.js';
+import { changed, getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.js';
-import { presentUser } from './user.commands.js';
+import { getPresentUser } from './user.commands.js';
 
 /** @property isConfirmed whether somebody has shown that they read the mails to the user's address */
 export type AddedMember = { userId: number; isConfirmed: boolean };
@@ -35,7 +35,7 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
   async execute({ by, accountId, user, role, personal }: AddMember): Promise<AddedMember> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const { id: userId, email_confirmed_at } = await presentUser(manager, user);
+      const { id: userId, email_confirmed_at } = await getPresentUser(manager, user);
       const stores = await this.profiles.findProfiles([accountId], manager);
       if (stores.length === 0) throw new NotFoundError('Store');
       const member = { user_id: userId, account_id: accountId };
@@ -49,9 +49,11 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
         await changed(transaction, 'member.added', [accountId], { user_id: userId, role });
         return { userId, isConfirmed };
       }
-      const known = await manager.findOneByOrFail(MembershipRow, member);
-      if (known.role !== role) {
-        throw new RejectedError({ base: [`is a member already, with the role ${known.role}`] });
+      const membership = await manager.findOneByOrFail(MembershipRow, member);
+      if (membership.role !== role) {
+        throw new RejectedError({
+          base: [`is a member already, with the role ${membership.role}`],
+        });
       }
       return { userId, isConfirmed };
     });
@@ -77,7 +79,7 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
   async execute({ by, accountId, user, keepsOwner }: RemoveMember): Promise<{ userId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const userId = await userIdOf(manager, user);
+      const userId = await getUserId(manager, user);
       if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
       const { affected } = await manager.delete(MembershipRow, {
         user_id: userId,
@@ -120,14 +122,17 @@ export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
   }: ChangeRole): Promise<{ userId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, user);
+      const userId = await getUserId(manager, user);
       const member = { user_id: userId, account_id: accountId };
-      const known = await manager.findOneBy(MembershipRow, member);
-      if (!known) throw new NotFoundError('Member');
-      if (known.role === role) return { userId };
+      const membership = await manager.findOneBy(MembershipRow, member);
+      if (!membership) throw new NotFoundError('Member');
+      if (membership.role === role) return { userId };
       if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
       await manager.update(MembershipRow, member, { role });
-      const subject = { user_id: userId, changes: findChanges({ role: known.role }, { role }) };
+      const subject = {
+        user_id: userId,
+        changes: findChanges({ role: membership.role }, { role }),
+      };
       await changed(transaction, 'member.role_changed', [accountId], subject);
       return { userId };
     });

@@ -5,7 +5,7 @@ import { Notifications } from '#database/notifications.js';
 
 export const IDENTITY_CHANNEL = 'inkpad_identity';
 
-const LOOK_EVERY_MS = 300;
+const POLL_INTERVAL_MS = 300;
 /** With a look just begun, the answer to the request and a busy moment it stays below a second. */
 const CURRENT_FOR_MS = 800;
 
@@ -40,7 +40,7 @@ export class RightsWatch {
   async start(): Promise<void> {
     await this.notifications.listen();
     await this.look();
-    this.timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
+    this.timer = setInterval(() => void this.look(), POLL_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {

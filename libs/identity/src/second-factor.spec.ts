@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   parseRecoveryCode,
-  enrolmentUri,
+  createEnrolmentUri,
   RECOVERY_BYTES,
   recoveryCodesOf,
-  secretText,
-  stepOfCode,
+  renderSecret,
+  findStepOfCode,
 } from './second-factor.js';
 
 /** RFC 6238, appendix B: the last six of its eight digits. */
@@ -21,7 +21,7 @@ describe('a code of the second factor', () => {
     [2_000_000_000, '279037'],
     [20_000_000_000, '353130'],
   ])('at %i s is %s, as in RFC 6238', (seconds, code) => {
-    expect(stepOfCode(SECRET, code, 0, at(seconds))).toBe(Math.floor(seconds / 30));
+    expect(findStepOfCode(SECRET, code, 0, at(seconds))).toBe(Math.floor(seconds / 30));
   });
 
   it('is right for one step more on either side', () => {
@@ -33,29 +33,29 @@ describe('a code of the second factor', () => {
       [60, undefined],
     ] as const) {
       const now = at(1_111_111_109 + later);
-      expect([later, stepOfCode(SECRET, '081 804', 0, now)]).toEqual([later, expected]);
+      expect([later, findStepOfCode(SECRET, '081 804', 0, now)]).toEqual([later, expected]);
     }
   });
 
   it('is taken once, and none from before it afterwards', () => {
     const step = Math.floor(1_111_111_109 / 30);
-    expect(stepOfCode(SECRET, '081804', step - 1, at(1_111_111_109))).toBe(step);
-    expect(stepOfCode(SECRET, '081804', step, at(1_111_111_109))).toBeUndefined();
-    expect(stepOfCode(SECRET, '081804', step + 1, at(1_111_111_109))).toBeUndefined();
+    expect(findStepOfCode(SECRET, '081804', step - 1, at(1_111_111_109))).toBe(step);
+    expect(findStepOfCode(SECRET, '081804', step, at(1_111_111_109))).toBeUndefined();
+    expect(findStepOfCode(SECRET, '081804', step + 1, at(1_111_111_109))).toBeUndefined();
   });
 
   it.each(['', '28708', '2870822', '287o82', '②８７０８２', '-87082'])('is not %j', (code) =>
-    expect(stepOfCode(SECRET, code, 0, at(59))).toBeUndefined(),
+    expect(findStepOfCode(SECRET, code, 0, at(59))).toBeUndefined(),
   );
 
   it.each(['２８７０８２', '٢٨٧ ٠٨٢', '\u200E287082\u200E', '287\u00A0082\r'])(
     'may be %j',
-    (code) => expect(stepOfCode(SECRET, code, 0, at(59))).toBe(1),
+    (code) => expect(findStepOfCode(SECRET, code, 0, at(59))).toBe(1),
   );
 
   it('comes from a secret that apps can read', () => {
-    expect(secretText(SECRET)).toBe('GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ');
-    expect(enrolmentUri(SECRET, 'grace@shop.example')).toBe(
+    expect(renderSecret(SECRET)).toBe('GEZD GNBV GY3T QOJQ GEZD GNBV GY3T QOJQ');
+    expect(createEnrolmentUri(SECRET, 'grace@shop.example')).toBe(
       'otpauth://totp/Inkpad:grace%40shop.example?issuer=Inkpad&secret=GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ&algorithm=SHA1&digits=6&period=30',
     );
   });

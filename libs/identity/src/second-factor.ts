@@ -24,12 +24,12 @@ function totpOf(secret: Buffer, email: string): TOTP {
 }
 
 /** For the QR code that an app reads. */
-export function enrolmentUri(secret: Buffer, email: string): string {
+export function createEnrolmentUri(secret: Buffer, email: string): string {
   return totpOf(secret, email).toString();
 }
 
 /** For typing it in, in groups of four. */
-export function secretText(secret: Buffer): string {
+export function renderSecret(secret: Buffer): string {
   return grouped(new Secret({ buffer: bufferOf(secret) }).base32);
 }
 
@@ -37,7 +37,7 @@ export function secretText(secret: Buffer): string {
  * @param lastStep the one of the last code that was taken: RFC 6238, section 5.2, a code is taken once
  * @returns the step of a code that is right, to be stored
  */
-export function stepOfCode(
+export function findStepOfCode(
   secret: Buffer,
   code: string,
   lastStep: number,

@@ -15,10 +15,10 @@ import {
   RECOVERY_BYTES,
   recoveryCodesOf,
   SECRET_BYTES,
-  stepOfCode,
+  findStepOfCode,
   type WrongCodes,
 } from './second-factor.js';
-import { auditOfUser } from './user-audit.service.js';
+import { auditUser } from './user-audit.service.js';
 
 const FIND = {
   name: 'second_factors_find',
@@ -111,7 +111,7 @@ export class SecondFactors {
       );
       if (rows.length === 0) return;
       await this.repeated.writeWithin(transaction, ['second factor', userId], (_, times) =>
-        auditOfUser(transaction, userId, 'user.second_factor_begun', { times }),
+        auditUser(transaction, userId, 'user.second_factor_begun', { times }),
       );
     });
   }
@@ -121,9 +121,9 @@ export class SecondFactors {
     const row = await this.find(userId);
     if (!row || row.confirmed) return undefined;
     const secret = this.open(userId, row.secret);
-    const step = stepOfCode(secret, code, row.last_step, new Date());
+    const step = findStepOfCode(secret, code, row.last_step, new Date());
     if (step === undefined) return undefined;
-    const { codes, ...recovery } = await newRecoveryCodes();
+    const { codes, ...recovery } = await generateRecoveryCodes();
     const changed = await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [rows]: [unknown[]] = await manager.query(
@@ -133,7 +133,7 @@ export class SecondFactors {
       );
       if (rows.length === 0) return transaction.repeated;
       await storeCodes(manager, userId, recovery);
-      await auditOfUser(transaction, userId, 'user.second_factor_added');
+      await auditUser(transaction, userId, 'user.second_factor_added');
       return true;
     });
     return changed ? codes : undefined;
@@ -143,10 +143,10 @@ export class SecondFactors {
   async renewCodes(by: PlainWriter, userId: number): Promise<string[] | undefined> {
     const row = await this.find(userId);
     if (!row?.confirmed) return undefined;
-    const { codes, ...recovery } = await newRecoveryCodes();
+    const { codes, ...recovery } = await generateRecoveryCodes();
     await this.writes.write(by, async (transaction) => {
       await storeCodes(transaction.manager, userId, recovery);
-      await auditOfUser(transaction, userId, 'user.recovery_codes_renewed');
+      await auditUser(transaction, userId, 'user.recovery_codes_renewed');
     });
     return codes;
   }
@@ -159,7 +159,7 @@ export class SecondFactors {
         [userId],
       );
       await manager.query('delete from recovery_codes where user_id = $1', [userId]);
-      if (rows[0]?.confirmed) await auditOfUser(transaction, userId, 'user.second_factor_removed');
+      if (rows[0]?.confirmed) await auditUser(transaction, userId, 'user.second_factor_removed');
     });
   }
 
@@ -176,7 +176,7 @@ export class SecondFactors {
     if (recovery !== undefined) {
       if (await this.takeRecoveryCode(manager, userId, recovery, row)) return { kind: 'recovery' };
     } else if (!isLocked) {
-      const step = stepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
+      const step = findStepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
       if (step !== undefined) {
         await manager.query(
           'update second_factors set last_step = $2, code_failures = 0 where user_id = $1',
@@ -225,7 +225,7 @@ export class SecondFactors {
 type RecoveryHashes = { salt: Buffer; hashes: Buffer[] };
 
 /** Before a transaction: ten hashes take a while. */
-async function newRecoveryCodes(): Promise<RecoveryHashes & { codes: string[] }> {
+async function generateRecoveryCodes(): Promise<RecoveryHashes & { codes: string[] }> {
   const salt = randomBytes(SALT_BYTES);
   const codes = recoveryCodesOf(randomBytes(RECOVERY_BYTES));
   const hashes = codes.map((code) => recoveryHash(parseRecoveryCode(code) ?? '', salt));

@@ -23,7 +23,7 @@ import {
   type Counted,
 } from './sign-in-failures.service.js';
 import { sha256Of } from './token.js';
-import { auditOfUser, systemWriter, userWriter } from './user-audit.service.js';
+import { auditUser, createSystemWriter, createUserWriter } from './user-audit.service.js';
 
 const MOST_BROWSERS = 20;
 
@@ -90,7 +90,7 @@ export class SignIns {
       await this.noteFailure(visitor, user?.id ?? who, 'password', failures);
       return { kind: 'wrong' };
     }
-    return this.writes.write(userWriter(visitor, user.id), async (transaction) => {
+    return this.writes.write(createUserWriter(visitor, user.id), async (transaction) => {
       const { manager } = transaction;
       const [now]: Pick<UserRow, 'email_key' | 'password_hash'>[] = await manager.query(HOLD, [
         user.id,
@@ -126,22 +126,25 @@ export class SignIns {
         ? await this.failures.count(`code of user ${userId}`, null)
         : undefined;
     if (failures && isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
-    const outcome = await this.writes.write(userWriter(visitor, userId), async (transaction) => {
-      const { manager } = transaction;
-      await manager.query(HOLD, [userId]);
-      if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
-      const taken = await this.factors.take(manager, userId, code);
-      if (!taken) return { kind: 'wrong' } as const;
-      if (taken.kind === 'app' || taken.kind === 'recovery') {
-        return this.enter(transaction, visitor, userId, taken.kind, failures);
-      }
-      if (taken.tell) {
-        await tell(manager, taken.tell);
-        const { failures, isLocked } = taken.tell;
-        if (isLocked) await auditOfUser(transaction, userId, 'user.sign_in_paused', { failures });
-      }
-      return { kind: taken.kind } as const;
-    });
+    const outcome = await this.writes.write(
+      createUserWriter(visitor, userId),
+      async (transaction) => {
+        const { manager } = transaction;
+        await manager.query(HOLD, [userId]);
+        if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
+        const taken = await this.factors.take(manager, userId, code);
+        if (!taken) return { kind: 'wrong' } as const;
+        if (taken.kind === 'app' || taken.kind === 'recovery') {
+          return this.enter(transaction, visitor, userId, taken.kind, failures);
+        }
+        if (taken.tell) {
+          await tell(manager, taken.tell);
+          const { failures, isLocked } = taken.tell;
+          if (isLocked) await auditUser(transaction, userId, 'user.sign_in_paused', { failures });
+        }
+        return { kind: taken.kind } as const;
+      },
+    );
     if (outcome?.kind === 'wrong' || outcome?.kind === 'locked') {
       await this.noteFailure(visitor, userId, 'code', failures);
     }
@@ -150,7 +153,7 @@ export class SignIns {
 
   /** Without a further question: the user was made just now, by an invitation. */
   async asInvited(visitor: Visitor, userId: number): Promise<SignedInAnew> {
-    return this.writes.write(userWriter(visitor, userId), (transaction) =>
+    return this.writes.write(createUserWriter(visitor, userId), (transaction) =>
       this.enter(transaction, visitor, userId, 'invitation'),
     );
   }
@@ -158,7 +161,7 @@ export class SignIns {
   async signOut(by: PlainWriter, { userId, sessionId }: { userId: number; sessionId: number }) {
     await this.writes.write(by, async (transaction) => {
       await this.sessions.end(transaction.manager, sessionId);
-      await auditOfUser(transaction, userId, 'user.signed_out');
+      await auditUser(transaction, userId, 'user.signed_out');
     });
   }
 
@@ -170,7 +173,7 @@ export class SignIns {
     return this.writes.write(by, async (transaction) => {
       const ended = await this.sessions.endAll(transaction.manager, userId, sessionId);
       if (ended > 0)
-        await auditOfUser(transaction, userId, 'user.sessions_ended', { sessions: ended });
+        await auditUser(transaction, userId, 'user.sessions_ended', { sessions: ended });
       return ended;
     });
   }
@@ -178,7 +181,7 @@ export class SignIns {
   /** The browser is counted by itself from now on, and what has failed so far is forgotten. */
   async trust(
     transaction: PlainTransaction,
-    { browser = newBrowser() }: Pick<Visitor, 'browser'>,
+    { browser = generateBrowserId() }: Pick<Visitor, 'browser'>,
     userId: number,
   ): Promise<string> {
     await transaction.manager.query(
@@ -207,7 +210,7 @@ export class SignIns {
     if (visitor.session !== undefined) await this.sessions.endByToken(manager, visitor.session);
     const session = await this.sessions.begin(manager, userId, { awaitsCode: false });
     const browser = await this.trust(transaction, visitor, userId);
-    await auditOfUser(transaction, userId, 'user.signed_in', { method });
+    await auditUser(transaction, userId, 'user.signed_in', { method });
     return { kind: 'in', session, browser };
   }
 
@@ -223,11 +226,11 @@ export class SignIns {
     method: 'password' | 'code',
     counted: Counted | undefined,
   ): Promise<void> {
-    const system = systemWriter(visitor);
+    const system = createSystemWriter(visitor);
     const userId = typeof who === 'number' ? who : null;
     await this.writes.write(system, async (transaction) => {
       const audit = (times: number) =>
-        auditOfUser(transaction, userId, 'user.sign_in_failed', { method, times });
+        auditUser(transaction, userId, 'user.sign_in_failed', { method, times });
       const kind = ['sign-in', method, who, addressKey(visitor.ipAddress)];
       const times = await this.repeated.count(transaction, kind);
       if (userId !== null && isWritten(times)) return audit(times);
@@ -237,11 +240,11 @@ export class SignIns {
     });
     if (typeof who === 'string' || counted?.failures !== MOST_FAILURES) return;
     await this.writes.write(system, (transaction) =>
-      auditOfUser(transaction, who, 'user.sign_in_paused', { failures: counted.failures }),
+      auditUser(transaction, who, 'user.sign_in_paused', { failures: counted.failures }),
     );
   }
 }
 
-function newBrowser(): string {
+function generateBrowserId(): string {
   return randomBytes(32).toString('base64url');
 }

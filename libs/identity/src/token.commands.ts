@@ -9,7 +9,7 @@ import {
   type PlainTransaction,
   type PlainWriter,
 } from '#event-store/plain-writes.service.js';
-import { changed, storesOf, userIdOf, type UserRef } from './identity.commands.js';
+import { changed, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
 import { checkNewToken, sha256Of, TOKEN_BYTES, tokenOf, TOKENS_PER_USER } from './token.js';
 
@@ -39,9 +39,9 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
     const sha256 = sha256Of(token);
     return this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      const known = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
-      if (known) return { tokenId: known.id, token };
-      const userId = await userIdOf(manager, user);
+      const existing = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
+      if (existing) return { tokenId: existing.id, token };
+      const userId = await getUserId(manager, user);
       await refuseTooMany(manager, userId);
       const { identifiers } = await manager.insert(ApiTokenRow, {
         user_id: userId,
@@ -53,7 +53,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
       const tokenId = Number(identifiers[0]?.['id']);
       const expiry = expiresAt && { expires_at: expiresAt.toISOString() };
       const subject = { token_id: tokenId, user_id: userId, name, ...expiry };
-      await changed(transaction, 'token.created', await storesOf(manager, userId), subject);
+      await changed(transaction, 'token.created', await listStoreIds(manager, userId), subject);
       return { tokenId, token };
     });
   }
@@ -110,7 +110,7 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
       if (per_minute === perMinute) return { tokenId };
       await manager.update(ApiTokenRow, { id: tokenId }, limit);
       const subject = { token_id: tokenId, changes: findChanges({ per_minute }, limit) };
-      await changed(transaction, 'token.limited', await storesOf(manager, user_id), subject);
+      await changed(transaction, 'token.limited', await listStoreIds(manager, user_id), subject);
       return { tokenId };
     });
   }
@@ -190,7 +190,7 @@ export async function revokeTokens(
     [userId, tokenId],
   );
   const revoked = rows.map(({ id }) => id).sort((a, b) => a - b);
-  const stores = await storesOf(manager, userId);
+  const stores = await listStoreIds(manager, userId);
   for (const token_id of revoked) await changed(transaction, 'token.revoked', stores, { token_id });
   return revoked.length;
 }

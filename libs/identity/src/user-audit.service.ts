@@ -5,7 +5,7 @@ import type { PlainTransaction, PlainWriter } from '#event-store/plain-writes.se
  * What happened to a user is recorded for every store that the user may reach.
  * @param userId null: an attempt with an address that nobody has
  */
-export async function auditOfUser(
+export async function auditUser(
   transaction: PlainTransaction,
   userId: number | null,
   type: string,
@@ -23,12 +23,12 @@ export async function auditOfUser(
 }
 
 /** For what a user does who has no session yet. */
-export function userWriter(source: RequestSource, userId: number): PlainWriter {
-  return { ...systemWriter(source), actor: { type: 'user', id: userId }, channel: 'owner' };
+export function createUserWriter(source: RequestSource, userId: number): PlainWriter {
+  return { ...createSystemWriter(source), actor: { type: 'user', id: userId }, channel: 'owner' };
 }
 
 /** For what happens to a user by somebody who is not known to be them. */
-export function systemWriter({ requestId, ipAddress }: RequestSource): PlainWriter {
+export function createSystemWriter({ requestId, ipAddress }: RequestSource): PlainWriter {
   return {
     actor: { type: 'system', id: 0 },
     channel: 'system',

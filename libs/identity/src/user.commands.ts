@@ -5,11 +5,16 @@ import { NotFoundError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
-import { emailTaken, refuseUnusable, userIdOf, type UserRef } from './identity.commands.js';
+import {
+  createEmailTakenError,
+  refuseUnusable,
+  getUserId,
+  type UserRef,
+} from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
-import { auditOfUser } from './user-audit.service.js';
+import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
 
 /** Ends all sessions of the user but one, and every link for a new password. */
@@ -36,12 +41,12 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
 
   /** @throws RejectedError */
   async execute({ by, user: ref, password, sessionId }: SetPassword): Promise<{ userId: number }> {
-    const { id, email, name } = await presentUser(this.source.manager, ref);
+    const { id, email, name } = await getPresentUser(this.source.manager, ref);
     await this.passwords.assertAcceptable(password, { email, name, userId: id });
     const password_hash = await hashPassword(password);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const user = await presentUser(manager, ref);
+      const user = await getPresentUser(manager, ref);
       const { id: userId } = user;
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (user.password_hash === password_hash) return { userId };
@@ -52,7 +57,7 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       ]);
       await endResets(manager, userId);
       const ended = await this.sessions.endAll(manager, userId, sessionId);
-      await auditOfUser(transaction, userId, 'user.password_changed', { sessions_ended: ended });
+      await auditUser(transaction, userId, 'user.password_changed', { sessions_ended: ended });
       return { userId };
     });
   }
@@ -81,16 +86,16 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   ) {}
 
   /** @throws RejectedError */
-  async execute({ by, user: ref, values: given }: UpdateUser): Promise<{ userId: number }> {
+  async execute({ by, user: ref, values: input }: UpdateUser): Promise<{ userId: number }> {
     const values = {
-      ...(given.name !== undefined && { name: normalizeText(given.name) }),
-      ...(given.email !== undefined && { email: normalizeEmailAddress(given.email) }),
+      ...(input.name !== undefined && { name: normalizeText(input.name) }),
+      ...(input.email !== undefined && { email: normalizeEmailAddress(input.email) }),
     };
     refuseUnusable(values);
     try {
       return await this.writes.write(by, async (transaction) => {
         const { manager } = transaction;
-        const user = await presentUser(manager, ref);
+        const user = await getPresentUser(manager, ref);
         const { id: userId } = user;
         const { name = user.name, email = user.email } = values;
         if (user.name === name && user.email === email) return { userId };
@@ -107,12 +112,12 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
           await endResets(manager, userId);
           ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
         }
-        await auditOfUser(transaction, userId, 'user.updated', { changes, ...ended });
+        await auditUser(transaction, userId, 'user.updated', { changes, ...ended });
         return { userId };
       });
     } catch (error) {
       if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
-      throw emailTaken();
+      throw createEmailTakenError();
     }
   }
 }
@@ -137,14 +142,14 @@ export class UnlinkCompanyHandler implements ICommandHandler<UnlinkCompany> {
   async execute({ by, user }: UnlinkCompany): Promise<{ userId: number; unlinked: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      const userId = await userIdOf(manager, user);
+      const userId = await getUserId(manager, user);
       const [, unlinked]: [unknown, number] = await manager.query(
         'delete from company_sign_ins where user_id = $1',
         [userId],
       );
       if (unlinked === 0) return { userId, unlinked };
       const sessions_ended = await this.sessions.endAll(manager, userId);
-      await auditOfUser(transaction, userId, 'user.company_unlinked', { sessions_ended });
+      await auditUser(transaction, userId, 'user.company_unlinked', { sessions_ended });
       return { userId, unlinked };
     });
   }
@@ -172,8 +177,8 @@ export async function endLinks(manager: EntityManager, userId: number): Promise<
 }
 
 /** @throws NotFoundError */
-export async function presentUser(manager: EntityManager, ref: UserRef): Promise<PresentUser> {
-  const user = await manager.findOneByOrFail(UserRow, { id: await userIdOf(manager, ref) });
+export async function getPresentUser(manager: EntityManager, ref: UserRef): Promise<PresentUser> {
+  const user = await manager.findOneByOrFail(UserRow, { id: await getUserId(manager, ref) });
   if (user.email === null) throw new NotFoundError('User');
   return { ...user, email: user.email };
 }

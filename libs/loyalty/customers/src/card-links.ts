@@ -13,7 +13,7 @@ type Wisher = Wishing & {
 };
 
 /** Within this time of a wish for the same card, another one is the same wish: a button pressed twice. */
-export const SAME_WISH_MS = 10 * 60_000;
+export const SAME_MESSAGE_REQUEST_MS = 10 * 60_000;
 
 /** A stranger who knows an address must not be able to fill its mailbox, nor the history. */
 const MOST_A_DAY = 5;
@@ -35,7 +35,8 @@ export function requestCardLinks(
   if (!cardIds.includes(customerCardId)) throw new NotFoundError('Customer card');
   const recent = (state.cardLinkRequests ?? []).filter(({ at }) => isWithin(DAY_MS, at, now));
   const asked = recent.some(
-    (one) => one.customerCardId === customerCardId && isWithin(SAME_WISH_MS, one.at, now),
+    (one) =>
+      one.customerCardId === customerCardId && isWithin(SAME_MESSAGE_REQUEST_MS, one.at, now),
   );
   if (asked || recent.length >= MOST_A_DAY) return [];
   return [{ type: 'CardLinksRequested', data: { customerId: state.id, customerCardId } }];

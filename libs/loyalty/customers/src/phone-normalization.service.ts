@@ -8,7 +8,7 @@ import { retrying } from '#event-store/follow-log.js';
 import { NormalizePhone } from './phone-normalization.commands.js';
 
 const LEADERSHIP = { name: 'phone numbers', lock: 727_064 };
-const SLICE = 100;
+const BATCH_SIZE = 100;
 /** Between two slices, so that the work of commands comes first. */
 const PAUSE_MS = 100;
 const IDLE_MS = 2_000;
@@ -53,7 +53,7 @@ const NEXT = {
            ) select id from survivors order by distance desc) as survivor_ids
          from customers c
          where c.account_id = $1 and c.id > $2 and c.state ->> 'phone' not like '+%'
-         order by c.id limit ${SLICE}`,
+         order by c.id limit ${BATCH_SIZE}`,
 };
 
 const GO_ON = {
@@ -121,7 +121,7 @@ export class PhoneNormalization {
     }
     const last = rows.at(-1);
     await this.pool.query(
-      last && rows.length === SLICE
+      last && rows.length === BATCH_SIZE
         ? { ...GO_ON, values: [accountId, revision, last.id, hasConflicts] }
         : { ...FINISH, values: [accountId, revision, hasConflicts] },
     );

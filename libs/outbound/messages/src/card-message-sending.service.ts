@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { KnownErasures } from '#event-store/known-erasures.js';
-import { nextMailAttempt, type MailOutcome } from './mail.js';
+import { findNextMailAttempt, type MailOutcome } from './mail.js';
 import { routeTo, type MessageChannel, type Route } from './card-message.js';
-import { cardMail, cardSms, type CardMessageContent } from './card-message-texts.js';
+import { renderCardMail, renderCardSms, type CardMessageContent } from './card-message-texts.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type ClaimedMessage } from './card-messages.service.js';
 import type { MessageQueue } from './message-queue.js';
@@ -17,7 +17,7 @@ type Outcome = MailOutcome | SmsOutcome;
 /** It went out of date before it was sent: somebody was erased, or may have been. */
 const WRITTEN_ANEW_AFTER_MS = 1_000;
 
-const TOO_MANY_SIGNUPS =
+const SHARE_SPENT =
   'too many people signed up from the same network today, or at this store in all';
 const PHONE_MISSING = 'no phone number was entered when signing up';
 
@@ -61,7 +61,7 @@ export class CardMessageSending {
       return this.messages.redirect(message, channel, message.mailRefused);
     }
     if (message.heldChannels.includes(channel)) {
-      return this.messages.finish(message, 'held', { reason: TOO_MANY_SIGNUPS });
+      return this.messages.finish(message, 'held', { reason: SHARE_SPENT });
     }
     if (channel === 'sms' && message.phoneMissing) {
       return this.messages.finish(message, 'held', { reason: PHONE_MISSING });
@@ -107,8 +107,8 @@ export class CardMessageSending {
     { cut, mayBeSent }: { cut: AbortSignal; mayBeSent: () => boolean },
   ): Promise<Outcome> {
     return channel === 'email'
-      ? this.smtp.send(id, { to, ...cardMail(content) }, cut, mayBeSent)
-      : this.sms.send({ id, to, text: cardSms(content) }, cut, mayBeSent);
+      ? this.smtp.send(id, { to, ...renderCardMail(content) }, cut, mayBeSent)
+      : this.sms.send({ id, to, text: renderCardSms(content) }, cut, mayBeSent);
   }
 
   private async record(message: ClaimedMessage, outcome: Outcome): Promise<void> {
@@ -124,7 +124,7 @@ export class CardMessageSending {
       return this.messages.finish(message, 'failed', { reason });
     }
     const now = new Date();
-    const planned = nextMailAttempt(message.attempts, message.plannedAt, now);
+    const planned = findNextMailAttempt(message.attempts, message.plannedAt, now);
     if (!planned) {
       this.log.error(`${what}, and is not tried again`);
       return this.messages.finish(message, 'failed', { reason });

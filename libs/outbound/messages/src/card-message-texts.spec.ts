@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { cardMail, cardSms, inOneLine } from './card-message-texts.js';
+import { renderCardMail, renderCardSms, inOneLine } from './card-message-texts.js';
 import { ONE_SMS_SEPTETS, septetsOf } from './gsm-7.js';
 import { LANGUAGES } from './words.js';
 
@@ -11,7 +11,7 @@ const of = (locale: string, store = 'Bäckerei „Süß & Söhne“') => ({ stor
 const urlsIn = (text: string) => text.match(/[a-z]+:\/\/[^\s"<]+|mailto:[^\s"<]+/gi) ?? [];
 
 describe.each(locales)('the mail in %s', (locale) => {
-  const mail = cardMail(of(locale));
+  const mail = renderCardMail(of(locale));
 
   it('is in the store’s name', () => {
     expect(mail.fromName).toBe('Bäckerei „Süß & Söhne“');
@@ -46,22 +46,22 @@ it('the languages differ from each other in every sentence', () => {
 });
 
 it('a language without texts gets English', () => {
-  expect(cardMail(of('ja-JP')).text).toBe(cardMail(of('en')).text);
-  expect(cardMail(of('ja-JP')).html).toContain('lang="en"');
-  expect(cardMail(of('de-AT')).text).toBe(cardMail(of('de')).text);
+  expect(renderCardMail(of('ja-JP')).text).toBe(renderCardMail(of('en')).text);
+  expect(renderCardMail(of('ja-JP')).html).toContain('lang="en"');
+  expect(renderCardMail(of('de-AT')).text).toBe(renderCardMail(of('de')).text);
 });
 
 describe('a store name', () => {
   it('stays in one line, without what turns the direction of the text', () => {
     const name = 'Café\r\nBcc: all@x.example\u0000 "1" \u202eevil\u2028 ';
     expect(inOneLine(name)).toBe('Café Bcc: all@x.example "1" evil');
-    const { subject, fromName } = cardMail(of('en', name));
+    const { subject, fromName } = renderCardMail(of('en', name));
     expect(`${subject}${fromName}`).not.toMatch(/[\p{Cc}\u202e\u2028]/u);
-    expect(cardSms(of('en', name))).not.toMatch(/[\r\n]/);
+    expect(renderCardSms(of('en', name))).not.toMatch(/[\r\n]/);
   });
 
   it('is text in the HTML, whatever it holds', () => {
-    const { html } = cardMail(of('en', '<a href="https://x.example">"Bob\'s"</a>'));
+    const { html } = renderCardMail(of('en', '<a href="https://x.example">"Bob\'s"</a>'));
     expect(html).not.toContain('<a href="https://x.example"');
     expect(html).toContain('&lt;a href=&quot;https://x.example&quot;&gt;&quot;Bob&#39;s&quot;');
   });
@@ -69,14 +69,14 @@ describe('a store name', () => {
 
 describe.each(locales)('the SMS in %s', (locale) => {
   it('is one segment of GSM-7, with the store and the link', () => {
-    const text = cardSms(of(locale, 'Crêperie l’Étoile – Genève'));
+    const text = renderCardSms(of(locale, 'Crêperie l’Étoile – Genève'));
     expect(septetsOf(text)).toBeLessThanOrEqual(ONE_SMS_SEPTETS);
     expect(text).toContain("Creperie l'Étoile - Genève");
     expect(text.endsWith(LINK)).toBe(true);
   });
 
   it('shortens a long name rather than going on in a second segment', () => {
-    const text = cardSms(
+    const text = renderCardSms(
       of(locale, 'The Very Long Name of a Bakery that Nobody Can Remember'.repeat(3)),
     );
     expect(septetsOf(text)).toBeLessThanOrEqual(ONE_SMS_SEPTETS);
@@ -87,7 +87,7 @@ describe.each(locales)('the SMS in %s', (locale) => {
 });
 
 it('an SMS keeps a name in another script whole', () => {
-  const text = cardSms(of('en', 'Пекарня'));
+  const text = renderCardSms(of('en', 'Пекарня'));
   expect(septetsOf(text)).toBeUndefined();
   expect(text).toContain('Пекарня');
   expect(text.endsWith(LINK)).toBe(true);
@@ -95,7 +95,7 @@ it('an SMS keeps a name in another script whole', () => {
 
 it('an SMS with a link too long for one segment still has all of it', () => {
   const link = `https://${'cards.'.repeat(20)}example/passes/0f0e0d0c-0b0a-4908-8706-050403020100`;
-  expect(cardSms({ store: 'Corner Café', locale: 'en', link })).toBe(
+  expect(renderCardSms({ store: 'Corner Café', locale: 'en', link })).toBe(
     `Your stamp card from Corner Café: ${link}`,
   );
 });

@@ -23,15 +23,19 @@ export function inOneLine(name: string): string {
 }
 
 /** In the store's name: a plain text, and the same with one button. No pictures, and no link but the card's. */
-export function cardMail({ store: name, locale, link }: CardMessageContent): Omit<Mail, 'to'> {
+export function renderCardMail({
+  store: name,
+  locale,
+  link,
+}: CardMessageContent): Omit<Mail, 'to'> {
   const store = inOneLine(name);
-  const { words, locale: shown } = wordsOf(locale);
+  const { words, locale: lang } = wordsOf(locale);
   const paragraphs = [words.intro(store), link, words.advice, words.why(store), store];
   return {
     fromName: store,
     subject: words.subject(store),
     text: `${paragraphs.join('\n\n')}\n`,
-    html: htmlOf(shown, {
+    html: renderHtml(lang, {
       subject: words.subject(store),
       intro: words.intro(store),
       open: words.open,
@@ -44,7 +48,7 @@ export function cardMail({ store: name, locale, link }: CardMessageContent): Omi
 }
 
 /** One segment of GSM-7 where the store's name can be written in it, shortened if need be. */
-export function cardSms({ store: name, locale, link }: CardMessageContent): string {
+export function renderCardSms({ store: name, locale, link }: CardMessageContent): string {
   const { words } = wordsOf(locale);
   const store = inOneLine(name);
   const whole = plainText(words.sms(store, link));
@@ -60,7 +64,7 @@ export function cardSms({ store: name, locale, link }: CardMessageContent): stri
 }
 
 /** Tables and inline styles are what all mail programs understand; colours fit light and dark. */
-function htmlOf(
+function renderHtml(
   lang: string,
   texts: Record<'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>,
 ): string {

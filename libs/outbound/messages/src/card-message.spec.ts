@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StoredEvent } from '#event-store/event-store.js';
-import { routeTo, wishesIn } from './card-message.js';
+import { routeTo, findMessageRequests } from './card-message.js';
 
 const AT = '2026-03-01T10:00:00.000Z';
 let events = 0;
@@ -18,13 +18,16 @@ const asked = (customerId: number, customerCardId: number, minutes: number) =>
   event('CardLinksRequested', { customerId, customerCardId }, minutes);
 
 const cards = (batch: StoredEvent[]) =>
-  wishesIn(batch).wishes.map(({ customerId, customerCardId }) => [customerId, customerCardId]);
+  findMessageRequests(batch).requests.map(({ customerId, customerCardId }) => [
+    customerId,
+    customerCardId,
+  ]);
 
-describe('the wishes in the log', () => {
+describe('the requests in the log', () => {
   it('are of customers who were created with one, for the card that is issued next', () => {
     const batch = [created(3), created(4, false), issued(8, 4), issued(7, 3), issued(9, 3)];
     expect(cards(batch)).toEqual([[3, 7]]);
-    expect(wishesIn(batch).issued).toEqual([
+    expect(findMessageRequests(batch).issued).toEqual([
       { customerId: 4, customerCardId: 8 },
       { customerId: 3, customerCardId: 9 },
     ]);
@@ -32,14 +35,14 @@ describe('the wishes in the log', () => {
 
   it('wait for a card that comes in a later batch', () => {
     expect(cards([created(3)])).toEqual([[3, null]]);
-    expect(wishesIn([issued(7, 3), issued(9, 3)]).issued).toEqual([
+    expect(findMessageRequests([issued(7, 3), issued(9, 3)]).issued).toEqual([
       { customerId: 3, customerCardId: 7 },
     ]);
   });
 
   it('are known by their event', () => {
     const wish = asked(3, 7, 5);
-    expect(wishesIn([wish]).wishes).toEqual([
+    expect(findMessageRequests([wish]).requests).toEqual([
       {
         id: wish.id,
         accountId: 1,
@@ -55,7 +58,7 @@ describe('the wishes in the log', () => {
     const requestIdOf = (channel: string) => {
       const event = created(3);
       const meta = { ...event.meta, channel, requestId: 'till-1' };
-      return wishesIn([{ ...event, meta } as StoredEvent]).wishes[0]?.signupRequestId;
+      return findMessageRequests([{ ...event, meta } as StoredEvent]).requests[0]?.signupRequestId;
     };
     expect([requestIdOf('poster'), requestIdOf('api')]).toEqual(['till-1', null]);
   });

@@ -1,5 +1,5 @@
 import type { CardLinksRequested, CustomerCreated } from '#customers/customer.events.js';
-import { SAME_WISH_MS } from '#customers/card-links.js';
+import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
 import type { CustomerCardIssued } from '#stamping/customer-card.events.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { judgeSmsNumber } from './sms-destination.js';
@@ -34,10 +34,10 @@ export type OutboxEntry = {
 };
 
 /** What a message would be if it were sent now. */
-export type ShownMessage = { to: string | null; subject: string | null; text: string };
+export type MessagePreview = { to: string | null; subject: string | null; text: string };
 
 /** Somebody's wish to get the links of a card. */
-export type Wish = {
+export type MessageRequest = {
   /** Of the event, and so of the message: the same one is never planned twice. */
   id: string;
   accountId: number;
@@ -53,22 +53,25 @@ export type Wish = {
 export type Issued = { customerId: number; customerCardId: number };
 
 /** After that nobody waits for the links any more. */
-export const WISH_KEEPS_MS = 3 * 24 * 60 * 60_000;
+export const MESSAGE_REQUEST_TTL_MS = 3 * 24 * 60 * 60_000;
 
 /** What a batch of events asks for. A wish that repeats one of the same batch is left out. */
-export function wishesIn(events: StoredEvent[]): { wishes: Wish[]; issued: Issued[] } {
-  const wishes: Wish[] = [];
+export function findMessageRequests(events: StoredEvent[]): {
+  requests: MessageRequest[];
+  issued: Issued[];
+} {
+  const requests: MessageRequest[] = [];
   const issued = new Map<number, number>();
   for (const event of events) {
     switch (event.type) {
       case 'CustomerCreated': {
         const { customerId, sendCardLinks } = event.data as CustomerCreated['data'];
-        if (sendCardLinks) wishes.push(wish(event, customerId, null));
+        if (sendCardLinks) requests.push(toMessageRequest(event, customerId, null));
         break;
       }
       case 'CustomerCardIssued': {
         const { customerId, id } = event.data as CustomerCardIssued['data'];
-        const waiting = wishes.find(
+        const waiting = requests.find(
           (one) => one.customerId === customerId && one.customerCardId === null,
         );
         if (waiting) waiting.customerCardId = id;
@@ -77,20 +80,24 @@ export function wishesIn(events: StoredEvent[]): { wishes: Wish[]; issued: Issue
       }
       case 'CardLinksRequested': {
         const { customerId, customerCardId } = event.data as CardLinksRequested['data'];
-        const asked = wish(event, customerId, customerCardId);
-        if (!wishes.some((one) => repeats(asked, one))) wishes.push(asked);
+        const request = toMessageRequest(event, customerId, customerCardId);
+        if (!requests.some((one) => repeats(request, one))) requests.push(request);
         break;
       }
       default:
     }
   }
   return {
-    wishes,
+    requests,
     issued: [...issued].map(([customerId, customerCardId]) => ({ customerId, customerCardId })),
   };
 }
 
-function wish({ id, meta }: StoredEvent, customerId: number, customerCardId: number | null): Wish {
+function toMessageRequest(
+  { id, meta }: StoredEvent,
+  customerId: number,
+  customerCardId: number | null,
+): MessageRequest {
   return {
     id,
     accountId: meta.accountId,
@@ -101,10 +108,10 @@ function wish({ id, meta }: StoredEvent, customerId: number, customerCardId: num
   };
 }
 
-function repeats(later: Wish, earlier: Wish): boolean {
+function repeats(later: MessageRequest, earlier: MessageRequest): boolean {
   return (
     later.customerCardId === earlier.customerCardId &&
-    later.at.getTime() - earlier.at.getTime() < SAME_WISH_MS
+    later.at.getTime() - earlier.at.getTime() < SAME_MESSAGE_REQUEST_MS
   );
 }
 

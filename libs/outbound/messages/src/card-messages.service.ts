@@ -6,14 +6,14 @@ import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/event-store.js';
-import { SAME_WISH_MS } from '#customers/card-links.js';
+import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
 import {
-  WISH_KEEPS_MS,
-  wishesIn,
+  MESSAGE_REQUEST_TTL_MS,
+  findMessageRequests,
   type CardMessageState,
   type Issued,
   type MessageChannel,
-  type Wish,
+  type MessageRequest,
 } from './card-message.js';
 
 export const CARD_MESSAGES = 'card messages';
@@ -141,13 +141,13 @@ export class CardMessages {
 
   /** Plans what a batch of the log asks for. @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
-    const { wishes, issued } = wishesIn(events);
+    const { requests, issued } = findMessageRequests(events);
     const move = {
       name: 'card_messages_move',
       text: MOVE_CHECKPOINT,
       values: moveArguments(CARD_MESSAGES, from, to),
     };
-    if (wishes.length + issued.length === 0) {
+    if (requests.length + issued.length === 0) {
       if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
       return;
     }
@@ -155,7 +155,7 @@ export class CardMessages {
       const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
       if (issued.length > 0) await this.nameCards(client, issued);
-      if (wishes.length > 0) await this.plan(client, wishes);
+      if (requests.length > 0) await this.plan(client, requests);
     });
   }
 
@@ -166,18 +166,18 @@ export class CardMessages {
     });
   }
 
-  private async plan(client: pg.PoolClient, wishes: Wish[]): Promise<void> {
+  private async plan(client: pg.PoolClient, requests: MessageRequest[]): Promise<void> {
     await client.query({
       ...PLAN,
       values: [
-        wishes.map(({ id }) => id),
-        wishes.map(({ accountId }) => accountId),
-        wishes.map(({ customerId }) => customerId),
-        wishes.map(({ customerCardId }) => customerCardId),
-        wishes.map(({ at }) => at),
-        WISH_KEEPS_MS,
-        SAME_WISH_MS,
-        wishes.map(({ signupRequestId }) => signupRequestId),
+        requests.map(({ id }) => id),
+        requests.map(({ accountId }) => accountId),
+        requests.map(({ customerId }) => customerId),
+        requests.map(({ customerCardId }) => customerCardId),
+        requests.map(({ at }) => at),
+        MESSAGE_REQUEST_TTL_MS,
+        SAME_MESSAGE_REQUEST_MS,
+        requests.map(({ signupRequestId }) => signupRequestId),
       ],
     });
   }

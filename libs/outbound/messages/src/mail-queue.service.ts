@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { nextMailAttempt, type MailOutcome } from './mail.js';
+import { findNextMailAttempt, type MailOutcome } from './mail.js';
 import { MailOutbox, type QueuedMail } from './mail-outbox.service.js';
 import type { MessageQueue } from './message-queue.js';
 import { MessageMetrics } from './message-metrics.service.js';
@@ -40,7 +40,7 @@ export class MailQueue implements MessageQueue<QueuedMail> {
     const what = `mail ${id} could not be sent (${outcome.error})`;
     const next =
       outcome.kind === 'failed'
-        ? nextMailAttempt(
+        ? findNextMailAttempt(
             queued.attempts,
             queued.createdAt,
             new Date(),

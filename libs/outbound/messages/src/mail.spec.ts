@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { nextMailAttempt } from './mail.js';
+import { findNextMailAttempt } from './mail.js';
 
 const HOUR = 3_600_000;
 const CREATED = new Date('2026-03-01T10:00:00Z');
@@ -17,7 +17,7 @@ describe('a mail that could not be sent', () => {
     [20, 3600],
   ])('waits after attempt %i for %i seconds', (attempts, seconds) => {
     const now = after(HOUR);
-    expect(nextMailAttempt(attempts, CREATED, now)).toEqual(after(HOUR + seconds * 1000));
+    expect(findNextMailAttempt(attempts, CREATED, now)).toEqual(after(HOUR + seconds * 1000));
   });
 
   it.each([
@@ -25,11 +25,11 @@ describe('a mail that could not be sent', () => {
     [23 * HOUR + 1, undefined],
     [30 * HOUR, undefined],
   ])('%i ms old is tried again at %s', (age, next) => {
-    expect(nextMailAttempt(9, CREATED, after(age))).toEqual(next);
+    expect(findNextMailAttempt(9, CREATED, after(age))).toEqual(next);
   });
 
   it('is tried for longer where it is of use for longer', () => {
-    const give = (age: number) => nextMailAttempt(9, CREATED, after(age), after(72 * HOUR));
+    const give = (age: number) => findNextMailAttempt(9, CREATED, after(age), after(72 * HOUR));
     expect([give(71 * HOUR), give(71 * HOUR + 1)]).toEqual([after(72 * HOUR), undefined]);
   });
 });

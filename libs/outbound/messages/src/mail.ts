@@ -30,7 +30,7 @@ export function usefulUntil(createdAt: Date): Date {
  * @param attempts made so far, including this one
  * @returns nothing when the mail would then be too old to be of use
  */
-export function nextMailAttempt(
+export function findNextMailAttempt(
   attempts: number,
   createdAt: Date,
   now: Date,

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { messageOf } from '#kernel/errors.js';
 
-const LOOK_EVERY_MS = 5_000;
+const POLL_INTERVAL_MS = 5_000;
 
 /** Each value comes from an index that has only what waits. */
 const LOOK = `
@@ -51,7 +51,8 @@ export class MessageMetrics {
 
   /** Concurrent scrapes share one query. When it fails the values stay as they were. */
   private look(): Promise<void> {
-    if (performance.now() - this.lookedAt < LOOK_EVERY_MS) return this.looking ?? Promise.resolve();
+    if (performance.now() - this.lookedAt < POLL_INTERVAL_MS)
+      return this.looking ?? Promise.resolve();
     this.lookedAt = performance.now();
     this.looking = this.ask().catch((error: unknown) =>
       this.log.warn(`the messages could not be counted: ${messageOf(error)}`),

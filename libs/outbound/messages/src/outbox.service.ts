@@ -12,9 +12,9 @@ import {
   type CardMessageState,
   type MessageChannel,
   type OutboxEntry,
-  type ShownMessage,
+  type MessagePreview,
 } from './card-message.js';
-import { cardMail, cardSms } from './card-message-texts.js';
+import { renderCardMail, renderCardSms } from './card-message-texts.js';
 
 const PAGE = 50;
 
@@ -90,7 +90,7 @@ export class Outbox {
         ? { ...LATEST, values: [accountId] }
         : { ...OLDER, values: [accountId, before] },
     );
-    const entries = rows.slice(0, PAGE).map(entryOf);
+    const entries = rows.slice(0, PAGE).map(toOutboxEntry);
     return { entries, older: rows.length > PAGE ? (entries.at(-1)?.id ?? null) : null };
   }
 
@@ -98,20 +98,20 @@ export class Outbox {
   async find(
     accountId: number,
     id: string,
-  ): Promise<{ entry: OutboxEntry; shown: ShownMessage | null; canBeSent: boolean }> {
+  ): Promise<{ entry: OutboxEntry; preview: MessagePreview | null; canBeSent: boolean }> {
     const { row, found, route } = await this.look(accountId, id);
     const isLost = row.state === 'sent' && row.arrival === 'undelivered';
     const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
-    const entry = entryOf(row);
-    if (!found || !route) return { entry, shown: null, canBeSent: false };
+    const entry = toOutboxEntry(row);
+    if (!found || !route) return { entry, preview: null, canBeSent: false };
     // Of one that is over, the channel that it went through.
     const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
     const { subject, text } =
       channel === 'email'
-        ? cardMail(found.content)
-        : { subject: null, text: cardSms(found.content) };
+        ? renderCardMail(found.content)
+        : { subject: null, text: renderCardSms(found.content) };
     const to = channel === 'email' ? found.contact.email : found.contact.phone;
-    return { entry, shown: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
+    return { entry, preview: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
   }
 
   /** By the wish of a person. @returns whether it will be sent. @throws NotFoundError */
@@ -156,7 +156,7 @@ export class Outbox {
   }
 }
 
-function entryOf(row: Row): OutboxEntry {
+function toOutboxEntry(row: Row): OutboxEntry {
   return {
     id: row.id,
     state: row.state,

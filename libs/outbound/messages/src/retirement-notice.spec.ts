@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   occasionDue,
-  retirementMail,
+  renderRetirementMail,
   type Affected,
   type Retirement,
 } from './retirement-notice.js';
@@ -53,7 +53,9 @@ describe('the mail', () => {
   });
 
   it('says what ends when, which tokens are concerned and what to do', () => {
-    expect(retirementMail('announced', retirement(), user(), 'https://cards.example')).toEqual({
+    expect(
+      renderRetirementMail('announced', retirement(), user(), 'https://cards.example'),
+    ).toEqual({
       to: 'me@shop.example',
       subject: 'cards.example: version v1 of the API ends on 1 February 2028',
       text: `Hello Ada,
@@ -80,7 +82,8 @@ What to do:
 
   it('has a subject of its own a month before, and without an end', () => {
     const subjectOf = (occasion: 'announced' | 'reminder', sunsetAt: Date | null) =>
-      retirementMail(occasion, retirement({ sunsetAt }), user(), 'https://cards.example').subject;
+      renderRetirementMail(occasion, retirement({ sunsetAt }), user(), 'https://cards.example')
+        .subject;
     expect(subjectOf('reminder', SUNSET)).toBe(
       'Reminder: cards.example: version v1 of the API ends on 1 February 2028',
     );
@@ -90,7 +93,7 @@ What to do:
   });
 
   it('is in German for whoever has a German store', () => {
-    const { subject, text } = retirementMail(
+    const { subject, text } = renderRetirementMail(
       'reminder',
       retirement(),
       user({ locale: 'de-AT' }),
@@ -103,7 +106,7 @@ What to do:
 
   it('names ten tokens at most', () => {
     const tokens = Array.from({ length: 11 }, (_, i) => ({ name: `till ${i}`, usedAt: TOLD }));
-    const { text } = retirementMail(
+    const { text } = renderRetirementMail(
       'announced',
       retirement(),
       user({ tokens, locale: null }),

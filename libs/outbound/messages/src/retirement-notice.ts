@@ -42,7 +42,7 @@ export function occasionDue(retirement: Retirement, now: Date): Occasion | undef
 }
 
 /** @param publicUrl of this service, without a slash at its end */
-export function retirementMail(
+export function renderRetirementMail(
   occasion: Occasion,
   retirement: Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'>,
   user: Affected,

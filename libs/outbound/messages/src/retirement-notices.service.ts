@@ -8,14 +8,14 @@ import { MailOutbox } from './mail-outbox.service.js';
 import {
   LATELY_DAYS,
   occasionDue,
-  retirementMail,
+  renderRetirementMail,
   TOKENS_NAMED,
   type Affected,
   type Occasion,
   type Retirement,
 } from './retirement-notice.js';
 
-const LOOK_EVERY_MS = 60_000;
+const POLL_INTERVAL_MS = 60_000;
 const AT_LEAST_MS = 500;
 const BATCH = 200;
 /** Weeks remain: a mail server that is gone for some days is no reason not to tell somebody. */
@@ -85,7 +85,7 @@ export class RetirementNotices {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    const every = Math.max(AT_LEAST_MS, LOOK_EVERY_MS / this.config.webhookTimeScale);
+    const every = Math.max(AT_LEAST_MS, POLL_INTERVAL_MS / this.config.webhookTimeScale);
     while (!signal.aborted) {
       try {
         let more = true;
@@ -129,7 +129,7 @@ export class RetirementNotices {
     const key = [retirement.id, occasion, occasion === 'reminder' ? retirement.sunsetAt : null];
     const { rows } = await client.query<AffectedRow>(AFFECTED, key);
     const mails = rows.map((row) =>
-      retirementMail(occasion, retirement, affectedIn(row), this.config.publicUrl),
+      renderRetirementMail(occasion, retirement, affectedIn(row), this.config.publicUrl),
     );
     const giveUpAt = new Date(now.getTime() + TRIED_FOR_DAYS * DAY_MS);
     const mailIds = await this.outbox.add(client, mails, giveUpAt);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { smsOutcome } from './sms-answer.js';
+import { parseSmsOutcome } from './sms-answer.js';
 
 const refusal = (code: number) =>
   JSON.stringify({ code, message: 'The number +15005550009 is not taken', status: 400 });
@@ -7,22 +7,22 @@ const refusal = (code: number) =>
 describe('the answer of an SMS provider', () => {
   it('is taken with the provider’s id', () => {
     const body = JSON.stringify({ sid: 'SM1', status: 'queued', error_code: null });
-    expect(smsOutcome(201, body, null)).toEqual({ kind: 'sent', providerId: 'SM1' });
-    expect(smsOutcome(200, 'ok', null)).toEqual({ kind: 'sent', providerId: null });
-    expect(smsOutcome(201, JSON.stringify({ sid: 'a\nb' }), null)).toEqual({
+    expect(parseSmsOutcome(201, body, null)).toEqual({ kind: 'sent', providerId: 'SM1' });
+    expect(parseSmsOutcome(200, 'ok', null)).toEqual({ kind: 'sent', providerId: null });
+    expect(parseSmsOutcome(201, JSON.stringify({ sid: 'a\nb' }), null)).toEqual({
       kind: 'sent',
       providerId: null,
     });
   });
 
   it.each([21211, 21610, 21614])('is final for this message with 400 and %i', (code) => {
-    const outcome = smsOutcome(400, refusal(code), null);
+    const outcome = parseSmsOutcome(400, refusal(code), null);
     expect(outcome).toEqual({ kind: 'refused', error: `answered 400 (${code})` });
   });
 
   it('is final when the message was taken and already lost', () => {
     const body = JSON.stringify({ sid: 'SM1', status: 'undelivered', error_code: 30003 });
-    expect(smsOutcome(201, body, null)).toEqual({
+    expect(parseSmsOutcome(201, body, null)).toEqual({
       kind: 'refused',
       error: 'answered 201 (30003)',
     });
@@ -36,7 +36,7 @@ describe('the answer of an SMS provider', () => {
     [500, 20500],
     [503, 0],
   ])('is no reason to give up with %i', (status, code) => {
-    expect(smsOutcome(status, code ? refusal(code) : '<html>', null).kind).toBe('failed');
+    expect(parseSmsOutcome(status, code ? refusal(code) : '<html>', null).kind).toBe('failed');
   });
 
   it.each([
@@ -46,15 +46,15 @@ describe('the answer of an SMS provider', () => {
     ['-5', 0],
     ['999999', 3_600_000],
   ])('asks for patience with 429 and Retry-After %s', (header, retryInMs) => {
-    expect(smsOutcome(429, refusal(20429), header)).toEqual({
+    expect(parseSmsOutcome(429, refusal(20429), header)).toEqual({
       kind: 'failed',
       error: 'answered 429 (20429)',
       retryInMs,
     });
-    expect(smsOutcome(400, refusal(20429), header).kind).toBe('failed');
+    expect(parseSmsOutcome(400, refusal(20429), header).kind).toBe('failed');
   });
 
   it('never repeats what the provider says, which has the number in it', () => {
-    expect(JSON.stringify(smsOutcome(400, refusal(21211), null))).not.toContain('1500555');
+    expect(JSON.stringify(parseSmsOutcome(400, refusal(21211), null))).not.toContain('1500555');
   });
 });

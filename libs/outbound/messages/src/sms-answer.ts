@@ -18,7 +18,11 @@ const LOST = new Set(['failed', 'undelivered', 'canceled']);
  * @param text the body of the answer
  * @param retryAfter the header, in seconds
  */
-export function smsOutcome(status: number, text: string, retryAfter: string | null): SmsOutcome {
+export function parseSmsOutcome(
+  status: number,
+  text: string,
+  retryAfter: string | null,
+): SmsOutcome {
   const body = parsed(text);
   const code = Number(body['code'] ?? body['error_code'] ?? 0);
   const error = `answered ${status}${code > 0 ? ` (${code})` : ''}`;

@@ -4,7 +4,7 @@ import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { AvailableWhen } from '#http/availability.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { isSignedSms, smsArrival, smsCallbackUrl } from './sms-callback.js';
+import { isSignedSms, parseSmsArrival, createSmsCallbackUrl } from './sms-callback.js';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -35,12 +35,15 @@ export class SmsCallbackController {
     @Body() form: Form,
   ): Promise<void> {
     const { sms, publicUrl } = this.config;
-    const url = UUID.test(id) ? smsCallbackUrl(publicUrl, id) : undefined;
+    const url = UUID.test(id) ? createSmsCallbackUrl(publicUrl, id) : undefined;
     if (!sms || !url || !isSignedSms(url, form, sms.token, signature)) {
       throw new NotFoundError('Path');
     }
-    const said = smsArrival(form);
-    if (!said) return;
-    await this.pool.query({ ...RECORD, values: [id, said.providerId, said.arrival, said.code] });
+    const report = parseSmsArrival(form);
+    if (!report) return;
+    await this.pool.query({
+      ...RECORD,
+      values: [id, report.providerId, report.arrival, report.code],
+    });
   }
 }

@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { isSignedSms, smsArrival, smsCallbackUrl, smsSignature } from './sms-callback.js';
+import {
+  isSignedSms,
+  parseSmsArrival,
+  createSmsCallbackUrl,
+  signSmsCallback,
+} from './sms-callback.js';
 
 describe('the signature of a callback', () => {
   // From Twilio's documentation of webhook security.
@@ -14,7 +19,7 @@ describe('the signature of a callback', () => {
   const signature = 'RSOYDt4T1cUTdK1PDd93/VVr8B8=';
 
   it('is that of the provider', () => {
-    expect(smsSignature(url, form, '12345').toString('base64')).toBe(signature);
+    expect(signSmsCallback(url, form, '12345').toString('base64')).toBe(signature);
     expect(isSignedSms(url, form, '12345', signature)).toBe(true);
   });
 
@@ -32,28 +37,28 @@ describe('the signature of a callback', () => {
 
 describe('what it says', () => {
   it('is whether a message has arrived, once that is known', () => {
-    const said = (form: object) => smsArrival({ MessageSid: 'SM1', ...form });
-    expect(said({ MessageStatus: 'sent' })).toBeUndefined();
-    expect(said({ MessageStatus: 'constructor' })).toBeUndefined();
-    expect(said({ MessageStatus: 'delivered' })).toEqual({
+    const parse = (form: object) => parseSmsArrival({ MessageSid: 'SM1', ...form });
+    expect(parse({ MessageStatus: 'sent' })).toBeUndefined();
+    expect(parse({ MessageStatus: 'constructor' })).toBeUndefined();
+    expect(parse({ MessageStatus: 'delivered' })).toEqual({
       providerId: 'SM1',
       arrival: 'delivered',
       code: null,
     });
-    expect(said({ MessageStatus: 'undelivered', ErrorCode: '30003' })).toMatchObject({
+    expect(parse({ MessageStatus: 'undelivered', ErrorCode: '30003' })).toMatchObject({
       arrival: 'undelivered',
       code: 30003,
     });
-    expect(said({ MessageStatus: 'failed', ErrorCode: 'x' })).toMatchObject({ code: null });
+    expect(parse({ MessageStatus: 'failed', ErrorCode: 'x' })).toMatchObject({ code: null });
   });
 
   it('is asked for where the provider can reach us', () => {
     const id = '01a1ff5c-02e4-749b-9839-d72c9d71752e';
-    expect(smsCallbackUrl('https://shop.example/inkpad', id)).toBe(
+    expect(createSmsCallbackUrl('https://shop.example/inkpad', id)).toBe(
       `https://shop.example/inkpad/sms/status/${id}`,
     );
     for (const local of ['http://shop.example', 'https://localhost', 'https://cards.localhost']) {
-      expect(smsCallbackUrl(local, id)).toBeUndefined();
+      expect(createSmsCallbackUrl(local, id)).toBeUndefined();
     }
   });
 });

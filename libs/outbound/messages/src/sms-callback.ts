@@ -24,7 +24,7 @@ const MOST_CODE = 2_147_483_647;
  * Where the provider reports, as long as it can reach us there: it refuses addresses that it cannot.
  * @param publicUrl the service's
  */
-export function smsCallbackUrl(publicUrl: string, messageId: string): string | undefined {
+export function createSmsCallbackUrl(publicUrl: string, messageId: string): string | undefined {
   const { protocol, hostname } = new URL(publicUrl);
   const isPublic =
     protocol === 'https:' &&
@@ -34,7 +34,7 @@ export function smsCallbackUrl(publicUrl: string, messageId: string): string | u
 }
 
 /** Of Twilio: HMAC-SHA1 with the account's token, over the address and each field with its value, in order of names. */
-export function smsSignature(url: string, form: Form, token: string): Buffer {
+export function signSmsCallback(url: string, form: Form, token: string): Buffer {
   const fields = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
   const signed = url + fields.map(([name, value = '']) => name + value).join('');
   return createHmac('sha1', token).update(signed).digest();
@@ -42,13 +42,13 @@ export function smsSignature(url: string, form: Form, token: string): Buffer {
 
 /** @param given the header X-Twilio-Signature */
 export function isSignedSms(url: string, form: Form, token: string, given: unknown): boolean {
-  const expected = smsSignature(url, form, token);
+  const expected = signSmsCallback(url, form, token);
   const signature = Buffer.from(typeof given === 'string' ? given : '', 'base64');
   return signature.length === expected.length && timingSafeEqual(signature, expected);
 }
 
 /** @returns undefined while the message is still on its way */
-export function smsArrival(form: Form): SmsArrival | undefined {
+export function parseSmsArrival(form: Form): SmsArrival | undefined {
   const status = form['MessageStatus'] ?? '';
   const arrival = Object.hasOwn(ARRIVALS, status) ? ARRIVALS[status] : undefined;
   const code = Number(form['ErrorCode'] ?? 0);

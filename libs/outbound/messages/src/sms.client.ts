@@ -3,8 +3,8 @@ import type { RequestInit, Response } from 'undici';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
-import { smsOutcome, type SmsOutcome } from './sms-answer.js';
-import { smsCallbackUrl } from './sms-callback.js';
+import { parseSmsOutcome, type SmsOutcome } from './sms-answer.js';
+import { createSmsCallbackUrl } from './sms-callback.js';
 
 /** From looking up the name to the end of the answer. */
 const DEADLINE_MS = 15_000;
@@ -33,7 +33,7 @@ export class SmsClient {
     if (sms === null) return { kind: 'failed', error: 'No SMS provider is configured' };
     const sender = MESSAGING_SERVICE.test(sms.from) ? 'MessagingServiceSid' : 'From';
     const login = Buffer.from(`${sms.account}:${sms.token}`).toString('base64');
-    const report = smsCallbackUrl(publicUrl, id);
+    const report = createSmsCallbackUrl(publicUrl, id);
     const account = encodeURIComponent(sms.account);
     try {
       const url = `${sms.url}/2010-04-01/Accounts/${account}/Messages.json`;
@@ -55,7 +55,7 @@ export class SmsClient {
       };
       const answer = await fetchChecked(url, request, mayBeSent);
       const retryAfter = answer.headers.get('retry-after');
-      return smsOutcome(answer.status, await textOf(answer), retryAfter);
+      return parseSmsOutcome(answer.status, await textOf(answer), retryAfter);
     } catch (error) {
       return { kind: 'failed', error: `no answer: ${reasonOf(error)}` };
     }

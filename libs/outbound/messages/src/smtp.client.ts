@@ -93,9 +93,9 @@ function domainOf(from: string): string {
 /** The server's reply may contain the person's address, so only its codes are passed on. */
 function outcomeOf(error: unknown): MailOutcome {
   const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
-  const said = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;
+  const response = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;
   const failure = typeof code === 'string' ? code : 'unknown';
   const where = typeof command === 'string' ? ` at ${command}` : '';
   const refused = command === 'RCPT TO' && typeof responseCode === 'number' && responseCode >= 500;
-  return { kind: refused ? 'refused' : 'failed', error: `${said ?? failure}${where}` };
+  return { kind: refused ? 'refused' : 'failed', error: `${response ?? failure}${where}` };
 }

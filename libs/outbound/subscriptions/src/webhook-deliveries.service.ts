@@ -122,7 +122,7 @@ export class WebhookDeliveriesService {
       await this.plans.redeliver(transaction.manager, subscriptionId, id);
       await this.repeated.writeWithin(
         transaction,
-        kindOf('redelivery', context, subscriptionId),
+        createRepetitionKind('redelivery', context, subscriptionId),
         (_, times) =>
           transaction.audit({
             accountIds: [accountId],
@@ -176,7 +176,7 @@ export class WebhookDeliveriesService {
       }
       await this.repeated.writeWithin(
         transaction,
-        kindOf('replay', context, subscriptionId),
+        createRepetitionKind('replay', context, subscriptionId),
         (_, times) =>
           transaction.audit({
             accountIds: [accountId],
@@ -228,8 +228,8 @@ export class WebhookDeliveriesService {
   }
 }
 
-/** Says what repeated audit entries have in common. */
-function kindOf(
+/** Creates what repeated audit entries have in common. */
+function createRepetitionKind(
   what: string,
   { actor, ipAddress }: CommandContext,
   subscriptionId: number,

@@ -32,7 +32,7 @@ const BEAT = `
 
 const ANNOUNCE = { name: 'erasures_announce', text: 'select announce_erasure($1) as id' };
 
-const UNAWARE = {
+const COUNT_LAGGING = {
   name: 'erasures_unaware',
   text: `select count(*)::int as count from erasure_watchers
          where applied < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
@@ -143,8 +143,11 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   }
 
   private async areAllAware(noticeId: number): Promise<boolean> {
-    const [unaware] = await ask<{ count: number }>(this.pool, { ...UNAWARE, values: [noticeId] });
-    return unaware?.count === 0;
+    const [lagging] = await ask<{ count: number }>(this.pool, {
+      ...COUNT_LAGGING,
+      values: [noticeId],
+    });
+    return lagging?.count === 0;
   }
 
   /** Another server may answer from now on, with other notices under the same ids. */

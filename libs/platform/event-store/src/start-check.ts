@@ -12,7 +12,7 @@ import { rowAhead, type PlainTable, type RowTable } from './rows.js';
 import { ROWS_SUBSCRIPTION } from './row-catch-up.subscription.js';
 
 const BATCH = 500;
-const SLICE = 20_000;
+const BATCH_SIZE = 20_000;
 
 type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
@@ -67,7 +67,7 @@ export class StartCheck implements OnModuleInit {
     const { rows } = await this.pool.query<{ last: number | null; ahead: number[] | null }>(
       `select max(r.id) as last,
          array_agg(r.id) filter (where s.revision is null or s.revision < r.revision) as ahead
-       from (select id, revision from ${table} where id > $1 order by id limit ${SLICE}) r
+       from (select id, revision from ${table} where id > $1 order by id limit ${BATCH_SIZE}) r
        left join es.streams s on s.stream_id = $2 || '-' || r.id`,
       [after, kind],
     );

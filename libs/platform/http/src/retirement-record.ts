@@ -106,10 +106,10 @@ async function audit(
   dates: Dates,
   former: Dates | null,
 ): Promise<void> {
-  const said = datesJson(dates);
+  const datesAfter = datesJson(dates);
   const subject = {
     version: 'v1',
-    ...(former ? { changes: findChanges(datesJson(former), said) } : said),
+    ...(former ? { changes: findChanges(datesJson(former), datesAfter) } : datesAfter),
   };
   await client.query(AUDIT, [type, newId(), JSON.stringify(subject)]);
 }

@@ -8,7 +8,12 @@ import { Members } from '#identity/members.service.js';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
-import { auditWords, changesOf, detailsOf, whoDid } from './audit-words.js';
+import {
+  describeAuditType,
+  describeChanges,
+  describeDetails,
+  describeActor,
+} from './audit-words.js';
 import { StoreTimes } from './store-times.service.js';
 
 type AuditView = {
@@ -65,14 +70,14 @@ export class AuditPageController {
       data: {
         entries: entries.map(({ json }, i) => ({
           at: minute(new Date(json.recorded_at)),
-          who: whoDid(json.type, json.actor),
+          who: describeActor(json.type, json.actor),
           from: json.ip_address ?? '',
-          what: auditWords(json.type),
+          what: describeAuditType(json.type),
           about: isAboutSelf(json)
             ? ''
             : (about[i] ?? addresses.get(invitationIn(json.subject) ?? 0) ?? ''),
-          details: detailsOf(json.subject, day),
-          changes: changesOf(json.subject),
+          details: describeDetails(json.subject, day),
+          changes: describeChanges(json.subject),
         })),
         next: found.length > SHOWN ? (entries.at(-1)?.id ?? null) : null,
         isFirst: before === null,

@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { auditWords, changesOf, detailsOf, whoDid } from './audit-words.js';
+import {
+  describeAuditType,
+  describeChanges,
+  describeDetails,
+  describeActor,
+} from './audit-words.js';
 
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
@@ -28,7 +33,7 @@ describe('an audit entry in words', () => {
     ],
     [{}, []],
   ])('says what changed: %j', (changes, lines) => {
-    expect(changesOf({ changes })).toEqual(lines);
+    expect(describeChanges({ changes })).toEqual(lines);
   });
 
   it.each([
@@ -45,8 +50,8 @@ describe('an audit entry in words', () => {
     ],
     [{ customer_id: 12, times: 1 }, 'customer 12'],
   ])('says the rest: %j', (subject, details) => {
-    expect(detailsOf(subject, day)).toBe(details);
-    expect(changesOf(subject)).toEqual([]);
+    expect(describeDetails(subject, day)).toBe(details);
+    expect(describeChanges(subject)).toEqual([]);
   });
 
   it.each([
@@ -57,10 +62,10 @@ describe('an audit entry in words', () => {
     ['webhook_subscription.disabled', { type: 'system', name: null }, 'Inkpad'],
     ['user.sign_in_failed', { type: 'system', name: null }, 'Somebody'],
   ])('says who: %s by %j', (what, actor, who) => {
-    expect(whoDid(what, actor)).toBe(who);
+    expect(describeActor(what, actor)).toBe(who);
   });
 
   it('has words for a type that is not in the list', () => {
-    expect(auditWords('card.painted_over')).toBe('Card painted over');
+    expect(describeAuditType('card.painted_over')).toBe('Card painted over');
   });
 });

@@ -45,7 +45,7 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What was done; a type without words of its own is spelled out. */
-export function auditWords(type: string): string {
+export function describeAuditType(type: string): string {
   const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
   if (words !== undefined) return words;
   const spelled = type.replaceAll(/[._]+/g, ' ').trim();
@@ -55,7 +55,7 @@ export function auditWords(type: string): string {
 /** What somebody does who has not signed in. */
 const BY_STRANGERS = new Set(['user.sign_in_failed', 'user.password_link_sent']);
 
-export function whoDid(
+export function describeActor(
   what: string,
   { type, name }: { type: string; name: string | null },
 ): string {
@@ -66,16 +66,16 @@ export function whoDid(
 }
 
 /** What an entry says besides whom it is about. @param day writes one */
-export function detailsOf(subject: object, day: (time: Date) => string): string {
-  const said = subject as Record<string, unknown>;
-  const text = (field: string) => (typeof said[field] === 'string' ? said[field] : '');
+export function describeDetails(subject: object, day: (time: Date) => string): string {
+  const details = subject as Record<string, unknown>;
+  const text = (field: string) => (typeof details[field] === 'string' ? details[field] : '');
   const number = (field: string, words: (value: number) => string) =>
-    typeof said[field] === 'number' ? words(said[field]) : '';
+    typeof details[field] === 'number' ? words(details[field]) : '';
   const parts = [
     number('webhook_subscription_id', (id) => `webhook ${id}`),
     number('customer_id', (id) => `customer ${id}`),
     text('email'),
-    roleText(said['role']),
+    renderRole(details['role']),
     METHODS[text('method')] ?? '',
     number('times', (times) => (times > 1 ? `${times} times within an hour` : '')),
     text('expires_at') && `until ${day(new Date(text('expires_at')))}`,
@@ -105,25 +105,25 @@ const FIELDS: Readonly<Record<string, string>> = {
 };
 
 /** What changed, one line for each field. That a webhook was turned on or off is what the entry is called already. */
-export function changesOf(subject: object): string[] {
+export function describeChanges(subject: object): string[] {
   const { changes = {} } = subject as { changes?: Changes };
   return Object.entries(changes)
     .filter(([field]) => field !== 'enabled')
     .map(([field, { from, to }]) => {
-      const name = Object.hasOwn(FIELDS, field) ? FIELDS[field] : auditWords(field);
-      return `${name} from ${valueText(field, from)} to ${valueText(field, to)}`;
+      const name = Object.hasOwn(FIELDS, field) ? FIELDS[field] : describeAuditType(field);
+      return `${name} from ${renderValue(field, from)} to ${renderValue(field, to)}`;
     });
 }
 
-function valueText(field: string, value: unknown): string {
+function renderValue(field: string, value: unknown): string {
   if (value === null || value === undefined) {
     return field === 'per_minute' ? 'the usual limit' : 'nothing';
   }
   if (Array.isArray(value)) return value.includes('*') ? 'all events' : value.join(', ');
-  if (field === 'role') return roleText(value);
+  if (field === 'role') return renderRole(value);
   return typeof value === 'string' && field !== 'payload_format' ? `“${value}”` : String(value);
 }
 
-function roleText(role: unknown): string {
+function renderRole(role: unknown): string {
   return typeof role === 'string' && isRole(role) ? ROLE_WORDS[role].text : '';
 }

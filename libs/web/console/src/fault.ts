@@ -15,7 +15,7 @@ export function faultOf(error: unknown): Fault {
 }
 
 /** @param seconds until the next mail to the address */
-export function tooManyMails(seconds: number): Fault {
+export function createMailLimitFault(seconds: number): Fault {
   const hours = Math.ceil(seconds / 3_600);
   const wait = hours === 1 ? 'in an hour' : `in ${hours} hours`;
   return { errors: { email: [`has been sent too many mails today. Try again ${wait}`] }, text: '' };

@@ -53,7 +53,12 @@ export function enteredIn(form: Given): StoreForm {
   };
 }
 
-export function consentForm({ marketing, sms, privacy, privacyUrl }: ConsentTexts): ConsentForm {
+export function createConsentForm({
+  marketing,
+  sms,
+  privacy,
+  privacyUrl,
+}: ConsentTexts): ConsentForm {
   return {
     marketing_consent_text: marketing ?? '',
     sms_consent_text: sms ?? '',
@@ -62,7 +67,7 @@ export function consentForm({ marketing, sms, privacy, privacyUrl }: ConsentText
   };
 }
 
-export function smsForm(countries: string[]): SmsForm {
+export function createSmsForm(countries: string[]): SmsForm {
   return { sms_countries: countries.join(', ') };
 }
 

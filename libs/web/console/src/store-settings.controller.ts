@@ -19,7 +19,7 @@ import { viewOf } from '#pages/view.js';
 import { textIn } from '#sign-in/form-text.js';
 import { faultOf, NO_FAULT, type Fault } from './fault.js';
 import {
-  consentForm,
+  createConsentForm,
   consentTextsIn,
   describeSmsCountries,
   enteredIn,
@@ -27,7 +27,7 @@ import {
   listCountryChoices,
   settingsOf,
   smsCountriesIn,
-  smsForm,
+  createSmsForm,
   timeZonesWith,
   type ConsentForm,
   type SmsForm,
@@ -74,8 +74,8 @@ export class StoreSettingsController {
       time_zone,
       locale,
       country: country ?? '',
-      ...consentForm(consentTexts),
-      ...smsForm(smsCountries),
+      ...createConsentForm(consentTexts),
+      ...createSmsForm(smsCountries),
     };
     const said = { values, fault: NO_FAULT, done: done === 'saved' ? 'Saved.' : '' };
     await this.send(request, reply, store, said);
@@ -96,7 +96,7 @@ export class StoreSettingsController {
     const consentTexts = consentTextsIn(form);
     const values = {
       ...enteredIn(form),
-      ...consentForm(consentTexts),
+      ...createConsentForm(consentTexts),
       sms_countries: textIn(form, 'sms_countries'),
     };
     try {

@@ -24,7 +24,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
-import { faultOf, NO_FAULT, tooManyMails, type Fault } from './fault.js';
+import { faultOf, NO_FAULT, createMailLimitFault, type Fault } from './fault.js';
 import { invitationMail } from './invitation-mail.js';
 import { ROLE_OPTIONS, ROLE_WORDS } from './role-words.js';
 import { StoreTimes } from './store-times.service.js';
@@ -111,7 +111,7 @@ export class StoreUsersController {
     } catch (error) {
       const values = { email, role };
       if (error instanceof RateLimitedError) {
-        const fault = tooManyMails(error.retryAfterSeconds);
+        const fault = createMailLimitFault(error.retryAfterSeconds);
         reply.header('retry-after', error.retryAfterSeconds);
         return this.send(request, reply, user, store, { values, fault }, 429);
       }

@@ -4,7 +4,7 @@ import { packageFile } from '#kernel/package-file.js';
 import { VERSION_POLICY } from '#http/versioning.js';
 import { assetOf, ICON } from '#pages/assets.js';
 import { rootOf } from '#pages/page.js';
-import { plainFrame } from '#pages/page-frame.js';
+import { createPlainFrame } from '#pages/page-frame.js';
 import { viewOf } from '#pages/view.js';
 import { errorCodes } from './error-codes.js';
 import { serveChanging, serveCompressedFile, serveFixed } from './fixed-text.js';
@@ -90,7 +90,7 @@ function drawGuide(guide: Guide, menu: Menu, config: Config): string {
       after: isHome ? null : (order[place + 1] ?? null),
       html,
     },
-    plainFrame(root, 'en'),
+    createPlainFrame(root, 'en'),
   );
 }
 
@@ -125,7 +125,7 @@ function serveReference(
       after: null,
       html: '',
     },
-    plainFrame(root, 'en'),
+    createPlainFrame(root, 'en'),
   );
   serveFixed(server, REFERENCE, { type: 'text/html', policy, body });
 }

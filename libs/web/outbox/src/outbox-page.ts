@@ -1,4 +1,4 @@
-import type { OutboxEntry, ShownMessage } from '#messages/card-message.js';
+import type { OutboxEntry, MessagePreview } from '#messages/card-message.js';
 
 /** A message in the list, in words. */
 export type OutboxLine = {
@@ -17,7 +17,7 @@ export type MessageData = OutboxLine & {
   /** Why it has this state, and what can be done. */
   explanation: string;
   providerId: string | null;
-  shown: ShownMessage | null;
+  preview: MessagePreview | null;
   canBeSent: boolean;
   /** Where the form goes. */
   send: string;

@@ -62,7 +62,7 @@ export class OutboxController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { entry, shown, canBeSent } = await this.outbox.find(store.id, knownId(path));
+    const { entry, preview, canBeSent } = await this.outbox.find(store.id, knownId(path));
     const base = baseOf(store);
     const time = await this.timesOf(store);
     await this.pages.send(request, reply, {
@@ -73,7 +73,7 @@ export class OutboxController {
         ...lineOf(entry, base, time),
         explanation: explanationOf(entry, time),
         providerId: entry.providerId,
-        shown,
+        preview,
         canBeSent,
         send: `${base}/${entry.id}/send`,
         back: base,

@@ -11,7 +11,7 @@ import { isConsole } from './console-gate.service.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
 import { drawPage, rootOf, sendDrawn } from './page.js';
-import { plainFrame } from './page-frame.js';
+import { createPlainFrame } from './page-frame.js';
 import { viewOf } from './view.js';
 import { errorWords, languages, type ErrorWords } from './words.js';
 
@@ -49,24 +49,24 @@ export class KindErrorPages implements ErrorPages {
     const inConsole = isConsole(path);
     const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);
     const { words, locale } = errorWords(wanted ?? 'en');
-    const said = saidOf(error, answer, words, locale);
+    const errorView = createErrorView(error, answer, words, locale);
     const link = inConsole ? linkInConsole(request, words) : { path: '/', text: words.start };
     const drawn = drawPage({
       kind: inConsole ? 'console' : 'public',
-      title: said.title,
+      title: errorView.title,
       view,
       data: {
-        ...said,
+        ...errorView,
         link: PUBLIC.test(path) ? null : link,
         number: words.requestNumber(request.requestId),
       },
-      frame: plainFrame(rootOf(this.config), locale),
+      frame: createPlainFrame(rootOf(this.config), locale),
     });
     if (!inConsole) {
       vary(reply, 'Accept');
       vary(reply, 'Accept-Language');
     }
-    void sendDrawn(reply.status(said.status), drawn);
+    void sendDrawn(reply.status(errorView.status), drawn);
   }
 }
 
@@ -84,7 +84,7 @@ export function prefersPage(request: FastifyRequest): boolean {
 
 type Said = Pick<ErrorView, 'status' | 'title' | 'text'>;
 
-function saidOf(error: unknown, answer: Answer, words: ErrorWords, locale: string): Said {
+function createErrorView(error: unknown, answer: Answer, words: ErrorWords, locale: string): Said {
   if (error instanceof PageError) return error;
   if (error instanceof UnknownOutcomeError) {
     return { status: 503, title: words.unsettled, text: words.unsettledWhy };

@@ -18,6 +18,6 @@ export type PageFrame = {
 };
 
 /** A frame without session and store. */
-export function plainFrame(root: string, lang: string): PageFrame {
+export function createPlainFrame(root: string, lang: string): PageFrame {
   return { root, lang, csrf: '', user: null, store: null, links: [] };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { drawPage } from './page.js';
-import { plainFrame } from './page-frame.js';
+import { createPlainFrame } from './page-frame.js';
 import { viewOf } from './view.js';
 
 const HOSTILE = `"><script>alert('&')</script>`;
@@ -18,7 +18,7 @@ const page = {
   title: HOSTILE,
   view,
   data: { status: 404, title: HOSTILE, text: 'Gone', link: null, number: null },
-  frame: plainFrame('/loyalty', 'de'),
+  frame: createPlainFrame('/loyalty', 'de'),
 };
 
 describe('a page', () => {

@@ -6,7 +6,7 @@ import { may } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
 import { linksOf } from './navigation.js';
 import { drawPage, rootOf, sendDrawn, type Colors, type PageExtras } from './page.js';
-import { plainFrame } from './page-frame.js';
+import { createPlainFrame } from './page-frame.js';
 import { viewOf, type View } from './view.js';
 
 export type ConsolePage<D extends object> = PageExtras & {
@@ -59,7 +59,7 @@ export class Pages {
     const { signedIn, store } = request as ConsoleRequest;
     const at = pathOf(request.url).replace(/\/$/, '');
     const frame = {
-      ...plainFrame(this.root, 'en'),
+      ...createPlainFrame(this.root, 'en'),
       ...(signedIn && {
         csrf: signedIn.csrfToken,
         user: { name: signedIn.name, email: signedIn.email },
@@ -88,7 +88,7 @@ export class Pages {
     reply: FastifyReply,
     { status = 200, lang, ...page }: PublicPage<D>,
   ): Promise<void> {
-    const frame = plainFrame(this.root, lang);
+    const frame = createPlainFrame(this.root, lang);
     await sendDrawn(reply.status(status), drawPage({ kind: 'public', frame, ...page }));
   }
 

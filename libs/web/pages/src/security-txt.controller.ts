@@ -1,7 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { securityTxt } from './security-txt.js';
+import { renderSecurityTxt } from './security-txt.js';
 
 /** Tells anybody where to report a vulnerability of this installation (RFC 9116). */
 @Controller('.well-known/security.txt')
@@ -15,6 +15,6 @@ export class SecurityTxtController {
   show(): string {
     const { securityContact, publicUrl } = this.config;
     if (securityContact === null) throw new NotFoundError('Security contact');
-    return securityTxt(securityContact, publicUrl, new Date());
+    return renderSecurityTxt(securityContact, publicUrl, new Date());
   }
 }

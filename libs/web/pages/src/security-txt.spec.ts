@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { securityTxt } from './security-txt.js';
+import { renderSecurityTxt } from './security-txt.js';
 
-describe('securityTxt', () => {
+describe('renderSecurityTxt', () => {
   it('has the required fields of RFC 9116, one a line', () => {
-    const text = securityTxt(
+    const text = renderSecurityTxt(
       'mailto:security@shop.example',
       'https://cards.example',
       new Date('2026-11-26T00:00:00Z'),

@@ -6,7 +6,7 @@ const VALID_MS = 90 * DAY_MS;
  * Writes security.txt (RFC 9116): whom somebody tells who has found a vulnerability.
  * @param contact a URL
  */
-export function securityTxt(contact: string, publicUrl: string, now: Date): string {
+export function renderSecurityTxt(contact: string, publicUrl: string, now: Date): string {
   return [
     `Contact: ${contact}`,
     `Expires: ${new Date(now.getTime() + VALID_MS).toISOString()}`,

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
-import { ConfirmAddress, WantAddress, wantedAddress } from '#identity/address.commands.js';
+import { ConfirmAddress, WantAddress, findWantedAddress } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedIn } from '#pages/current-user.js';
 import { addressChangedMail, addressMail } from './address-mails.js';
@@ -42,7 +42,7 @@ export class Addresses {
 
   /** @returns undefined: the link does not count any more, or is another user's */
   find({ userId }: SignedIn, token: string): Promise<string | undefined> {
-    return wantedAddress(this.source.manager, userId, token);
+    return findWantedAddress(this.source.manager, userId, token);
   }
 
   /** @throws NotFoundError, RejectedError */

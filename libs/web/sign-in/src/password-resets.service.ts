@@ -12,7 +12,7 @@ import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
 import { sha256Of } from '#identity/token.js';
-import { auditOfUser, systemWriter, userWriter } from '#identity/user-audit.service.js';
+import { auditUser, createSystemWriter, createUserWriter } from '#identity/user-audit.service.js';
 import { SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { resetMail } from './reset-mail.js';
@@ -56,8 +56,8 @@ export class PasswordResets {
   }
 
   /** Answers alike whether there is such a user or not. */
-  async ask(visited: RequestSource, email: string): Promise<void> {
-    await Promise.all([this.send(visited, email), wait(ANSWERED_AFTER_MS)]);
+  async ask(source: RequestSource, email: string): Promise<void> {
+    await Promise.all([this.send(source, email), wait(ANSWERED_AFTER_MS)]);
   }
 
   /** Whose link it is; undefined: nobody's any more. */
@@ -75,7 +75,7 @@ export class PasswordResets {
     const user = await this.find(token);
     if (!user) return undefined;
     await this.passwords.assertAcceptable(password, { ...user, userId: user.id });
-    const by = userWriter(visitor, user.id);
+    const by = createUserWriter(visitor, user.id);
     const browser = await this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
       // Of two at the same time one finds it used.
@@ -92,10 +92,10 @@ export class PasswordResets {
     return browser;
   }
 
-  private async send(visited: RequestSource, email: string): Promise<void> {
+  private async send(source: RequestSource, email: string): Promise<void> {
     const key = findEmailKey(email);
     if (!this.isPossible || key === undefined) return;
-    await this.writes.write(systemWriter(visited), async (transaction) => {
+    await this.writes.write(createSystemWriter(source), async (transaction) => {
       const { manager } = transaction;
       const [user]: UserRow[] = await manager.query(
         `select id, name, email from users where email_key = $1 and removed_at is null for update`,
@@ -120,7 +120,7 @@ export class PasswordResets {
       );
       const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
       await this.outbox.addWithin(manager, [resetMail(user, link)]);
-      await auditOfUser(transaction, user.id, 'user.password_link_sent');
+      await auditUser(transaction, user.id, 'user.password_link_sent');
     });
   }
 }

@@ -8,7 +8,7 @@ import { addressKey } from '#http/rate-limit.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { Sessions, type SignedIn } from '#identity/sessions.service.js';
 import { isTooMany, SignInFailures } from '#identity/sign-in-failures.service.js';
-import { auditOfUser, userWriter } from '#identity/user-audit.service.js';
+import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
 import { Doors } from './doors.service.js';
 import { waitText } from './form-text.js';
@@ -62,8 +62,8 @@ export class Reentry {
   /** Whoever has got hold of a session guesses here. */
   private async noteFailure(userId: number, request: ConsoleRequest): Promise<void> {
     const kind = ['password again', userId, addressKey(request.ipAddress)];
-    await this.repeated.write(userWriter(request, userId), kind, (transaction, times) =>
-      auditOfUser(transaction, userId, 'user.reauthentication_failed', { times }),
+    await this.repeated.write(createUserWriter(request, userId), kind, (transaction, times) =>
+      auditUser(transaction, userId, 'user.reauthentication_failed', { times }),
     );
   }
 

@@ -5,7 +5,7 @@ import { RejectedError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { enrolmentUri, secretText } from '#identity/second-factor.js';
+import { createEnrolmentUri, renderSecret } from '#identity/second-factor.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
@@ -143,7 +143,8 @@ export class SecondFactorController {
   ): Promise<void> {
     const factor = await this.factors.stateOf(userId);
     const secret = factor.state === 'waiting' ? factor.secret : null;
-    const qr = secret && (await qrCodeOf(enrolmentUri(secret, email), { type: 'svg', margin: 0 }));
+    const qr =
+      secret && (await qrCodeOf(createEnrolmentUri(secret, email), { type: 'svg', margin: 0 }));
     await this.pages.send(request, reply, {
       view: codes,
       title: 'Codes when signing in',
@@ -152,7 +153,7 @@ export class SecondFactorController {
       data: {
         state: factor.state,
         qr: qr ?? '',
-        secret: secret ? secretText(secret) : '',
+        secret: secret ? renderSecret(secret) : '',
         codesLeft: factor.state === 'on' ? factor.codesLeft : 0,
         wrong,
       },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_CONSENT_TEXTS } from '#accounts/consent-texts.js';
-import { latestBirthday, readSignup, textsMark, type Asked } from './signup-form.js';
+import { findLatestBirthday, readSignup, hashTexts, type Asked } from './signup-form.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const NONCE = 'A'.repeat(22);
@@ -144,7 +144,7 @@ describe('a signup form', () => {
     const ticked = { phone: '+49301234567', marketing_consent: 'yes', sms_consent: 'yes' };
     expect(faultsOf({ ...ticked, texts: 'another' }, of)?.form).toBe('textsChanged');
     expect(signupOf({ texts: 'another' }, of)?.agreed).toEqual({ marketing: null, sms: null });
-    const texts = textsMark(TEXTS);
+    const texts = hashTexts(TEXTS);
     expect(signupOf({ ...ticked, texts }, of)?.agreed).toEqual({
       marketing: TEXTS.marketing,
       sms: TEXTS.sms,
@@ -153,7 +153,7 @@ describe('a signup form', () => {
   });
 
   it('agrees to nothing where the store asks for nothing', () => {
-    const texts = textsMark(NO_CONSENT_TEXTS);
+    const texts = hashTexts(NO_CONSENT_TEXTS);
     expect(signupOf({ marketing_consent: 'yes', texts })?.agreed.marketing).toBeNull();
   });
 
@@ -194,8 +194,8 @@ describe('a birthday', () => {
   });
 
   it('on 29 February counts from 1 March in other years', () => {
-    expect('2008-02-29' <= latestBirthday('2026-02-28', 18)).toBe(false);
-    expect('2008-02-29' <= latestBirthday('2026-03-01', 18)).toBe(true);
-    expect('2006-02-28' <= latestBirthday('2024-02-29', 18)).toBe(true);
+    expect('2008-02-29' <= findLatestBirthday('2026-02-28', 18)).toBe(false);
+    expect('2008-02-29' <= findLatestBirthday('2026-03-01', 18)).toBe(true);
+    expect('2006-02-28' <= findLatestBirthday('2024-02-29', 18)).toBe(true);
   });
 });

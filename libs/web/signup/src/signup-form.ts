@@ -58,7 +58,7 @@ export type Signup = {
 /** The name of the field that only programs fill in. */
 export const TRAP = 'website';
 
-const MOST_CHARACTERS = 100;
+const MAX_CHARACTERS = 100;
 /** Nobody is older. */
 const OLDEST_YEARS = 130;
 const NONCE = /^[A-Za-z0-9_-]{22}$/;
@@ -78,7 +78,7 @@ export function readSignup(
   { poster, store }: Asked,
   now: Date,
 ): { values: Values; signup: Signup } | { values: Values; faults: Faults } {
-  const values = typedIn(form);
+  const values = readValues(form);
   const { contactCollectionMode: mode } = poster;
   const fields: Faults['fields'] = {};
   const mark = <V>(name: FieldName, read: V | { fault: Fault }): V | null => {
@@ -86,16 +86,16 @@ export function readSignup(
     fields[name] = read.fault;
     return null;
   };
-  const firstName = mark('first_name', nameIn(values.first_name, true));
-  const lastName = mark('last_name', nameIn(values.last_name, false));
+  const firstName = mark('first_name', parseName(values.first_name, true));
+  const lastName = mark('last_name', parseName(values.last_name, false));
   const email = collectsEmail(mode)
-    ? mark('email', emailIn(values.email, poster.requireEmail))
+    ? mark('email', parseEmail(values.email, poster.requireEmail))
     : null;
   const phone = collectsPhone(mode)
-    ? mark('phone', phoneIn(values.phone, poster.requirePhone, store.country))
+    ? mark('phone', parsePhone(values.phone, poster.requirePhone, store.country))
     : null;
   const birthday = poster.requireBirthday
-    ? mark('birthday', birthdayIn(values.birthday, poster.minimumAge, dayOf(store, now)))
+    ? mark('birthday', parseBirthday(values.birthday, poster.minimumAge, findDay(store, now)))
     : null;
   const { consentTexts } = store;
   const agreed = {
@@ -103,18 +103,18 @@ export function readSignup(
     sms: values.sms_consent === '' || phone === null ? null : consentTexts.sms,
   };
   const nonce = form['nonce'] ?? '';
-  const fault = formFault({ form, values, fields, nonce, email, phone, consentTexts });
+  const fault = findFormFault({ form, values, fields, nonce, email, phone, consentTexts });
   if (fault !== null || firstName === null) {
     // Boxes are ticked below the text that is agreed to, never beforehand.
-    const shown = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
-    return { values: { ...values, ...shown }, faults: { form: fault, fields } };
+    const unticked = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
+    return { values: { ...values, ...unticked }, faults: { form: fault, fields } };
   }
   const person = { firstName, lastName, email, phone, birthday };
   return { values, signup: { nonce, ...person, agreed } };
 }
 
 /** Tells whether the texts below the boxes are still those that were shown. */
-export function textsMark({ marketing, sms }: ConsentTexts): string {
+export function hashTexts({ marketing, sms }: ConsentTexts): string {
   return createHash('sha256')
     .update(JSON.stringify([marketing, sms]))
     .digest('base64url')
@@ -122,22 +122,22 @@ export function textsMark({ marketing, sms }: ConsentTexts): string {
 }
 
 /** The last birthday that is old enough, as YYYY-MM-DD. Whoever is born on 29 February waits until 1 March. */
-export function latestBirthday(today: string, minimumAge: number): string {
+export function findLatestBirthday(today: string, minimumAge: number): string {
   return `${String(Number(today.slice(0, 4)) - minimumAge).padStart(4, '0')}${today.slice(4)}`;
 }
 
-export function dayOf({ timeZone }: { timeZone: string }, now: Date): string {
+export function findDay({ timeZone }: { timeZone: string }, now: Date): string {
   return dayIn(timeZone, now.getTime());
 }
 
-function typedIn(form: Readonly<Record<string, string | undefined>>): Values {
+function readValues(form: Readonly<Record<string, string | undefined>>): Values {
   const typed = (name: string) => normalizeText(form[name] ?? '').replaceAll(/\s+/gu, ' ');
   return Object.fromEntries(
     [...FIELDS, ...BOXES].map((name) => [name, typed(name).slice(0, 500)]),
   ) as Values;
 }
 
-function formFault({
+function findFormFault({
   form,
   values,
   fields,
@@ -155,7 +155,7 @@ function formFault({
 }): FormFault | null {
   if ((form[TRAP] ?? '') !== '') return 'filledTrap';
   const ticked = values.marketing_consent !== '' || values.sms_consent !== '';
-  if (ticked && form['texts'] !== textsMark(consentTexts)) return 'textsChanged';
+  if (ticked && form['texts'] !== hashTexts(consentTexts)) return 'textsChanged';
   if (Object.keys(fields).length > 0) return 'marked';
   if (email === null && phone === null) return 'contactMissing';
   return NONCE.test(nonce) ? null : 'stale';
@@ -164,19 +164,19 @@ function formFault({
 type Read<V> = V | null | { fault: Fault };
 
 /** A name reaches the owner of the address in a message, so it must not be one itself. */
-function nameIn(typed: string, isRequired: boolean): Read<string> {
+function parseName(typed: string, isRequired: boolean): Read<string> {
   if (typed === '') return isRequired ? { fault: 'nameMissing' } : null;
-  const unfit = [...typed].length > MOST_CHARACTERS || /:\/|www\.|[@<>]|\p{Cc}/iu.test(typed);
+  const unfit = [...typed].length > MAX_CHARACTERS || /:\/|www\.|[@<>]|\p{Cc}/iu.test(typed);
   return unfit ? { fault: 'nameUnfit' } : typed;
 }
 
-function emailIn(typed: string, isRequired: boolean): Read<string> {
+function parseEmail(typed: string, isRequired: boolean): Read<string> {
   if (typed === '') return isRequired ? { fault: 'emailMissing' } : null;
   const email = normalizeIdentifier(typed);
   return isEmail(email) ? email : { fault: 'emailUnfit' };
 }
 
-function phoneIn(typed: string, isRequired: boolean, country: string | null): Read<string> {
+function parsePhone(typed: string, isRequired: boolean, country: string | null): Read<string> {
   if (typed === '') return isRequired ? { fault: 'phoneMissing' } : null;
   const phone = normalizePhone(typed, country);
   if (phone !== undefined && isDiallable(phone)) return phone;
@@ -184,20 +184,20 @@ function phoneIn(typed: string, isRequired: boolean, country: string | null): Re
   return { fault: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
 }
 
-function birthdayIn(given: string, minimumAge: number | null, today: string): Read<string> {
+function parseBirthday(given: string, minimumAge: number | null, today: string): Read<string> {
   if (given === '') return { fault: 'birthdayMissing' };
   const typed = normalizeNumber(given);
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isReal(typed);
-  if (!isDay || typed > today || typed < latestBirthday(today, OLDEST_YEARS)) {
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isRealDay(typed);
+  if (!isDay || typed > today || typed < findLatestBirthday(today, OLDEST_YEARS)) {
     return { fault: 'birthdayUnfit' };
   }
-  if (minimumAge !== null && typed > latestBirthday(today, minimumAge)) {
+  if (minimumAge !== null && typed > findLatestBirthday(today, minimumAge)) {
     return { fault: 'tooYoung' };
   }
   return typed;
 }
 
-function isReal(day: string): boolean {
+function isRealDay(day: string): boolean {
   const at = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
 }

@@ -11,7 +11,10 @@ export type SignupPoster = {
 };
 
 /** Whether somebody may sign up now. `gone` is for ever. */
-export function openness({ poster, card }: SignupPoster, now: Date): 'open' | 'closed' | 'gone' {
+export function findAvailability(
+  { poster, card }: SignupPoster,
+  now: Date,
+): 'open' | 'closed' | 'gone' {
   if (poster.deletedAt !== null) return 'gone';
   const expired = card.expiresAt !== null && new Date(card.expiresAt) <= now;
   return poster.active && card.archivedAt === null && !expired ? 'open' : 'closed';

@@ -1,8 +1,8 @@
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import {
-  dayOf,
-  latestBirthday,
-  textsMark,
+  findDay,
+  findLatestBirthday,
+  hashTexts,
   TRAP,
   type BoxName,
   type Fault,
@@ -49,7 +49,7 @@ export type SignupView = {
   submit: string;
 };
 
-export type Shown = {
+export type FormState = {
   values: Values;
   faults: Faults;
   /** Until the next form is taken. */
@@ -58,14 +58,16 @@ export type Shown = {
   now: Date;
 };
 
-const LONGEST = { name: 100, email: 254, phone: 32 };
+type FieldState = Pick<FormState, 'values' | 'faults' | 'now'> & { timeZone: string };
 
-export function signupView(
+const MAX_LENGTHS = { name: 100, email: 254, phone: 32 };
+
+export function createSignupView(
   { poster, card, store }: SignupPoster,
-  { values, faults, busySeconds, nonce, now }: Shown,
-  told: Told,
+  { values, faults, busySeconds, nonce, now }: FormState,
+  translations: Told,
 ): SignupView {
-  const { words } = told;
+  const { words } = translations;
   const { consentTexts } = store;
   const mode = poster.contactCollectionMode;
   const either =
@@ -78,9 +80,9 @@ export function signupView(
     intro: words.intro(card.name),
     fault:
       busySeconds !== null
-        ? busyText(busySeconds, told)
+        ? renderBusy(busySeconds, translations)
         : faults.form && words.formFaults[faults.form],
-    fields: fieldsOf(poster, { values, faults, now, timeZone: store.timeZone }, told),
+    fields: createFields(poster, { values, faults, now, timeZone: store.timeZone }, translations),
     note: either ? words.eitherContact : null,
     boxes: [
       ...box('marketing_consent', consentTexts.marketing),
@@ -91,21 +93,26 @@ export function signupView(
     privacyLabel: words.privacy,
     trap: { name: TRAP, label: words.leaveEmpty },
     nonce,
-    texts: textsMark(consentTexts),
+    texts: hashTexts(consentTexts),
     submit: words.submit,
   };
 }
 
-function ageHint({ minimumAge }: SignupPoster['poster'], told: Told): Pick<FieldView, 'hint'> {
-  return minimumAge === null ? {} : { hint: told.words.minimumAge(numberIn(minimumAge, told)) };
+function createAgeHint(
+  { minimumAge }: SignupPoster['poster'],
+  translations: Told,
+): Pick<FieldView, 'hint'> {
+  return minimumAge === null
+    ? {}
+    : { hint: translations.words.minimumAge(formatNumber(minimumAge, translations)) };
 }
 
-function fieldsOf(
+function createFields(
   poster: SignupPoster['poster'],
-  { values, faults, now, timeZone }: Omit<Shown, 'busySeconds' | 'nonce'> & { timeZone: string },
-  told: Told,
+  { values, faults, now, timeZone }: FieldState,
+  translations: Told,
 ): FieldView[] {
-  const { words } = told;
+  const { words } = translations;
   const mode = poster.contactCollectionMode;
   const field = (
     name: FieldName,
@@ -118,7 +125,7 @@ function fieldsOf(
       value: values[name],
       required: isRequired,
       optional: isRequired ? false : words.optional,
-      errors: fault === undefined ? [] : [faultText(fault, poster.minimumAge, told)],
+      errors: fault === undefined ? [] : [renderFault(fault, poster.minimumAge, translations)],
       ...rest,
     };
   };
@@ -127,50 +134,50 @@ function fieldsOf(
       label: words.firstName,
       type: 'text',
       autocomplete: 'given-name',
-      maxlength: LONGEST.name,
+      maxlength: MAX_LENGTHS.name,
     }),
     field('last_name', false, {
       label: words.lastName,
       type: 'text',
       autocomplete: 'family-name',
-      maxlength: LONGEST.name,
+      maxlength: MAX_LENGTHS.name,
     }),
     collectsEmail(mode) &&
       field('email', poster.requireEmail, {
         label: words.email,
         type: 'email',
         autocomplete: 'email',
-        maxlength: LONGEST.email,
+        maxlength: MAX_LENGTHS.email,
       }),
     collectsPhone(mode) &&
       field('phone', poster.requirePhone, {
         label: words.phone,
         type: 'tel',
         autocomplete: 'tel',
-        maxlength: LONGEST.phone,
+        maxlength: MAX_LENGTHS.phone,
       }),
     poster.requireBirthday &&
       field('birthday', true, {
         label: words.birthday,
         type: 'date',
         autocomplete: 'bday',
-        max: latestBirthday(dayOf({ timeZone }, now), 0),
-        ...ageHint(poster, told),
+        max: findLatestBirthday(findDay({ timeZone }, now), 0),
+        ...createAgeHint(poster, translations),
       }),
   ].filter((one) => one !== false);
 }
 
-function faultText(fault: Fault, minimumAge: number | null, told: Told): string {
+function renderFault(fault: Fault, minimumAge: number | null, translations: Told): string {
   return fault === 'tooYoung'
-    ? told.words.tooYoung(numberIn(minimumAge ?? 0, told))
-    : told.words.faults[fault];
+    ? translations.words.tooYoung(formatNumber(minimumAge ?? 0, translations))
+    : translations.words.faults[fault];
 }
 
-function busyText(seconds: number, told: Told): string {
+function renderBusy(seconds: number, translations: Told): string {
   const minutes = Math.ceil(seconds / 60);
-  return told.words.tooMany(numberIn(minutes, told), minutes);
+  return translations.words.tooMany(formatNumber(minutes, translations), minutes);
 }
 
-function numberIn(count: number, { locale }: Told): string {
+function formatNumber(count: number, { locale }: Told): string {
   return new Intl.NumberFormat(locale).format(count);
 }

@@ -14,16 +14,16 @@ import { Pages } from '#pages/pages.service.js';
 import { viewOf } from '#pages/view.js';
 import { NOTHING_TYPED, readSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
-import { openness, type SignupPoster } from './signup-poster.js';
+import { findAvailability, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
-import { signupView, type Shown, type SignupView } from './signup-view.js';
+import { createSignupView, type FormState, type SignupView } from './signup-view.js';
 import { Signups } from './signups.service.js';
 import { languages, wordsOf, type Words } from './words.js';
 
-type SaidView = { storeName: string; title: string; text: string };
+type NoticeView = { storeName: string; title: string; text: string };
 
 const FORM = viewOf<SignupView>(import.meta.url, './views/signup.eta');
-const SAID = viewOf<SaidView>(import.meta.url, './views/said.eta');
+const NOTICE = viewOf<NoticeView>(import.meta.url, './views/notice.eta');
 
 const NONCE_BYTES = 16;
 
@@ -44,8 +44,8 @@ export class SignupController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const found = await this.open(slug, request, reply);
-    if (found) await this.sendForm(reply, found, {});
+    const signupPoster = await this.open(slug, request, reply);
+    if (signupPoster) await this.sendForm(reply, signupPoster, {});
   }
 
   @Post()
@@ -56,36 +56,36 @@ export class SignupController {
     @Req() request: GatedRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const found = await this.open(slug, request, reply);
-    if (!found || !(await this.isOwn(found, request, reply))) return;
-    const read = readSignup(body, found, new Date());
+    const signupPoster = await this.open(slug, request, reply);
+    if (!signupPoster || !(await this.isOwn(signupPoster, request, reply))) return;
+    const read = readSignup(body, signupPoster, new Date());
     const { values } = read;
     const busySeconds =
       (await this.limits.ofAddress(request.ip)) ??
-      ('signup' in read ? await this.limits.ofPoster(found.poster.id, request.ip) : null);
+      ('signup' in read ? await this.limits.ofPoster(signupPoster.poster.id, request.ip) : null);
     if (busySeconds !== null) {
       reply.status(429).header('retry-after', busySeconds);
-      return this.sendForm(reply, found, { values, busySeconds });
+      return this.sendForm(reply, signupPoster, { values, busySeconds });
     }
     if ('faults' in read) {
       const { faults } = read;
       reply.status(422);
-      return this.sendForm(reply, found, { values, faults });
+      return this.sendForm(reply, signupPoster, { values, faults });
     }
     try {
       const { requestId, ip } = request;
-      const { uuid, heldChannels } = await this.signups.signUp(found, read.signup, {
+      const { uuid, heldChannels } = await this.signups.signUp(signupPoster, read.signup, {
         requestId,
         ip,
       });
-      const route = this.routeTo(read.signup, found);
+      const route = this.routeTo(read.signup, signupPoster);
       const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);
       const joined = isSent ? '1' : 'unsent';
       await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
     } catch (error) {
       if (!(error instanceof RejectedError) || !('card_id' in error.errors)) throw error;
       // Closed in this very moment.
-      await this.sendClosed(reply, found);
+      await this.sendClosed(reply, signupPoster);
     }
   }
 
@@ -102,22 +102,25 @@ export class SignupController {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<SignupPoster | undefined> {
-    const found = await this.posters.find(slug);
-    const state = found ? openness(found, new Date()) : 'gone';
-    if (found && state === 'open') return found;
-    if (found && state === 'closed') {
-      await this.sendClosed(reply, found);
+    const signupPoster = await this.posters.find(slug);
+    const state = signupPoster ? findAvailability(signupPoster, new Date()) : 'gone';
+    if (signupPoster && state === 'open') return signupPoster;
+    if (signupPoster && state === 'closed') {
+      await this.sendClosed(reply, signupPoster);
       return undefined;
     }
-    if (!found) vary(reply, 'Accept-Language');
-    const asked = new Negotiator(request).language(languages) ?? 'en';
-    await this.say(reply, 404, found ?? asked, ({ gone, goneWhy }) => [gone, goneWhy]);
+    if (!signupPoster) vary(reply, 'Accept-Language');
+    const locale = new Negotiator(request).language(languages) ?? 'en';
+    await this.sendNotice(reply, 404, signupPoster ?? locale, ({ gone, goneWhy }) => [
+      gone,
+      goneWhy,
+    ]);
     return undefined;
   }
 
   /** Answers a form that another site has sent through somebody's browser. */
   private async isOwn(
-    found: SignupPoster,
+    signupPoster: SignupPoster,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<boolean> {
@@ -126,7 +129,7 @@ export class SignupController {
       return true;
     } catch (error) {
       if (!(error instanceof PageError)) throw error;
-      await this.say(reply, error.status, found, ({ elsewhere, elsewhereWhy }) => [
+      await this.sendNotice(reply, error.status, signupPoster, ({ elsewhere, elsewhereWhy }) => [
         elsewhere,
         elsewhereWhy,
       ]);
@@ -136,58 +139,61 @@ export class SignupController {
 
   private async sendForm(
     reply: FastifyReply,
-    found: SignupPoster,
-    shown: Partial<Shown>,
+    signupPoster: SignupPoster,
+    state: Partial<FormState>,
   ): Promise<void> {
-    const { poster, store } = found;
-    const told = wordsOf(store.locale);
-    const data = signupView(
-      found,
+    const { poster, store } = signupPoster;
+    const translations = wordsOf(store.locale);
+    const data = createSignupView(
+      signupPoster,
       {
         values: NOTHING_TYPED,
         faults: { form: null, fields: {} },
         busySeconds: null,
         nonce: randomBytes(NONCE_BYTES).toString('base64url'),
         now: new Date(),
-        ...shown,
+        ...state,
       },
-      told,
+      translations,
     );
     await this.pages.sendPublic(reply, {
       view: FORM,
       title: `${poster.title} · ${store.name}`,
-      lang: told.locale,
+      lang: translations.locale,
       status: reply.statusCode,
-      colors: colorsOf(found),
+      colors: getColors(signupPoster),
       data,
     });
   }
 
-  private sendClosed(reply: FastifyReply, found: SignupPoster): Promise<void> {
-    return this.say(reply, 410, found, ({ closed, closedWhy }) => [closed, closedWhy]);
+  private sendClosed(reply: FastifyReply, signupPoster: SignupPoster): Promise<void> {
+    return this.sendNotice(reply, 410, signupPoster, ({ closed, closedWhy }) => [
+      closed,
+      closedWhy,
+    ]);
   }
 
   /** @param of whose poster it is, or a language where none is known */
-  private async say(
+  private async sendNotice(
     reply: FastifyReply,
     status: number,
     of: SignupPoster | string,
-    said: (words: Words) => [title: string, text: string],
+    select: (words: Words) => [title: string, text: string],
   ): Promise<void> {
-    const [found, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
-    const told = wordsOf(locale);
-    const [title, text] = said(told.words);
+    const [signupPoster, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
+    const translations = wordsOf(locale);
+    const [title, text] = select(translations.words);
     await this.pages.sendPublic(reply, {
-      view: SAID,
+      view: NOTICE,
       title,
-      lang: told.locale,
+      lang: translations.locale,
       status,
-      ...(found && { colors: colorsOf(found) }),
-      data: { storeName: found?.store.name ?? '', title, text },
+      ...(signupPoster && { colors: getColors(signupPoster) }),
+      data: { storeName: signupPoster?.store.name ?? '', title, text },
     });
   }
 }
 
-function colorsOf({ poster }: SignupPoster): { ground: string; text: string } {
+function getColors({ poster }: SignupPoster): { ground: string; text: string } {
   return { ground: poster.primaryColor, text: poster.textColor };
 }

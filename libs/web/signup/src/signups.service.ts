@@ -24,13 +24,13 @@ import type { SignupPoster } from './signup-poster.js';
 import { StandIns } from './stand-ins.service.js';
 
 /** How long a form that is sent a second time waits for the first. */
-const PATIENCE_MS = 10_000;
-const LOOK_AGAIN_MS = 100;
+const MAX_WAIT_MS = 10_000;
+const POLL_INTERVAL_MS = 100;
 /**
  * No answer comes sooner: who is a customer is not to be read from a clock. Far longer than either way takes unless the
  * database is busy.
  */
-const ANSWERED_AFTER_MS = 200;
+const MIN_RESPONSE_MS = 200;
 
 /** @property ip of whoever signs up */
 export type SignupVisit = { requestId: string; ip: string };
@@ -60,15 +60,19 @@ export class Signups {
    * @throws RejectedError for `card_id` when the card is not given out any more
    */
   async signUp(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
-    const [result] = await Promise.all([this.once(at, signup, visit), wait(ANSWERED_AFTER_MS)]);
+    const [result] = await Promise.all([this.signUpOnce(at, signup, visit), wait(MIN_RESPONSE_MS)]);
     return result;
   }
 
-  private async once(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
+  private async signUpOnce(
+    at: SignupPoster,
+    signup: Signup,
+    visit: SignupVisit,
+  ): Promise<SignedUp> {
     // With what was said in it: somebody may go back and sign up somebody else.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: newId(), status: 303, stored: false };
-    for (const deadline = performance.now() + PATIENCE_MS; ; await wait(LOOK_AGAIN_MS)) {
+    for (const deadline = performance.now() + MAX_WAIT_MS; ; await wait(POLL_INTERVAL_MS)) {
       const begun = await this.responses.begin(keyed, key);
       if (begun.state === 'ours') break;
       if (begun.state === 'done') {
@@ -83,7 +87,7 @@ export class Signups {
     try {
       const heldChannels = await this.holds.note({ ...visit, accountId: at.store.id }, signup);
       keyed.storedOnly = { held_channels: heldChannels };
-      const uuid = await this.asNewOrKnown(at, signup, visit.requestId, keyed);
+      const uuid = await this.signUpNewOrKnown(at, signup, visit.requestId, keyed);
       if (!keyed.stored) {
         await this.responses.store(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
@@ -94,7 +98,7 @@ export class Signups {
     }
   }
 
-  private async asNewOrKnown(
+  private async signUpNewOrKnown(
     at: SignupPoster,
     signup: Signup,
     requestId: string,
@@ -107,25 +111,31 @@ export class Signups {
       channel: 'poster',
       requestId,
     };
-    const known = await this.holdersOf(accountId, signup);
-    if (known.length > 0) return this.asKnown(at, signup, known, context);
+    const holders = await this.findHolders(accountId, signup);
+    if (holders.length > 0) return this.signUpKnown(at, signup, holders, context);
     try {
       const { customer_card: card } = await this.commands.execute(
-        new CreateCustomer({ ...context, keyed }, inputOf(signup), at.card.id, true, signup.agreed),
+        new CreateCustomer(
+          { ...context, keyed },
+          toCustomerInput(signup),
+          at.card.id,
+          true,
+          signup.agreed,
+        ),
       );
       if (!card) throw new Error('whoever signs up gets a card');
       return card.uuid;
     } catch (error) {
       if (!(error instanceof RejectedError) || 'card_id' in error.errors) throw error;
       // Somebody was faster with the same address.
-      const others = await this.holdersOf(accountId, signup);
+      const others = await this.findHolders(accountId, signup);
       if (others.length === 0) throw error;
-      return this.asKnown(at, signup, others, context);
+      return this.signUpKnown(at, signup, others, context);
     }
   }
 
   /** Whoever sends the form may be a stranger: nothing of theirs gets to the customer, and nothing of the customer's to them. */
-  private async asKnown(
+  private async signUpKnown(
     { card, store }: SignupPoster,
     { firstName, lastName }: Signup,
     customerIds: number[],
@@ -147,7 +157,7 @@ export class Signups {
   ): Promise<void> {
     try {
       const id =
-        (await this.cardOf(customerId, cardId)) ??
+        (await this.findCard(customerId, cardId)) ??
         (await this.commands.execute(new EnrolCustomer(context, customerId, cardId))).id;
       await this.commands.execute(new RequestCardLinks(context, { customerId, id }));
     } catch (error) {
@@ -159,10 +169,9 @@ export class Signups {
     }
   }
 
-  /** Who holds the address or the number, each of them once. */
-  /** Of a merged customer, the one that goes on. */
-  private async holdersOf(accountId: number, { email, phone }: Signup): Promise<number[]> {
-    const values = uniqueValues({ ...inputOf({ email, phone }), externalReferences: [] });
+  /** Finds who holds the address or the number, each of them once; of a merged customer, the one that goes on. */
+  private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
+    const values = uniqueValues({ ...toCustomerInput({ email, phone }), externalReferences: [] });
     const claims = values.map(({ kind, value }) => this.keys.claim(accountId, kind, value, ''));
     const rows = await ask<{ stream_id: string }>(this.pool, {
       name: 'signup_holders',
@@ -186,7 +195,7 @@ export class Signups {
   }
 
   /** Not one that was merged into another. */
-  private async cardOf(customerId: number, cardId: number): Promise<number | undefined> {
+  private async findCard(customerId: number, cardId: number): Promise<number | undefined> {
     const [row] = await ask<{ id: number }>(this.pool, {
       name: 'signup_card_of',
       text: `select id from customer_cards
@@ -197,7 +206,7 @@ export class Signups {
   }
 }
 
-function inputOf(signup: Partial<Signup>): CustomerInput {
+function toCustomerInput(signup: Partial<Signup>): CustomerInput {
   const { firstName = '', lastName = null, email = null, phone = null, birthday = null } = signup;
   return {
     firstName,
