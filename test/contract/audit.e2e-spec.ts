@@ -216,7 +216,7 @@ describe('the audit log', () => {
       expect(all).toMatch(/"account_id":null,"type":"user.sign_in_failed"/);
     });
 
-    it('AUDIT-14 has nothing of what changes nothing', async () => {
+    it('AUDIT-14 What changes nothing is no entry, such as revoking a token that is revoked already', async () => {
       const { tokenId } = await service.running.execute(new CreateToken(cli, own.email, 'till'));
       await service.running.execute(new LimitToken(cli, tokenId, 7));
       await service.running.execute(new RevokeToken(cli, tokenId));

@@ -137,7 +137,7 @@ describe('phone numbers of a store', () => {
       )
     ).rows.map(({ stream_id: stream }) => Number(stream.slice('customer-'.length)));
 
-  it('CUST-64 are in E.164 format with the survivor of a merge, and are given back by unmerge', async () => {
+  it('CUST-64 When two such customers are merged, the survivor gets the number in E.164 format, in either direction', async () => {
     for (const isDigitsFirst of [true, false]) {
       const store = await service.newStore();
       const pair = await addConflict(store);
@@ -173,7 +173,7 @@ describe('phone numbers of a store', () => {
     }
   });
 
-  it('CUST-66 are in E.164 format with the survivor of a merge before the store has a country', async () => {
+  it('CUST-66 A merge does the same before the store has a country, by the country of the number in E.164 format', async () => {
     const store = await service.newStore();
     const survivor = await add(store, '0171 1234567', { email: 'one@example.com' });
     const other = await add(store, '+49 171 1234567');
@@ -191,7 +191,7 @@ describe('phone numbers of a store', () => {
     expect(await conflictsOf(store)).toMatchObject([{ customerId: survivor.id, heldBy: other.id }]);
   });
 
-  it('CUST-65 are adapted first for the survivor of a merge', async () => {
+  it("CUST-65 Of merged customers the survivor's number is adapted first, and those of the others while it is free", async () => {
     const store = await service.newStore();
     const first = await add(store, '49 171 1234567', { email: 'first@example.com' });
     const second = await add(store, '+43 664 1234567', { email: 'second@example.com' });
@@ -204,7 +204,7 @@ describe('phone numbers of a store', () => {
     expect(await found(store, { phone: '0171 1234567' })).toEqual([third.id]);
   });
 
-  it('SEARCH-33 are found in every notation after a merge and after unmerge', async () => {
+  it('SEARCH-33 After a merge of two customers with one number, `phone` and `search` find the survivor in every notation', async () => {
     for (const isDigitsFirst of [true, false]) {
       const store = await service.newStore();
       const pair = (await addConflict(store)).map(({ id }) => id);

@@ -419,7 +419,7 @@ describe('an unlocked reward', () => {
     ]);
   });
 
-  it('REWARD-31 takes what it took before a merge that was undone', async () => {
+  it("REWARD-31 Unmerge takes that back: the survivor's card has unlocked what it had before the merge, for what it took then, and what was unlocked since", async () => {
     const { path, card, customer, rewards: made } = await enrol(store, { rewards: [6, 3, 4] });
     const [six, three, four] = made.map(({ id }) => id);
     await stamp(path, 6);

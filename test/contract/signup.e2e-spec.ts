@@ -765,7 +765,7 @@ describe('messages that signup pages ask for', () => {
     expect(await messagesOf(cafe)).toEqual(['sms sent', 'sms sent']);
   });
 
-  it('JOIN-36 A form without a phone number sends no SMS to a number on file', async () => {
+  it('JOIN-36 A form without a phone number sends no SMS to a number on file: it is held, and the outbox names that reason', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const poster = await newPoster(cafe, { contact_collection_mode: 'email_only' });
     const email = newEmail();
@@ -797,7 +797,7 @@ describe('messages that signup pages ask for', () => {
     expect(await reasonsOf(cafe)).toEqual([expect.stringMatching(/^too many people signed up/)]);
   });
 
-  it('JOIN-38 A form that is sent again leads to a card that says the same', async () => {
+  it('JOIN-38 A form that is sent again leads to a card that says the same: that a link is on its way, or that none is', async () => {
     const cafe = await service.newStore({ locale: 'en-DE' });
     const poster = await newPoster(cafe, { contact_collection_mode: 'phone_only' });
     const signUp = async (at: PosterJson, phone: string, times: number) => {

@@ -1027,7 +1027,7 @@ async function renderedFor({ id }: Subscribed): Promise<number> {
   return rows[0]?.count ?? 0;
 }
 
-it('AUDIT-13 Tests, replays and redeliveries of a subscription are counted like reads', async () => {
+it('AUDIT-13 Tests, replays and redeliveries of a subscription are counted like reads: the 1st, 10th, 100th … is an entry', async () => {
   const hook = await listening();
   const { id } = await oneDelivery(hook);
   for (let i = 0; i < 10; i++) {
