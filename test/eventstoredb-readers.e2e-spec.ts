@@ -38,7 +38,7 @@ it('renders an event whose customer and card have no row yet', async () => {
   await service.database.query('delete from customers where id = $1', [customer.id]);
   await service.database.query('delete from cards where id = $1', [card.id]);
   // Nor does this process know the card's template then.
-  await service.database.query('update store_versions set version = version + 1');
+  await service.database.query('update account_versions set version = version + 1');
   const stream = `customer_card-${customerCard.id}`;
   const events = (await service.history()).filter((event) => event.stream === stream);
   const render = await service.app.get(CustomerCardRenderer, { strict: false }).prepare(events);

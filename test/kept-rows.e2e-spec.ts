@@ -166,7 +166,7 @@ describe('what another api does after a card was read', () => {
 describe('the version of a store', () => {
   const version = async () => {
     const { rows } = await service.running.database.query<{ version: number }>(
-      'select version from store_versions where account_id = $1',
+      'select version from account_versions where account_id = $1',
       [store.accountId],
     );
     return rows[0]?.version ?? 0;

@@ -3,7 +3,7 @@ import * as swagger from '@nestjs/swagger';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
 import { documentWith } from '#http/documentation.js';
-import { endpoints, publishedWebhooks, tags } from '#http/endpoint.js';
+import { endpoints, publishedEvents, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
 import {
   operationObject,
@@ -46,7 +46,7 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
       });
     }),
   );
-  const webhooks = mapValues(Object.fromEntries(publishedWebhooks), (spec, type) =>
+  const webhooks = mapValues(Object.fromEntries(publishedEvents), (spec, type) =>
     within(type, () => webhookObject(spec, schemas)),
   );
   const responses = refusalResponses();

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { EndpointSpec, PublishedWebhook } from '#http/endpoint.js';
+import type { EndpointSpec, PublishedEvent } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error.dto.js';
 import { rolesFor } from '#identity/roles.js';
 import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
@@ -223,7 +223,7 @@ function examplesOf(parameters: Parameter[]): Record<string, unknown> {
 }
 
 export function webhookObject(
-  { type, summary, ...shapes }: PublishedWebhook,
+  { type, summary, ...shapes }: PublishedEvent,
   schemas: Schemas,
 ): OpenApiObject {
   const envelope = Schemas.refTo(shapes.envelope);

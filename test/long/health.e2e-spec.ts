@@ -188,11 +188,10 @@ it('a port that is taken is named, with what to do', async () => {
 it('a dispatcher without its loops is not alive', async () => {
   const config = testConfig('postgres://u:p@localhost:5432/x', { HEALTH_PORT: '0' });
   let alive = true;
-  const server = await listenForHealth(
-    config,
-    () => Promise.resolve({ status: 'ok' }),
-    () => alive,
-  );
+  const server = await listenForHealth(config, () => Promise.resolve({ status: 'ok' }), {
+    check: 'webhooks',
+    isAlive: () => alive,
+  });
   const live = () => ask(`http://127.0.0.1:${(server.address() as AddressInfo).port}/health/live`);
   expect(await live()).toMatchObject({ status: 200, body: { status: 'ok' } });
   alive = false;

@@ -267,7 +267,7 @@ describe('a table that is not what the history says', () => {
       await query('delete from es.claims where stream_id = $1', [
         `customer_card-${customerCard.id}`,
       ]);
-      const versions = () => query('select version from store_versions order by account_id');
+      const versions = () => query('select version from account_versions order by account_id');
       const before = await versions();
       const cards = await run('rebuild', '--table', 'cards');
       expect(cards.output).toContain(

@@ -22,7 +22,7 @@ import { installBodyLimits, STRANGERS_BODY_LIMIT } from '#http/body-limit.js';
 import { Authenticator, type GatedRequest } from '#http/caller.js';
 import { readClientAddress } from '#http/client-address.js';
 import { ClientErrors } from '#http/client-errors.js';
-import { readDatesInStoreTime, StoreTimeZones } from '#http/date-input.js';
+import { readDatesInAccountTime, AccountTimeZones } from '#http/date-input.js';
 import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
 import { Gate } from '#http/gate.js';
@@ -142,7 +142,7 @@ async function installHooks(
   nameUnknownInput(server);
   // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server, customerRequests);
-  readDatesInStoreTime(server, app.get(StoreTimeZones, { strict: false }));
+  readDatesInAccountTime(server, app.get(AccountTimeZones, { strict: false }));
   refuseUnknownInput(server, app.get(ModuleRef));
   await installHeaders(server, config);
   const storage = app.get<Counts>(getStorageToken(), { strict: false });

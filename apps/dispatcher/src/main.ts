@@ -67,11 +67,10 @@ async function run(config: Config): Promise<void> {
   readiness.doesWithout('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).showIn(readiness);
   returnStartMemory();
-  const health = await listenForHealth(
-    config,
-    () => readiness.ask(),
-    () => webhooks.isAlive,
-  );
+  const health = await listenForHealth(config, () => readiness.ask(), {
+    check: 'webhooks',
+    isAlive: () => webhooks.isAlive,
+  });
   await listenForMetrics(config, 'dispatcher', app.get(Registry, { strict: false }));
   const [messages, passes] = [app.get(MessageDispatch), app.get(PassDispatch)];
   for (const sending of [webhooks, messages, passes]) sending.start();

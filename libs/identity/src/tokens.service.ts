@@ -88,12 +88,12 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return this.find(key).then((found) => this.inForce(found));
   }
 
-  override isKnownIn({ userId }: Caller, accountId: number): boolean {
+  override isKnownIn({ principalId: userId }: Caller, accountId: number): boolean {
     return this.cached(this.roles, roleKey(userId, accountId)) !== undefined;
   }
 
   override refusal(
-    { userId }: Caller,
+    { principalId: userId }: Caller,
     accountId: number,
     operation: string | undefined,
   ): Refusal | null | Promise<Refusal | null> {
@@ -128,7 +128,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     const values = [Buffer.from(key, 'base64')];
     const [row] = await ask<TokenRow>(this.pool, { ...FIND_TOKEN, values });
     const found = row !== undefined && {
-      caller: { tokenId: row.id, userId: row.user_id, perMinute: row.per_minute },
+      caller: { tokenId: row.id, principalId: row.user_id, perMinute: row.per_minute },
       until: asked + (row.expires_in ?? Infinity),
     };
     if (changes !== this.changes) return found;

@@ -32,7 +32,7 @@ export class AccountsController {
     errors: [422],
   })
   async list(
-    @Authenticated() { userId }: Caller,
+    @Authenticated() { principalId: userId }: Caller,
     @Query() { as_of: time, ...page }: AsOfPageQuery,
     @Paged() pages: Pages,
   ): Promise<AccountJson[]> {
@@ -54,7 +54,7 @@ export class AccountsController {
     errors: [404, 422],
   })
   async show(
-    @Authenticated() { userId }: Caller,
+    @Authenticated() { principalId: userId }: Caller,
     @Context() { accountId }: CommandContext,
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<AccountJson> {
@@ -75,7 +75,7 @@ export class AccountsController {
     errors: [404, 422],
   })
   async update(
-    @Authenticated() { userId }: Caller,
+    @Authenticated() { principalId: userId }: Caller,
     @Context() context: CommandContext,
     @Body() body: UpdateAccountDto,
   ): Promise<AccountJson> {

@@ -1,5 +1,5 @@
 import { Global, Module } from '@nestjs/common';
-import { StoreTimeZones } from '#http/date-input.js';
+import { AccountTimeZones } from '#http/date-input.js';
 import { StoreProfiles } from '#identity/store-profiles.js';
 import { accountHandlers } from './account.commands.js';
 import { AccountsController } from './accounts.controller.js';
@@ -11,10 +11,10 @@ import { AccountsService } from './accounts.service.js';
   controllers: [AccountsController],
   providers: [
     AccountsService,
-    { provide: StoreTimeZones, useExisting: AccountsService },
+    { provide: AccountTimeZones, useExisting: AccountsService },
     { provide: StoreProfiles, useExisting: AccountsService },
     ...accountHandlers,
   ],
-  exports: [AccountsService, StoreTimeZones, StoreProfiles],
+  exports: [AccountsService, AccountTimeZones, StoreProfiles],
 })
 export class AccountsModule {}

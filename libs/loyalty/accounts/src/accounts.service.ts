@@ -5,7 +5,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import { PastCounts, type PastCount } from '#event-store/past-counts.service.js';
-import type { StoreTimeZones } from '#http/date-input.js';
+import type { AccountTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
 import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.js';
 import type { Account } from './account.js';
@@ -61,7 +61,7 @@ const PROFILES = {
 };
 
 @Injectable()
-export class AccountsService implements StoreTimeZones, StoreProfiles {
+export class AccountsService implements AccountTimeZones, StoreProfiles {
   constructor(
     private readonly pool: Pool,
     private readonly asOf: AsOf,

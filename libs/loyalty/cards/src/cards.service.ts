@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf, type Past } from '#event-store/as-of.service.js';
+import { AsOf, type Past, type PastRecord } from '#event-store/as-of.service.js';
 import { PastCounts, type PastCount } from '#event-store/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
@@ -104,7 +104,7 @@ export class CardsService {
       text: 'select id from rewards where card_id = any ($1)',
       values: [ids],
     });
-    const rewards = await this.asOf.records(
+    const rewards = await this.asOf.records<PastRecord & { cardId: number }>(
       'rewards',
       rows.map(({ id }) => id),
       past,

@@ -15,6 +15,7 @@ import {
 } from './customer-card.dto.js';
 import { bodyOf, redemptionOf, stampingOf } from './customer-cards.controller.js';
 import { CustomerCardsService } from './customer-cards.service.js';
+import { CARD_CODE } from './path-parameters.js';
 
 const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, { code = '' }) =>
   cards.pathOf(accountId, code),
@@ -34,7 +35,7 @@ export class ByCodeController {
     tag: 'Customer cards',
     summary: 'Show the customer card with a code',
     description: 'As by its ids, for tills that scan a code and know no ids.',
-    path: ['account_id', 'code'],
+    path: ['account_id', CARD_CODE],
     status: 200,
     answer: CustomerCardDetailJson,
     errors: [404],
@@ -54,7 +55,7 @@ export class ByCodeController {
     summary: 'Add stamps to the customer card with a code',
     description:
       'As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.',
-    path: ['account_id', 'code'],
+    path: ['account_id', CARD_CODE],
     status: 200,
     answer: CustomerCardDetailJson,
     errors: [404, 422],
@@ -79,7 +80,7 @@ export class ByCodeController {
     summary: 'Redeem a reward from the customer card with a code',
     description:
       'As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.',
-    path: ['account_id', 'code'],
+    path: ['account_id', CARD_CODE],
     status: 200,
     answer: RedemptionJson,
     errors: [404, 422],

@@ -8,6 +8,7 @@ import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js'
 import { CorrectionsService } from './corrections.service.js';
 import { AdjustDto, CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';
 import { CUSTOMER_CARD, idsOf, type Path } from './customer-cards.controller.js';
+import { EVENT_ID } from './path-parameters.js';
 
 type EventPath = Path & { event_id: string };
 
@@ -48,7 +49,7 @@ export class CorrectionsController {
     summary: 'Undo an event of a customer card',
     description:
       'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.',
-    path: ['account_id', 'customer_id', 'id', 'event_id'],
+    path: ['account_id', 'customer_id', 'id', EVENT_ID],
     status: 200,
     answer: CustomerCardDetailJson,
     errors: [404, 422],

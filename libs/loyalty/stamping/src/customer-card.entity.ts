@@ -1,4 +1,4 @@
-import { storeVersion } from '#database/store-version.js';
+import { accountVersion } from '#database/account-version.js';
 import type { CapKind } from '#event-store/event-store.js';
 import type { Claimed, Loaded, RowTable, UniqueValue } from '#event-store/rows.js';
 import { decideAgain } from './card-merging.js';
@@ -25,7 +25,7 @@ export const PASS_INSTALLED = passInstalled('r.id');
 
 /** SQL for what `joinedOf` reads. */
 const joined = (id: string, account: string): string =>
-  `(2 * ${storeVersion(account)} + ${passInstalled(id)}::int)`;
+  `(2 * ${accountVersion(account)} + ${passInstalled(id)}::int)`;
 
 export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
-import { storeVersion } from '#database/store-version.js';
+import { accountVersion } from '#database/account-version.js';
 import { AsOf, type Past } from '#event-store/as-of.service.js';
 import type { Card } from '#cards/card.js';
 import { cardRows } from '#cards/card.entity.js';
@@ -36,7 +36,7 @@ const TEMPLATES = {
   name: 'templates_load',
   text: `select c.state as card, c.account_id, a.time_zone,
            (select jsonb_agg(w.state) from rewards w where w.card_id = c.id) as rewards,
-           ${VERSION} as version, ${storeVersion('c.account_id')} as store_version
+           ${VERSION} as version, ${accountVersion('c.account_id')} as store_version
          from cards c join accounts a on a.id = c.account_id
          where c.id = any (array(select unnest($1::bigint[])))`,
 };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { storeVersion } from '#database/store-version.js';
+import { accountVersion } from '#database/account-version.js';
 import { Config } from '#kernel/config.js';
 import { recorded } from '#event-store/codec.js';
 import type { StoredEvent } from '#event-store/event-store.js';
@@ -38,7 +38,7 @@ const SURROUNDINGS = {
         case when w.needs_state and r.fold_version = $3 then r.state end as state, ${PASS_INSTALLED} as installed
       from unnest($1::bigint[], $2::boolean[]) as w (id, needs_state) join customer_cards r on r.id = w.id
     )
-    select r.*, ${storeVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
+    select r.*, ${accountVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
       k.wrapped, k.former, k.renewed
     from r left join customer_names n on n.id = r.customer_id
     left join personal_keys k on k.subject_id = r.customer_id`,

@@ -1,5 +1,5 @@
 import type { Type } from '@nestjs/common';
-import type { PublishedWebhook } from '#http/endpoint.js';
+import type { PublishedEvent } from '#http/endpoint.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
   BooleanProperty,
@@ -121,7 +121,7 @@ function published(
   summary: string,
   data: Type,
   previous = false,
-): PublishedWebhook {
+): PublishedEvent {
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
   class Envelope {

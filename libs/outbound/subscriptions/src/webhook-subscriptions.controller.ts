@@ -2,7 +2,7 @@ import { Body, Controller, Delete, Get, Param, Patch, Post, Query } from '@nestj
 import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
-import { PublishesWebhooks, DeclaresTag, Endpoint } from '#http/endpoint.js';
+import { PublishesEvents, DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { pathId } from '#http/path.js';
 import { recordOf } from '#http/record.js';
@@ -38,7 +38,7 @@ const SUBSCRIPTION = recordOf(
   description: 'Where a store’s events are sent, with a signature.',
 })
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
-@PublishesWebhooks(publicEvents)
+@PublishesEvents(publicEvents)
 export class WebhookSubscriptionsController {
   constructor(
     private readonly commands: CommandBus,

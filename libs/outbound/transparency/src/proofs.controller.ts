@@ -3,6 +3,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { recordOf } from '#http/record.js';
+import { EVENT_ID } from '#stamping/path-parameters.js';
 import { EventProofJson, eventProofJson } from './proof.dto.js';
 import { Proofs } from './proofs.service.js';
 
@@ -28,7 +29,7 @@ export class ProofsController {
     summary: 'Prove that an event is in the signed history',
     description:
       'An inclusion proof against a signed checkpoint. clients/verifier checks it offline; docs/history.md says what it shows.',
-    path: ['account_id', 'event_id'],
+    path: ['account_id', EVENT_ID],
     status: 200,
     answer: EventProofJson,
     errors: [404],

@@ -1,12 +1,12 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 import type { Actor, Channel } from '#kernel/aggregate.js';
 
-/** Who changed which plain record. Loyalty facts have their event streams instead. */
+/** Who changed which plain record. What is event-sourced has its streams instead. */
 @Entity('audit_log')
 export class AuditEntryRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   declare readonly id: number;
-  /** An entry about several stores is written once for each; null when it is about none. */
+  /** An entry about several accounts is written once for each; null when it is about none. */
   @Column('bigint', { nullable: true }) declare account_id: number | null;
   /** `<record>.<past tense>`, such as `token.revoked`. */
   @Column('text') declare type: string;

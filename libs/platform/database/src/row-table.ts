@@ -57,7 +57,7 @@ begin
     'create or replace function es.write_rows(p_tables text[], p_rows jsonb, p_streams text[])
      returns void language plpgsql as %L', 'begin' || writes || $raise$
   if p_tables && ${OF_TEMPLATES} then
-    perform public.raise_store_versions(array(
+    perform public.raise_account_versions(array(
       select x.a from jsonb_to_recordset(p_rows) as x(t text, s text, a bigint)
       where x.t = any (${OF_TEMPLATES}) and x.s = any (p_streams)));
   end if;
@@ -109,7 +109,7 @@ begin
       't', p_table, 's', p_stream, 'id', p_id, 'a', p_account, 'r', last, 'h', encode(p_hash, 'hex'),
       'v', p_fold, 'st', p_state)), array[p_stream]);
   end if;
-  if p_table = any (${OF_TEMPLATES}) then perform public.raise_store_versions(array[p_account]); end if;
+  if p_table = any (${OF_TEMPLATES}) then perform public.raise_account_versions(array[p_account]); end if;
   if p_outcomes is not null then perform es.keep_outcomes(p_outcomes, array[p_stream]); end if;
   return array[p_stream];
 end $body$);

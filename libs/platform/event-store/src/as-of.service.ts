@@ -13,7 +13,7 @@ import { streamOf, type RowTable } from './rows.js';
 const SKEW_MS = 250;
 
 /** What is known of a record whose kind is not. */
-export type PastRecord = { id: number; cardId?: number; deletedAt?: string | null };
+export type PastRecord = { id: number; deletedAt?: string | null };
 
 /** A moment in the past, and how far the log had come by then. */
 export type Past = { time: Date; position: Position };
@@ -68,12 +68,12 @@ export class AsOf {
   }
 
   /**
-   * The records of another context's table that existed then and had not been deleted. For kinds of which a store has few.
+   * The records of another context's table that existed then and had not been deleted. For kinds of which an account has few.
    */
-  async records(table: string, ids: number[], past: Past): Promise<PastRecord[]> {
+  async records<R extends PastRecord>(table: string, ids: number[], past: Past): Promise<R[]> {
     const rows = this.tables.find((one) => one.table === table);
     if (!rows) throw new Error(`${table} is not a row table`);
-    const states = (await this.states(rows, ids, past)) as unknown as PastRecord[];
+    const states = (await this.states(rows, ids, past)) as unknown as R[];
     return states.filter(({ deletedAt }) => deletedAt == null);
   }
 }

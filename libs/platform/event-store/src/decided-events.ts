@@ -71,6 +71,6 @@ export function boundedBytes(events: NewEvent[]): number {
   throw new RejectedError(
     { base: ['This would write more than 256 KiB to the history at once'] },
     'validation_failed',
-    'Do less in one request. Rewards that are unlocked stand in the history with their descriptions: shorten these.',
+    'Do less in one request. Descriptions stand in the history as well: shorten these.',
   );
 }

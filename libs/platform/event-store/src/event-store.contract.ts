@@ -386,7 +386,7 @@ export function eventStoreContract(
           erasures: [{ subjectId, stream }],
         });
       let ids = 0;
-      const newCustomer = async () => {
+      const newPerson = async () => {
         const subjectId = ++ids;
         // Where the database knows its master key, it takes only what that one has sealed.
         await query(
@@ -400,7 +400,7 @@ export function eventStoreContract(
         (await query('select from personal_keys where subject_id = $1', [subjectId])).rowCount;
 
       it('destroys the key and frees every claim of the stream, with the commit', async () => {
-        const [stream, value, subjectId] = [newStream(), randomUUID(), await newCustomer()];
+        const [stream, value, subjectId] = [newStream(), randomUUID(), await newPerson()];
         const [head] = await store.commit({
           accountId: 1,
           writes: [write(stream, null, event('A'))],
@@ -418,7 +418,7 @@ export function eventStoreContract(
       });
 
       it('that loses its race destroys nothing', async () => {
-        const [stream, subjectId] = [newStream(), await newCustomer()];
+        const [stream, subjectId] = [newStream(), await newPerson()];
         const [head] = await append(stream, null, event('A'));
         await append(stream, head ?? null, event('B'));
         await expect(erasing(stream, head ?? null, subjectId)).rejects.toThrow(ConflictError);

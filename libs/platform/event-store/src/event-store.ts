@@ -58,7 +58,7 @@ export type Write = {
 /** What a write was decided on besides its stream, if that was not read just now. Otherwise it is a conflict. */
 export type Precondition = {
   table: string;
-  /** SQL for the number that must be as it was `seen`, over SQL for the row's id and store; the same for the whole table. */
+  /** SQL for the number that must be as it was `seen`, over SQL for the row's id and account; the same for the whole table. */
   joined: (id: string, account: string) => string;
   id: number;
   seen: number;

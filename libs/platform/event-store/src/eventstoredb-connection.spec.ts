@@ -15,7 +15,7 @@ const said = (url: string): string => {
 describe('a connection string', () => {
   it.each([
     'esdb://n1:2113,n2:2113,n3:2113?nodePreference=leader',
-    'esdb+discover://cluster.shop.example:2113?tls=true&keepAliveInterval=10000',
+    'esdb+discover://cluster.mail.example:2113?tls=true&keepAliveInterval=10000',
     'esdb://user:secret@localhost:2113/?tls=false',
   ])('of a server or a cluster is taken: %s', (url) => {
     expect(said(url)).toBe('taken');

@@ -54,7 +54,7 @@ const ROWS_STUCK_MS = 100;
 
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
- * append, and its row follows. One that claims something, writes several streams or has a response to store
+ * append, and its row follows. One that claims something, writes several streams or has a response to keep
  * is first recorded as an intent, which any process finishes if this one dies.
  */
 @Injectable()
@@ -284,7 +284,7 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Cards are stamped all the time, and a commit that needed all of them to stand still might never find such a moment.
+   * Some records change all the time, and a commit that needed all of them to stand still might never find such a moment.
    * @throws ConflictError when the stream does not stand where the write expects it, and the write cannot be decided again
    */
   private async expectHead({ stream, expected }: Write): Promise<void> {

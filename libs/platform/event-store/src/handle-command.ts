@@ -304,7 +304,7 @@ export class CommandPipeline {
         { 'inkpad.commands': segment.members.length },
         (span) => {
           const events = writes.flatMap((write) => write.events);
-          // Lets people find the webhook attempts for these events.
+          // Lets people find what is sent about these events.
           if (span.isRecording()) {
             span.setAttribute(
               'inkpad.event_ids',

@@ -3,12 +3,12 @@ import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 
 const KEPT_BYTES = 16 * 1024 * 1024;
-/** A till reads a card and stamps it well within that. No key of somebody who was erased is held for longer. */
+/** A caller reads a record and changes it well within that. No key of somebody who was erased is held for longer. */
 const KEPT_MS = 60_000;
 /** A stale row costs a statement and a second try. */
 const LOADS_AFTER_STALE = 16;
 const MOST_LOADS = 256;
-const STORES_DOUBTED = 10_000;
+const ACCOUNTS_DOUBTED = 10_000;
 
 type Keepable = { row: { state: { accountId: number } } };
 
@@ -23,10 +23,10 @@ export class KeptRows<R extends Keepable> {
     sizeCalculation: roughBytes,
   });
   /**
-   * By store, how many of its rows are still to be loaded, kept or not: where several processes stamp the same cards, or
+   * By account, how many of its rows are still to be loaded, kept or not: where several processes change the same records, or
    * somebody changes them all the time, keeping them is of no use.
    */
-  private readonly doubted = new LRUCache<number, number>({ max: STORES_DOUBTED });
+  private readonly doubted = new LRUCache<number, number>({ max: ACCOUNTS_DOUBTED });
 
   keep(stream: string, row: R): void {
     this.rows.set(stream, row);

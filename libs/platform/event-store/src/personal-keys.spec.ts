@@ -23,12 +23,12 @@ const keysOf = (byte: number) =>
   );
 
 it('seals a text about nobody with a key that no erasure destroys', async () => {
-  const text = { subjectId: NOBODY, plain: Buffer.from('a card changed'), context: 'body evt_1' };
+  const text = { subjectId: NOBODY, plain: Buffer.from('a order changed'), context: 'body evt_1' };
   const [sealed] = await keysOf(1).sealAll([text]);
   if (!sealed) throw new Error('it is not sealed');
-  expect(sealed.includes('card')).toBe(false);
+  expect(sealed.includes('order')).toBe(false);
   const about = { subjectId: NOBODY, sealed, context: 'body evt_1' };
-  expect((await keysOf(1).openAll([about]))[0]?.toString()).toBe('a card changed');
+  expect((await keysOf(1).openAll([about]))[0]?.toString()).toBe('a order changed');
   await expect(keysOf(1).openAll([{ ...about, context: 'body evt_2' }])).rejects.toThrow();
   await expect(keysOf(2).openAll([about])).rejects.toThrow();
 });
@@ -40,7 +40,7 @@ describe('the sealed part of an event', () => {
       id,
       type,
       version: 1,
-      data: { subjectId: NOBODY, stamps: 1, personal: { note: 'oat milk' } },
+      data: { subjectId: NOBODY, items: 1, personal: { note: 'oat milk' } },
       meta: {
         accountId: 7,
         actor: { type: 'token', id: 31 },
@@ -58,33 +58,33 @@ describe('the sealed part of an event', () => {
   async function stored(given: NewEvent): Promise<StoredEvent> {
     const [sealed] = await keysOf(1).sealed([given]);
     if (!sealed) throw new Error('sealing events keeps their number');
-    const place = { stream: 'customer_card-12', revision: 0, hash: '' };
+    const place = { stream: 'order-12', revision: 0, hash: '' };
     return { ...sealed, ...place, position: { commit: 1n, prepare: 1n } };
   }
 
   it('opens in its own event, beside what everybody may read', async () => {
-    const one = await stored(event(ID, 'StampsEarned'));
-    expect(one.data).toEqual({ subjectId: NOBODY, stamps: 1, personal: expect.any(String) });
+    const one = await stored(event(ID, 'ItemsAdded'));
+    expect(one.data).toEqual({ subjectId: NOBODY, items: 1, personal: expect.any(String) });
     expect(JSON.stringify(one.data)).not.toContain('oat');
     const [opened] = await keysOf(1).opened([one]);
-    expect(opened?.data).toEqual(event(ID, 'StampsEarned').data);
+    expect(opened?.data).toEqual(event(ID, 'ItemsAdded').data);
   });
 
   it('does not open in another event, nor in one of another type', async () => {
-    const one = await stored(event(ID, 'StampsEarned'));
-    for (const other of [event(OTHER_ID, 'StampsEarned'), event(ID, 'StampsRemoved')]) {
+    const one = await stored(event(ID, 'ItemsAdded'));
+    for (const other of [event(OTHER_ID, 'ItemsAdded'), event(ID, 'ItemsRemoved')]) {
       const moved = { ...(await stored(other)), data: one.data };
       await expect(keysOf(1).opened([moved])).rejects.toThrow();
     }
   });
 
   it('is left as it is where an event has none', async () => {
-    const plain = { ...event(ID, 'StampsEarned'), data: { subjectId: NOBODY, personal: null } };
+    const plain = { ...event(ID, 'ItemsAdded'), data: { subjectId: NOBODY, personal: null } };
     expect(await keysOf(1).sealed([plain])).toEqual([plain]);
   });
 });
 
-describe('the key of a customer', () => {
+describe('the key of a person', () => {
   let now = 1_000;
   beforeEach(() => {
     jest.spyOn(performance, 'now').mockImplementation(() => now);

@@ -135,7 +135,7 @@ export class PersonalKeys {
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
                where k.subject_id = x.id and k.former is null
              ), raised as materialized (
-               select raise_store_versions(array[$3::bigint])
+               select raise_account_versions(array[$3::bigint])
              )
              select to_json(array(
                select subject_id from personal_keys where subject_id = any ($1) and former is not null

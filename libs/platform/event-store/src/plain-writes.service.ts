@@ -23,7 +23,7 @@ export type PlainWriter = RequestSource & {
 };
 
 export type Audited = {
-  /** The stores that the change is about, possibly none; each gets the entry. */
+  /** The accounts that the change is about, possibly none; each gets the entry. */
   accountIds: readonly number[];
   /** `<record>.<past tense>`, such as `token.revoked`. */
   type: string;
@@ -60,7 +60,7 @@ export class PlainWrites {
           const made = await work(new PlainTransaction(manager, by, repeated));
           if (by.keyed) {
             const response = { status: by.keyed.status, body: made };
-            await this.responses.store(by.keyed, response, rawQuery(manager));
+            await this.responses.save(by.keyed, response, rawQuery(manager));
           }
           return made;
         });

@@ -22,7 +22,7 @@ const ONLY_REBUILD = 727010;
 const PAGE = 5_000;
 const SETTLE = { tries: 10, everyMs: 500 };
 /**
- * How long the switch waits for a lock: stamping waits as long. PostgreSQL stops a vacuum that is in the way only after
+ * How long the switch waits for a lock: commands wait as long. PostgreSQL stops a vacuum that is in the way only after
  * a second, so one try in five is longer.
  */
 const LOCK_MS = [200, 200, 200, 200, 2_000];
@@ -196,7 +196,7 @@ export class Rebuild {
   }
 
   /**
-   * A row that is stamped all the time is never caught at the end of its stream, so it is compared with its stream up
+   * A row that changes all the time is never caught at the end of its stream, so it is compared with its stream up
    * to its own revision.
    */
   async settle({ differences }: Rebuilt): Promise<Difference[]> {

@@ -19,7 +19,7 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   /** Of the aggregate with which every history begins: SQL over `r` for when the stream's first event was recorded. */
   firstRecordedAt?: string;
   /**
-   * SQL for a number, over SQL for the row's id and store; its value arrives as `Loaded.joined`, for the module of the table
+   * SQL for a number, over SQL for the row's id and account; its value arrives as `Loaded.joined`, for the module of the table
    * to read.
    */
   joined?: (id: string, account: string) => string;

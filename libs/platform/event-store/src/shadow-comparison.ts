@@ -160,7 +160,7 @@ export class ShadowComparison {
       const what = `the row is at revision ${live}, behind its stream, which is at ${rebuilt}`;
       return { what, moving: this.rowsMayLag };
     }
-    if (account) return { what: 'the row belongs to another store', moving: false };
+    if (account) return { what: 'the row belongs to another account', moving: false };
     if (hash) {
       return { what: 'the row does not have the hash of its last event', moving: false };
     }

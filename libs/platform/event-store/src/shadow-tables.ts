@@ -4,7 +4,7 @@ import type pg from 'pg';
 export const SHADOW = 'rebuild';
 const REPLACED = 'rebuild_replaced';
 
-/** A live table, such as `public.cards`. Its shadow has the same name in the schema SHADOW. */
+/** A live table, such as `public.orders`. Its shadow has the same name in the schema SHADOW. */
 export type LiveTable = { schema: 'public' | 'es'; name: string };
 
 export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
@@ -94,7 +94,7 @@ export async function exchange(client: pg.ClientBase, tables: LiveTable[]): Prom
   await client.query(`drop schema ${REPLACED}`);
   await client.query(`drop schema ${SHADOW} cascade`);
   // What processes know of the rows before is not to be used for the ones that have taken their place.
-  await client.query('update public.store_versions set version = version + 1');
+  await client.query('update public.account_versions set version = version + 1');
 }
 
 async function definitions(

@@ -70,7 +70,7 @@ const PRUNE = {
 
 /**
  * Responses stored under Idempotency-Keys (contract section 1). One that reports a commit is written in that
- * commit, so that neither exists without the other; all others are written by `store`.
+ * commit, so that neither exists without the other; all others are written by `save`.
  */
 @Injectable()
 export class StoredResponses {
@@ -153,7 +153,7 @@ export class StoredResponses {
    * For a response without events; with a client, in its transaction.
    * @throws KeyTakenOverError then nothing may be committed
    */
-  async store(
+  async save(
     keyed: KeyedRequest,
     { status, body }: StoredResponse,
     client?: Client,

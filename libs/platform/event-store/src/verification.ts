@@ -216,7 +216,7 @@ export class Verification {
     } else if (current && canonicalJson(row.state) !== canonicalJson(state)) {
       faults.push(`${stream}: the row is not the fold of the stream`);
     } else if (row.account_id !== state?.accountId) {
-      faults.push(`${stream}: the row belongs to another store`);
+      faults.push(`${stream}: the row belongs to another account`);
     }
     return faults;
   }

@@ -24,7 +24,7 @@ export function logAccess(server: FastifyInstance, { logLevel }: Pick<Config, 'l
       milliseconds: Math.round(elapsedTime * 10) / 10,
       ip: request.ipAddress,
       token_id: request.caller?.tokenId,
-      user_id: request.userId,
+      user_id: request.principalId,
       account_id: request.accountId,
       refusal: request.refusal,
     });

@@ -2,14 +2,14 @@ import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
 import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
 
-export type Caller = { tokenId: number; userId: number; perMinute: number | null };
+export type Caller = { tokenId: number; principalId: number; perMinute: number | null };
 
 /** Left on the request by the gate. */
 export type GatedRequest = FastifyRequest &
   RequestSource & {
     caller?: Caller;
     /** Of a session; that of a token is in `caller`. */
-    userId?: number;
+    principalId?: number;
     accountId?: number;
     /** Why somebody who is known was not let in, for the access log. */
     refusal?: 'role' | 'cross_site' | 'csrf_token';
@@ -23,26 +23,26 @@ export function readSource({ requestId, ipAddress }: GatedRequest): RequestSourc
   return { requestId, ...(ipAddress !== undefined && { ipAddress }) };
 }
 
-type StoreRefusal = 'not_found' | 'forbidden';
+type AccountRefusal = 'not_found' | 'forbidden';
 
 /** Implemented by identity, called by the gate. They answer at once what they need not look up. */
 export abstract class Authenticator {
   abstract callerOf(token: string): Caller | undefined | Promise<Caller | undefined>;
   /**
-   * Whether the caller is known to be of this store, without looking it up. False: not, or not known.
+   * Whether the caller is known to be of this account, without looking it up. False: not, or not known.
    */
   abstract isKnownIn(caller: Caller, accountId: number): boolean;
   /**
-   * Whether the caller may do this in this store.
+   * Whether the caller may do this in this account.
    * @param operation the id of its `@Endpoint`
-   * @returns null: yes; not_found: the caller may not even know that there is such a store
-   * @throws UnauthorizedError when the user has been removed meanwhile
+   * @returns null: yes; not_found: the caller may not even know that there is such an account
+   * @throws UnauthorizedError when they have been removed meanwhile
    */
   abstract refusal(
     caller: Caller,
     accountId: number,
     operation: string | undefined,
-  ): StoreRefusal | null | Promise<StoreRefusal | null>;
+  ): AccountRefusal | null | Promise<AccountRefusal | null>;
 }
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {
@@ -51,12 +51,12 @@ export const Authenticated = createParamDecorator((_: unknown, execution: Execut
   return caller;
 });
 
-/** The caller and the store of the path. */
+/** The caller and the account of the path. */
 export const Context = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
     const request = execution.switchToHttp().getRequest<GatedRequest>();
     const { caller, accountId, keyed } = request;
-    if (!caller || accountId === undefined) throw new Error('the route names no store');
+    if (!caller || accountId === undefined) throw new Error('the route names no account');
     return {
       accountId,
       actor: { type: 'token', id: caller.tokenId },

@@ -4,16 +4,16 @@ import { hasDate, setTimeZone } from './fields.pipe.js';
 import { takesOf } from './unknown-input.js';
 
 /** Implemented by the accounts. */
-export abstract class StoreTimeZones {
+export abstract class AccountTimeZones {
   /** @throws NotFoundError */
   abstract timeZoneOf(accountId: number): Promise<string>;
 }
 
 /**
- * Looks up the time zone of the store of a request that has a date where a time is meant, before its fields are read.
- * A request that names no store is read in UTC.
+ * Looks up the time zone of the account of a request that has a date where a time is meant, before its fields are read.
+ * A request that names no account is read in UTC.
  */
-export function readDatesInStoreTime(server: FastifyInstance, timeZones: StoreTimeZones): void {
+export function readDatesInAccountTime(server: FastifyInstance, timeZones: AccountTimeZones): void {
   server.addHook('preHandler', (request, _reply, done) => {
     const { accountId, query, body } = request as GatedRequest;
     const takes = takesOf(request);

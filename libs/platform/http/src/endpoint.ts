@@ -1,6 +1,5 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { PUBLIC_ID_PATTERN } from '#kernel/public-id.js';
 import { documented } from './documentation.js';
 import type { RecordLookup } from './record.js';
 import { routeConfig } from './route-config.js';
@@ -15,19 +14,9 @@ export type Tag = {
 };
 
 const RECORD_ID = { type: 'integer', format: 'int64', example: 1 };
-const EVENT_ID = {
-  schema: {
-    type: 'string',
-    pattern: PUBLIC_ID_PATTERN,
-    example: 'evt_01KJM3Z0Q8F7W2N4B6D8C0E1G3',
-  },
-  description: 'The id of an event, as webhooks show it',
-} as const;
-const CODE = {
-  schema: { type: 'string', pattern: '^[0-9A-Za-z]{8}$', example: 'K7QX2M9P' },
-  description: 'The code of a customer card, which is what its barcode holds, in any case',
-} as const;
-const OTHERS: Partial<Record<string, object>> = { event_id: EVENT_ID, code: CODE };
+
+/** A part of a path: an integer id by its name alone, or anything else with its description. */
+export type PathParameter = string | { name: string; schema: object; description: string };
 
 export type EndpointSpec = {
   /** operationId, and the method's name in the client. */
@@ -36,8 +25,7 @@ export type EndpointSpec = {
   tag: string;
   summary: string;
   description?: string;
-  /** Path ids, each an integer, except `event_id` and `code`. */
-  path?: string[];
+  path?: PathParameter[];
   status: 200 | 201 | 204;
   /** The body is a picture, see `TakesPicture`; the media types and what they are. */
   picture?: { types: readonly string[]; description: string };
@@ -52,7 +40,7 @@ export type EndpointSpec = {
 };
 
 /** A public event: delivered whole as `envelope`, or only its `data` as `flat`. */
-export type PublishedWebhook = {
+export type PublishedEvent = {
   type: string;
   summary: string;
   envelope: Type;
@@ -62,7 +50,7 @@ export type PublishedWebhook = {
 /** All declarations; the OpenAPI document is made from them. */
 export const endpoints = new Map<string, EndpointSpec>();
 export const tags = new Map<string, Tag>();
-export const publishedWebhooks = new Map<string, PublishedWebhook>();
+export const publishedEvents = new Map<string, PublishedEvent>();
 
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
   const { id, tag, summary, description, path = [], status, answer, record } = spec;
@@ -75,7 +63,9 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
     routeConfig({ operation: id, ...(record && { record }) }),
     documented(({ ApiOperation, ApiParam, ApiResponse }) => [
       ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
-      ...path.map((name) => ApiParam({ name, ...(OTHERS[name] ?? RECORD_ID) })),
+      ...path.map((part) =>
+        ApiParam(typeof part === 'string' ? { name: part, ...RECORD_ID } : part),
+      ),
       ApiResponse({
         status,
         description: type ? 'Done' : 'Done, with no body',
@@ -99,10 +89,10 @@ export function DeclaresTag(tag: Tag): ClassDecorator {
   };
 }
 
-/** The events that a controller's subscribers receive, for the OpenAPI document's webhooks. */
-export function PublishesWebhooks(specs: PublishedWebhook[]): ClassDecorator {
+/** Declares the events that a controller's subscribers receive, for the OpenAPI document. */
+export function PublishesEvents(specs: PublishedEvent[]): ClassDecorator {
   return (controller) => {
-    for (const spec of specs) publishedWebhooks.set(spec.type, spec);
+    for (const spec of specs) publishedEvents.set(spec.type, spec);
     documented(({ ApiExtraModels }) => [
       ApiExtraModels(...specs.flatMap(({ envelope, data }) => [envelope, data])),
     ])(controller);

@@ -144,7 +144,7 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 }
 
-/** The error response to store under an Idempotency-Key. */
+/** The error response to keep under an Idempotency-Key. */
 export function refusalOf(
   error: RejectedError,
   request: GatedRequest,

@@ -150,7 +150,7 @@ function fieldsOf(dto: Type): CompiledFields {
 
 /**
  * What class-validator knows of a class, looked up once: its own `validate` searches all registered classes
- * at each call, which costs more than all the checks of a stamp.
+ * at each call, which costs more than all the checks of a body.
  */
 class CompiledFields {
   private readonly fields: { name: string; read: FieldContext['read'] }[];

@@ -55,7 +55,7 @@ const MOMENTS: Record<MomentOfDay, string> = {
   next: 'the start of the next day',
 };
 
-/** What a field decorator stores with class-validator, for `fieldsOf`. */
+/** What a field decorator leaves with class-validator, for `fieldsOf`. */
 export type FieldContext = {
   read: ReadField;
   /** A date without a time means one of its moments. */

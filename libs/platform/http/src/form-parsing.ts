@@ -22,7 +22,7 @@ export function readForms(server: FastifyInstance): void {
   );
 }
 
-/** Lines end with `\n`; characters that a database cannot store are left out. */
+/** Lines end with `\n`; characters that a database cannot hold are left out. */
 function formOf(body: string): Form {
   const fields = [...new URLSearchParams(body)].map(([name, value]) => [
     name,

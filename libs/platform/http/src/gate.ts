@@ -20,7 +20,7 @@ const STATUS = `${API}/status`;
 
 /**
  * Everything that is decided before a body is read, in the contract's order (section 1): retired
- * version, limit per IP for callers without a valid token, token, limit per token and per store, store, role. A hook and
+ * version, limit per IP for callers without a valid token, token, limit per token and per account, account, role. A hook and
  * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
  * carry the headers too.
  */
@@ -80,7 +80,7 @@ export class Gate {
     const judged = this.authenticator.refusal(caller, accountId, operationOf(request));
     const refusal = judged instanceof Promise ? await judged : judged;
     if (refusal === 'not_found') throw new NotFoundError('Store');
-    if (!isKnown) await this.countForStore(accountId, reply);
+    if (!isKnown) await this.countForAccount(accountId, reply);
     request.accountId = accountId;
     if (refusal !== 'forbidden') return;
     request.refusal = 'role';
@@ -102,9 +102,9 @@ export class Gate {
       : this.limits.ofAddress(request.ip, own);
   }
 
-  /** Counts the first request after a change of rights: only now the caller is known to be of the store. */
-  private async countForStore(accountId: number, reply: FastifyReply): Promise<void> {
-    const usage = await this.limits.ofStore(accountId);
+  /** Counts the first request after a change of rights: only now the caller is known to be of the account. */
+  private async countForAccount(accountId: number, reply: FastifyReply): Promise<void> {
+    const usage = await this.limits.ofAccount(accountId);
     if (usage.exceeded) reply.headers(limitHeaders(usage));
     this.refuseBeyond(usage);
   }

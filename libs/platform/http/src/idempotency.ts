@@ -31,7 +31,7 @@ type KeyUse = { caller: Caller; header: string | string[]; subjects: RequestSubj
 
 /**
  * The optional header Idempotency-Key (contract section 1): the same request again gets the same response. A
- * commit stores its response under the key itself; here the key is taken before the handler runs, and the
+ * commit writes its response under the key itself; here the key is taken before the handler runs, and the
  * response of a request that committed nothing is stored, or its key released, before the response is sent.
  */
 @Injectable()
@@ -109,7 +109,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   /**
    * This request committed nothing, or its response would already be stored.
    * @throws UnavailableError when a refusal could not be stored: another response to the same request would differ
-   * @throws KeyTakenOverError when another request stores its response now
+   * @throws KeyTakenOverError when another request keeps its response now
    */
   private async settle(
     request: GatedRequest,
@@ -122,10 +122,10 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     const isRefusal = failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
     try {
       if (isRefusal) {
-        await this.responses.store(keyed, refusalOf(failure, request, this.config.publicUrl));
+        await this.responses.save(keyed, refusalOf(failure, request, this.config.publicUrl));
       } else if (failure === undefined) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
-        await this.responses.store(keyed, { status: reply.statusCode, body });
+        await this.responses.save(keyed, { status: reply.statusCode, body });
       } else await this.responses.release(keyed);
     } catch (error) {
       this.warn('the response under an Idempotency-Key could not be stored', error, request);

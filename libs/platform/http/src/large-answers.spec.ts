@@ -5,7 +5,7 @@ import { UnavailableError } from '#kernel/errors.js';
 import type { GatedRequest } from './caller.js';
 import { LargeAnswers } from './large-answers.js';
 
-/** An answer of a store, and what has happened to its turn. */
+/** A response of an account, and what has happened to its turn. */
 function answerOf(answers: LargeAnswers, accountId: number) {
   const raw = Object.assign(new EventEmitter(), { closed: false, destroy: () => undefined });
   const reply = { raw } as unknown as FastifyReply;
@@ -34,7 +34,7 @@ const many = (count: number, answers: LargeAnswers, accountId: number) =>
 const turnsOf = (asked: { turn: string }[]) => asked.map(({ turn }) => turn);
 
 describe('large answers', () => {
-  it('of one store leave room for those of others', async () => {
+  it('of one account leave room for those of others', async () => {
     const answers = new LargeAnswers();
     const [first, second] = [many(4, answers, 1), many(1, answers, 2)];
     await settled();
@@ -45,7 +45,7 @@ describe('large answers', () => {
 
   it('are four at once, and each that is sent makes room for the next', async () => {
     const answers = new LargeAnswers();
-    const asked = [1, 2, 3].flatMap((store) => many(2, answers, store));
+    const asked = [1, 2, 3].flatMap((account) => many(2, answers, account));
     await settled();
     expect(turnsOf(asked).filter((turn) => turn === 'has it')).toHaveLength(4);
     for (const answer of asked) {

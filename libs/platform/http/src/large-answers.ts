@@ -3,18 +3,18 @@ import type { FastifyReply } from 'fastify';
 import { UnavailableError } from '#kernel/errors.js';
 import type { GatedRequest } from './caller.js';
 
-const AT_ONCE = { all: 4, ofStore: 2 };
+const AT_ONCE = { all: 4, ofAccount: 2 };
 /** How many answers may wait; each holds what it has found so far. */
-const WAITING = { all: 48, ofStore: 16 };
+const WAITING = { all: 48, ofAccount: 16 };
 const TURN_WITHIN_MS = 20_000;
 /** A caller who reads more slowly than this keeps the place from others. */
 const TAKEN_WITHIN_MS = 60_000;
 
-type Waiting = { store: string; begin: () => void };
+type Waiting = { account: string; begin: () => void };
 
 /**
  * Lets only a few large answers be made at once, because each holds megabytes from its first row until the caller has
- * received the last byte. The others wait their turn, and no store gets all places.
+ * received the last byte. The others wait their turn, and no account gets all places.
  */
 @Injectable()
 export class LargeAnswers {
@@ -32,14 +32,14 @@ export class LargeAnswers {
     // Its place is free already, and nobody would read the answer.
     if (reply.raw.closed) throw new UnavailableError('The caller has hung up');
     if (this.begun.has(reply)) return;
-    const store = accountId === undefined ? `token ${caller?.tokenId}` : `store ${accountId}`;
-    const ofStore = this.waiting.filter((one) => one.store === store).length;
-    if (this.waiting.length >= WAITING.all || ofStore >= WAITING.ofStore) throw tooMany();
-    await this.wait(store, reply);
+    const account = accountId === undefined ? `token ${caller?.tokenId}` : `account ${accountId}`;
+    const ofAccount = this.waiting.filter((one) => one.account === account).length;
+    if (this.waiting.length >= WAITING.all || ofAccount >= WAITING.ofAccount) throw tooMany();
+    await this.wait(account, reply);
     this.begun.add(reply);
   }
 
-  private wait(store: string, reply: FastifyReply): Promise<void> {
+  private wait(account: string, reply: FastifyReply): Promise<void> {
     return new Promise((resolve, reject) => {
       const giveUp = (error: Error) => {
         clearTimeout(timer);
@@ -48,11 +48,11 @@ export class LargeAnswers {
       };
       const hungUp = () => giveUp(new UnavailableError('The caller has hung up'));
       const waiting = {
-        store,
+        account,
         begin: () => {
           clearTimeout(timer);
           reply.raw.off('close', hungUp);
-          this.hold(store, reply);
+          this.hold(account, reply);
           resolve();
         },
       };
@@ -63,12 +63,12 @@ export class LargeAnswers {
     });
   }
 
-  private hold(store: string, reply: FastifyReply): void {
-    this.count(store, 1);
+  private hold(account: string, reply: FastifyReply): void {
+    this.count(account, 1);
     const tooSlow = setTimeout(() => reply.raw.destroy(), TAKEN_WITHIN_MS);
     reply.raw.once('close', () => {
       clearTimeout(tooSlow);
-      this.count(store, -1);
+      this.count(account, -1);
       this.beginNext();
     });
   }
@@ -79,14 +79,16 @@ export class LargeAnswers {
 
   private next(): Waiting | undefined {
     if (this.total >= AT_ONCE.all) return undefined;
-    const i = this.waiting.findIndex(({ store }) => (this.held.get(store) ?? 0) < AT_ONCE.ofStore);
+    const i = this.waiting.findIndex(
+      ({ account }) => (this.held.get(account) ?? 0) < AT_ONCE.ofAccount,
+    );
     return i < 0 ? undefined : this.waiting.splice(i, 1)[0];
   }
 
-  private count(store: string, by: 1 | -1): void {
-    const held = (this.held.get(store) ?? 0) + by;
-    if (held === 0) this.held.delete(store);
-    else this.held.set(store, held);
+  private count(account: string, by: 1 | -1): void {
+    const held = (this.held.get(account) ?? 0) + by;
+    if (held === 0) this.held.delete(account);
+    else this.held.set(account, held);
     this.total += by;
   }
 }

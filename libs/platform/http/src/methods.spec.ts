@@ -14,7 +14,7 @@ describe('the methods of a path', () => {
     ['/accounts/', ['GET', 'OPTIONS']],
     ['/accounts/7', ['GET', 'OPTIONS', 'PATCH']],
     ['/accounts/:id', ['GET', 'OPTIONS', 'PATCH']],
-    ['/accounts/7/cards', []],
+    ['/accounts/7/orders', []],
     ['/accounts//', []],
     ['/', []],
     ['', []],

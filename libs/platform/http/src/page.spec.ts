@@ -13,7 +13,7 @@ import {
 } from './page.js';
 
 const KEY = Buffer.alloc(32, 1);
-const LIST = '/api/v1/accounts/7/cards';
+const LIST = '/api/v1/accounts/7/orders';
 
 describe('a cursor', () => {
   const cursor = encodeCursor(KEY, LIST, [3, 0, 12]);
@@ -24,8 +24,8 @@ describe('a cursor', () => {
   });
 
   it.each([
-    ['of another list', KEY, '/api/v1/accounts/7/rewards', cursor],
-    ['of another store', KEY, '/api/v1/accounts/8/cards', cursor],
+    ['of another list', KEY, '/api/v1/accounts/7/items', cursor],
+    ['of another account', KEY, '/api/v1/accounts/8/orders', cursor],
     ['of another service', Buffer.alloc(32, 2), LIST, cursor],
     ['cut short', KEY, LIST, cursor.slice(0, -1)],
     ['cut short to almost nothing', KEY, LIST, cursor.slice(0, 24)],
@@ -41,12 +41,12 @@ describe('a cursor', () => {
 describe('the link to the next page', () => {
   it('is absolute and keeps the other parameters', () => {
     expect(
-      nextLink('https://cards.example/in', `${LIST}?scope=all&limit=2&cursor=x`, {
+      nextLink('https://orders.example/in', `${LIST}?scope=all&limit=2&cursor=x`, {
         cursor: 'NEXT',
       }),
-    ).toBe(`<https://cards.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`);
-    expect(nextLink('https://cards.example', LIST, { cursor: 'NEXT' })).toBe(
-      `<https://cards.example${LIST}?cursor=NEXT>; rel="next"`,
+    ).toBe(`<https://orders.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`);
+    expect(nextLink('https://orders.example', LIST, { cursor: 'NEXT' })).toBe(
+      `<https://orders.example${LIST}?cursor=NEXT>; rel="next"`,
     );
   });
 });
@@ -58,11 +58,11 @@ describe('links of a response', () => {
       getHeader: (name: string) => headers.get(name),
       header: (name: string, value: unknown) => headers.set(name, value),
     } as unknown as FastifyReply;
-    addLink(reply, '<https://cards.example/policy>; rel="deprecation"');
-    expect(headers.get('link')).toBe('<https://cards.example/policy>; rel="deprecation"');
+    addLink(reply, '<https://orders.example/policy>; rel="deprecation"');
+    expect(headers.get('link')).toBe('<https://orders.example/policy>; rel="deprecation"');
     addLink(reply, '</next>; rel="next"');
     expect(headers.get('link')).toBe(
-      '<https://cards.example/policy>; rel="deprecation", </next>; rel="next"',
+      '<https://orders.example/policy>; rel="deprecation", </next>; rel="next"',
     );
   });
 });
@@ -75,18 +75,18 @@ describe('pages', () => {
     const links: string[] = [];
     const query = readQuery(
       PageQuery,
-      Object.fromEntries(new URL(url, 'https://cards.example').searchParams),
+      Object.fromEntries(new URL(url, 'https://orders.example').searchParams),
     );
     const pages = new Pages(
       KEY,
-      'https://cards.example',
+      'https://orders.example',
       url,
       (link) => links.push(link),
       async () => undefined,
     );
     return { page: await pages.answer(query, find, (n) => [n]), link: links.join() };
   };
-  const next = (link: string) => /<https:\/\/cards\.example(.+)>/.exec(link)?.[1] ?? '';
+  const next = (link: string) => /<https:\/\/orders\.example(.+)>/.exec(link)?.[1] ?? '';
 
   it('are the whole list without parameters', async () => {
     expect(await ask(LIST)).toEqual({ page: numbers, link: '' });
@@ -108,7 +108,7 @@ describe('pages', () => {
   });
 
   it('refuse a cursor of another list', async () => {
-    const { link } = await ask(`/api/v1/accounts/8/cards?limit=2`);
+    const { link } = await ask(`/api/v1/accounts/8/orders?limit=2`);
     await expect(ask(next(link).replace('/8/', '/7/'))).rejects.toThrow(InvalidFieldsError);
   });
 });

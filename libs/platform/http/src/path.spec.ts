@@ -5,23 +5,23 @@ describe('pathOf', () => {
   it.each([
     ['/api/v1/accounts?limit=1', '/api/v1/accounts'],
     ['/api/v1/accounts#x?y', '/api/v1/accounts'],
-    ['http://cards.example/api/v1/accounts?x', '/api/v1/accounts'],
-    ['HTTPS://cards.example:8443/a', '/a'],
-    ['http://cards.example', ''],
-    ['//cards.example/a', '//cards.example/a'],
+    ['http://orders.example/api/v1/accounts?x', '/api/v1/accounts'],
+    ['HTTPS://orders.example:8443/a', '/a'],
+    ['http://orders.example', ''],
+    ['//orders.example/a', '//orders.example/a'],
     ['*', '*'],
   ])('%s', (target, path) => expect(pathOf(target)).toBe(path));
 });
 
 describe('loggedPath', () => {
-  const customer = '/api/v1/accounts/:account_id/customers/:id';
+  const order = '/api/v1/accounts/:account_id/orders/:id';
   it.each([
-    ['/api/v1/accounts/7/customers/31?token=x', customer, '/api/v1/accounts/7/customers/31'],
-    ['/api/v1/accounts/7/customers/31/', customer, '/api/v1/accounts/7/customers/31/'],
-    ['/api/v1/accounts/7/customers/jo@x.example', customer, '/api/v1/accounts/7/customers/:id'],
-    ['/api/v1/accounts/7/customers/jo', customer, '/api/v1/accounts/7/customers/:id'],
-    ['/api/v1/accounts/7/customers/4915112345678', customer, '/api/v1/accounts/7/customers/:id'],
-    ['/docs/cards_v2.html', '/docs/*', '/docs/*'],
+    ['/api/v1/accounts/7/orders/31?token=x', order, '/api/v1/accounts/7/orders/31'],
+    ['/api/v1/accounts/7/orders/31/', order, '/api/v1/accounts/7/orders/31/'],
+    ['/api/v1/accounts/7/orders/jo@x.example', order, '/api/v1/accounts/7/orders/:id'],
+    ['/api/v1/accounts/7/orders/jo', order, '/api/v1/accounts/7/orders/:id'],
+    ['/api/v1/accounts/7/orders/4915112345678', order, '/api/v1/accounts/7/orders/:id'],
+    ['/docs/orders_v2.html', '/docs/*', '/docs/*'],
     ['/api/v1/nothing', undefined, '/api/v1/nothing'],
     ['/api/v1/nothing/jo@x.example', '*', '/api/v1/nothing/…'],
     ['/iKp_0a1b2c3d4e', undefined, '/…'],

@@ -28,7 +28,7 @@ describe('addresses that are counted together', () => {
     ['unknown:1001', 'unknown'],
     ['_hidden', 'unknown'],
     ['_SEVKISEK:1001', 'unknown'],
-    ['cards.example:443', 'unknown'],
+    ['orders.example:443', 'unknown'],
     ['for=192.0.2.7', 'unknown'],
     ['256.1.1.1', 'unknown'],
     ['192.0.2', 'unknown'],
@@ -78,11 +78,11 @@ describe('counting in this process', () => {
       [0, true],
     ]);
     expect((await limits.ofAddress('192.0.2.2')).remaining).toBe(1);
-    const caller = { tokenId: 1, userId: 1, perMinute: 7 };
+    const caller = { tokenId: 1, principalId: 1, perMinute: 7 };
     expect((await limits.ofToken(caller)).remaining).toBe(6);
   });
 
-  it('limits the tokens of a store together, and each alone', async () => {
+  it('limits the tokens of an account together, and each alone', async () => {
     const config = readConfig({
       DATABASE_URL: 'postgres://nowhere.invalid/x',
       MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -91,7 +91,7 @@ describe('counting in this process', () => {
     });
     const limits = new RateLimits(new LocalCounts(), config);
     const ask = async (tokenId: number, accountId: number) => {
-      const caller = { tokenId, userId: 1, perMinute: null };
+      const caller = { tokenId, principalId: 1, perMinute: null };
       const { scope, limit, remaining, exceeded } = await limits.ofToken(
         caller,
         undefined,
@@ -102,11 +102,11 @@ describe('counting in this process', () => {
     expect(await ask(1, 7)).toEqual(['token', 3, 2, false]);
     await ask(1, 7);
     await ask(1, 7);
-    // Requests that the token's own limit refuses take nothing from the store.
+    // Requests that the token's own limit refuses take nothing from the account.
     for (let i = 0; i < 9; i++) expect(await ask(1, 7)).toEqual(['token', 3, 0, true]);
     expect(await ask(2, 7)).toEqual(['token', 3, 2, false]);
     expect(await ask(2, 7)).toEqual(['store', 4, 0, true]);
-    // Another store has its own, also for a token that reaches both.
+    // Another account has its own, also for a token that reaches both.
     expect(await ask(2, 8)).toEqual(['token', 3, 0, false]);
     expect(await ask(3, 8)).toEqual(['token', 3, 2, false]);
   });

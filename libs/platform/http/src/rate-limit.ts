@@ -2,7 +2,6 @@ import ipaddr from 'ipaddr.js';
 import type { Config } from '#kernel/config.js';
 import type { Caller } from './caller.js';
 import { parseAddress } from './client-address.js';
-import type { LimitScope } from './http-metrics.js';
 import type { RouteLimit } from './throttle.js';
 import type { Counted, Counts, WindowLimit } from './throttler-storage.js';
 
@@ -15,10 +14,11 @@ export type Usage = {
   exceeded: boolean;
   windowSeconds: number;
   /** Whose limit this is. */
-  scope: LimitScope;
+  /** Names what is counted, in metrics. */
+  scope: string;
 };
 
-type ScopedWindow = WindowLimit & { scope: LimitScope };
+type ScopedWindow = WindowLimit & { scope: string };
 
 /** Where a route has a limit of its own: it is counted apart from all others. */
 type OwnLimit = { route: string; limit: RouteLimit };
@@ -32,7 +32,7 @@ export class RateLimits {
 
   /**
    * Within the API, for a caller with a valid token.
-   * @param accountId of the store that the request counts for as well; left out while the caller may be none of its users
+   * @param accountId that the request counts for as well; left out while the caller may not be of it
    */
   ofToken(
     { tokenId, perMinute }: Caller,
@@ -41,12 +41,12 @@ export class RateLimits {
   ): Usage | Promise<Usage> {
     const limit = perMinute ?? this.config.rateLimitPerMinute;
     const window = createWindow('token', String(tokenId), limit, own);
-    return this.count(accountId === undefined ? [window] : [window, this.storeWindow(accountId)]);
+    return this.count(accountId === undefined ? [window] : [window, this.accountWindow(accountId)]);
   }
 
-  /** Within the API, all requests for a store, whatever their token. */
-  ofStore(accountId: number): Usage | Promise<Usage> {
-    return this.count([this.storeWindow(accountId)]);
+  /** Within the API, all requests for an account, whatever their token. */
+  ofAccount(accountId: number): Usage | Promise<Usage> {
+    return this.count([this.accountWindow(accountId)]);
   }
 
   /** Within the API, for anybody else. */
@@ -61,7 +61,7 @@ export class RateLimits {
     return this.count([createWindow('page_address', addressKey(ip), pageRateLimitPerMinute, own)]);
   }
 
-  private storeWindow(accountId: number): ScopedWindow {
+  private accountWindow(accountId: number): ScopedWindow {
     return createWindow('store', String(accountId), this.config.storeRateLimitPerMinute);
   }
 
@@ -124,7 +124,7 @@ export function addressKey(ip: string | undefined): string {
 
 /**
  * One key per network, for what is shared out among strangers: a /24 of IPv4, and the /48 of IPv6 that a provider assigns to
- * one customer at most (RFC 6177). One stranger can have all of its addresses.
+ * one subscriber at most (RFC 6177). One stranger can have all of its addresses.
  */
 export function networkKey(ip: string | undefined): string {
   return rangeKey(ip, { ipv4Bits: 24, ipv6Bits: 48 });

@@ -10,7 +10,7 @@ import { EARLIEST_TIME, LATEST_TIME, momentOfDay, type MomentOfDay } from '#kern
 /** The coerced value, or all its faults. */
 export type Checked<T> = { value: T } | { faults: string[] };
 
-/** @param timeZone of the store; without one UTC */
+/** @param timeZone of the account; without one UTC */
 export type Read<T> = (value: unknown, timeZone?: string) => Checked<T>;
 
 const REQUIRED = { faults: ['is required'] };
@@ -65,7 +65,7 @@ export function readMatching(pattern: RegExp, max: number): Read<string> {
   return readTextAs(max, (text) => (pattern.test(text) ? text : undefined), words);
 }
 
-/** Characters that neither JSON columns nor other systems can store. */
+/** Characters that neither JSON columns nor other systems can hold. */
 export function textFault(value: string): string | undefined {
   if (value.includes('\0')) return 'must not contain a NUL character';
   return value.isWellFormed() ? undefined : 'must be valid Unicode text';

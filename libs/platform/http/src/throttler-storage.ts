@@ -14,7 +14,7 @@ export type WindowLimit = { key: string; ttl: number; limit: number };
 export type Counts = ThrottlerStorage & {
   /**
    * Counts a request in one window after another, in one step, and ends with the first whose limit it exceeds: a
-   * request that a token's own limit refuses takes nothing from its store.
+   * request that a token's own limit refuses takes nothing from its account.
    * @returns one count for each window that it got to
    */
   count: (windows: readonly WindowLimit[]) => Counted[] | Promise<Counted[]>;

@@ -1,7 +1,7 @@
 import type { Type } from '@nestjs/common';
 import { shapeOf, type Shape } from './fields.pipe.js';
 
-/** The names that lead to something that a request has and nothing reads: `customer`, `frist_name`. */
+/** The names that lead to something that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];
 
 /** What one request is told of at most; an attacker's may have any number. */

@@ -5,7 +5,7 @@ const DEPRECATION = '2027-02-01T00:00:00.000Z';
 const SUNSET = '2028-02-01T00:00:00.000Z';
 
 const versions = (deprecated?: string, sunset?: string) => ({
-  publicUrl: 'https://cards.example',
+  publicUrl: 'https://orders.example',
   v1: {
     deprecatedAt: deprecated === undefined ? null : new Date(deprecated),
     sunsetAt: sunset === undefined ? null : new Date(sunset),
@@ -74,7 +74,7 @@ describe('the headers of a version that is being retired', () => {
     expect(retirementHeaders(versions(DEPRECATION, SUNSET))).toEqual({
       deprecation: '@1801440000',
       sunset: 'Tue, 01 Feb 2028 00:00:00 GMT',
-      link: '<https://cards.example/docs/versioning>; rel="deprecation"; type="text/html"',
+      link: '<https://orders.example/docs/versioning>; rel="deprecation"; type="text/html"',
     });
     expect(retirementHeaders(versions(DEPRECATION))).not.toHaveProperty('sunset');
   });

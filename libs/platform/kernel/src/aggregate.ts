@@ -1,6 +1,6 @@
 /**
  * Who acts. `id` is the id in the table of that type; 0 for the system itself.
- * @property name the operating-system user of a command line, who is in no table
+ * @property name the login name of a command line, who is in no table
  */
 export type Actor = { type: 'token' | 'user' | 'customer' | 'system'; id: number; name?: string };
 
@@ -25,7 +25,7 @@ export type KeyedRequest = {
 /** Where a request comes from. @property ipAddress personal: for the access log and the audit log, and in no event */
 export type RequestSource = { requestId: string; ipAddress?: string };
 
-/** Who acts in which store, through which channel. `accountId` is the store that the caller was let into. */
+/** Who acts in which account, through which channel. `accountId` is the one that the caller was let into. */
 type Origin = { accountId: number; actor: Actor; channel: Channel; requestId: string };
 
 /** Who calls. A dry run is decided and answered like any other command, but nothing is written. */

@@ -39,7 +39,7 @@ export function findEmailKey(address: string): string | undefined {
 
 /**
  * Returns what addresses have in common that lead to one mailbox, for counting mails to it: their key without a tag
- * (`ann+shop@…`), which many mail servers ignore. What is no address is returned as it is.
+ * (`ann+list@…`), which many mail servers ignore. What is no address is returned as it is.
  */
 export function findMailboxKey(address: string): string {
   return findEmailKey(address)?.replace(/\+[^@]*/, '') ?? address;

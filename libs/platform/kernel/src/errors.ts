@@ -58,7 +58,7 @@ export class UnauthorizedError extends Error {
   }
 }
 
-/** The user's role in the store does not allow it. Answers 403. */
+/** The caller's role in the account does not allow it. Answers 403. */
 export class ForbiddenError extends Error {
   constructor() {
     super(ERRORS.forbidden.error);

@@ -1,5 +1,5 @@
 /**
- * Stores take turns in the order of their ids, beginning after the one that was served last.
+ * Accounts take turns in the order of their ids, beginning after the one that was served last.
  * @param after which one that was the time before
  * @param served now, in any order
  * @returns which one it is next time

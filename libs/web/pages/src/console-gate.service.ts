@@ -75,7 +75,7 @@ export class ConsoleGate {
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
     if (signedIn) {
       request.signedIn = signedIn;
-      request.userId = signedIn.userId;
+      request.principalId = signedIn.userId;
     } else if (!withoutSession) return this.toSignIn(request, reply);
     if (operation !== undefined) await this.admitToStore(request, operation);
     return undefined;

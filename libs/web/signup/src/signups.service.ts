@@ -89,7 +89,7 @@ export class Signups {
       keyed.storedOnly = { held_channels: heldChannels };
       const uuid = await this.signUpNewOrKnown(at, signup, visit.requestId, keyed);
       if (!keyed.stored) {
-        await this.responses.store(keyed, { status: 303, body: { customer_card: { uuid } } });
+        await this.responses.save(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
       return { uuid, heldChannels };
     } catch (error) {

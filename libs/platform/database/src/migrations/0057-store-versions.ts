@@ -18,20 +18,20 @@ export class StoreVersions implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-      create table store_versions (
+      create table account_versions (
         account_id bigint primary key,
         version bigint not null
       ) with (fillfactor = 70);
-      insert into store_versions (account_id, version) select id, 1 from accounts;
+      insert into account_versions (account_id, version) select id, 1 from accounts;
 
-      create function raise_store_versions(p_accounts bigint[]) returns void language sql as $$
+      create function raise_account_versions(p_accounts bigint[]) returns void language sql as $$
         -- in order, so that two calls cannot deadlock; by full names, as a rebuild has a search path of its own
-        insert into public.store_versions as v (account_id, version)
+        insert into public.account_versions as v (account_id, version)
         select distinct id, 1 from unnest(p_accounts) as id order by id
         on conflict (account_id) do update set version = v.version + 1
       $$;
       ${ERASE(`
-    if cardinality(p_subjects) > 0 then perform public.raise_store_versions(array[p_account]); end if;`)}
+    if cardinality(p_subjects) > 0 then perform public.raise_account_versions(array[p_account]); end if;`)}
       ${WRITE_ROWS}
       ${RECORD}`);
   }

@@ -1,0 +1,8 @@
+/**
+ * Makes SQL for a number that grows with every write to the records that commands of an account are decided on, and when
+ * somebody in it is erased or gets another key.
+ * @param account SQL for the account's id
+ */
+export function accountVersion(account: string): string {
+  return `coalesce((select v.version from account_versions v where v.account_id = ${account}), 0)`;
+}
