@@ -29,7 +29,7 @@ export class HttpMetrics {
     });
     this.limited = new Counter({
       name: 'inkpad_http_rate_limited_total',
-      help: 'Requests refused with 429, by scope: token, store, address, page_address, signup_address, signup_network, signup_poster',
+      help: 'Requests refused with 429, by what was counted',
       labelNames: ['by'],
       registers,
     });

@@ -1,0 +1,166 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import ts from 'typescript';
+
+/**
+ * Checks the knowledge that imports do not show: the platform names nothing of the product, and whoever reads the table of
+ * another context reads its columns, not paths into `state`.
+ */
+const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+
+const PLATFORM = 'libs/platform/';
+const MIGRATIONS =
+  /^libs\/platform\/database\/src\/(migrations\/|migrations[.]ts$|row-table[.]ts$)/;
+
+const PRODUCT_WORDS = new Set(
+  words(`
+    card cards customer customers founder founders location locations loyalty membership memberships poster posters
+    reward rewards shop shops signup signups stamp stamped stamping stampings stamps store stores user users wallet
+    wallets webhook webhooks`),
+);
+/** Pairs in which such a word means something else. */
+const OTHER_MEANINGS = new Set(['event store', 'event stores', 'no store', 'user agent']);
+
+/**
+ * Files of the platform that may still use some of the words; `*` stands for all.
+ * Remove a line when its file no longer needs it: a line without effect is an error.
+ */
+const EXEMPTIONS = new Map(
+  Object.entries({
+    // Settings of the whole product are read in one place.
+    'kernel/src/apple-credentials.spec.ts': '*',
+    'kernel/src/apple-credentials.ts': '*',
+    'kernel/src/config.spec.ts': '*',
+    'kernel/src/config.ts': '*',
+    'kernel/src/secret-files.ts': 'wallet',
+    'kernel/src/service-account.spec.ts': '*',
+    'kernel/src/setting-faults.ts': '*',
+    'kernel/src/settings.ts': '*',
+    // What the API answers and documents, and what histories hold.
+    'http/src/access-log.ts': 'user',
+    'http/src/error.dto.ts': 'customer card',
+    'http/src/fields.ts': 'store',
+    'http/src/gate.ts': 'store',
+    'http/src/rate-limit.spec.ts': 'store',
+    'http/src/rate-limit.ts': 'store',
+    'kernel/src/aggregate.ts': 'user customer poster',
+    'kernel/src/error-catalogue.ts': '*',
+    'kernel/src/errors.ts': 'customer card',
+    // Users of a database or an operating system.
+    'database/src/connecting.ts': 'user',
+    'database/src/roles.ts': 'user',
+    'event-store/src/eventstoredb-connection.spec.ts': 'user',
+    'event-store/src/eventstoredb-faults.ts': 'user',
+    'kernel/src/file-faults.ts': 'user',
+    // Databases from before their key was recorded.
+    'database/src/master-keys.ts': 'users',
+  }).map(([file, list]) => [PLATFORM + file, { allowed: list.split(' '), isUsed: false }]),
+);
+
+const errors = [];
+const owners = readOwners();
+for (const file of ['libs', 'apps', 'scripts'].flatMap(filesIn)) {
+  const text = fs.readFileSync(path.join(root, file), 'utf8');
+  if (MIGRATIONS.test(file)) continue;
+  if (file.startsWith(PLATFORM)) checkWords(file, text);
+  else if (/\bstate\s*->/.test(text)) checkPaths(file, text);
+}
+for (const [file, { isUsed }] of EXEMPTIONS) {
+  if (!isUsed)
+    errors.push(`${file} needs no exemption: remove it from scripts/check-knowledge.mjs`);
+}
+for (const error of errors) console.error(error);
+if (errors.length > 0) {
+  console.error(`${errors.length} errors: knowledge in the wrong place`);
+  process.exitCode = 1;
+}
+
+function filesIn(folder) {
+  return fs
+    .readdirSync(path.join(root, folder), { recursive: true })
+    .map((name) => `${folder}/${name}`)
+    .filter((name) => name.endsWith('.ts'))
+    .sort();
+}
+
+/** Lists the words of a text; the parts of an identifier are words of their own. */
+function words(text) {
+  return text
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
+    .replaceAll(/([A-Z]+)([A-Z][a-z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/)
+    .filter((word) => word !== '');
+}
+
+function checkWords(file, text) {
+  const exemption = EXEMPTIONS.get(file);
+  // Where the event store is at hand, `store` alone is its variable.
+  const isStoreAVariable = /\bEventStore\b/.test(text);
+  for (const [i, line] of text.split('\n').entries()) {
+    const code = isStoreAVariable
+      ? line.replace(/^(?!\s*(?:\/?\*|\/\/)).*/, withoutVariable)
+      : line;
+    for (const word of new Set(productWordsIn(code))) {
+      const isExempt = exemption?.allowed.some((one) => one === '*' || one === word);
+      if (isExempt) exemption.isUsed = true;
+      else
+        errors.push(
+          `${file}:${i + 1} "${word}" belongs to the product: the platform must not know it`,
+        );
+    }
+  }
+}
+
+function withoutVariable(code) {
+  return code.replaceAll(/(?<!['"`\w])store(?!['"`\w])/g, '_');
+}
+
+function productWordsIn(line) {
+  const list = words(line);
+  return list.filter((word, i) => {
+    const pairs = [`${list[i - 1]} ${word}`, `${word} ${list[i + 1]}`];
+    return PRODUCT_WORDS.has(word) && !pairs.some((pair) => OTHER_MEANINGS.has(pair));
+  });
+}
+
+/** Reads which context has which table: each says so in a file of its entities. */
+function readOwners() {
+  const tables = new Map();
+  for (const file of filesIn('libs').filter((name) => name.endsWith('.entity.ts'))) {
+    const text = fs.readFileSync(path.join(root, file), 'utf8');
+    for (const [, table] of text.matchAll(/\btable: '(\w+)'/g))
+      tables.set(table, path.dirname(file));
+  }
+  return tables;
+}
+
+function checkPaths(file, text) {
+  const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
+  const visit = (node) => {
+    if (ts.isStringLiteralLike(node) || ts.isTemplateExpression(node)) {
+      for (const table of tablesWithPaths(node.getText(source))) {
+        const owner = owners.get(table);
+        if (owner === undefined || owner === path.dirname(file)) continue;
+        const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
+        errors.push(
+          `${file}:${line + 1} reads a path into the state of ${table}: add a generated column, which ${owner} owns`,
+        );
+      }
+    } else ts.forEachChild(node, visit);
+  };
+  visit(source);
+}
+
+/** Finds the tables of a statement whose `state` it takes apart. */
+function tablesWithPaths(sql) {
+  const named = [...sql.matchAll(/\b(?:from|join|update)\s+(\w+)(?:\s+as)?(?:\s+(\w+))?/gi)];
+  const tables = new Set();
+  for (const [, alias] of sql.matchAll(/(?:\b(\w+)[.])?\bstate\s*->/g)) {
+    for (const [, table, other] of named) {
+      if (alias === undefined || alias === other || alias === table) tables.add(table);
+    }
+  }
+  return tables;
+}
