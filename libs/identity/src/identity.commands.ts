@@ -18,7 +18,7 @@ import { MembershipRow, UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 import { Sessions } from './sessions.service.js';
-import { StoreProfiles } from './store-profiles.js';
+import { StoreProfiles } from './store-profiles.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(

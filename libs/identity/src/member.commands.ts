@@ -6,7 +6,7 @@ import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service
 import { changed, getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
-import { StoreProfiles } from './store-profiles.js';
+import { StoreProfiles } from './store-profiles.service.js';
 import { getPresentUser } from './user.commands.js';
 
 /** @property isConfirmed whether somebody has shown that they read the mails to the user's address */

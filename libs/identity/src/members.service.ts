@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import { invitationHash } from './invitation.js';
 import type { Role } from './roles.js';
-import { StoreProfiles } from './store-profiles.js';
+import { StoreProfiles } from './store-profiles.service.js';
 
 /** More than a store has, and little enough for a page. */
 const MOST = 500;

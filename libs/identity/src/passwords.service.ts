@@ -8,7 +8,7 @@ import { RejectedError } from '#kernel/errors.js';
 import { normalizePassword } from '#kernel/text.js';
 import { ask } from '#database/connection.js';
 import { passwordFault, type CommonPasswords } from './password.js';
-import { StoreProfiles } from './store-profiles.js';
+import { StoreProfiles } from './store-profiles.service.js';
 
 /** Hashes a password by Argon2id, in the form that every keyboard's spelling of it has. */
 export function hashPassword(password: string): Promise<string> {

@@ -1,6 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { AccountTimeZones } from '#http/date-input.js';
-import { StoreProfiles } from '#identity/store-profiles.js';
+import { StoreProfiles } from '#identity/store-profiles.service.js';
 import { accountHandlers } from './account.commands.js';
 import { AccountsController } from './accounts.controller.js';
 import { AccountsService } from './accounts.service.js';

@@ -7,7 +7,7 @@ import { AsOf, type Past } from '#event-store/as-of.service.js';
 import { PastCounts, type PastCount } from '#event-store/past-counts.service.js';
 import type { AccountTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
-import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.js';
+import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.service.js';
 import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
