@@ -2,8 +2,16 @@ import type pg from 'pg';
 import { positionSql } from '#event-store/position.js';
 import { TX } from './log-places.js';
 
-/** What processes make anew by themselves: drawn images, and which dispatchers there are. */
-const LEFT_OUT = ['public.migrations', 'public.strip_images', 'public.webhook_dispatchers'];
+/**
+ * What is made anew by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
+ * which begins with the rows of the stores.
+ */
+const LEFT_OUT = [
+  'public.migrations',
+  'public.phone_passes',
+  'public.strip_images',
+  'public.webhook_dispatchers',
+];
 
 /** @property name with its schema; @property columns those that are not computed from others */
 export type Table = { name: string; columns: string[] };

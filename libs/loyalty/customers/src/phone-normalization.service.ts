@@ -13,32 +13,18 @@ const BATCH_SIZE = 100;
 const PAUSE_MS = 100;
 const IDLE_MS = 2_000;
 
-type DueStore = { accountId: number; revision: number; afterId: number };
-
 type NextRow = { id: number; survivor_ids: string[] };
 
 type DueRow = { account_id: number; revision: number; after_id: number };
 
 /**
- * The next store after $1 whose customers are to be gone through: its country may have changed, or it is time to look
- * again. By the revision of the store, because its country may have changed and changed back.
+ * Finds the store that has been due longest: it has got a country since, or it is time to look again. A store is due from
+ * the commit that gives it another country, by a trigger of its table.
  */
 const DUE = {
   name: 'phone_passes_due',
-  text: `select a.id as account_id, a.revision,
-           case when p.revision = a.revision then p.after_id else 0 end as after_id
-         from accounts a left join phone_passes p on p.account_id = a.id
-         where a.id > $1 and (p.revision is distinct from a.revision or p.due_at <= now())
-         order by a.id limit 1`,
-};
-
-/** The pass of an earlier revision is over. */
-const BEGIN = {
-  name: 'phone_passes_begin',
-  text: `insert into phone_passes as p (account_id, revision) values ($1, $2)
-         on conflict (account_id) do update
-         set revision = excluded.revision, after_id = 0, goes_again = true, has_conflicts = false, due_at = now()
-         where p.revision <> excluded.revision`,
+  text: `select account_id, revision, after_id from phone_passes
+         where due_at <= now() order by due_at limit 1`,
 };
 
 /** With those into whom they are merged, the one who goes on first: a number that they share becomes that one's. */
@@ -56,9 +42,10 @@ const NEXT = {
          order by c.id limit ${BATCH_SIZE}`,
 };
 
+/** Changes nothing when the store has got another country meanwhile. It is the turn of other stores first. */
 const GO_ON = {
   name: 'phone_passes_go_on',
-  text: `update phone_passes set after_id = $3, has_conflicts = has_conflicts or $4
+  text: `update phone_passes set after_id = $3, has_conflicts = has_conflicts or $4, due_at = now()
          where account_id = $1 and revision = $2`,
 };
 
@@ -83,8 +70,6 @@ const FINISH = {
 @Injectable()
 export class PhoneNormalization {
   private readonly log = new Logger(LEADERSHIP.name);
-  /** The store that had its turn last. */
-  private served = 0;
 
   constructor(
     private readonly pool: Pool,
@@ -108,11 +93,10 @@ export class PhoneNormalization {
    * @returns false when there is nothing to do for any
    */
   async takeTurn(): Promise<boolean> {
-    const store = (await this.findDue(this.served)) ?? (await this.findDue(0));
+    const due = await this.pool.query<DueRow>(DUE);
+    const [store] = due.rows;
     if (!store) return false;
-    const { accountId, revision, afterId } = store;
-    this.served = accountId;
-    await this.pool.query({ ...BEGIN, values: [accountId, revision] });
+    const { account_id: accountId, revision, after_id: afterId } = store;
     const { rows } = await this.pool.query<NextRow>({ ...NEXT, values: [accountId, afterId] });
     let hasConflicts = false;
     const ids = rows.flatMap(({ id, survivor_ids }) => [...survivor_ids.map(Number), id]);
@@ -126,12 +110,6 @@ export class PhoneNormalization {
         : { ...FINISH, values: [accountId, revision, hasConflicts] },
     );
     return true;
-  }
-
-  private async findDue(after: number): Promise<DueStore | undefined> {
-    const { rows } = await this.pool.query<DueRow>({ ...DUE, values: [after] });
-    const [row] = rows;
-    return row && { accountId: row.account_id, revision: row.revision, afterId: row.after_id };
   }
 
   /** A customer who cannot be changed does not hold up the others, and is tried again in the next pass. */

@@ -52,6 +52,7 @@ import { SealedMailsAndAuditSources } from './migrations/0067-sealed-mails-and-a
 import { ErasureNotices } from './migrations/0068-erasure-notices.js';
 import { SignupsWithoutPhone } from './migrations/0071-signups-without-phone.js';
 import { UsersWithoutStore } from './migrations/0072-users-without-store.js';
+import { PhonePassesByDueTime } from './migrations/0069-phone-passes-by-due-time.js';
 
 /** In order. Listed one by one, because globs find different files in the sources and in the build. */
 export const migrations = [
@@ -109,4 +110,5 @@ export const migrations = [
   ErasureNotices,
   SignupsWithoutPhone,
   UsersWithoutStore,
+  PhonePassesByDueTime,
 ];
