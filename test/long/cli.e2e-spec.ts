@@ -176,7 +176,7 @@ describe('the CLI', () => {
         actor: expect.objectContaining({ type: 'system', name: expect.any(String) }),
         subject: {
           user_id: 2,
-          changes: { email: { from: 'ada@shop.example', to: 'ada@new.example' } },
+          changes: { email: { from: 'a…@shop.example', to: 'a…@new.example' } },
           sessions_ended: 1,
         },
       }),
