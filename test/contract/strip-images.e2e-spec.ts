@@ -19,6 +19,7 @@ import {
 } from '../support/contract.js';
 import {
   jpegWithScans,
+  PHOTOGRAPHS,
   photograph,
   pixelAt,
   pixelsOf,
@@ -381,6 +382,21 @@ describe('the public images', () => {
       const { hash: flat } = await remembered(await newCard(store, drawn));
       const png = await (await fetched(stripUrl('', flat, 3, '3x'))).arrayBuffer();
       expect(colourType(Buffer.from(png))).toBe('true colour');
+    }
+  });
+
+  it('STRIP-19 take less than 220 KB in a pass, whatever the picture', async () => {
+    for (const [kind, draw] of Object.entries(PHOTOGRAPHS)) {
+      const photo = await (await draw(1125, 432)).png().toBuffer();
+      const { body: card } = await put((await newCard()).id, photo);
+      const { hash } = await remembered(card);
+      let bytes = 0;
+      for (const size of ['1x', '2x', '3x'] as const) {
+        const png = Buffer.from(await (await fetched(stripUrl('', hash, 3, size))).arrayBuffer());
+        expect([kind, colourType(png)]).toEqual([kind, 'palette']);
+        bytes += png.length;
+      }
+      expect([kind, bytes < 220 * 1024, bytes]).toEqual([kind, true, bytes]);
     }
   });
 

@@ -49,6 +49,41 @@ export async function photograph(width: number, height: number) {
   return sharp(data, { raw: { width, height, channels: 3 } });
 }
 
+/** Harder than any photograph: detail of all sizes, in all colours. */
+export async function foliage(width: number, height: number) {
+  const size = { width, height, fit: 'fill', kernel: 'cubic' } as const;
+  const sum = new Float64Array(width * height * 3);
+  for (const [coarseness, weight] of [
+    [64, 0.3],
+    [16, 0.4],
+    [8, 0.5],
+    [4, 0.5],
+    [2, 0.4],
+    [1, 0.2],
+  ] as const) {
+    const detail = await speckled(Math.ceil(width / coarseness), Math.ceil(height / coarseness))
+      .resize(size)
+      .raw()
+      .toBuffer();
+    detail.forEach((value, i) => (sum[i] = (sum[i] ?? 0) + (value - 128) * weight));
+  }
+  const data = Buffer.from(Uint8ClampedArray.from(sum, (value) => 128 + value).buffer);
+  return sharp(data, { raw: { width, height, channels: 3 } });
+}
+
+/** Soft shades without any detail, which a palette turns into bands. */
+export function gradient(width: number, height: number) {
+  const data = Buffer.alloc(width * height * 3);
+  for (let i = 0; i < width * height; i++) {
+    const [x, y] = [(i % width) / width, Math.floor(i / width) / height];
+    data.set([x * 255, y * 255, ((x + y) / 2) * 255], i * 3);
+  }
+  return sharp(data, { raw: { width, height, channels: 3 } });
+}
+
+/** What is hard to make small, each in its own way. */
+export const PHOTOGRAPHS = { photograph, noise: speckled, foliage, gradient };
+
 export async function pixelsOf(png: Uint8Array): Promise<Pixels> {
   const { data, info } = await sharp(png).raw().toBuffer({ resolveWithObject: true });
   return { data, width: info.width, height: info.height, channels: info.channels };

@@ -4,7 +4,7 @@ import type { Card } from '#cards/card.js';
 import { isStripPreset } from '#cards/card-looks.js';
 
 /** Raise it when the drawing changes: images are cached for ever under a hash that covers it. */
-const DRAWING = 2;
+const DRAWING = 3;
 
 /** What the images of a card show, but for the number of filled stamps. */
 export type StripDesign = {

@@ -24,7 +24,29 @@ const LAYERS_KEPT_BYTES = 16 * 1024 * 1024;
  * With a picture, a strip has 256 colours of its own and a fifth of the bytes, and phones fetch it with each stamp. What
  * is drawn stays as it is: it is small anyway, and flat colours would show a grain.
  */
-const PICTURE_PNG: PngOptions = { palette: true, colours: 256, dither: 1, effort: 4 };
+const PICTURE_PNG = { palette: true, colours: 256, effort: 4 } as const;
+
+/** In bytes. A pass has these three and some 20 KB beside them: it stays below 250 KB, whatever the picture. */
+const MAX_STRIP_BYTES: Partial<Record<StripSize, number>> = {
+  '1x': 20_000,
+  '2x': 62_000,
+  '3x': 138_000,
+};
+
+/**
+ * Tried in turn until an image is small enough: detail goes first, which nobody misses behind stamps. Blur is in pixels of
+ * the largest strip. The last always fits: of four colours, each pixel takes two bits.
+ */
+const PICTURE_QUALITIES: readonly { blur: number; png: PngOptions }[] = [
+  { blur: 0, png: { ...PICTURE_PNG, dither: 1 } },
+  // Soft shades turn into bands without any.
+  { blur: 0, png: { ...PICTURE_PNG, dither: 0.5 } },
+  // No more colours than the eye tells apart: of what is blurred, a palette would keep differences that nobody sees.
+  ...[0, 4, 12].map((blur) => ({ blur, png: { ...PICTURE_PNG, dither: 0, quality: 70 } })),
+  { blur: 12, png: { ...PICTURE_PNG, colours: 4, dither: 0 } },
+];
+/** Less does nothing. */
+const MIN_BLUR = 0.3;
 
 /** An image of a design. */
 export type StripImage = { filled: number; size: StripSize } | { icon: IconSize };
@@ -50,14 +72,29 @@ export class StripRenderer {
     return this.queue.run(accountId, async () => {
       if ('icon' in image) return png(iconSvg(design, image.icon, ICON_SIZES[image.icon]));
       const { layer } = design;
-      const picture = 'picture' in layer ? await this.layer(layer.picture, image.size) : undefined;
-      const svg = stripSvg(design, image.filled, STRIP_SIZES[image.size], picture);
-      return png(svg, picture === undefined ? {} : PICTURE_PNG);
+      return 'picture' in layer
+        ? this.drawOver(layer.picture, design, image)
+        : png(stripSvg(design, image.filled, STRIP_SIZES[image.size]));
     });
   }
 
-  private async layer(hash: string, size: StripSize): Promise<string> {
-    const key = `${hash}@${size}`;
+  /** The same image each time, since its address never changes what it shows: the first quality that fits. */
+  private async drawOver(
+    picture: string,
+    design: StripDesign,
+    { filled, size }: { filled: number; size: StripSize },
+  ): Promise<Buffer> {
+    let drawn: Buffer = Buffer.alloc(0);
+    for (const quality of PICTURE_QUALITIES) {
+      const layer = await this.layer(picture, size, quality.blur);
+      drawn = await png(stripSvg(design, filled, STRIP_SIZES[size], layer), quality.png);
+      if (drawn.length <= (MAX_STRIP_BYTES[size] ?? Infinity)) break;
+    }
+    return drawn;
+  }
+
+  private async layer(hash: string, size: StripSize, blur: number): Promise<string> {
+    const key = `${hash}@${size}~${blur}`;
     const known = this.layers.get(key);
     if (known !== undefined) return known;
     const [picture] = await ask<{ png: Buffer }>(this.pool, {
@@ -67,8 +104,10 @@ export class StripRenderer {
     if (!picture) throw new Error(`the picture ${hash} of a design is missing`);
     const { width, height } = STRIP_SIZES[size];
     const { sharp } = await import('#kernel/pictures.js');
+    const sigma = (blur * width) / STRIP_SIZES['3x'].width;
     const resized = await sharp(picture.png)
       .resize(width, height, { fit: 'cover' })
+      .blur(sigma >= MIN_BLUR && sigma)
       // It is decoded again at once.
       .png({ compressionLevel: 1 })
       .timeout({ seconds: DRAWN_WITHIN_SECONDS })
