@@ -115,39 +115,6 @@ describe('an event store and its database', () => {
     expect(await linkOf(database)).toMatchObject({ linked: true });
     await database.close();
   });
-
-  it('are linked when the history is of before there were ids', async () => {
-    await copyAccount('older_', {});
-    await service.database.query('update es.identity set linked_at = null');
-    expect(await started(service.database, server.connectionString, 'older_')).toBe('started');
-    await copyAccount('others_', { recordedAt: '2020-01-01T00:00:00.000Z' });
-    await service.database.query('update es.identity set linked_at = null');
-    expect(await started(service.database, server.connectionString, 'others_')).toMatch(
-      /^EventStoreDB \(streams others_\*\) holds the history of another database: /,
-    );
-    expect(await started(service.database, server.connectionString)).toBe('started');
-  });
-
-  /** The oldest store as another prefix holds it, without an identity. */
-  const copyAccount = (prefix: string, changed: object) =>
-    withClient(async (client) => {
-      const { rows } = await service.database.query<{ id: number }>(
-        'select min(id) as id from accounts',
-      );
-      const name = `account-${rows[0]?.id}`;
-      for await (const { event } of client.readStream(name, { maxCount: 1 })) {
-        if (!event) throw new Error(`${name} is empty`);
-        const { type, data, metadata } = event;
-        await client.appendToStream(
-          prefix + name,
-          jsonEvent({
-            type,
-            data: data as JSONType,
-            metadata: { ...(metadata as object), ...changed },
-          }),
-        );
-      }
-    });
 });
 
 describe('a process is refused', () => {
@@ -183,6 +150,28 @@ describe('a process is refused', () => {
       /^EventStoreDB \(streams another_\*\) holds the history of another database: .*$/,
     );
     await other.stop();
+  });
+
+  it('by a history that names no database', async () => {
+    await withClient(async (client) => {
+      const { rows } = await service.database.query<{ id: number }>(
+        'select min(id) as id from accounts',
+      );
+      const name = `account-${rows[0]?.id}`;
+      for await (const { event } of client.readStream(name, { maxCount: 1 })) {
+        if (!event) throw new Error(`${name} is empty`);
+        const { type, data, metadata } = event;
+        await client.appendToStream(
+          `nameless_${name}`,
+          jsonEvent({ type, data: data as JSONType, metadata: metadata as object }),
+        );
+      }
+    });
+    await service.database.query('update es.identity set linked_at = null');
+    expect(await started(service.database, server.connectionString, 'nameless_')).toMatch(
+      /^EventStoreDB \(streams nameless_\*\) holds the history of another database: /,
+    );
+    expect(await started(service.database, server.connectionString)).toBe('started');
   });
 
   it('by PostgreSQL when the history is in EventStoreDB', async () => {

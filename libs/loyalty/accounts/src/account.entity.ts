@@ -5,5 +5,4 @@ import type { AccountEvent } from './account.events.js';
 export const accountRows: RowTable<Account, AccountEvent> = {
   aggregate: account,
   table: 'accounts',
-  firstRecordedAt: "r.state ->> 'createdAt'",
 };

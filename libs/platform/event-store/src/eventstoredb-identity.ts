@@ -14,17 +14,9 @@ const STREAM = 'inkpad_identity';
 type Own = {
   database: string;
   linked: boolean;
-  /** The oldest record, or null when there is none. */
-  stream: string | null;
-  recorded: string | null;
+  /** Has no record of any kind. */
+  isEmpty: boolean;
 };
-
-const OWN = 'select database, linked_at is not null as linked from es.identity';
-
-/** Finds the oldest record of a kind with which every history begins. */
-const OLDEST = (kind: string, table: string, firstRecordedAt: string) => `
-  select '${kind}-' || r.id as stream, ${firstRecordedAt} as recorded
-  from ${table} r order by r.id limit 1`;
 
 /**
  * Which database the history in EventStoreDB belongs to. The first process of a new service writes the database's id
@@ -58,31 +50,24 @@ export class EventStoreDbIdentity {
     if (theirs !== own.database) throw this.foreign(own);
   }
 
-  /** Nothing there names a database, as with a new service or a history from before databases had ids. */
+  /** Nothing there names a database, as with a new service. */
   private async link(own: Own): Promise<string> {
     const held = (await this.reader.readAll(BEGINNING, 1)).length > 0;
-    if (own.linked || (own.stream !== null && !held)) throw this.lacksHistory();
-    if (held && !(await this.holdsOldest(own))) throw this.foreign(own);
+    if (own.linked || (!own.isEmpty && !held)) throw this.lacksHistory();
+    if (held) throw this.foreign(own);
     return this.write(own.database);
   }
 
   private async own(): Promise<Own> {
-    const known = await askAtStart<Pick<Own, 'database' | 'linked'>>(this.pool, OWN);
-    if (known) return { ...known, ...(await this.oldest()) };
+    const records = this.kinds.map(({ table }) => `exists (select from ${table})`).join(' or ');
+    const own = await askAtStart<Own>(
+      this.pool,
+      `select database, linked_at is not null as linked, not (${records || 'false'}) as "isEmpty"
+       from es.identity`,
+    );
+    if (own) return own;
     await this.pool.query('insert into es.identity default values on conflict do nothing');
     return this.own();
-  }
-
-  private async oldest(): Promise<Pick<Own, 'stream' | 'recorded'>> {
-    for (const { aggregate, table, firstRecordedAt } of this.kinds) {
-      if (firstRecordedAt === undefined) continue;
-      const oldest = await askAtStart<{ stream: string; recorded: string }>(
-        this.pool,
-        OLDEST(aggregate.name, table, firstRecordedAt),
-      );
-      if (oldest) return oldest;
-    }
-    return { stream: null, recorded: null };
   }
 
   private async theirs(): Promise<string | undefined> {
@@ -103,15 +88,6 @@ export class EventStoreDbIdentity {
     return (await this.theirs()) ?? database;
   }
 
-  /** Whether the first event of the database's oldest record is there. */
-  private async holdsOldest({ stream, recorded }: Own): Promise<boolean> {
-    if (stream === null) return false;
-    for await (const { meta } of this.reader.readStream(stream, { to: 0 })) {
-      return meta.recordedAt === recorded;
-    }
-    return false;
-  }
-
   private get there(): string {
     return `EventStoreDB (streams ${this.streams.nameOf('*')})`;
   }
@@ -122,9 +98,9 @@ export class EventStoreDbIdentity {
     );
   }
 
-  private foreign({ stream }: Own): ConfigError {
+  private foreign({ isEmpty }: Own): ConfigError {
     return new ConfigError(
-      stream === null
+      isEmpty
         ? `The database is empty, and ${this.there} holds a history already: restore the database that belongs to it (docs/operating.md, Restore), or give a new service a prefix of its own in EVENT_STORE_STREAM_PREFIX.`
         : `${this.there} holds the history of another database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those of this one, or DATABASE_URL to the database of that history.`,
     );

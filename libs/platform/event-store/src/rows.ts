@@ -16,8 +16,6 @@ import type { PersonalKey } from './personal-parts.js';
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
-  /** Of the aggregate with which every history begins: SQL over `r` for when the stream's first event was recorded. */
-  firstRecordedAt?: string;
   /**
    * SQL for a number, over SQL for the row's id and account; its value arrives as `Loaded.joined`, for the module of the table
    * to read.
@@ -49,7 +47,6 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
 export type StreamKind = {
   aggregate: { name: string };
   table: string;
-  firstRecordedAt?: string;
 };
 
 /** A table that is made from no events, and which a restore can leave behind them. Its ids come from its sequence. */
