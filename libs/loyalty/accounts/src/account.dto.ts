@@ -111,8 +111,7 @@ export function accountJson(
     posters_count: counts.posters,
     time_zone: account.timeZone,
     locale: account.locale,
-    // Rows of an older fold lack it.
-    country: account.country ?? null,
+    country: account.country,
     created_at: account.createdAt,
     updated_at: account.updatedAt,
   };

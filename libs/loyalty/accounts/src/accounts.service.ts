@@ -11,7 +11,6 @@ import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.servi
 import type { Account } from './account.js';
 import { accountRows } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
-import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
 /** @property personal it is the user's own store */
@@ -110,13 +109,8 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       values: [id],
     });
     if (!row) throw new NotFoundError('Store');
-    const { consentTexts, smsCountries } = row.state;
-    // Rows of an older fold lack them.
-    return {
-      consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
-      smsCountries: smsCountries ?? [],
-      country: row.state.country ?? null,
-    };
+    const { consentTexts, smsCountries, country } = row.state;
+    return { consentTexts, smsCountries, country };
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */

@@ -88,8 +88,7 @@ export function customerJson(customer: Customer, cards: CustomerCardJson[]): Cus
     sms_consent: customer.smsConsent,
     created_at: customer.createdAt,
     updated_at: customer.updatedAt,
-    // Rows of an older fold lack it.
-    erased_at: customer.erasedAt ?? null,
+    erased_at: customer.erasedAt,
     merged_into: customer.mergedInto?.customerId ?? null,
   };
 }

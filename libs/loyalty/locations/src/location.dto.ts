@@ -75,8 +75,7 @@ export function locationJson(location: Location): LocationJson {
     latitude: location.latitude,
     longitude: location.longitude,
     geocode_status: location.geocodeStatus,
-    // Rows of an older fold have none.
-    precision: location.precision ?? null,
+    precision: location.precision,
     created_at: location.createdAt,
     updated_at: location.updatedAt,
   };

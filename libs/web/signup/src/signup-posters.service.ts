@@ -2,7 +2,6 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import type { Account } from '#accounts/account.js';
-import { NO_CONSENT_TEXTS } from '#accounts/consent-texts.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
@@ -32,14 +31,13 @@ export class SignupPosters {
     return {
       poster,
       card,
-      // Rows of an older fold lack the country and the texts.
       store: {
         id,
         name,
         timeZone,
         locale,
-        country: country ?? null,
-        consentTexts: consentTexts ?? NO_CONSENT_TEXTS,
+        country,
+        consentTexts,
         smsCountries: listSmsCountries(account),
       },
     };
