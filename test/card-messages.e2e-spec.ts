@@ -334,17 +334,6 @@ describe('card links', () => {
     expect(provider.to('+8816412345678')).toEqual([]);
   });
 
-  it('wished for before there were messages are not sent', async () => {
-    const email = address();
-    const person = await add({ email });
-    const start = (since: string) =>
-      service.database.query(`update card_message_starts set since = ${since}`);
-    await start(`now() + interval '1 hour'`);
-    await follow().settled();
-    await start('now()');
-    expect([await messagesOf(person), mailsTo(email)]).toEqual([[], []]);
-  });
-
   it('of a store that was taken over from another instance are not sent again', async () => {
     const [moved, stayed] = [address(), address()];
     const other = await service.newStore();

@@ -188,7 +188,8 @@ describe('the rotation of the master key', () => {
       .get(MasterKeys, { strict: false })
       .seal('mails', Buffer.from(JSON.stringify(mail)), `mail ${mailId}`);
     await database.query(
-      'insert into mail_outbox (id, sealed, due_at, created_at) values ($1, $2, now(), now())',
+      `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)
+       values ($1, $2, now(), now(), now() + interval '1 day')`,
       [mailId, sealed],
     );
     await first.stop();

@@ -39,8 +39,7 @@ const NAME_CARDS = {
 };
 
 /**
- * Wishes from before messages existed, or before the store was taken over from another instance, are not planned, nor
- * are those that repeat another. The channel is a guess, so that neither kind of message waits for the other's server.
+ * Wishes from before the store was taken over from another instance are not planned, nor are those that repeat another. The channel is a guess, so that neither kind of message waits for the other's server.
  */
 const PLAN = {
   name: 'card_messages_plan',
@@ -55,7 +54,7 @@ const PLAN = {
          left join customer_names c on c.id = w.customer_id
          left join signup_holds h on h.account_id = w.account_id and h.request_id = w.request_id
          where w.at > now() - $6 * interval '1 millisecond'
-           and not exists (select from card_message_starts s where s.account_id in (0, w.account_id) and s.since > w.at)
+           and not exists (select from card_message_starts s where s.account_id = w.account_id and s.since > w.at)
            and not exists (
              select from card_messages m
              where m.customer_card_id = w.card_id and m.requested_at <= w.at

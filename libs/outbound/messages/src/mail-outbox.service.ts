@@ -7,7 +7,7 @@ import { newId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
-import type { Mail } from './mail.js';
+import { GIVE_UP_SECONDS, type Mail } from './mail.js';
 
 /** Longer than an attempt can last: after that, another dispatcher may take the mail of one that has died. */
 const LEASE_SECONDS = 60;
@@ -32,7 +32,7 @@ export type QueuedMail = {
   mail: Mail | null;
   attempts: number;
   createdAt: Date;
-  giveUpAt: Date | null;
+  giveUpAt: Date;
 };
 
 type MailRow = {
@@ -40,7 +40,7 @@ type MailRow = {
   sealed: Buffer;
   attempts: number;
   created_at: Date;
-  give_up_at: Date | null;
+  give_up_at: Date;
 };
 
 const CLAIM = {
@@ -84,9 +84,14 @@ export class MailOutbox {
     await client.query({
       name: 'mail_add',
       text: `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)
-             select id, sealed, now(), now(), $3::timestamptz
+             select id, sealed, now(), now(), coalesce($3::timestamptz, now() + make_interval(secs => $4))
              from unnest($1::uuid[], $2::bytea[]) as m (id, sealed)`,
-      values: [ids, mails.map((mail, i) => this.seal(ids[i], mail)), giveUpAt ?? null],
+      values: [
+        ids,
+        mails.map((mail, i) => this.seal(ids[i], mail)),
+        giveUpAt ?? null,
+        GIVE_UP_SECONDS,
+      ],
     });
     return ids;
   }

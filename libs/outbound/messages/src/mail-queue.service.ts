@@ -40,12 +40,7 @@ export class MailQueue implements MessageQueue<QueuedMail> {
     const what = `mail ${id} could not be sent (${outcome.error})`;
     const next =
       outcome.kind === 'failed'
-        ? findNextMailAttempt(
-            queued.attempts,
-            queued.createdAt,
-            new Date(),
-            queued.giveUpAt ?? undefined,
-          )
+        ? findNextMailAttempt(queued.attempts, queued.createdAt, new Date(), queued.giveUpAt)
         : undefined;
     if (next) {
       this.log[mail ? 'warn' : 'error'](`${what}; next attempt at ${next.toISOString()}`);

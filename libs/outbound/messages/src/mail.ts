@@ -18,12 +18,8 @@ export type MailOutcome =
 const MINUTE = 60;
 const WAIT_SECONDS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const LAST_WAIT_SECONDS = 60 * MINUTE;
-const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
-
-/** Until when a mail is of use, unless it says otherwise. */
-export function usefulUntil(createdAt: Date): Date {
-  return new Date(createdAt.getTime() + GIVE_UP_SECONDS * 1000);
-}
+/** How long a mail is of use, unless it says otherwise. */
+export const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
 
 /**
  * When to try again to send a mail that could not be sent.
@@ -34,7 +30,7 @@ export function findNextMailAttempt(
   attempts: number,
   createdAt: Date,
   now: Date,
-  giveUpAt = usefulUntil(createdAt),
+  giveUpAt = new Date(createdAt.getTime() + GIVE_UP_SECONDS * 1000),
 ): Date | undefined {
   const seconds = WAIT_SECONDS[attempts - 1] ?? LAST_WAIT_SECONDS;
   const next = new Date(now.getTime() + seconds * 1000);

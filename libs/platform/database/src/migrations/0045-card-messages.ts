@@ -37,13 +37,8 @@ export class CardMessages implements MigrationInterface {
         where channel = 'sms' and state = 'sent';
       create index card_messages_unissued on card_messages (customer_id) where customer_card_id is null;
 
-      -- Wishes recorded earlier are not for this service to fulfil. Account 0: those of any store.
+      -- Wishes recorded earlier are not for this service to fulfil.
       create table card_message_starts (account_id bigint primary key, since timestamptz not null);
-      insert into card_message_starts (account_id, since) values (0, now());
-
-      -- What has been followed already need not be read for nothing.
-      insert into es.checkpoints (subscription, position)
-      select 'card messages', position from es.checkpoints where subscription = 'history';
     `);
   }
 

@@ -39,8 +39,7 @@ export class Retirements implements MigrationInterface {
       create unique index api_retirement_notices_mail on api_retirement_notices (mail_id)
         where mail_id is not null;
 
-      -- null: a day after it was written, as by processes of the previous version
-      alter table mail_outbox add give_up_at timestamptz;
+      alter table mail_outbox add give_up_at timestamptz not null;
     `);
   }
 
