@@ -2,13 +2,7 @@ import type { Command } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
-import {
-  CreateUser,
-  RemoveUser,
-  getUserId,
-  type Left,
-  type UserRef,
-} from '#identity/identity.commands.js';
+import { CreateUser, RemoveUser, getUserId, type Left } from '#identity/identity.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
@@ -106,10 +100,10 @@ function addChanges(program: Command, by: PlainWriter): void {
     program
       .command('user:set-email')
       .description('changes the address, and ends all sessions and links for a new password')
-      .requiredOption('--email <email>', 'the address until now, or the number in user:list', user)
+      .requiredOption('--email <email>', 'the address until now', normalizeEmailAddress)
       .requiredOption('--to <email>', 'the new one', normalizeEmailAddress),
     'user:set-email --email grace@old.example --to grace@shop.example',
-  ).action(({ email, to }: { email: UserRef; to: string }) => {
+  ).action(({ email, to }: { email: string; to: string }) => {
     run(async (bus) => {
       const change = new UpdateUser(by, email, { email: to });
       const { userId } = await bus.execute(change);
@@ -153,11 +147,6 @@ function addUnlocking(program: Command, by: PlainWriter): void {
   });
 }
 
-/** By address, or by number for who has none. */
-function user(text: string): UserRef {
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : normalizeEmailAddress(text);
-}
-
 function addRemovals(program: Command, by: PlainWriter): void {
   example(
     program
@@ -165,9 +154,9 @@ function addRemovals(program: Command, by: PlainWriter): void {
       .description(
         'removes a user from all stores, ends their sessions and tokens, and says what is left; the history keeps their name',
       )
-      .requiredOption('--email <email>', 'whom, by address or by the number in user:list', user),
+      .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove --email grace@shop.example',
-  ).action(({ email }: { email: UserRef }) => {
+  ).action(({ email }: { email: string }) => {
     run(async (bus) => {
       const { userId, left } = await bus.execute(new RemoveUser(by, email));
       for (const line of left.stores.flatMap(inWords)) console.error(line);

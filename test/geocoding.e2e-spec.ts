@@ -69,7 +69,7 @@ const dueNow = ({ id }: LocationJson) =>
   service.database.query(`update geocoding_queue set due_at = now() where location_id = $1`, [id]);
 
 describe('geocoding', () => {
-  it('finds addresses, those from before it existed too, and says who has found them', async () => {
+  it('finds addresses, those from before it was set up too, and says who has found them', async () => {
     const { store, location } = before;
     expect(await settled(store, location)).toMatchObject(AT_HOUSE);
     const history = await service.history();

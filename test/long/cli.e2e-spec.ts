@@ -184,10 +184,10 @@ describe('the CLI', () => {
     await answer(['user:set-email', '--email', to, '--to', ADA]);
   });
 
-  it('finds a user by number or in another spelling of the address, and unlinks nobody from a company', async () => {
+  it('finds a user in another spelling of the address, and unlinks nobody from a company', async () => {
     const to = 'ada@Müller.example';
     const changed = { user_id: 2, email: to };
-    expect(await answer(['user:set-email', '--email', '2', '--to', to])).toEqual(changed);
+    expect(await answer(['user:set-email', '--email', ADA, '--to', to])).toEqual(changed);
     const spelt = 'ADA@xn--mller-kva.example';
     expect(await answer(['user:unlink-company', '--email', spelt])).toEqual({
       user_id: 2,

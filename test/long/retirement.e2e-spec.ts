@@ -201,8 +201,8 @@ describe('the users', () => {
   it('are each told once, however many, and wherever a dispatcher is killed', async () => {
     await database.query(
       `with u as (
-         insert into users (email, name, password_hash, created_at)
-         select 'user' || n || '@shop.example', 'User', 'x', now() from generate_series(1, 900) n returning id)
+         insert into users (email, email_key, name, password_hash, created_at)
+         select 'user' || n || '@shop.example', 'user' || n || '@shop.example', 'User', 'x', now() from generate_series(1, 900) n returning id)
        insert into api_tokens (user_id, name, sha256, created_at, last_used_at)
        select id, 'till', sha256(id::text::bytea), now(), now() from u`,
     );

@@ -8,7 +8,7 @@ export class UserRow {
   declare readonly id: number;
   /** As the user writes it, and where mails go to. Null some time after the user was removed. */
   @Column('text', { nullable: true }) declare email: string | null;
-  /** What addresses are compared by. Null: nobody signs in with this one. */
+  /** What addresses are compared by. Null when the address is. */
   @Column('text', { nullable: true }) declare email_key: string | null;
   /** When somebody showed that they read the mails to it. */
   @Column('timestamptz', { nullable: true }) declare email_confirmed_at: Date | null;

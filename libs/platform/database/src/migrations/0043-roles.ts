@@ -10,15 +10,10 @@ export class Roles implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       alter table memberships
-        -- until now every member could do everything; the version before names no role, and means that
-        add role text not null default 'owner' check (role in ('owner', 'manager', 'staff')),
+        add role text not null check (role in ('owner', 'manager', 'staff')),
         -- it is this user's own store
         add personal boolean not null default false;
       create unique index memberships_personal on memberships (account_id) where personal;
-      update memberships m set personal = true from accounts a
-      where a.id = m.account_id and (a.state ->> 'personal')::boolean
-        and m.user_id = (select first.user_id from memberships first where first.account_id = a.id
-                         order by first.created_at, first.user_id limit 1);
 
       alter table api_tokens
         add expires_at timestamptz,

@@ -1,10 +1,4 @@
-import { Logger } from '@nestjs/common';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { findEmailKey } from '#kernel/email-address.js';
-
-const BATCH_SIZE = 1_000;
-
-type Row = { id: number; email: string; scope: number };
 
 /**
  * Identifies people by a key of their address that the application computes, so that no locale of a database decides who
@@ -16,7 +10,7 @@ export class EmailKeys implements MigrationInterface {
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
       alter table users
-        -- null: nobody signs in with this address
+        -- what addresses are compared by
         add email_key text collate "C",
         -- by a link in a mail to it, or by a company
         add email_confirmed_at timestamptz,
@@ -24,7 +18,8 @@ export class EmailKeys implements MigrationInterface {
         add left_stores_at timestamptz,
         -- an address is deleted some time after its user was removed
         alter email drop not null,
-        add constraint users_address check (removed_at is not null or email is not null);
+        add constraint users_address check (
+          (removed_at is not null or email is not null) and (email is null) = (email_key is null));
       drop index users_email;
 
       alter table invitations
@@ -43,8 +38,6 @@ export class EmailKeys implements MigrationInterface {
         unique (user_id, issuer)
       );
     `);
-    await this.fillUsers(runner);
-    await this.fillInvitations(runner);
     await runner.query(`
       create unique index users_email_key on users (email_key) where removed_at is null;
       create index users_left_stores on users (left_stores_at)
@@ -72,58 +65,5 @@ export class EmailKeys implements MigrationInterface {
         drop email_key, drop email_confirmed_at, drop left_stores_at;
       create unique index users_email on users (lower(email)) where removed_at is null;
     `);
-  }
-
-  /** Of two users with one address the first keeps it. The other one, who still has tokens, needs a new one. */
-  private async fillUsers(runner: QueryRunner): Promise<void> {
-    const unkeyedIds = await this.fill(
-      runner,
-      'users',
-      `select id, email, 0 as scope from users
-       where removed_at is null and id > $1 order by id limit ${BATCH_SIZE}`,
-    );
-    if (unkeyedIds.length === 0) return;
-    new Logger('migration').warn(
-      `users ${unkeyedIds.join(', ')} cannot sign in: their address is none, or is that of another user. npm run -s cli -- user:set-email --email <the user's number> --to <address> gives them one`,
-    );
-  }
-
-  /** An invitation to no address, or to one that was invited before, is withdrawn. */
-  private async fillInvitations(runner: QueryRunner): Promise<void> {
-    const unkeyedIds = await this.fill(
-      runner,
-      'invitations',
-      `select id, email, account_id as scope from invitations
-       where accepted_at is null and withdrawn_at is null and id > $1 order by id limit ${BATCH_SIZE}`,
-    );
-    await runner.query('update invitations set withdrawn_at = now() where id = any ($1)', [
-      unkeyedIds,
-    ]);
-  }
-
-  /** @returns the rows without a key of their own in their scope */
-  private async fill(runner: QueryRunner, table: string, page: string): Promise<number[]> {
-    const keys = new Set<string>();
-    const unkeyedIds: number[] = [];
-    for (let after = 0; ;) {
-      const rows = (await runner.query(page, [after])) as Row[];
-      const last = rows.at(-1);
-      if (!last) return unkeyedIds;
-      const keyedRows: { id: number; key: string }[] = [];
-      for (const { id, email, scope } of rows) {
-        const key = findEmailKey(email);
-        if (key === undefined || keys.has(`${scope} ${key}`)) unkeyedIds.push(id);
-        else {
-          keys.add(`${scope} ${key}`);
-          keyedRows.push({ id, key });
-        }
-      }
-      await runner.query(
-        `update ${table} t set email_key = k.key
-         from unnest($1::bigint[], $2::text[]) as k (id, key) where t.id = k.id`,
-        [keyedRows.map(({ id }) => id), keyedRows.map(({ key }) => key)],
-      );
-      after = last.id;
-    }
   }
 }
