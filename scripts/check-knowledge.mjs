@@ -41,7 +41,6 @@ const EXEMPTIONS = new Map(
     'http/src/access-log.ts': 'user',
     'http/src/error.dto.ts': 'customer card',
     'http/src/fields.ts': 'store',
-    'http/src/gate.ts': 'store',
     'http/src/rate-limit.spec.ts': 'store',
     'http/src/rate-limit.ts': 'store',
     'kernel/src/aggregate.ts': 'user customer poster',

@@ -52,6 +52,7 @@ type Known = { caller: Caller; until: number };
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
+  override readonly accountName = 'Store';
   /** False: revoked or expired, or its user was removed. */
   private readonly callers = new LRUCache<string, Known | false>({ max: KEPT });
   /** What users are in stores that they belong to. */

@@ -27,6 +27,9 @@ type AccountRefusal = 'not_found' | 'forbidden';
 
 /** Implemented by identity, called by the gate. They answer at once what they need not look up. */
 export abstract class Authenticator {
+  /** Names an account to callers who may not know of it. */
+  abstract readonly accountName: string;
+
   abstract callerOf(token: string): Caller | undefined | Promise<Caller | undefined>;
   /**
    * Whether the caller is known to be of this account, without looking it up. False: not, or not known.

@@ -79,7 +79,7 @@ export class Gate {
     if (accountId === undefined) return;
     const judged = this.authenticator.refusal(caller, accountId, operationOf(request));
     const refusal = judged instanceof Promise ? await judged : judged;
-    if (refusal === 'not_found') throw new NotFoundError('Store');
+    if (refusal === 'not_found') throw new NotFoundError(this.authenticator.accountName);
     if (!isKnown) await this.countForAccount(accountId, reply);
     request.accountId = accountId;
     if (refusal !== 'forbidden') return;
