@@ -385,7 +385,7 @@ describe('the public images', () => {
     }
   });
 
-  it('STRIP-19 take less than 220 KB in a pass, whatever the picture', async () => {
+  it('STRIP-19 The strips of a pass take less than 220 KB, whatever the picture: its fine detail is softened first', async () => {
     for (const [kind, draw] of Object.entries(PHOTOGRAPHS)) {
       const photo = await (await draw(1125, 432)).png().toBuffer();
       const { body: card } = await put((await newCard()).id, photo);
