@@ -52,8 +52,6 @@ const EXEMPTIONS = new Map(
     'event-store/src/eventstoredb-connection.spec.ts': 'user',
     'event-store/src/eventstoredb-faults.ts': 'user',
     'kernel/src/file-faults.ts': 'user',
-    // Databases from before their key was recorded.
-    'database/src/master-keys.ts': 'users',
   }).map(([file, list]) => [PLATFORM + file, { allowed: list.split(' '), isUsed: false }]),
 );
 

@@ -5167,8 +5167,6 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
-        /** @description The code of a customer card, which is what its barcode holds, in any case */
-        code: string;
       };
       cookie?: never;
     };
@@ -5211,8 +5209,6 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
-        /** @description The code of a customer card, which is what its barcode holds, in any case */
-        code: string;
       };
       cookie?: never;
     };
@@ -5263,8 +5259,6 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
-        /** @description The code of a customer card, which is what its barcode holds, in any case */
-        code: string;
       };
       cookie?: never;
     };
@@ -5368,8 +5362,6 @@ export interface operations {
         customer_id: number;
         /** @description The record. */
         id: number;
-        /** @description The id of an event, as webhooks show it */
-        event_id: string;
       };
       cookie?: never;
     };
@@ -6274,8 +6266,6 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
-        /** @description The id of an event, as webhooks show it */
-        event_id: string;
       };
       cookie?: never;
     };
