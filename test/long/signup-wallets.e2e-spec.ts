@@ -12,7 +12,7 @@ import { startService, type Client, type LocalService } from '../support/service
 import { newPoster, SignupForm } from '../support/signup.js';
 import { startDispatcher } from '../support/webhooks.js';
 
-/** What somebody known is shown must not be told apart in a wallet either (docs/adr/0051). */
+/** What somebody known is shown must not be told apart in a wallet either (ADR-0051). */
 
 const ORIGIN = 'https://cards.example';
 

@@ -1,4 +1,4 @@
-/** What the decision was made with: the card, its rewards and the store's settings as of this version (docs/adr/0005). */
+/** What the decision was made with: the card, its rewards and the store's settings as of this version (ADR-0005). */
 type DecidedWith<Version> = { templateVersion: Version };
 
 /** The details that a stamping or a redemption may have. The note is personal and stored sealed. */

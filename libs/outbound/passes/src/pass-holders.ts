@@ -1,5 +1,5 @@
 /**
- * SQL for what a pass can be opened of: customer cards, and the cards that stand in for one (docs/adr/0051). To be given
+ * SQL for what a pass can be opened of: customer cards, and the cards that stand in for one (ADR-0051). To be given
  * a name. `sealed` is the name that a stand-in shows, and null otherwise.
  */
 export const PASS_HOLDERS = `(

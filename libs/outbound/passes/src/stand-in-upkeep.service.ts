@@ -11,7 +11,7 @@ const AT_ONCE = 500;
 
 /**
  * Nobody waits so long to find out whether an address was a customer's, and names that strangers have typed are not to
- * be kept for ever. A card that is on a phone stays, like one that is a customer's (docs/adr/0051).
+ * be kept for ever. A card that is on a phone stays, like one that is a customer's (ADR-0051).
  */
 const KEPT_DAYS = 400;
 

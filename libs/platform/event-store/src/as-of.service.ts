@@ -18,7 +18,7 @@ export type PastRecord = { id: number; deletedAt?: string | null };
 /** A moment in the past, and how far the log had come by then. */
 export type Past = { time: Date; position: Position };
 
-/** The state of records as it was, folded from their events up to one position of the log (record 34). */
+/** The state of records as it was, folded from their events up to one position of the log (ADR-0034). */
 @Injectable()
 export class AsOf {
   constructor(

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 /**
  * RFC 8785: the members of objects in the order of their UTF-16 code units, no spaces, numbers and strings as
  * JavaScript writes them. Twice as fast as the package `canonicalize`, with which the tests compare it: checking a
- * history spends most of its time here (record 28). Written as bytes into one buffer, because half of what a check would
+ * history spends most of its time here (ADR-0028). Written as bytes into one buffer, because half of what a check would
  * leave behind as garbage are the pieces of such texts.
  * @throws Error for what has no JSON
  */

@@ -26,7 +26,7 @@ const COLUMNS = 'n, stream_id, revision, at_ms';
 const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now';
 
 /**
- * Which part of the log counts as recorded by which time (record 34). Entries are never changed, so a question about
+ * Which part of the log counts as recorded by which time (ADR-0034). Entries are never changed, so a question about
  * the past always has the same answer. Any process may add one: it follows from the entry before it and from the log.
  */
 @Injectable()

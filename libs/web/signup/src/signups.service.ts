@@ -39,7 +39,7 @@ type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
 type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
 
-/** Makes a customer with a card of everybody who is new, and tells nobody who is not (docs/adr/0051). */
+/** Makes a customer with a card of everybody who is new, and tells nobody who is not (ADR-0051). */
 @Injectable()
 export class Signups {
   private readonly log = new Logger('signup');

@@ -15,7 +15,7 @@ export type CardView = {
   /** Of the pass: rises when what it shows has changed. */
   tag: number;
   /**
-   * Null unless somebody has just signed up for it, who may have had one before (docs/adr/0051).
+   * Null unless somebody has just signed up for it, who may have had one before (ADR-0051).
    * @property isLinkSent whether a message with its link is sent
    */
   joined: { isLinkSent: boolean } | null;
