@@ -176,10 +176,14 @@ function responsesOf(
 }
 
 /** In the order of the path. */
+/** @throws Error when @nestjs/swagger lacks a parameter that the operation declares */
 function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): Parameter[] {
-  return path.flatMap(
-    (name) => parameters.find((one) => one.in === 'path' && one.name === name) ?? [],
-  );
+  return path.map((part) => {
+    const name = typeof part === 'string' ? part : part.name;
+    const parameter = parameters.find((one) => one.in === 'path' && one.name === name);
+    if (!parameter) throw new Error(`the path parameter ${name} is not described`);
+    return parameter;
+  });
 }
 
 function describe(spec: EndpointSpec): string {

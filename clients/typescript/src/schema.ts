@@ -5167,6 +5167,8 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
       };
       cookie?: never;
     };
@@ -5209,6 +5211,8 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
       };
       cookie?: never;
     };
@@ -5259,6 +5263,8 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
+        /** @description The code of a customer card, which is what its barcode holds, in any case */
+        code: string;
       };
       cookie?: never;
     };
@@ -5362,6 +5368,8 @@ export interface operations {
         customer_id: number;
         /** @description The record. */
         id: number;
+        /** @description The id of an event, as webhooks show it */
+        event_id: string;
       };
       cookie?: never;
     };
@@ -6266,6 +6274,8 @@ export interface operations {
       path: {
         /** @description The store. */
         account_id: number;
+        /** @description The id of an event, as webhooks show it */
+        event_id: string;
       };
       cookie?: never;
     };

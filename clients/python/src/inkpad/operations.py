@@ -582,6 +582,7 @@ class Operations:
         self,
         *,
         account_id: int,
+        code: str,
     ) -> models.CustomerCardDetail:
         """Show the customer card with a code.
 
@@ -590,7 +591,7 @@ class Operations:
         return self._call(
             "GET",
             "/api/v1/accounts/{account_id}/customer_cards/by_code/{code}",
-            ids={"account_id": account_id},
+            ids={"account_id": account_id, "code": code},
             query={},
         )
 
@@ -598,6 +599,7 @@ class Operations:
         self,
         *,
         account_id: int,
+        code: str,
         body: models.StampInput,
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
@@ -611,7 +613,7 @@ class Operations:
         return self._call(
             "POST",
             "/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/stamp",
-            ids={"account_id": account_id},
+            ids={"account_id": account_id, "code": code},
             query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
@@ -621,6 +623,7 @@ class Operations:
         self,
         *,
         account_id: int,
+        code: str,
         body: models.RedeemInput,
         dry_run: bool | None = None,
         idempotency_key: str | None = None,
@@ -633,7 +636,7 @@ class Operations:
         return self._call(
             "POST",
             "/api/v1/accounts/{account_id}/customer_cards/by_code/{code}/redeem",
-            ids={"account_id": account_id},
+            ids={"account_id": account_id, "code": code},
             query={"dry_run": dry_run},
             body=body,
             idempotency_key=idempotency_key,
@@ -670,6 +673,7 @@ class Operations:
         account_id: int,
         customer_id: int,
         id: int,
+        event_id: str,
         body: models.ReverseInput,
         idempotency_key: str | None = None,
     ) -> models.CustomerCardDetail:
@@ -685,7 +689,7 @@ class Operations:
         return self._call(
             "POST",
             "/api/v1/accounts/{account_id}/customers/{customer_id}/customer_cards/{id}/events/{event_id}/reverse",
-            ids={"account_id": account_id, "customer_id": customer_id, "id": id},
+            ids={"account_id": account_id, "customer_id": customer_id, "id": id, "event_id": event_id},
             query={},
             body=body,
             idempotency_key=idempotency_key,
@@ -1080,6 +1084,7 @@ class Operations:
         self,
         *,
         account_id: int,
+        event_id: str,
     ) -> models.EventProof:
         """Prove that an event is in the signed history.
 
@@ -1090,7 +1095,7 @@ class Operations:
         return self._call(
             "GET",
             "/api/v1/accounts/{account_id}/history/{event_id}/proof",
-            ids={"account_id": account_id},
+            ids={"account_id": account_id, "event_id": event_id},
             query={},
         )
 
