@@ -10,8 +10,6 @@ import ts from 'typescript';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 
 const PLATFORM = 'libs/platform/';
-const MIGRATIONS =
-  /^libs\/platform\/database\/src\/(migrations\/|migrations[.]ts$|row-table[.]ts$)/;
 
 const PRODUCT_WORDS = new Set(
   words(`
@@ -59,7 +57,6 @@ const errors = [];
 const owners = readOwners();
 for (const file of ['libs', 'apps', 'scripts'].flatMap(filesIn)) {
   const text = fs.readFileSync(path.join(root, file), 'utf8');
-  if (MIGRATIONS.test(file)) continue;
   if (file.startsWith(PLATFORM)) checkWords(file, text);
   else if (/\bstate\s*->/.test(text)) checkPaths(file, text);
 }

@@ -13,12 +13,13 @@ import { makeKeyFile } from '#kernel/key-file.js';
 import type { MasterKey } from '#kernel/keyring.js';
 import { placeOf } from '#database/connecting.js';
 import { isConnectionLoss } from '#database/connection.js';
-import { migrate, MIGRATIONS } from '#database/data-source.js';
+import { getMigrationNames, migrate } from '#database/migrate.js';
 import {
   hasUnfinishedRestore,
   markFinishedRestore,
   markUnfinishedRestore,
 } from '#database/unfinished-restore.js';
+import { migrations } from '../apps/schema/migrations.js';
 import { checkFiles, givenMasterKeys, openManifest, readManifest } from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';
 import { copyIn, inOrderOfReferences, sqlName, tablesIn } from './backup-tables.js';
@@ -49,10 +50,10 @@ runScript(async () => {
     await refuseUsed(guard, placeOf(config.databaseMigrationUrl));
     console.log('restoring …');
     await markUnfinishedRestore(guard);
-    await migrate(config, manifest.migrations);
+    await migrate(config, migrations, manifest.migrations);
     // Before the commit: what it leaves cannot be restored again.
     await load(guard, backup, () => keepLocalFiles(config, backup, step === 'into data folder'));
-    await migrate(config);
+    await migrate(config, migrations);
     await guard.query('analyze');
   });
   console.log('verifying …');
@@ -88,7 +89,8 @@ async function openBackup(folder: string, reading: boolean): Promise<Opened> {
   const manifest = readManifest(folder);
   const masterKeys = givenMasterKeys(process.env);
   const key = openManifest(manifest, masterKeys);
-  const newer = manifest.migrations.filter((name) => !MIGRATIONS.includes(name));
+  const names = getMigrationNames(migrations);
+  const newer = manifest.migrations.filter((name) => !names.includes(name));
   if (newer.length > 0) {
     throw new ConfigError(
       `This backup was made by Inkpad ${manifest.inkpad} with tables that this version does not know (${newer.join(', ')}): restore it with that version. Nothing was changed.`,

@@ -1,21 +1,24 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-const folder = 'libs/web';
-const wanted = /[.](eta|css|svg|js)$/;
+/** What the running service reads beside its code: parts of pages, and the SQL of migrations. */
+const folders = ['libs/web', 'apps/schema'];
+const pattern = /[.](eta|css|svg|js|sql)$/;
 
 const guides = 'docs/guides';
 /** What the guides are drawn into, from dist. */
 export const GUIDES = 'docs/guides.json';
 
-/** @returns {string[]} the files that pages are drawn from, from the root of the project */
+/** @returns {string[]} those files, from the root of the project */
 export function viewsIn(root) {
-  const full = path.join(root, folder);
-  if (!fs.existsSync(full)) return [];
-  return fs
-    .readdirSync(full, { recursive: true, encoding: 'utf8' })
-    .filter((file) => wanted.test(file))
-    .map((file) => path.join(folder, file));
+  return folders.flatMap((folder) => {
+    const full = path.join(root, folder);
+    if (!fs.existsSync(full)) return [];
+    return fs
+      .readdirSync(full, { recursive: true, encoding: 'utf8' })
+      .filter((file) => pattern.test(file))
+      .map((file) => path.join(folder, file));
+  });
 }
 
 /** Into dist, beside the code that reads them. */
@@ -48,10 +51,12 @@ export async function drawGuides(root) {
 
 /** @param {() => void} onCopied after each change */
 export function watchViews(root, onCopied) {
-  watch(path.join(root, folder), wanted, () => {
-    copyViews(root);
-    onCopied();
-  });
+  for (const folder of folders) {
+    watch(path.join(root, folder), pattern, () => {
+      copyViews(root);
+      onCopied();
+    });
+  }
   watch(path.join(root, 'docs'), /^(guides[/\\].+|webhooks)[.]md$/, () => {
     void drawGuides(root).then(onCopied);
   });

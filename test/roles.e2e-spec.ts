@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { migrate } from '#database/data-source.js';
+import { migrate } from '#database/migrate.js';
+import { migrations } from '../apps/schema/migrations.js';
 import {
   testConfig,
   testDatabase,
@@ -189,7 +190,7 @@ describe('an installation with one role for everything', () => {
     const settings = testEnvironment(url, { DATABASE_MIGRATION_URL: database.ownerUrl });
     const first = runNode(['dist/scripts/migrate.js'], settings);
     expect(first).toEqual({ status: 0, output: 'the database is up to date\n' });
-    await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.ownerUrl }));
+    await migrate(testConfig(url, { DATABASE_MIGRATION_URL: database.ownerUrl }), migrations);
     const { rows } = await as(url, 'select current_user as name');
     expect(rows).toEqual([{ name: role }]);
     await expect(as(url, 'delete from es.events')).rejects.toThrow(FORBIDDEN);

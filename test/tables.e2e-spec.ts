@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { createRowTable } from '#database/row-table.js';
 import { rowTables } from '../apps/row-tables.js';
 import { startService, type LocalService } from './support/service.js';
 
@@ -46,8 +45,8 @@ describe('entities', () => {
   });
 });
 
-describe('tables of rows', () => {
-  it('are written by commits from the migration on that makes them, and so are the others', async () => {
+describe('read models', () => {
+  it('are written by commits once a migration has created their writers again', async () => {
     const { database } = service;
     const attributes = async () =>
       (
@@ -60,15 +59,23 @@ describe('tables of rows', () => {
         statements: new Set(source.match(/if '.*?end if;/gs)),
       }))[0];
     const before = await attributes();
-    await database.query(
-      createRowTable('toys', { name: "text generated always as (state ->> 'name') stored" }),
-    );
+    await database.query(`
+      create table toys (
+        id bigint primary key,
+        account_id bigint not null,
+        revision bigint not null,
+        hash bytea not null,
+        fold_version int not null,
+        state jsonb not null,
+        name text generated always as (state ->> 'name') stored
+      );
+      call es.create_read_model_writers()`);
     const after = await attributes();
-    const newOnes = [...(after?.statements ?? [])].filter((one) => !before?.statements.has(one));
-    expect(newOnes).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
+    const added = [...(after?.statements ?? [])].filter((one) => !before?.statements.has(one));
+    expect(added).toEqual([expect.stringMatching(/^if 'toys' = any/)]);
     expect(after).toEqual({
       ...before,
-      statements: new Set([...(before?.statements ?? []), ...newOnes]),
+      statements: new Set([...(before?.statements ?? []), ...added]),
     });
     const row = { t: 'toys', s: 'toy-1', id: 1, a: 1, r: 0, h: 'ab', v: 1, st: { name: 'Bear' } };
     const stale = { ...row, st: { name: 'Fox' } };
@@ -81,22 +88,22 @@ describe('tables of rows', () => {
     expect(rows).toEqual([{ id: 1, revision: 0, name: 'Bear' }]);
   });
 
-  it('are made as the migrations made the first ones', async () => {
-    const { database } = service;
-    await database.query(createRowTable('things'));
-    const made = await columnsOf('things');
-    expect(made.map(({ name }) => name)).toEqual([
-      'account_id',
-      'fold_version',
-      'hash',
-      'id',
-      'revision',
-      'state',
-    ]);
+  it('have the same columns, apart from generated ones, and a sequence each', async () => {
+    const shape = [
+      { name: 'account_id', type: 'bigint' },
+      { name: 'fold_version', type: 'integer' },
+      { name: 'hash', type: 'bytea' },
+      { name: 'id', type: 'bigint' },
+      { name: 'revision', type: 'bigint' },
+      { name: 'state', type: 'jsonb' },
+    ];
     for (const { table } of rowTables) {
       const own = (await columnsOf(table)).filter(({ generated }) => generated === 'NEVER');
-      expect([table, own]).toEqual([table, made]);
-      const sequence = await database.query('select from pg_class where relname = $1', [
+      expect([table, own]).toEqual([
+        table,
+        shape.map((column) => ({ ...column, nullable: 'NO', generated: 'NEVER' })),
+      ]);
+      const sequence = await service.database.query('select from pg_class where relname = $1', [
         `${table}_id`,
       ]);
       expect(sequence.rowCount).toBe(1);

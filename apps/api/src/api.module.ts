@@ -34,6 +34,7 @@ import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, rowTables } from '../../row-tables.js';
+import { migrations } from '../../schema/migrations.js';
 
 @Module({})
 export class ApiModule {
@@ -42,7 +43,12 @@ export class ApiModule {
       module: ApiModule,
       imports: [
         // Each process has a name of its own, by which ReplicaWarning tells the api processes apart.
-        DatabaseModule.forRoot(config, `api ${randomFew(4).toString('hex')}`, REQUEST_LIMITS),
+        DatabaseModule.forRoot(
+          config,
+          `api ${randomFew(4).toString('hex')}`,
+          REQUEST_LIMITS,
+          migrations,
+        ),
         EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
         HttpModule,
         IdentityModule,

@@ -22,6 +22,7 @@ import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
 import { GeocodingModule } from '#geocoding/geocoding.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { plainTables, rowTables } from '../../row-tables.js';
+import { migrations } from '../../schema/migrations.js';
 
 @Module({})
 export class DispatcherModule {
@@ -29,7 +30,7 @@ export class DispatcherModule {
     return {
       module: DispatcherModule,
       imports: [
-        DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS),
+        DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS, migrations),
         EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
         HistoryFillingModule,
         PhoneNormalizationModule,

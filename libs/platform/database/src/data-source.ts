@@ -3,18 +3,8 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Config } from '#kernel/config.js';
 import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
-import { connecting } from './connecting.js';
-import { withConnection } from './connection.js';
-import {
-  ANSWER_WITHIN_MS,
-  CONNECTION,
-  DatabasePool,
-  type LimitedStatement,
-} from './database-client.js';
-import { migrations } from './migrations.js';
-import { ensureServiceRole, grantToService } from './roles.js';
+import { ANSWER_WITHIN_MS, CONNECTION, DatabasePool } from './database-client.js';
 import type { SessionSettings } from './session.js';
-import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
@@ -50,7 +40,7 @@ export const QUEUE_LIMITS: typeof LIMITS = {
   },
 };
 /** For migrations: on a large table one may take hours. */
-const NO_LIMITS: typeof LIMITS = {
+export const NO_LIMITS: typeof LIMITS = {
   session: { statement_timeout: '0', lock_timeout: '0' },
   query_timeout: 0,
 };
@@ -64,8 +54,6 @@ export function dataSourceOptions(
     type: 'postgres',
     url: config.databaseUrl,
     applicationName: applicationNameOf(config, application),
-    migrations,
-    migrationsTransactionMode: 'each',
     poolSize: config.databasePool,
     driver: { Pool: DatabasePool },
     extra: { ...CONNECTION, ...limits, idleTimeoutMillis: 60_000 },
@@ -96,57 +84,4 @@ export function dataSource(...options: Parameters<typeof dataSourceOptions>): Da
 export function poolOf(source: DataSource): pg.Pool {
   const { master } = source.driver as unknown as { master: pg.Pool };
   return master;
-}
-
-/**
- * What `npm run migrate` would still run. The database may be ahead of this program: during a rolling upgrade
- * the old version runs on the tables of the new one.
- */
-export async function missingMigrations(
-  source: DataSource,
-  limit: Pick<LimitedStatement, 'query_timeout'> = {},
-): Promise<string[]> {
-  const known = source.migrations.map(({ name, constructor }) => name ?? constructor.name);
-  const statement: LimitedStatement = { text: 'select name from migrations', ...limit };
-  const { rows } = await poolOf(source).query<{ name: string }>(statement);
-  const done = new Set(rows.map(({ name }) => name));
-  return known.filter((name) => !done.has(name));
-}
-
-/** @property name in the table `migrations` */
-type Migration = { name: string; make: (typeof migrations)[number] };
-
-const NAMED: Migration[] = migrations.map((make) => ({ name: new make().name, make }));
-
-/** The names of the migrations that this version knows, in their order. */
-export const MIGRATIONS: readonly string[] = NAMED.map(({ name }) => name);
-
-/**
- * Runs the missing migrations as the owner of the tables. An advisory lock lets only one process migrate at a time.
- * @param only for a restore: those that the backup was made with
- */
-export async function migrate(config: Config, only?: readonly string[]): Promise<string[]> {
-  const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
-  const wanted = NAMED.filter(({ name }) => only?.includes(name) ?? true);
-  const source = new DataSource({
-    ...dataSourceOptions(owner, 'migrate', NO_LIMITS),
-    migrations: wanted.map(({ make }) => make),
-  });
-  await connecting(owner.databaseUrl, () => source.initialize());
-  try {
-    return await withConnection(poolOf(source), async (turn) => {
-      await turn.query('select pg_advisory_lock(727000)');
-      try {
-        if (!only) await refuseUnfinishedRestore(turn);
-        await ensureServiceRole(turn, config);
-        const done = await source.runMigrations();
-        await grantToService(turn, config);
-        return done.map((migration) => migration.name);
-      } finally {
-        await turn.query('select pg_advisory_unlock(727000)');
-      }
-    });
-  } finally {
-    await source.destroy();
-  }
 }

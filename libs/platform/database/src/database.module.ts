@@ -10,13 +10,20 @@ import { dataSourceOptions, poolOf, type QUEUE_LIMITS } from './data-source.js';
 import { DailyCounts } from './daily-counts.js';
 import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
+import type { Migration } from './migrate.js';
 import { PoolMetrics } from './pool-metrics.js';
 
 /** TypeORM's data source, which is closed after HTTP is, and the pool beneath it. */
 @Global()
 @Module({})
 export class DatabaseModule {
-  static forRoot(config: Config, application: string, limits?: typeof QUEUE_LIMITS): DynamicModule {
+  /** @param migrations without which the process is not ready; none for a script */
+  static forRoot(
+    config: Config,
+    application: string,
+    limits?: typeof QUEUE_LIMITS,
+    migrations: readonly Migration[] = [],
+  ): DynamicModule {
     return {
       module: DatabaseModule,
       imports: [
@@ -24,6 +31,7 @@ export class DatabaseModule {
         TypeOrmModule.forRootAsync({
           useFactory: () => ({
             ...dataSourceOptions(config, application, limits),
+            migrations: [...migrations],
             autoLoadEntities: true,
             // Without a database the process says so and exits; its supervisor restarts it.
             retryAttempts: 0,

@@ -3,7 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { messageWithCause } from '#kernel/errors.js';
-import { missingMigrations, poolOf } from '#database/data-source.js';
+import { poolOf } from '#database/data-source.js';
+import { findMissingMigrations } from '#database/migrate.js';
 import { assertWritable } from '#database/outages.js';
 import { EventStore } from '#event-store/event-store.js';
 
@@ -92,7 +93,7 @@ export class Readiness implements OnModuleDestroy {
   /** Tables do not vanish again: once all migrations were found, the database is not asked any more. */
   private async askForMigrations(): Promise<void> {
     if (this.migrated) return;
-    const missing = await missingMigrations(this.source, { query_timeout: WITHIN_MS });
+    const missing = await findMissingMigrations(this.source, { query_timeout: WITHIN_MS });
     if (missing.length > 0) throw new Error(`${missing.join(', ')} missing: run npm run migrate`);
     this.migrated = true;
   }

@@ -1,0 +1,107 @@
+-- What every process relies on: the keys that seal values, the audit log, and counters of limits.
+
+create schema es;
+create extension if not exists pg_trgm;
+create extension if not exists btree_gin;
+
+-- The master key that seals. Values of the previous one are accepted while it is being rotated out.
+create table master_key (
+  only_one boolean primary key default true check (only_one),
+  fingerprint bytea not null check (octet_length(fingerprint) = 32),
+  previous bytea check (octet_length(previous) = 32),
+  since timestamptz not null default now()
+);
+
+-- Keys that are never replaced, such as those of keyed hashes, sealed with the master key.
+create table data_keys (
+  purpose text primary key,
+  sealed bytea not null
+);
+
+create function refuse_retired_key() returns trigger
+language plpgsql as $$
+declare
+  sealed bytea := to_jsonb(new) ->> tg_argv[0];
+begin
+  if sealed is null or not exists (select from master_key) then return new; end if;
+  perform from master_key k
+  where substring(sealed from 1 for 8) in (
+      '\x696e6b01'::bytea || substring(k.fingerprint from 1 for 4),
+      '\x696e6b01'::bytea || substring(k.previous from 1 for 4));
+  if not found then
+    raise exception 'sealed with a master key that has been rotated out';
+  end if;
+  return new;
+end $$;
+
+create function es.refuse_audit_change() returns trigger
+language plpgsql as $$
+begin
+  raise exception 'audit entries are never changed or removed (% refused)', tg_op using errcode = 'IP003';
+end $$;
+
+-- An address is personal: it goes after a while, and nothing else ever changes.
+create function es.refuse_audit_update() returns trigger
+language plpgsql as $$
+begin
+  if new.ip_address is null and old.recorded_at < now() - interval '90 days'
+    and to_jsonb(new) - 'ip_address' = to_jsonb(old) - 'ip_address'
+  then return new; end if;
+  raise exception 'audit entries are never changed or removed (% refused)', tg_op using errcode = 'IP003';
+end $$;
+
+-- What people changed outside of the history: never edited, apart from addresses that expire.
+create table audit_log (
+  id bigint generated always as identity primary key,
+  account_id bigint,
+  type text not null,
+  actor jsonb not null,
+  channel text not null,
+  request_id text not null,
+  subject jsonb not null,
+  recorded_at timestamptz not null,
+  ip_address inet
+);
+create index audit_log_account on audit_log (account_id, id);
+create index audit_log_actor on audit_log (account_id, ((actor ->> 'type') || ':' || (actor ->> 'id')), id);
+create index audit_log_ip_address on audit_log (recorded_at)
+  where ip_address is not null;
+create index audit_log_time on audit_log (account_id, recorded_at, id);
+create index audit_log_type on audit_log (account_id, type, id);
+create trigger audit_log_is_final before delete or truncate on audit_log
+  for each statement execute function es.refuse_audit_change();
+alter table audit_log enable always trigger audit_log_is_final;
+create trigger audit_log_is_not_changed before update on audit_log
+  for each row execute function es.refuse_audit_update();
+alter table audit_log enable always trigger audit_log_is_not_changed;
+
+-- The processes' role may not update the table.
+create function es.forget_audit_addresses(max_rows int) returns int
+language sql security definer set search_path = public, pg_temp as $$
+with due as (
+  select id from audit_log
+  where ip_address is not null and recorded_at < now() - interval '90 days'
+  order by recorded_at limit max_rows
+), forgotten as (
+  update audit_log l set ip_address = null from due where l.id = due.id returning l.id
+)
+select count(*)::int from forgotten
+$$;
+revoke execute on function es.forget_audit_addresses from public;
+
+-- How often something was repeated in its hour; only the first and every tenth power is an audit entry.
+create table audit_repetitions (
+  key bytea primary key,
+  times bigint not null,
+  until timestamptz not null
+);
+create index audit_repetitions_until on audit_repetitions (until);
+
+-- Counts for limits of a day.
+create table daily_counts (
+  -- a keyed hash of what is counted
+  key bytea primary key check (octet_length(key) = 32),
+  count int not null,
+  until timestamptz not null
+);
+create index daily_counts_until on daily_counts (until);

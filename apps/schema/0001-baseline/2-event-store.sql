@@ -1,0 +1,330 @@
+-- The history and how it is written. One call of es.commit is one commit. Errors have SQLSTATEs of their own: IP001, a stream
+-- has moved; IP002, a claim is taken (the detail names its kinds); IP003, something final was to be changed; IP004, an
+-- idempotency key was taken over by another request (the hint names the holders that lost it); IP005, a cap is reached.
+
+-- The id of this database.
+create table es.identity (
+  one boolean primary key default true check (one),
+  database uuid not null default gen_random_uuid(),
+  -- since when an EventStoreDB carries the same id; a database that is restored keeps both
+  linked_at timestamptz
+);
+
+create sequence es.global_seq as bigint;
+
+-- The last revision and hash of each stream. Whoever raises the revision has the stream's next events.
+create table es.streams (
+  stream_id text primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null
+) with (fillfactor = 70);
+
+create function es.refuse() returns trigger
+language plpgsql as $$
+begin
+  raise exception 'events are never changed or removed (% refused)', tg_op using errcode = 'IP003';
+end $$;
+
+-- The events, never changed. A reader goes by (tx, pos) and stops below the oldest running transaction, so that it misses none.
+create table es.events (
+  tx xid8 not null,
+  pos bigint not null,
+  stream_id text not null,
+  revision bigint not null,
+  event_id uuid not null,
+  type text not null,
+  schema_version smallint not null,
+  account_id bigint not null,
+  data jsonb not null,
+  meta jsonb not null,
+  hash bytea not null,
+  recorded_at timestamptz not null,
+  primary key (stream_id, revision)
+);
+create index events_all on es.events (tx, pos);
+create unique index events_event_id on es.events (event_id);
+create index events_time on es.events using brin (recorded_at);
+create trigger events_are_final before update or delete or truncate on es.events
+  for each statement execute function es.refuse();
+alter table es.events enable always trigger events_are_final;
+
+-- What must be unique in a store, such as an external reference: `value` is a keyed hash.
+create table es.claims (
+  account_id bigint not null,
+  kind text not null,
+  value bytea not null,
+  stream_id text not null,
+  revision bigint not null,
+  primary key (account_id, kind, value)
+);
+create index claims_stream on es.claims (stream_id);
+
+-- Makes values unique. IP002 names the kinds that others hold. Releases come first, so that a value can move.
+create function es.take_claims(p_claims jsonb, p_releases jsonb) returns void
+language plpgsql as $$
+declare
+  taken text;
+begin
+  if p_releases is not null then
+    delete from es.claims c
+    using jsonb_to_recordset(p_releases) as x(a bigint, k text, v text, s text)
+    where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s;
+  end if;
+  if p_claims is not null then
+    with requested as (
+      select * from jsonb_to_recordset(p_claims) as x(a bigint, k text, v text, s text, r bigint)
+    ), inserted as (
+      insert into es.claims (account_id, kind, value, stream_id, revision)
+      select a, k, decode(v, 'hex'), s, r from requested order by a, k, v
+      on conflict do nothing
+      returning account_id, kind, value
+    )
+    select string_agg(distinct requested.k, ',') into taken from requested
+    where not exists (
+      select from inserted
+      where inserted.account_id = requested.a and inserted.kind = requested.k and inserted.value = decode(requested.v, 'hex')
+    );
+    if taken is not null then
+      raise exception 'taken' using errcode = 'IP002', detail = taken;
+    end if;
+  end if;
+end $$;
+
+-- How far each subscription has followed the log.
+create table es.checkpoints (
+  subscription text primary key,
+  position text not null,
+  updated_at timestamptz not null default now()
+);
+
+-- Which part of the log counts as recorded by which time.
+create table es.log_times (
+  n bigint primary key,
+  -- the last event of this part of the log; its place stays the same when the log moves to another engine
+  stream_id text not null,
+  revision bigint not null,
+  -- when that event counts, in ms since 1970; it never falls
+  at_ms bigint not null,
+  -- without events of its own: it says that later ones count from this time at the earliest
+  quiet boolean not null
+);
+create index log_times_at on es.log_times (at_ms, n);
+
+-- Adds an entry after number p_n - 1, unless another process has already added one. A quiet entry replaces the
+-- Quiet entry before it, so that repeated requests take no space.
+create function es.add_log_time(
+  p_n bigint, p_stream text, p_revision bigint, p_at_ms bigint, p_quiet boolean
+) returns boolean
+language plpgsql as $$
+begin
+  perform pg_advisory_xact_lock(727005);
+  if exists (select from es.log_times where n >= p_n) then return false; end if;
+  if p_quiet then delete from es.log_times where n = p_n - 1 and quiet; end if;
+  insert into es.log_times (n, stream_id, revision, at_ms, quiet)
+  values (p_n, p_stream, p_revision, p_at_ms, p_quiet);
+  return true;
+end $$;
+
+-- What a commit to another engine is about to do, so that any process can finish it.
+create table es.intents (
+  id uuid primary key,
+  content json not null,
+  leased_until timestamptz not null,
+  created_at timestamptz not null default now(),
+  -- whoever may give the intent up
+  holder uuid not null,
+  -- the record that an intent is about to begin, where their number is limited
+  cap text,
+  cap_id bigint,
+  -- claims that moved to another stream when the intent was opened, to be moved back if it is abandoned
+  moved jsonb
+);
+create index intents_cap on es.intents (cap)
+  where cap is not null;
+create index intents_lease on es.intents (leased_until);
+
+-- Streams that a commit to several existing ones is going to write: no second such commit may begin meanwhile.
+create table es.intent_streams (
+  stream_id text primary key,
+  intent uuid not null references es.intents (id) on delete cascade
+);
+create index intent_streams_intent on es.intent_streams (intent);
+
+-- Answers kept under Idempotency-Keys, and the requests that are still to give one.
+create table es.outcomes (
+  key bytea primary key check (octet_length(key) = 32),
+  request bytea not null,
+  holder uuid not null,
+  held_until timestamptz not null,
+  -- set while a commit to another engine is under way: only its end decides
+  intent uuid,
+  status int,
+  answer bytea,
+  expires_at timestamptz not null,
+  check ((status is null) = (answer is null))
+) with (fillfactor = 70);
+create index outcomes_expiry on es.outcomes (expires_at);
+create index outcomes_intent on es.outcomes (intent)
+  where intent is not null;
+
+create function es.begin_outcome(
+  p_key bytea, p_request bytea, p_holder uuid, p_seconds int, out state text, out status int, out answer bytea
+) returns record
+language plpgsql as $$
+declare
+  known es.outcomes;
+begin
+  perform set_config('synchronous_commit', 'off', true);
+  insert into es.outcomes as o (key, request, holder, held_until, expires_at)
+  values (p_key, p_request, p_holder, now() + make_interval(secs => p_seconds),
+          now() + interval '24 hours')
+  on conflict (key) do update
+    set request = excluded.request, holder = excluded.holder, held_until = excluded.held_until,
+        expires_at = excluded.expires_at, status = null, answer = null
+    where o.intent is null
+      and (o.expires_at <= now() or o.status is null and o.held_until <= now());
+  if found then
+    state := 'ours';
+    return;
+  end if;
+  select * into known from es.outcomes o where o.key = p_key;
+  if known.status is not null and known.request = p_request then
+    state := 'done';
+    status := known.status;
+    answer := known.answer;
+  elsif known.request <> p_request then
+    state := 'other';
+  else
+    state := 'running';
+  end if;
+end $$;
+
+create function es.bind_outcomes(p_outcomes jsonb, p_intent uuid) returns void
+language plpgsql as $$
+declare
+  losers text;
+begin
+  if p_outcomes is null then return; end if;
+  with requested as (
+    select decode(x.k, 'hex') as key, x.o as holder
+    from jsonb_to_recordset(p_outcomes) as x(k text, o uuid)
+  ), held as (
+    update es.outcomes o set intent = p_intent
+    from requested where o.key = requested.key and o.holder = requested.holder and o.status is null
+      and o.intent is null
+    returning o.key, o.holder
+  )
+  select string_agg(requested.holder::text, ',') into losers from requested where not exists (
+    select from held where held.key = requested.key and held.holder = requested.holder);
+  if losers is not null then
+    raise exception 'taken over' using errcode = 'IP004', detail = losers;
+  end if;
+end $$;
+
+create function es.keep_outcomes(p_outcomes jsonb, p_streams text[]) returns void
+language plpgsql as $$
+declare
+  losers text;
+begin
+  if p_outcomes is null then return; end if;
+  with requested as (
+    select decode(x.k, 'hex') as key, x.o as holder, x.c as status, decode(x.b, 'hex') as answer
+    from jsonb_to_recordset(p_outcomes) as x(k text, o uuid, s text, c int, b text)
+    where p_streams is null or x.s = any (p_streams)
+  ), held as (
+    update es.outcomes o set status = requested.status, answer = requested.answer, intent = null
+    from requested where o.key = requested.key and o.holder = requested.holder
+    returning o.key, o.holder
+  )
+  select string_agg(requested.holder::text, ',') into losers from requested where not exists (
+    select from held where held.key = requested.key and held.holder = requested.holder);
+  if losers is not null then
+    raise exception 'taken over' using errcode = 'IP004', detail = losers;
+  end if;
+end $$;
+
+-- Counts under a lock that is held until the transaction ends: of two that come at once for the last place, the second sees
+-- The first. Advisory, so that a wait for it never holds up readers of the log.
+create function es.check_cap(
+  p_table text, p_owner_column text, p_owner bigint, p_id bigint, p_max bigint, p_is_counted text, p_is_closed text
+) returns void
+language plpgsql as $$
+declare
+  p_cap text := p_table || ' ' || p_owner;
+  record_count bigint;
+  is_closed boolean;
+begin
+  perform pg_advisory_xact_lock(hashtextextended(p_cap, 727012));
+  execute format(
+    'select (
+       select count(*) from (
+         select r.id from %I r where r.%I = $1 and %s
+         union
+         select i.cap_id from es.intents i where i.cap = $2
+       ) held where held.id <> $3
+     ), $3 <> 0 and (%s or exists (select from es.intents i where i.cap = $2 and i.cap_id = 0))',
+    p_table, p_owner_column, p_is_counted, p_is_closed
+  ) into record_count, is_closed using p_owner, p_cap, p_id;
+  if record_count >= p_max or is_closed then
+    raise exception 'no more % of %', p_table, p_owner using errcode = 'IP005';
+  end if;
+end $$;
+
+-- Commits. The appends are its first writes: anything written earlier would take the transaction id too soon, and revision n+1
+-- Could sort before n for readers of the whole log.
+-- P_atomic false: the heads are independent, and those that lost their race are not returned.
+-- P_atomic true: all or nothing.
+create function es.commit(
+  p_heads jsonb, p_events jsonb, p_tables text[], p_rows jsonb, p_claims jsonb, p_releases jsonb, p_atomic boolean,
+  p_outcomes jsonb
+) returns text[]
+language plpgsql as $$
+declare
+  head record;
+  won text[] := '{}';
+  wanted int := jsonb_array_length(p_heads);
+begin
+  if wanted = 0 or jsonb_array_length(p_events) = 0 then
+    raise exception 'an empty append is refused' using errcode = '22023';
+  end if;
+
+  -- One by one, by primary key: joined to a JSON list, a plan made while the table was small reads all
+  -- of it, and sessions keep such plans. In the order of names, so that two calls cannot deadlock.
+  for head in
+    select * from jsonb_to_recordset(p_heads) as h(s text, a bigint, x bigint, p text, n int, h text)
+    order by s
+  loop
+    if head.x = -1 then
+      insert into es.streams (stream_id, account_id, revision, hash)
+      values (head.s, head.a, head.n - 1, decode(head.h, 'hex'))
+      on conflict do nothing;
+    else
+      update es.streams set revision = head.x + head.n, hash = decode(head.h, 'hex')
+      where stream_id = head.s and revision = head.x and hash = decode(head.p, 'hex');
+    end if;
+    if found then won := won || head.s; end if;
+  end loop;
+
+  if p_atomic and cardinality(won) < wanted then
+    raise exception 'a stream has moved' using errcode = 'IP001';
+  end if;
+
+  insert into es.events (tx, pos, stream_id, revision, event_id, type, schema_version, account_id,
+                         data, meta, hash, recorded_at)
+  select pg_current_xact_id(), nextval('es.global_seq'), e.s, e.r, e.id, e.t, e.v, e.a, e.d, e.m,
+         decode(e.h, 'hex'), e.at
+  from (
+    select * from rows from (
+      jsonb_to_recordset(p_events) as (s text, r bigint, id uuid, t text, v smallint, a bigint,
+                                       d jsonb, m jsonb, h text, at timestamptz)
+    ) with ordinality as x(s, r, id, t, v, a, d, m, h, at, ord)
+    where x.s = any (won)
+    order by x.ord
+  ) e;
+
+  perform es.take_claims(p_claims, p_releases);
+  perform es.write_rows(p_tables, p_rows, won);
+  if p_outcomes is not null then perform es.keep_outcomes(p_outcomes, won); end if;
+  return won;
+end $$;

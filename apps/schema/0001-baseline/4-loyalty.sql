@@ -1,0 +1,292 @@
+-- The read models of the aggregates, all of one shape: `state` is what the events lead to, and what is searched, or read by
+-- other contexts, is a column generated from it. Then the history, one row for each event.
+
+create table phone_passes (
+  account_id bigint primary key,
+  -- of the store, to whose country the numbers up to after_id have been adapted
+  revision bigint not null,
+  after_id bigint not null default 0,
+  -- commands that have read the former country may be committed after the pass has gone by
+  goes_again boolean not null default true,
+  -- another customer holds the number of somebody
+  has_conflicts boolean not null default false,
+  -- null: done
+  due_at timestamptz default now()
+);
+create index phone_passes_due on phone_passes (due_at)
+  where due_at is not null;
+
+create function start_phone_pass() returns trigger
+language plpgsql as $$
+begin
+  insert into public.phone_passes as p (account_id, revision) values (new.id, new.revision)
+  on conflict (account_id) do update
+  set revision = excluded.revision, after_id = 0, goes_again = true, has_conflicts = false, due_at = now();
+  return null;
+end $$;
+
+create sequence accounts_id as bigint;
+
+-- Stores.
+create table accounts (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  name text generated always as (state ->> 'name') stored,
+  display_name text generated always as (coalesce(state ->> 'storeName', state ->> 'name')) stored,
+  locale text generated always as (state ->> 'locale') stored,
+  time_zone text generated always as (state ->> 'timeZone') stored,
+  country text generated always as (state ->> 'country') stored
+) with (fillfactor = 70);
+create index accounts_account on accounts (account_id, id);
+create index accounts_fold on accounts (fold_version);
+create trigger phone_pass_of_country after update on accounts
+  for each row when (((new.country IS not NULL) AND (new.country is distinct from old.country))) execute function start_phone_pass();
+create trigger phone_pass_of_new after insert on accounts
+  for each row when ((new.country IS not NULL)) execute function start_phone_pass();
+
+create sequence cards_id as bigint;
+
+-- Card programmes.
+create table cards (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  name text generated always as (state ->> 'name') stored
+) with (fillfactor = 70);
+create index cards_account on cards (account_id, id);
+create index cards_fold on cards (fold_version);
+
+create sequence rewards_id as bigint;
+
+-- Rewards of cards.
+create table rewards (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
+  deleted_at text generated always as (state ->> 'deletedAt') stored
+) with (fillfactor = 70);
+create index rewards_account on rewards (account_id, id);
+create index rewards_card on rewards (card_id);
+create index rewards_fold on rewards (fold_version);
+create index rewards_live on rewards (card_id)
+  where deleted_at is null;
+-- The order in which a store's rewards are listed.
+create index rewards_order
+  on rewards (account_id, card_id, ((state ->> 'position')::bigint), ((state ->> 'stampsRequired')::bigint), id)
+  where state ->> 'deletedAt' is null;
+
+create sequence customers_id as bigint;
+
+-- Customers.
+create table customers (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  phone_digits text generated always as (state ->> 'phoneDigits') stored,
+  search_text text generated always as (
+    case when octet_length(state ->> 'searchText') <= 2000 then state ->> 'searchText' end
+  ) stored,
+  long_search_text text generated always as (
+    case when octet_length(state ->> 'searchText') > 2000 then state ->> 'searchText' end
+  ) stored,
+  merged_into bigint generated always as ((state -> 'mergedInto' ->> 'customerId')::bigint) stored,
+  -- always 24 characters, so that the order of texts is that of times; no cast to a time is immutable
+  updated_at text collate "C" generated always as (state ->> 'updatedAt') stored,
+  erased_at text generated always as (state ->> 'erasedAt') stored,
+  erased boolean generated always as ((state ->> 'erasedAt') is not null) stored
+) with (
+  fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02,
+  autovacuum_analyze_scale_factor = 0.02
+);
+create index customers_fold on customers (fold_version);
+create index customers_live on customers (account_id, id)
+  where merged_into is null;
+create index customers_long on customers (account_id, id)
+  where long_search_text is not null;
+create index customers_phone on customers using gin (account_id, phone_digits gin_trgm_ops);
+-- Those who may have to be put into another form.
+create index customers_phone_unknown on customers (account_id, id)
+  where state ->> 'phone' not like '+%';
+create index customers_references on customers using gin (account_id, (state -> 'externalReferences') jsonb_path_ops);
+create index customers_search on customers using gin (account_id, search_text gin_trgm_ops);
+create index customers_searched on customers (account_id, id) include (search_text, phone_digits);
+create index customers_updated on customers (account_id, updated_at, id)
+  where merged_into is null and not erased;
+
+-- What other tables are joined to where a page shows a person; decrypted by whoever reads it.
+create view customer_names as
+select id, state ->> 'firstName' as first_name, state ->> 'lastName' as last_name,
+  state ->> 'email' as email, state ->> 'phone' as phone
+from customers;
+
+-- With the owner's rights, because only an owner may analyze. It reads a sample of the table.
+create function analyze_erased() returns bigint
+language plpgsql security definer set search_path = public, pg_temp as $$
+declare
+  before bigint[] := array(select subject_id from es.erasures where in_statistics);
+begin
+  if cardinality(before) = 0 then return 0; end if;
+  analyze customers;
+  update es.erasures set in_statistics = false where subject_id = any (before);
+  return cardinality(before);
+end $$;
+revoke execute on function analyze_erased from public;
+
+create sequence customer_cards_id as bigint;
+
+-- Cards of customers.
+create table customer_cards (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  customer_id bigint generated always as ((state ->> 'customerId')::bigint) stored,
+  card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
+  code text generated always as (state ->> 'code') stored,
+  uuid uuid generated always as ((state ->> 'uuid')::uuid) stored,
+  redeemed_reward_ids jsonb generated always as (state -> 'redeemedRewardIds') stored,
+  merged_into bigint generated always as ((state -> 'mergedInto' ->> 'id')::bigint) stored
+) with (fillfactor = 70);
+create index customer_cards_account on customer_cards (account_id, id);
+create index customer_cards_card on customer_cards (card_id) include (merged_into);
+create index customer_cards_code on customer_cards (account_id, code);
+create index customer_cards_customer on customer_cards (customer_id, id);
+create index customer_cards_fold on customer_cards (fold_version);
+create index customer_cards_uuid on customer_cards (uuid);
+
+-- From 2^52, so that none is ever the id of a customer card, and all are numbers to JavaScript.
+create sequence stand_in_cards_id as bigint minvalue 4503599627370496 start 4503599627370496;
+
+create table stand_in_cards (
+  id bigint primary key check (id >= 4503599627370496),
+  account_id bigint not null,
+  card_id bigint not null,
+  -- Whose address was given. Once they are erased, the card is gone as theirs would be.
+  customer_id bigint not null,
+  uuid uuid not null unique,
+  -- The name that was given, sealed with the customer's key.
+  sealed bytea not null,
+  -- As of a customer card that was just issued.
+  state jsonb not null
+);
+create index stand_in_cards_customer on stand_in_cards (customer_id);
+
+create sequence redemptions_id as bigint;
+
+create sequence locations_id as bigint;
+
+-- Locations.
+create table locations (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  deleted_at text generated always as (state ->> 'deletedAt') stored,
+  place_precision text generated always as (state ->> 'precision') stored
+) with (fillfactor = 70);
+create index locations_account on locations (account_id, id);
+create index locations_fold on locations (fold_version);
+create index locations_live on locations (account_id)
+  where deleted_at is null;
+
+create sequence posters_id as bigint;
+
+-- Posters that customers sign up at.
+create table posters (
+  id bigint primary key,
+  account_id bigint not null,
+  revision bigint not null,
+  hash bytea not null,
+  fold_version int not null,
+  state jsonb not null,
+  card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
+  slug text generated always as (state ->> 'slug') stored,
+  deleted_at text generated always as (state ->> 'deletedAt') stored,
+  title text generated always as (state ->> 'title') stored,
+  active boolean generated always as ((state ->> 'active')::boolean) stored,
+  paper_size text generated always as (state ->> 'paperSize') stored
+) with (fillfactor = 70);
+create index posters_account on posters (account_id, id);
+create index posters_card on posters (card_id);
+create index posters_fold on posters (fold_version);
+create index posters_live on posters (account_id)
+  where deleted_at is null;
+create index posters_slug on posters (slug);
+
+-- Every event of every store in the order of the log, for lists and counts. A subscription fills it.
+create table history (
+  -- the number of the event in the log, from 0 without gaps
+  seq bigint primary key,
+  event_id uuid not null,
+  -- plain byte order, which costs half as much to keep in an index
+  stream text collate "C" not null,
+  revision bigint not null,
+  position text collate "C" not null,
+  account_id bigint not null,
+  name text collate "C" not null,
+  recorded_at timestamptz not null,
+  -- the latest recorded_at so far. It never falls, so a time is a place in the table
+  latest_recorded_at timestamptz not null,
+  occurred_at timestamptz not null,
+  channel text collate "C" not null,
+  actor text collate "C" not null,
+  customer_id bigint,
+  customer_card_id bigint,
+  card_id bigint,
+  location_id bigint,
+  reward_id bigint,
+  stamps bigint,
+  balance bigint,
+  reverses uuid
+);
+create index history_account on history (account_id, seq);
+create index history_actor on history (account_id, actor, seq);
+create index history_card on history (card_id, seq)
+  where card_id is not null;
+create index history_cards_issued on history (card_id, seq) include (name)
+  where name in ('customer_card.created', 'customer_card.merged', 'customer_card.restored');
+create index history_channel on history (account_id, channel, seq);
+create index history_customer on history (customer_id, seq)
+  where customer_id is not null;
+create index history_customer_card on history (customer_card_id, seq)
+  where customer_card_id is not null;
+create unique index history_event on history (event_id);
+-- By how much the clocks disagree, where they do.
+create index history_late on history ((latest_recorded_at - recorded_at))
+  where latest_recorded_at - recorded_at > interval '1 minute';
+create index history_location on history (location_id, seq)
+  where location_id is not null;
+create index history_name on history (account_id, name, seq);
+create index history_position on history (position);
+create index history_redeemed on history (account_id, occurred_at, position)
+  where name = 'reward.redeemed';
+create index history_redeemed_card on history (card_id, occurred_at, position)
+  where name = 'reward.redeemed';
+create index history_redeemed_customer on history (customer_id, occurred_at, position)
+  where name = 'reward.redeemed';
+create index history_redeemed_location on history (location_id, occurred_at, position)
+  where name = 'reward.redeemed' and location_id is not null;
+create index history_redeemed_reward on history (reward_id, occurred_at, position)
+  where name = 'reward.redeemed';
+create index history_reverses on history (reverses)
+  where reverses is not null;
+create unique index history_stream on history (stream, revision);
+create index history_time on history (latest_recorded_at, seq);

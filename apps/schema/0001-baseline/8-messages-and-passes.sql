@@ -1,0 +1,262 @@
+-- Mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps those.
+
+-- Mails to be sent, and nothing else: what was sent is gone.
+create table mail_outbox (
+  id uuid primary key,
+  attempts int not null default 0,
+  -- of a mail that is being sent, the end of the lease
+  due_at timestamptz not null,
+  created_at timestamptz not null,
+  give_up_at timestamptz not null,
+  -- the whole mail
+  sealed bytea not null
+);
+create index mail_outbox_due on mail_outbox (due_at);
+create trigger mail_outbox_sealed_key before insert or update of sealed on mail_outbox
+  for each row execute function refuse_retired_key('sealed');
+
+-- Card links by e-mail and SMS: what is to be sent, and what became of it. Ids only: addresses and texts are
+-- Looked up when a message is sent or shown.
+create table card_messages (
+  -- of the event that asks for it
+  id uuid primary key,
+  account_id bigint not null,
+  customer_id bigint not null,
+  -- null until the requested card is issued
+  customer_card_id bigint,
+  requested_at timestamptz not null,
+  planned_at timestamptz not null default now(),
+  channel text not null check (channel in ('email', 'sms')),
+  -- the mail server does not know the address
+  mail_refused boolean not null default false,
+  state text not null default 'queued' check (state in ('queued', 'held', 'sent', 'failed', 'dropped')),
+  attempts int not null default 0,
+  -- of a message that is being sent, the end of the lease
+  due_at timestamptz,
+  finished_at timestamptz,
+  -- why it was not sent, without anybody's address
+  reason text,
+  -- what the SMS provider calls it
+  provider_id text,
+  -- null: not known
+  arrival text check (arrival in ('delivered', 'undelivered')),
+  -- the provider's number for why not
+  arrival_code int,
+  held_channels text[] not null default '{}',
+  -- the channel that the message has been counted for, against the limit of the address
+  counted_channel text,
+  phone_missing boolean not null default false,
+  check (due_at is null or state = 'queued')
+) with (fillfactor = 80);
+create index card_messages_account on card_messages (account_id, requested_at, id);
+create index card_messages_card on card_messages (customer_card_id, requested_at);
+create index card_messages_due on card_messages (channel, account_id, due_at)
+  where due_at is not null;
+-- For the cap.
+create index card_messages_sms on card_messages (account_id, finished_at)
+  where channel = 'sms' and state = 'sent';
+create index card_messages_unissued on card_messages (customer_id)
+  where customer_card_id is null;
+
+-- Wishes recorded earlier are not for this service to fulfil.
+create table card_message_starts (
+  account_id bigint primary key,
+  since timestamptz not null
+);
+
+-- The channels through which the messages of a signup are not sent by themselves. Written before the signup is
+-- Recorded, and looked up by its request id when its messages are planned.
+create table signup_holds (
+  account_id bigint not null,
+  request_id text not null,
+  channels text[] not null,
+  until timestamptz not null,
+  phone_missing boolean not null default false,
+  primary key (account_id, request_id)
+);
+create index signup_holds_until on signup_holds (until);
+
+create sequence pass_tags as bigint;
+
+-- Notifies of tags that rose, in the same transaction. A payload takes 8000 bytes.
+create function tell_passes() returns trigger
+language plpgsql as $$
+begin
+  perform pg_notify('inkpad_passes', string_agg(customer_card_id || ':' || tag, ' '))
+  from (select n.customer_card_id, n.tag, row_number() over (order by n.customer_card_id) as place
+        from new_rows n join old_rows o using (customer_card_id)
+        where n.tag > o.tag) raised
+  group by place / 150;
+  return null;
+end $$;
+
+-- A row for each customer card that somebody has opened as a pass. No foreign keys: rebuilding exchanges the rows.
+create table passes (
+  customer_card_id bigint primary key,
+  account_id bigint not null,
+  card_id bigint not null,
+  opened_at timestamptz not null default now(),
+  -- Of what the pass shows, as last compared. Null: compared with nothing yet, so that the next change counts.
+  content_hash text,
+  -- Rises with every change of what the pass shows. Only the follower of the log sets it, so it goes by the log.
+  tag bigint not null default 0,
+  changed_at timestamptz not null default now(),
+  -- The last change of the balance, and the last one that the customer is notified of.
+  balance_tag bigint not null default 0,
+  notice_tag bigint not null default 0,
+  notice jsonb
+);
+create index passes_account on passes (account_id, customer_card_id);
+create index passes_card on passes (card_id, customer_card_id);
+create trigger passes_told after update on passes
+  referencing old table as old_rows new table as new_rows for each statement execute function tell_passes();
+
+-- Updates to be sent: at most one for each target. A request while it is being sent raises its count.
+create table pass_updates (
+  channel text not null,
+  target text not null,
+  account_id bigint not null,
+  -- 0: the customer is waiting. 1: one of many that a change of a card or store touches.
+  priority smallint not null,
+  due_at timestamptz not null default now(),
+  asked bigint not null default 1,
+  attempts int not null default 0,
+  last_error text,
+  primary key (channel, target)
+) with (fillfactor = 50);
+create index pass_updates_due on pass_updates (channel, priority, account_id, due_at);
+
+-- Passes that a change of a card (0: of the whole store) may have changed, worked off in batches.
+create table pass_refreshes (
+  account_id bigint not null,
+  card_id bigint not null,
+  -- The last customer card that was compared.
+  reached bigint not null default 0,
+  worked_at timestamptz not null default now(),
+  primary key (account_id, card_id)
+);
+create index pass_refreshes_next on pass_refreshes (worked_at);
+
+-- Where a customer keeps the card. Shown as pass_installed and by GET .../wallet.
+create table pass_installations (
+  customer_card_id bigint not null,
+  platform text not null check (platform in ('apple', 'google', 'web')),
+  account_id bigint not null,
+  installed_at timestamptz,
+  removed_at timestamptz,
+  last_synced_at timestamptz,
+  last_error text,
+  primary key (customer_card_id, platform)
+);
+
+-- Images that stores uploaded, cropped and encoded anew.
+create table pictures (
+  hash text not null check (hash ~ '^[0-9a-f]{64}$'),
+  account_id bigint not null,
+  png bytea storage external not null,
+  created_at timestamptz not null default now(),
+  primary key (hash, account_id)
+);
+create index pictures_account on pictures (account_id);
+
+-- The design behind the public URL of an image.
+create table strip_designs (
+  hash text primary key check (hash ~ '^[0-9a-f]{32}$'),
+  -- the first store with this design
+  account_id bigint not null,
+  design jsonb not null,
+  created_at timestamptz not null default now()
+);
+
+-- Images that were drawn: a cache that may be emptied at any time.
+create table strip_images (
+  hash text not null,
+  name text not null,
+  png bytea storage external not null,
+  drawn_at timestamptz not null default now(),
+  primary key (hash, name)
+);
+
+-- Devices that hold passes.
+create table apple_devices (
+  id bigint generated always as identity primary key,
+  -- SHA-256: whoever knows the identifier itself may ask which passes the device has.
+  library_hash bytea not null,
+  pass_type_id text not null,
+  push_token text not null,
+  -- When the device last named it.
+  token_since timestamptz not null default now(),
+  unique (library_hash, pass_type_id)
+);
+
+-- No foreign key to customer cards: rebuilding exchanges their rows.
+create table apple_registrations (
+  device_id bigint not null references apple_devices (id) on delete cascade,
+  customer_card_id bigint not null,
+  account_id bigint not null,
+  registered_at timestamptz not null default now(),
+  primary key (device_id, customer_card_id)
+);
+create index apple_registrations_card on apple_registrations (customer_card_id, registered_at);
+
+-- Cards and customer cards whose link somebody has opened. No foreign keys: rebuilding exchanges the rows.
+create table google_classes (
+  card_id bigint primary key,
+  account_id bigint not null,
+  -- Of what Google has. Null: perhaps nothing.
+  sent_hash text,
+  -- While a process is sending: nobody else does.
+  busy_until timestamptz
+);
+create index google_classes_account on google_classes (account_id, card_id);
+
+create table google_objects (
+  customer_card_id bigint primary key,
+  account_id bigint not null,
+  card_id bigint not null,
+  sent_hash text,
+  -- The last notice that was sent, see passes.notice_tag.
+  told_tag bigint not null,
+  busy_until timestamptz
+) with (fillfactor = 50);
+create index google_objects_card on google_objects (card_id, customer_card_id);
+
+-- Google shows three notices of each kind in 24 hours. Older ones are deleted.
+create table google_notices (
+  customer_card_id bigint not null,
+  kind text not null check (kind in ('update', 'message')),
+  tag bigint not null,
+  sent_at timestamptz not null default now(),
+  primary key (customer_card_id, kind, tag)
+);
+
+-- Callbacks that were received, until they have expired anyway.
+create table google_callbacks (
+  nonce_hash bytea primary key,
+  expires_at timestamptz not null
+);
+create index google_callbacks_expired on google_callbacks (expires_at);
+
+-- When the next request of any process may start.
+create table google_pace (
+  only_row boolean primary key default true check (only_row),
+  next_at timestamptz not null default now()
+) with (fillfactor = 10);
+insert into google_pace default values;
+
+-- Browsers that want to be told of changes of a card.
+create table web_push_subscriptions (
+  id bigint generated always as identity primary key,
+  customer_card_id bigint not null,
+  account_id bigint not null,
+  -- With whose key it is sealed: erasing the customer makes it unreadable.
+  customer_id bigint not null,
+  -- Finds a browser's subscription again without its address.
+  endpoint_hash bytea not null,
+  sealed bytea not null,
+  -- The tag of the last notice that was sent.
+  told_tag bigint not null,
+  created_at timestamptz not null default now(),
+  unique (customer_card_id, endpoint_hash)
+);
+create index web_push_subscriptions_customer on web_push_subscriptions (customer_id);

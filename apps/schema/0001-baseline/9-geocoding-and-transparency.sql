@@ -1,0 +1,90 @@
+-- Where addresses are, and the tamper-evident log of the history (C2SP tlog-tiles).
+
+-- Locations whose coordinates are to be looked up.
+create table geocoding_queue (
+  location_id bigint primary key,
+  account_id bigint not null,
+  -- rises with each request, so that one during an attempt is not lost with it
+  asked bigint not null default 1,
+  -- look up again an address that has coordinates, for an operator
+  again boolean not null default false,
+  attempts int not null default 0,
+  due_at timestamptz not null default now(),
+  last_error text
+);
+create index geocoding_queue_turns on geocoding_queue (account_id, due_at);
+
+-- What a geocoder said about an address.
+create table geocoding_cache (
+  provider text not null,
+  -- SHA-256 of the address
+  query bytea not null,
+  -- all three null: not found
+  latitude double precision,
+  longitude double precision,
+  precision text,
+  asked_at timestamptz not null default now(),
+  primary key (provider, query)
+);
+create index geocoding_cache_age on geocoding_cache (asked_at);
+
+create table geocoding_pace (
+  provider text primary key,
+  next_at timestamptz not null
+);
+
+create sequence gazetteer_loads as int;
+
+-- The data of the built-in geocoder that were loaded completely.
+create table gazetteer_parts (
+  part text primary key,
+  load_id int not null,
+  version text not null,
+  loaded_at timestamptz not null default now()
+);
+
+-- Places by name.
+create table gazetteer_places (
+  load_id int not null,
+  -- the name without case, accents and punctuation
+  key text not null,
+  country text not null,
+  state text not null,
+  population int not null,
+  latitude real not null,
+  longitude real not null
+);
+create index gazetteer_places_key on gazetteer_places (load_id, key);
+
+-- Places by postcode.
+create table gazetteer_postcodes (
+  load_id int not null,
+  postcode text not null,
+  country text not null,
+  place text not null,
+  latitude real not null,
+  longitude real not null
+);
+create index gazetteer_postcodes_key on gazetteer_postcodes (load_id, postcode);
+
+-- The size and the last signed checkpoint of the log.
+create table transparency_log (
+  one boolean primary key default true check (one),
+  -- leaves of the tree; grows together with the checkpoint of its subscription
+  size bigint not null default 0,
+  -- the newest that was signed, and how many leaves it covers
+  checkpoint text,
+  checkpoint_size bigint not null default 0,
+  signed_at timestamptz,
+  mailed_at timestamptz
+);
+insert into transparency_log default values;
+
+-- The hashes of the tree, 256 to a tile.
+create table transparency_tiles (
+  level smallint not null,
+  index bigint not null,
+  hashes bytea storage external not null 
+    check (octet_length(hashes) between 32 and 8192 and octet_length(hashes) % 32 = 0),
+  primary key (level, index)
+);

@@ -1,0 +1,5 @@
+import type { Migration } from '#database/migrate.js';
+import { Baseline } from './0001-baseline.js';
+
+/** All migrations in their order. Listed one by one, because a glob finds other files in the build than in the sources. */
+export const migrations: readonly Migration[] = [Baseline];

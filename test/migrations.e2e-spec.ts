@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { getMigrationNames, migrate, type Migration } from '#database/migrate.js';
+import { migrations } from '../apps/schema/migrations.js';
+import { testConfig, testEnvironment } from './support/database.js';
+import { runNode } from './support/program.js';
+import { startService, type Client, type LocalService } from './support/service.js';
+import { enrolled } from './support/web-card.js';
+
+/** What a release after the first one will do: another column, and another read model. */
+class Vouchers implements MigrationInterface {
+  readonly name = 'Vouchers9999999999999';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+      alter table customer_cards
+        add stamps_count int generated always as ((state ->> 'stampsCount')::int) stored;
+      create sequence vouchers_id as bigint;
+      create table vouchers (
+        id bigint primary key,
+        account_id bigint not null,
+        revision bigint not null,
+        hash bytea not null,
+        fold_version int not null,
+        state jsonb not null
+      ) with (fillfactor = 70);
+      call es.create_read_model_writers();
+    `);
+  }
+
+  down(): Promise<void> {
+    return Promise.reject(new Error('never reverted'));
+  }
+}
+
+let service: LocalService;
+let store: Client;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+});
+afterAll(() => service?.stop());
+
+describe('migrations', () => {
+  it('are numbered without gaps, in their order', () => {
+    const numbers = getMigrationNames(migrations).map((name) => Number(name.slice(-13)));
+    expect(numbers).toEqual(migrations.map((_, i) => i + 1));
+  });
+
+  it('migrate a database of the first release with its data, while it is in use', async () => {
+    const card = await enrolled(store, { rewards: [['Cake', 3]] });
+    await card.stamp(4);
+    const later: Migration[] = [...migrations, Vouchers];
+    const config = testConfig(service.database.url, {
+      DATABASE_MIGRATION_URL: service.database.ownerUrl,
+    });
+    expect(await migrate(config, later)).toEqual(['Vouchers9999999999999']);
+    expect(await migrate(config, later)).toEqual([]);
+    const counts = async () =>
+      (await service.database.query('select id, stamps_count from customer_cards')).rows;
+    expect(await counts()).toEqual([{ id: card.customerCard.id, stamps_count: 4 }]);
+    await card.stamp(2);
+    expect(await counts()).toEqual([{ id: card.customerCard.id, stamps_count: 6 }]);
+    const ready = await fetch(`${service.baseUrl}/health/ready`);
+    expect(ready.status).toBe(200);
+    const verify = runNode(['dist/scripts/verify.js'], testEnvironment(service.database.url));
+    expect(verify).toMatchObject({ status: 0 });
+  });
+});
