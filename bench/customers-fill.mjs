@@ -49,7 +49,7 @@ export async function fillCustomers({ url, accountId, cardId, count }) {
       ]) {
         const { foldVersion } = table === 'customers' ? customer : customerCard;
         await client.query(
-          `insert into ${table} (id, account_id, revision, hash, fold_version, state)
+          `insert into ${table} (id, account_id, revision, hash, projection_version, state)
            select x.id, $2, 0, '\\x00', $3, x.state
            from jsonb_to_recordset($1) as x(id bigint, state jsonb)`,
           [JSON.stringify(rows), accountId, foldVersion],

@@ -8,7 +8,7 @@ import { TX } from './log-places.js';
  */
 const LEFT_OUT = [
   'public.migrations',
-  'public.phone_passes',
+  'public.phone_normalizations',
   'public.strip_images',
   'public.webhook_dispatchers',
 ];

@@ -18,7 +18,7 @@ const STANDING = `
 
 /** Oldest first. `logged`: there was no mail server, so it is in the log alone. */
 const NOTICES = `
-  select n.occasion, n.of_sunset as sunset_date, n.user_id, u.email, n.recorded_at, n.mail_id,
+  select n.occasion, n.sunset_at as sunset_date, n.user_id, u.email, n.recorded_at, n.mail_id,
     case when n.mail_id is null then 'logged' else coalesce(n.outcome, 'waiting') end as state, n.ended_at
   from api_retirement_notices n
   join api_retirements r on r.id = n.retirement_id and r.withdrawn_at is null

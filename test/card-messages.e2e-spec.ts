@@ -222,7 +222,7 @@ describe('card links', () => {
     );
     // An hour goes by.
     await service.database.query(
-      `update card_messages set planned_at = planned_at - interval '1 hour', due_at = now()
+      `update card_messages set enqueued_at = enqueued_at - interval '1 hour', due_at = now()
        where state = 'queued'`,
     );
     provider.outage = null;

@@ -45,7 +45,7 @@ describe('finding customers', () => {
   it('whose row an older version has folded, once they have changed', async () => {
     const { customer } = await enrol(store);
     await service.running.database.query(
-      `update customers set fold_version = 1, state = state - 'searchText' where id = $1`,
+      `update customers set projection_version = 1, state = state - 'searchText' where id = $1`,
       [customer.id],
     );
     const { body } = await store.patch(`${store.store}/customers/${customer.id}`, {

@@ -116,7 +116,7 @@ describe('a row that somebody holds', () => {
     await eventually(
       () =>
         database.query(
-          `select from pg_stat_activity where query like '%es.write_rows%' and wait_event_type = 'Lock'`,
+          `select from pg_stat_activity where query like '%es.write_read_models%' and wait_event_type = 'Lock'`,
         ),
       ({ rowCount }) => rowCount === 1,
     );

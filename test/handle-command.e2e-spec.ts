@@ -304,7 +304,7 @@ describe('handleCommand', () => {
     await count(id, 1);
     await count(id, 1);
     const old = { t: 'accounts', s: 'x', id, a: 1, r: 0, h: 'cd'.repeat(32), v: 1 };
-    await database.query(`select es.write_rows('{accounts}', $1, '{x}')`, [
+    await database.query(`select es.write_read_models('{accounts}', $1, '{x}')`, [
       JSON.stringify([{ ...old, st: { accountId: 1, value: -1, steps: [] } }]),
     ]);
     expect((await here.rows.load(counters, id))?.state.value).toBe(2);
@@ -324,7 +324,7 @@ describe('commands with an Idempotency-Key', () => {
 
   /** For so long that the next request with its key takes over. */
   const fallSilent = ({ key }: KeyedRequest) =>
-    database.query('update es.outcomes set held_until = now() where key = $1', [key]);
+    database.query('update es.stored_responses set leased_until = now() where key = $1', [key]);
 
   const countKeyed = (process: typeof here, id: number, step: number, keyed: KeyedRequest) =>
     count(id, step, {}, process.pipeline, { ...context, keyed });

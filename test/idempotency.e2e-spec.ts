@@ -19,7 +19,7 @@ async function takenOver<R>(request: () => Promise<R>): Promise<R> {
   const { query } = service.running.database;
   await query(`create function takes_over() returns trigger language plpgsql as $$
     begin new.holder := gen_random_uuid(); return new; end $$`);
-  await query(`create trigger takes_over before insert on es.outcomes
+  await query(`create trigger takes_over before insert on es.stored_responses
     for each row execute function takes_over()`);
   try {
     return await request();
@@ -47,7 +47,7 @@ describe('Idempotency-Key', () => {
     expectFailure(fenced, 409, 'idempotency_in_progress');
     expect(await balance()).toBe(0);
     expectFailure(await stamp(), 409, 'idempotency_in_progress');
-    await query('update es.outcomes set held_until = now() where status is null');
+    await query('update es.stored_responses set leased_until = now() where status is null');
     expect((await stamp()).status).toBe(200);
     expect(await balance()).toBe(1);
   });
@@ -58,7 +58,7 @@ describe('Idempotency-Key', () => {
     const { query, url } = service.running.database;
     const stamp = (key: string) => stampUnder(key, store, path);
     const holders = async () => {
-      const { rows } = await query('select holder from es.outcomes where status is null');
+      const { rows } = await query('select holder from es.stored_responses where status is null');
       return rows.map(({ holder }) => String(holder)).sort();
     };
     const other = new pg.Client(url);
@@ -69,7 +69,7 @@ describe('Idempotency-Key', () => {
     await eventually(holders, ({ length }) => length === 1);
     const silent = stamp('silent');
     const before = await eventually(holders, ({ length }) => length === 2);
-    await query('update es.outcomes set held_until = now() where status is null');
+    await query('update es.stored_responses set leased_until = now() where status is null');
     const again = stamp('silent');
     await eventually(holders, (now) => !isDeepStrictEqual(now, before));
     await other.query('commit');
@@ -96,7 +96,7 @@ describe('Idempotency-Key', () => {
     const { query, url } = service.running.database;
     const stamp = () => stampUnder('daily', store, path);
     await stamp();
-    await query(`update es.outcomes set expires_at = now() - interval '1 second'`);
+    await query(`update es.stored_responses set expires_at = now() - interval '1 second'`);
     const pool = new pg.Pool({ connectionString: url, application_name: 'prune' });
     const config = testConfig(url);
     const masterKeys = new MasterKeys(pool, config);
@@ -107,7 +107,7 @@ describe('Idempotency-Key', () => {
     );
     const other = await pool.connect();
     await other.query('begin');
-    await other.query(`update es.outcomes set expires_at = now() + interval '1 day'`);
+    await other.query(`update es.stored_responses set expires_at = now() + interval '1 day'`);
     const pruned = responses.prune();
     await eventually(
       async () => {

@@ -46,7 +46,7 @@ describe('a commit of one stream', () => {
   }
 
   async function stored(of: { stream: string; id: number }) {
-    const columns = 'revision, hash, fold_version, account_id, state';
+    const columns = 'revision, hash, projection_version, account_id, state';
     const { rows } = await database.query(`select ${columns} from ${table} where id = $1`, [of.id]);
     const events = [];
     for await (const one of store.readStream(of.stream)) events.push(one);

@@ -21,7 +21,7 @@ class Vouchers implements MigrationInterface {
         account_id bigint not null,
         revision bigint not null,
         hash bytea not null,
-        fold_version int not null,
+        projection_version int not null,
         state jsonb not null
       ) with (fillfactor = 70);
       call es.create_read_model_writers();

@@ -39,7 +39,10 @@ it('open at once what another process has sealed with a key that is newer than w
   for (const keys of [other, third]) expect(await keys.opened(before)).toHaveLength(1);
   const renewed = one.renew(1, [CUSTOMER]);
   await eventually(
-    async () => (await database.query('select former from personal_keys')).rows[0]?.['former'],
+    async () =>
+      (await database.query('select previous_wrapped from personal_keys')).rows[0]?.[
+        'previous_wrapped'
+      ],
     (former) => former !== null,
   );
   const events = [...before, ...(await one.sealed([noted('soy milk')]))];

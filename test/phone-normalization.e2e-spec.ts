@@ -32,8 +32,8 @@ const phonesOf = async (store: Client) =>
 describe('a pass over the customers of a store', () => {
   const passOf = async ({ accountId }: Client) =>
     (
-      await service.database.query<{ after_id: number; goes_again: boolean; due_at: Date | null }>(
-        'select after_id, goes_again, due_at from phone_passes where account_id = $1',
+      await service.database.query<{ after_id: number; is_repeated: boolean; due_at: Date | null }>(
+        'select after_id, is_repeated, due_at from phone_normalizations where account_id = $1',
         [accountId],
       )
     ).rows[0];
@@ -51,14 +51,14 @@ describe('a pass over the customers of a store', () => {
       get: (target, name) =>
         name === 'query'
           ? async (query: { name: string }) => {
-              if (query.name === 'phone_passes_go_on') throw new Error('killed');
+              if (query.name === 'phone_normalizations_go_on') throw new Error('killed');
               return target.query(query as never);
             }
           : Reflect.get(target, name),
     });
     const first = newPhoneNormalization(service, killed);
     await expect(first.takeTurn()).rejects.toThrow('killed');
-    expect(await passOf(store)).toMatchObject({ after_id: 0, goes_again: true });
+    expect(await passOf(store)).toMatchObject({ after_id: 0, is_repeated: true });
     expect((await phonesOf(store)).length).toBe(100);
     // The next slice of this store, and then the other one's turn.
     const next = newPhoneNormalization(service);
@@ -86,7 +86,7 @@ describe('a pass over the customers of a store', () => {
     const store = await service.newStore({ country: 'DE' });
     await normalizePhones(service);
     const pass = await passOf(store);
-    expect(pass).toMatchObject({ goes_again: false, due_at: expect.any(Date) });
+    expect(pass).toMatchObject({ is_repeated: false, due_at: expect.any(Date) });
     // As a command leaves it that had read no country.
     const { id } = await add(store, '+4930999');
     await service.database.query(
@@ -95,33 +95,34 @@ describe('a pass over the customers of a store', () => {
     );
     await normalizePhones(service);
     expect(await phonesOf(store)).toEqual(['0151 12345678']);
-    await service.database.query('update phone_passes set due_at = now() where account_id = $1', [
-      store.accountId,
-    ]);
+    await service.database.query(
+      'update phone_normalizations set due_at = now() where account_id = $1',
+      [store.accountId],
+    );
     await normalizePhones(service);
     expect(await phonesOf(store)).toEqual(['+4915112345678']);
-    expect(await passOf(store)).toMatchObject({ goes_again: false, due_at: null });
+    expect(await passOf(store)).toMatchObject({ is_repeated: false, due_at: null });
     await setCountry(store, null);
     await setCountry(store, 'DE');
     await newPhoneNormalization(service).takeTurn();
-    expect(await passOf(store)).toMatchObject({ goes_again: false, due_at: expect.any(Date) });
+    expect(await passOf(store)).toMatchObject({ is_repeated: false, due_at: expect.any(Date) });
   });
 
   it('begins with the commit that gives the store another country, and with no other one', async () => {
     const store = await service.newStore();
     expect(await passOf(store)).toBeUndefined();
     await setCountry(store, 'DE');
-    expect(await passOf(store)).toMatchObject({ goes_again: true, due_at: expect.any(Date) });
+    expect(await passOf(store)).toMatchObject({ is_repeated: true, due_at: expect.any(Date) });
     await normalizePhones(service);
     const pass = await passOf(store);
-    expect(pass).toMatchObject({ goes_again: false });
+    expect(pass).toMatchObject({ is_repeated: false });
     await store.send('PATCH', store.store, { account: { store_name: 'Renamed' } });
     await setCountry(store, null);
     expect(await passOf(store)).toEqual(pass);
     await setCountry(store, 'AT');
-    expect(await passOf(store)).toMatchObject({ goes_again: true });
+    expect(await passOf(store)).toMatchObject({ is_repeated: true });
     expect(await passOf(await service.newStore({ country: 'DE' }))).toMatchObject({
-      goes_again: true,
+      is_repeated: true,
     });
   });
 
@@ -134,23 +135,23 @@ describe('a pass over the customers of a store', () => {
       get: (target, name) =>
         name === 'query'
           ? async (query: { name: string }) => {
-              if (query.name === 'phone_passes_finish') await setCountry(store, 'DE');
+              if (query.name === 'phone_normalizations_finish') await setCountry(store, 'DE');
               return target.query(query as never);
             }
           : Reflect.get(target, name),
     });
     await newPhoneNormalization(service, changing).takeTurn();
-    expect(await passOf(store)).toMatchObject({ after_id: 0, goes_again: true });
+    expect(await passOf(store)).toMatchObject({ after_id: 0, is_repeated: true });
   });
 
   it('is found among those of many stores by an index, and so are the customers', async () => {
     const { database } = service;
     await normalizePhones(service);
     await database.query(`
-      insert into phone_passes (account_id, revision, due_at)
+      insert into phone_normalizations (account_id, revision, due_at)
       select 1000000 + i, 1, case when i % 100 = 0 then now() + interval '1 day' end
       from generate_series(1, 100000) i;
-      analyze phone_passes`);
+      analyze phone_normalizations`);
     const plans = new Map<string, string>();
     const explaining = new Proxy(pool, {
       get: (target, name) =>
@@ -168,12 +169,17 @@ describe('a pass over the customers of a store', () => {
     });
     const normalization = newPhoneNormalization(service, explaining);
     expect(await normalization.takeTurn()).toBe(false);
-    await database.query('update phone_passes set due_at = now() where account_id = 1000100');
+    await database.query(
+      'update phone_normalizations set due_at = now() where account_id = 1000100',
+    );
     expect(await normalization.takeTurn()).toBe(true);
-    expect(plans.get('phone_passes_due')).toMatch(/Index Scan using phone_passes_due/);
-    expect(plans.get('phone_passes_next')).toMatch(/customers_phone_unknown/);
-    const [, pages] = /Buffers: shared hit=(\d+)/.exec(plans.get('phone_passes_due') ?? '') ?? [];
+    expect(plans.get('phone_normalizations_due')).toMatch(
+      /Index Scan using phone_normalizations_due/,
+    );
+    expect(plans.get('phone_normalizations_next')).toMatch(/customers_phone_unknown/);
+    const [, pages] =
+      /Buffers: shared hit=(\d+)/.exec(plans.get('phone_normalizations_due') ?? '') ?? [];
     expect(Number(pages)).toBeLessThan(10);
-    await database.query('delete from phone_passes where account_id > 1000000');
+    await database.query('delete from phone_normalizations where account_id > 1000000');
   });
 });

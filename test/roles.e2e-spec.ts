@@ -62,7 +62,7 @@ describe('the role of the processes', () => {
     'alter table es.events disable trigger all',
     'set session_replication_role = replica',
     'drop table es.events',
-    'create or replace function es.refuse() returns trigger language plpgsql as $$ begin return old; end $$',
+    'create or replace function es.refuse_event_change() returns trigger language plpgsql as $$ begin return old; end $$',
     'update audit_log set type = type',
     'delete from audit_log',
     'truncate audit_log',

@@ -16,11 +16,11 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-type Row = { id: number; fold_version: number; revision: number; state: object };
+type Row = { id: number; projection_version: number; revision: number; state: object };
 
 const rows = (ids: number[]) =>
   ask<Row>(
-    'select id, fold_version, revision, state from customer_cards where id = any ($1) order by id',
+    'select id, projection_version, revision, state from customer_cards where id = any ($1) order by id',
     ids,
   );
 
@@ -34,18 +34,18 @@ it('rows of an older fold are folded anew in the background, and none is moved b
   const [newer = 0, ahead = 0, ...older] = ids;
   const before = await rows(older);
   await ask(
-    `update customer_cards set fold_version = 1, state = state - 'stampings' where id = any ($1)`,
+    `update customer_cards set projection_version = 1, state = state - 'stampings' where id = any ($1)`,
     [...older, ahead],
   );
   // A newer version wrote one; another is ahead of its stream, as after a partial restore.
-  await ask('update customer_cards set fold_version = 99 where id = $1', newer);
+  await ask('update customer_cards set projection_version = 99 where id = $1', newer);
   await ask('update customer_cards set revision = revision + 5 where id = $1', ahead);
   const strange = await rows([newer, ahead]);
 
   const dispatchers = await Promise.all([startDispatcher(), startDispatcher()]);
   await eventually(
     () => rows(older),
-    (found) => found.every(({ fold_version }) => fold_version === foldVersion),
+    (found) => found.every(({ projection_version }) => projection_version === foldVersion),
   );
   expect(await rows(older)).toEqual(before);
   await eventually(

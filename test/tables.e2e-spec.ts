@@ -52,7 +52,7 @@ describe('read models', () => {
       (
         await database.query<{ source: string }>(
           `select prosrc as source, prosecdef, proconfig, provolatile, proowner, proacl
-           from pg_proc where oid = 'es.write_rows'::regproc`,
+           from pg_proc where oid = 'es.write_read_models'::regproc`,
         )
       ).rows.map(({ source, ...others }) => ({
         ...others,
@@ -65,7 +65,7 @@ describe('read models', () => {
         account_id bigint not null,
         revision bigint not null,
         hash bytea not null,
-        fold_version int not null,
+        projection_version int not null,
         state jsonb not null,
         name text generated always as (state ->> 'name') stored
       );
@@ -80,7 +80,7 @@ describe('read models', () => {
     const row = { t: 'toys', s: 'toy-1', id: 1, a: 1, r: 0, h: 'ab', v: 1, st: { name: 'Bear' } };
     const stale = { ...row, st: { name: 'Fox' } };
     for (const one of [row, stale]) {
-      await database.query(`select es.write_rows('{toys}', $1, '{toy-1}')`, [
+      await database.query(`select es.write_read_models('{toys}', $1, '{toy-1}')`, [
         JSON.stringify([one]),
       ]);
     }
@@ -91,7 +91,7 @@ describe('read models', () => {
   it('have the same columns, apart from generated ones, and a sequence each', async () => {
     const shape = [
       { name: 'account_id', type: 'bigint' },
-      { name: 'fold_version', type: 'integer' },
+      { name: 'projection_version', type: 'integer' },
       { name: 'hash', type: 'bytea' },
       { name: 'id', type: 'bigint' },
       { name: 'revision', type: 'bigint' },

@@ -539,7 +539,7 @@ describe('a single event on an idle system', () => {
     await eventually(
       () =>
         service.database.query(
-          'select 1 from webhook_lanes where subscription_id = $1 and owner is null',
+          'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is null',
           [subscription.id],
         ),
       ({ rowCount }) => rowCount === 1,

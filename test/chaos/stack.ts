@@ -189,10 +189,10 @@ export class Stack {
   async endLeases(): Promise<void> {
     await this.ask('update es.intents set leased_until = now()');
     // One statement for each key: commits lock several, in an order of their own.
-    const running = 'select key from es.outcomes where status is null';
+    const running = 'select key from es.stored_responses where status is null';
     for (const { key } of await this.ask<{ key: Buffer }>(running)) {
       await this.ask(
-        'update es.outcomes set held_until = now() where key = $1 and status is null',
+        'update es.stored_responses set leased_until = now() where key = $1 and status is null',
         key,
       );
     }

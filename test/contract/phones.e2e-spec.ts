@@ -99,7 +99,7 @@ describe('phone numbers of a store', () => {
     await store.patch(`${path}/${fourth.id}`, { customer: { phone: null } });
     expect(await conflictsOf(store)).toEqual([]);
     await service.running.database.query(
-      'update phone_passes set due_at = now() where account_id = $1',
+      'update phone_normalizations set due_at = now() where account_id = $1',
       [accountId],
     );
     await normalizePhones(service.running);
@@ -165,7 +165,7 @@ describe('phone numbers of a store', () => {
       // Once the number is free, it is the other one's, as if there had been no merge.
       await store.patch(`${store.store}/customers/${pair[1].id}`, { customer: { phone: null } });
       await service.running.database.query(
-        'update phone_passes set due_at = now() where account_id = $1',
+        'update phone_normalizations set due_at = now() where account_id = $1',
         [store.accountId],
       );
       await normalizePhones(service.running);

@@ -310,7 +310,7 @@ describe('sending again', () => {
     );
     const kept = await sql<{ kept: string }>(
       `select encode(answer, 'escape') || encode(request, 'escape') as kept
-       from es.outcomes where answer is not null`,
+       from es.stored_responses where response is not null`,
     );
     expect(kept.length).toBeGreaterThan(0);
     for (const row of kept) {
@@ -324,11 +324,11 @@ describe('sending again', () => {
     const once = key();
     await stamp(path, once);
     const [row] = await sql<{ hours: number }>(
-      `select extract(epoch from max(expires_at) - now())::float8 / 3600 as hours from es.outcomes`,
+      `select extract(epoch from max(expires_at) - now())::float8 / 3600 as hours from es.stored_responses`,
     );
     expect(row?.hours).toBeGreaterThan(23.9);
     expect(row?.hours).toBeLessThanOrEqual(24);
-    await sql(`update es.outcomes set expires_at = now()`);
+    await sql(`update es.stored_responses set expires_at = now()`);
     expect(isRepeated(await stamp(path, once))).toBe(false);
     expect(await balance(path)).toBe(2);
   });
@@ -400,10 +400,10 @@ describe('sending again', () => {
     // The refusal cannot be stored, as when the database dies after the request was judged.
     await query(`create function is_lost() returns trigger language plpgsql as $$
       begin raise exception 'lost' using errcode = 'lock_not_available'; end $$`);
-    await query(`create trigger is_lost before update on es.outcomes
+    await query(`create trigger is_lost before update on es.stored_responses
       for each row execute function is_lost()`);
     const unsettled = await redeem();
-    await query('drop trigger is_lost on es.outcomes');
+    await query('drop trigger is_lost on es.stored_responses');
     expectFailure(unsettled, 503, 'unavailable');
     const refused = await redeem();
     expectFailure(refused, 422, 'insufficient_stamps');

@@ -227,7 +227,7 @@ async function endLeases(): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.url });
   await client.connect();
   await client.query('update es.intents set leased_until = now()');
-  await client.query('update es.outcomes set held_until = now() where status is null');
+  await client.query('update es.stored_responses set leased_until = now() where status is null');
   await client.end();
 }
 

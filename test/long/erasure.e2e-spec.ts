@@ -146,7 +146,7 @@ describe('a person who is erased', () => {
       for (const value of VALUES) {
         expect(before.filter((where) => where.endsWith(`: ${value}`))).not.toEqual([]);
       }
-      for (const place of ['customers', 'es.outcomes', 'events', 'pg_catalog.pg_stats']) {
+      for (const place of ['customers', 'es.stored_responses', 'events', 'pg_catalog.pg_stats']) {
         expect([place, before.some((where) => where.startsWith(`${place}: `))]).toEqual([
           place,
           true,

@@ -34,7 +34,7 @@ afterEach(async () => {
   await mails.goAway();
   // What one test leaves behind would go on failing in the next.
   await service.database.query(
-    'truncate mail_outbox, webhook_subscriptions, webhook_lanes cascade',
+    'truncate mail_outbox, webhook_subscriptions, webhook_queues cascade',
   );
 }, SLOW);
 afterAll(() => service.stop(), SLOW);

@@ -235,8 +235,8 @@ describe('what is sent to Google', () => {
       return { held, heldClass };
     };
     const late = await hold();
-    await service.database.query(`update google_objects set busy_until = now()`);
-    await service.database.query(`update google_classes set busy_until = now()`);
+    await service.database.query(`update google_objects set leased_until = now()`);
+    await service.database.query(`update google_classes set leased_until = now()`);
     const second = await hold();
     for (const [{ held, heldClass }, hash] of [
       [second, 'newer'],
@@ -286,7 +286,7 @@ describe('what is sent to Google', () => {
       async () =>
         (
           await service.database.query<{ busy: boolean }>(
-            'select busy_until is not null as busy from google_objects where account_id = $1',
+            'select leased_until is not null as busy from google_objects where account_id = $1',
             [store.accountId],
           )
         ).rows[0]?.busy ?? false,
@@ -296,7 +296,7 @@ describe('what is sent to Google', () => {
     expect(google.tokenRequests).toBe(before);
     google.hold(false);
     // Otherwise the next one waits until a minute is over.
-    await service.database.query('update google_objects set busy_until = null');
+    await service.database.query('update google_objects set leased_until = null');
     await service.database.query('update pass_updates set due_at = now()');
     await dispatch();
     await untilBalance(google, uuid, '1 / 10');
@@ -380,17 +380,17 @@ describe('the api', () => {
     const never = new AbortController().signal;
     const { query } = service.database;
     const startedAt = Date.now();
-    await query('update google_pace set next_at = clock_timestamp()');
+    await query('update google_rate_limit set next_at = clock_timestamp()');
     expect(await Promise.all(Array.from({ length: 16 }, () => pace.turn(never)))).toEqual(
       Array.from({ length: 16 }, () => true),
     );
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
-    await query(`update google_pace set next_at = clock_timestamp() + interval '11 seconds'`);
+    await query(`update google_rate_limit set next_at = clock_timestamp() + interval '11 seconds'`);
     expect(await pace.turn(never)).toBe(false);
-    await query('update google_pace set next_at = clock_timestamp()');
+    await query('update google_rate_limit set next_at = clock_timestamp()');
     await pace.rest(500);
     expect(await pace.turn(AbortSignal.timeout(20))).toBe(false);
-    await query('update google_pace set next_at = clock_timestamp()');
+    await query('update google_rate_limit set next_at = clock_timestamp()');
   });
 
   it('opens a link twice at the same moment as it opens it once', async () => {

@@ -229,7 +229,7 @@ describe('the rotation of the master key', () => {
       ['personal_keys', 'wrapped'],
       ['data_keys', 'sealed'],
       ['webhook_subscriptions', 'secret'],
-      ['es.outcomes', 'answer'],
+      ['es.stored_responses', 'response'],
       ['mail_outbox', 'sealed'],
     ] as const) {
       expect([table, await keysIn(database, table, column)]).toEqual([table, [idOf(NEW)]]);

@@ -217,7 +217,7 @@ describe('a table that is not what the history says', () => {
       await query('delete from customer_cards where id = $1', [missing]);
       await query('update customer_cards set account_id = account_id + 1 where id = $1', [another]);
       await query(
-        `insert into locations (id, account_id, revision, hash, fold_version, state)
+        `insert into locations (id, account_id, revision, hash, projection_version, state)
          values (999999999, $1, 0, sha256('nobody'), 1, '{}')`,
         [store.accountId],
       );
@@ -238,7 +238,7 @@ describe('a table that is not what the history says', () => {
       const found = [
         `${stream(changed)}: the row is not the fold of the stream (stampsCount)`,
         `${stream(missing)}: the row is missing`,
-        `${stream(another)}: the row belongs to another store`,
+        `${stream(another)}: the row belongs to another account`,
         'location-999999999: the row has no stream',
         `${stream(changed)}: its card_code is not claimed`,
         `${stream(missing)}: its stamp_receipt was claimed at another revision`,
@@ -292,7 +292,7 @@ describe('a table that is not what the history says', () => {
     async () => {
       const { customerCard } = await enrol(store);
       await query(
-        `update customer_cards set fold_version = 1, state = state - 'stampings' where id = $1`,
+        `update customer_cards set projection_version = 1, state = state - 'stampings' where id = $1`,
         [customerCard.id],
       );
       const { code, output } = await run('rebuild');
@@ -300,10 +300,10 @@ describe('a table that is not what the history says', () => {
       expect(code).toBe(0);
       expect(
         await query(
-          `select fold_version, state ? 'stampings' as whole from customer_cards where id = $1`,
+          `select projection_version, state ? 'stampings' as whole from customer_cards where id = $1`,
           [customerCard.id],
         ),
-      ).toEqual([{ fold_version: customerCardRows.aggregate.foldVersion, whole: true }]);
+      ).toEqual([{ projection_version: customerCardRows.aggregate.foldVersion, whole: true }]);
     },
     SLOW,
   );

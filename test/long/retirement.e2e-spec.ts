@@ -74,7 +74,7 @@ describe('the users', () => {
     await mails.goAway();
   });
 
-  type Dates = { deprecated_at: Date; told_at: Date | null; reminded_of: Date | null };
+  type Dates = { deprecated_at: Date; notified_at: Date | null; reminded_sunset_at: Date | null };
   type Notice = {
     occasion: string;
     user_id: number;
@@ -84,7 +84,7 @@ describe('the users', () => {
 
   async function dates(): Promise<Dates> {
     const { rows } = await database.query<Dates>(
-      'select deprecated_at, told_at, reminded_of from api_retirements',
+      'select deprecated_at, notified_at, reminded_sunset_at from api_retirements',
     );
     if (!rows[0]) throw new Error('nothing is announced');
     return rows[0];
@@ -132,7 +132,7 @@ describe('the users', () => {
   const recipients = () => mails.received.map(({ to }) => to).sort();
   const allAreSent = () =>
     eventually(notices, (all) => all.length > 0 && all.every(({ outcome }) => outcome === 'sent'));
-  const isTold = () => eventually(dates, ({ told_at }) => told_at !== null);
+  const isTold = () => eventually(dates, ({ notified_at }) => notified_at !== null);
   /** As if so much time had passed that the version ends then. */
   const endsOn = (sunset: Date) =>
     database.query('update api_retirements set sunset_at = $1', [sunset]);
@@ -162,7 +162,10 @@ describe('the users', () => {
     // Everybody else is told by the reminder.
     const [soon, sooner] = [daysFromNow(29), daysFromNow(20)];
     await endsOn(soon);
-    await eventually(dates, ({ reminded_of }) => reminded_of?.getTime() === soon.getTime());
+    await eventually(
+      dates,
+      ({ reminded_sunset_at }) => reminded_sunset_at?.getTime() === soon.getTime(),
+    );
     await allAreSent();
     expect(mails.received).toHaveLength(5);
     expect(mails.received.slice(2).every(({ subject }) => subject.startsWith('Reminder: '))).toBe(
@@ -172,9 +175,15 @@ describe('the users', () => {
 
     // Another date is another reminder, and the first one again is none.
     await endsOn(sooner);
-    await eventually(dates, ({ reminded_of }) => reminded_of?.getTime() === sooner.getTime());
+    await eventually(
+      dates,
+      ({ reminded_sunset_at }) => reminded_sunset_at?.getTime() === sooner.getTime(),
+    );
     await endsOn(soon);
-    await eventually(dates, ({ reminded_of }) => reminded_of?.getTime() === soon.getTime());
+    await eventually(
+      dates,
+      ({ reminded_sunset_at }) => reminded_sunset_at?.getTime() === soon.getTime(),
+    );
     await allAreSent();
     expect(mails.received).toHaveLength(8);
     await end(later, 'SIGTERM');

@@ -96,7 +96,7 @@ describe('the cards of somebody new and somebody known', () => {
   it('go after 400 days without a wallet where they stand in for another, and not before', async () => {
     const issue = (days: number, uuid: string) =>
       service.database.query(
-        `update stand_in_cards set state = state || jsonb_build_object('issuedAt', now() - make_interval(days => $1))
+        `update decoy_cards set state = state || jsonb_build_object('issuedAt', now() - make_interval(days => $1))
          where uuid = $2`,
         [days, uuid],
       );

@@ -190,7 +190,7 @@ describe('a difference', () => {
     'of the fold version alone is none: the row is folded anew when it is loaded',
     async () => {
       await keep('customer_cards', row());
-      await query(`update customer_cards set fold_version = 0 where ${row()}`);
+      await query(`update customer_cards set projection_version = 0 where ${row()}`);
       const { code, output } = await verify();
       expect(output).toContain('1 rows were made by an older fold');
       expect(code).toBe(0);
@@ -203,7 +203,7 @@ describe('a difference', () => {
     async () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set account_id = account_id + 1 where ${row()}`);
-      expect(await verify()).toEqual(finding(`${card.stream}: the row belongs to another store`));
+      expect(await verify()).toEqual(finding(`${card.stream}: the row belongs to another account`));
     },
     SLOW,
   );

@@ -295,11 +295,11 @@ describe('a replay', () => {
     await eventsOf(store.accountId, 3_000);
     expect(await replay(store, subscription)).toBe(3_000);
     // What is pending never becomes less while nobody may send it.
-    await ask('insert into webhook_lanes values ($1, 1, $2)', subscription.id, 'infinity');
+    await ask('insert into webhook_queues values ($1, 1, $2)', subscription.id, 'infinity');
     await ask(
       `create function hold_lane() returns trigger language plpgsql as $$
        begin new.due_at := 'infinity'; return new; end $$;
-       create trigger hold_lane before update on webhook_lanes for each row
+       create trigger hold_lane before update on webhook_queues for each row
          when (old.subscription_id = ${subscription.id}) execute function hold_lane()`,
     );
     const pending = async () => (await statusesOf(subscription)).length;
@@ -323,7 +323,7 @@ describe('a replay', () => {
       (all) => all.length === 700 && all.every((status) => status === 'failed'),
     );
     expect([await pending(), await rounds()]).toEqual([1_000, [before]]);
-    await ask('drop trigger hold_lane on webhook_lanes; drop function hold_lane');
+    await ask('drop trigger hold_lane on webhook_queues; drop function hold_lane');
     await changed(subscription);
     await eventually(
       () => statusesOf(subscription),
@@ -610,7 +610,7 @@ describe('a backlog of a subscription that has ended', () => {
       await holder.end();
     }
     await eventually(
-      () => ask('select 1 from webhook_lanes where subscription_id = $1', ended.id),
+      () => ask('select 1 from webhook_queues where subscription_id = $1', ended.id),
       (lanes) => lanes.length === 0,
     );
     expect(await statusesOf(ended)).toEqual([]);

@@ -176,8 +176,8 @@ describe('lanes', () => {
     );
     await first.kill('SIGKILL');
     const [lane] = await ask<{ owned: boolean; rest: number }>(
-      `select owner is not null as owned, extract(epoch from due_at - now())::float8 as rest
-       from webhook_lanes where subscription_id = $1`,
+      `select dispatcher_id is not null as owned, extract(epoch from due_at - now())::float8 as rest
+       from webhook_queues where subscription_id = $1`,
       subscription.id,
     );
     expect(lane?.owned).toBe(true);
@@ -195,7 +195,7 @@ describe('lanes', () => {
     );
     await second.kill('SIGTERM');
     expect(await second.exitCode).toBe(0);
-    expect(await ask('select 1 from webhook_lanes where owner is not null')).toEqual([]);
+    expect(await ask('select 1 from webhook_queues where dispatcher_id is not null')).toEqual([]);
     expect(
       await ask("select 1 from webhook_dispatchers where seen_at > now() - interval '1 second'"),
     ).toEqual([]);
@@ -220,7 +220,7 @@ describe('lanes', () => {
     await eventually(
       () =>
         ask(
-          'select 1 from webhook_lanes where subscription_id = $1 and owner is not null',
+          'select 1 from webhook_queues where subscription_id = $1 and dispatcher_id is not null',
           subscription.id,
         ),
       (owned) => owned.length === 0,
@@ -266,7 +266,7 @@ describe('lanes', () => {
       await eventually(
         () =>
           ask<{ lanes: number }>(
-            `select count(*)::int as lanes from webhook_lanes where owner is not null group by owner`,
+            `select count(*)::int as lanes from webhook_queues where dispatcher_id is not null group by dispatcher_id`,
           ),
         (owners) => owners.length === 2 && owners.every(({ lanes }) => lanes >= 4),
       );
@@ -300,7 +300,7 @@ describe('a subscription', () => {
     await eventually(
       () =>
         ask(
-          `select 1 from webhook_lanes where subscription_id = $1 and due_at = 'infinity'`,
+          `select 1 from webhook_queues where subscription_id = $1 and due_at = 'infinity'`,
           subscription.id,
         ),
       (rows) => rows.length === 1,
@@ -436,7 +436,7 @@ describe('a subscription', () => {
       (rows) => rows.length === 0,
     );
     await eventually(
-      () => ask('select 1 from webhook_lanes where subscription_id = $1', subscription.id),
+      () => ask('select 1 from webhook_queues where subscription_id = $1', subscription.id),
       (rows) => rows.length === 0,
     );
   });

@@ -84,7 +84,11 @@ describe('a lane of a deleted subscription', () => {
       await release();
     }
     await eventually(
-      () => ask('select owner from webhook_lanes where subscription_id = $1', subscription.id),
+      () =>
+        ask(
+          'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
+          subscription.id,
+        ),
       (lanes) => lanes.length === 0,
       // Before any sweep would find it.
       10_000,
@@ -138,7 +142,7 @@ describe('a delivery whose lane somebody else plans into just now', () => {
       await stamp(store, path);
       await isHeld();
       await replay.query('begin');
-      await replay.query('select 1 from webhook_lanes where subscription_id = $1 for update', [
+      await replay.query('select 1 from webhook_queues where subscription_id = $1 for update', [
         subscription.id,
       ]);
       await release();
@@ -217,11 +221,11 @@ describe('an owner', () => {
       (count) => count === 1,
     );
     const lanes = (set: string) =>
-      ask(`update webhook_lanes set ${set} where subscription_id = $1`, taken.id);
-    await lanes("owner = gen_random_uuid(), due_at = now() + interval '1 hour'");
+      ask(`update webhook_queues set ${set} where subscription_id = $1`, taken.id);
+    await lanes("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
     await eventually(
       async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
-      ({ value }) => (value('inkpad_webhook_lanes_total', { change: 'lost' }) ?? 0) > 0,
+      ({ value }) => (value('inkpad_webhook_queues_total', { change: 'lost' }) ?? 0) > 0,
     );
     answer();
     await eventually(
@@ -232,7 +236,7 @@ describe('an owner', () => {
     await stamp(other, another.path);
     await delivered(sound, 1);
     expect(receiver.received).toHaveLength(1);
-    await lanes('owner = null, due_at = now()');
+    await lanes('dispatcher_id = null, due_at = now()');
     await delivered(taken, 10);
     expect(receiver.received).toHaveLength(10);
   });
@@ -350,7 +354,7 @@ describe('as many receivers that hang as there are places for attempts', () => {
          from webhook_events e, unnest($2::bigint[]) as x (id)
          where e.account_id = $1 and e.type = 'stamp.earned'
        )
-       insert into webhook_lanes (subscription_id, due_at) select id, now() from unnest($2::bigint[]) as x (id)`,
+       insert into webhook_queues (subscription_id, due_at) select id, now() from unnest($2::bigint[]) as x (id)`,
       store.accountId,
       ids,
     );
@@ -390,12 +394,12 @@ describe('a claim whose answer was lost', () => {
     await delivered(subscription, 1);
     const owned = () =>
       ask<{ owner: string | null }>(
-        'select owner from webhook_lanes where subscription_id = $1',
+        'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
         subscription.id,
       );
     await eventually(owned, ([lane]) => lane?.owner === null);
     await ask(
-      `update webhook_lanes l set due_at = now() + interval '30 seconds', owner = d.id
+      `update webhook_queues l set due_at = now() + interval '30 seconds', dispatcher_id = d.id
        from (select id from webhook_dispatchers order by seen_at desc limit 1) d
        where l.subscription_id = $1`,
       subscription.id,

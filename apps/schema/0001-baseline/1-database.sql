@@ -6,7 +6,7 @@ create extension if not exists btree_gin;
 
 -- The master key that seals. Values of the previous one are accepted while it is being rotated out.
 create table master_key (
-  only_one boolean primary key default true check (only_one),
+  singleton boolean primary key default true check (singleton),
   fingerprint bytea not null check (octet_length(fingerprint) = 32),
   previous bytea check (octet_length(previous) = 32),
   since timestamptz not null default now()

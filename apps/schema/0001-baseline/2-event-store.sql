@@ -4,7 +4,7 @@
 
 -- The id of this database.
 create table es.identity (
-  one boolean primary key default true check (one),
+  singleton boolean primary key default true check (singleton),
   database uuid not null default gen_random_uuid(),
   -- since when an EventStoreDB carries the same id; a database that is restored keeps both
   linked_at timestamptz
@@ -20,7 +20,7 @@ create table es.streams (
   hash bytea not null
 ) with (fillfactor = 70);
 
-create function es.refuse() returns trigger
+create function es.refuse_event_change() returns trigger
 language plpgsql as $$
 begin
   raise exception 'events are never changed or removed (% refused)', tg_op using errcode = 'IP003';
@@ -46,7 +46,7 @@ create index events_all on es.events (tx, pos);
 create unique index events_event_id on es.events (event_id);
 create index events_time on es.events using brin (recorded_at);
 create trigger events_are_final before update or delete or truncate on es.events
-  for each statement execute function es.refuse();
+  for each statement execute function es.refuse_event_change();
 alter table es.events enable always trigger events_are_final;
 
 -- What must be unique in a store, such as an external reference: `value` is a keyed hash.
@@ -112,7 +112,7 @@ create table es.log_times (
 create index log_times_at on es.log_times (at_ms, n);
 
 -- Adds an entry after number p_n - 1, unless another process has already added one. A quiet entry replaces the
--- Quiet entry before it, so that repeated requests take no space.
+-- quiet entry before it, so that repeated requests take no space.
 create function es.add_log_time(
   p_n bigint, p_stream text, p_revision bigint, p_at_ms bigint, p_quiet boolean
 ) returns boolean
@@ -151,66 +151,66 @@ create table es.intent_streams (
 );
 create index intent_streams_intent on es.intent_streams (intent);
 
--- Answers kept under Idempotency-Keys, and the requests that are still to give one.
-create table es.outcomes (
+-- Responses stored under Idempotency-Keys, and the requests that are still to give one.
+create table es.stored_responses (
   key bytea primary key check (octet_length(key) = 32),
-  request bytea not null,
+  request_hash bytea not null,
   holder uuid not null,
-  held_until timestamptz not null,
+  leased_until timestamptz not null,
   -- set while a commit to another engine is under way: only its end decides
   intent uuid,
   status int,
-  answer bytea,
+  response bytea,
   expires_at timestamptz not null,
-  check ((status is null) = (answer is null))
+  check ((status is null) = (response is null))
 ) with (fillfactor = 70);
-create index outcomes_expiry on es.outcomes (expires_at);
-create index outcomes_intent on es.outcomes (intent)
+create index stored_responses_expiry on es.stored_responses (expires_at);
+create index stored_responses_intent on es.stored_responses (intent)
   where intent is not null;
 
-create function es.begin_outcome(
-  p_key bytea, p_request bytea, p_holder uuid, p_seconds int, out state text, out status int, out answer bytea
+create function es.claim_idempotency_key(
+  p_key bytea, p_request_hash bytea, p_holder uuid, p_seconds int, out state text, out status int, out response bytea
 ) returns record
 language plpgsql as $$
 declare
-  known es.outcomes;
+  existing es.stored_responses;
 begin
   perform set_config('synchronous_commit', 'off', true);
-  insert into es.outcomes as o (key, request, holder, held_until, expires_at)
-  values (p_key, p_request, p_holder, now() + make_interval(secs => p_seconds),
+  insert into es.stored_responses as o (key, request_hash, holder, leased_until, expires_at)
+  values (p_key, p_request_hash, p_holder, now() + make_interval(secs => p_seconds),
           now() + interval '24 hours')
   on conflict (key) do update
-    set request = excluded.request, holder = excluded.holder, held_until = excluded.held_until,
-        expires_at = excluded.expires_at, status = null, answer = null
+    set request_hash = excluded.request_hash, holder = excluded.holder, leased_until = excluded.leased_until,
+        expires_at = excluded.expires_at, status = null, response = null
     where o.intent is null
-      and (o.expires_at <= now() or o.status is null and o.held_until <= now());
+      and (o.expires_at <= now() or o.status is null and o.leased_until <= now());
   if found then
     state := 'ours';
     return;
   end if;
-  select * into known from es.outcomes o where o.key = p_key;
-  if known.status is not null and known.request = p_request then
+  select * into existing from es.stored_responses o where o.key = p_key;
+  if existing.status is not null and existing.request_hash = p_request_hash then
     state := 'done';
-    status := known.status;
-    answer := known.answer;
-  elsif known.request <> p_request then
+    status := existing.status;
+    response := existing.response;
+  elsif existing.request_hash <> p_request_hash then
     state := 'other';
   else
     state := 'running';
   end if;
 end $$;
 
-create function es.bind_outcomes(p_outcomes jsonb, p_intent uuid) returns void
+create function es.bind_stored_responses(p_responses jsonb, p_intent uuid) returns void
 language plpgsql as $$
 declare
   losers text;
 begin
-  if p_outcomes is null then return; end if;
+  if p_responses is null then return; end if;
   with requested as (
     select decode(x.k, 'hex') as key, x.o as holder
-    from jsonb_to_recordset(p_outcomes) as x(k text, o uuid)
+    from jsonb_to_recordset(p_responses) as x(k text, o uuid)
   ), held as (
-    update es.outcomes o set intent = p_intent
+    update es.stored_responses o set intent = p_intent
     from requested where o.key = requested.key and o.holder = requested.holder and o.status is null
       and o.intent is null
     returning o.key, o.holder
@@ -222,18 +222,18 @@ begin
   end if;
 end $$;
 
-create function es.keep_outcomes(p_outcomes jsonb, p_streams text[]) returns void
+create function es.store_responses(p_responses jsonb, p_streams text[]) returns void
 language plpgsql as $$
 declare
   losers text;
 begin
-  if p_outcomes is null then return; end if;
+  if p_responses is null then return; end if;
   with requested as (
-    select decode(x.k, 'hex') as key, x.o as holder, x.c as status, decode(x.b, 'hex') as answer
-    from jsonb_to_recordset(p_outcomes) as x(k text, o uuid, s text, c int, b text)
+    select decode(x.k, 'hex') as key, x.o as holder, x.c as status, decode(x.b, 'hex') as response
+    from jsonb_to_recordset(p_responses) as x(k text, o uuid, s text, c int, b text)
     where p_streams is null or x.s = any (p_streams)
   ), held as (
-    update es.outcomes o set status = requested.status, answer = requested.answer, intent = null
+    update es.stored_responses o set status = requested.status, response = requested.response, intent = null
     from requested where o.key = requested.key and o.holder = requested.holder
     returning o.key, o.holder
   )
@@ -245,7 +245,7 @@ begin
 end $$;
 
 -- Counts under a lock that is held until the transaction ends: of two that come at once for the last place, the second sees
--- The first. Advisory, so that a wait for it never holds up readers of the log.
+-- the first. Advisory, so that a wait for it never holds up readers of the log.
 create function es.check_cap(
   p_table text, p_owner_column text, p_owner bigint, p_id bigint, p_max bigint, p_is_counted text, p_is_closed text
 ) returns void
@@ -272,12 +272,12 @@ begin
 end $$;
 
 -- Commits. The appends are its first writes: anything written earlier would take the transaction id too soon, and revision n+1
--- Could sort before n for readers of the whole log.
--- P_atomic false: the heads are independent, and those that lost their race are not returned.
--- P_atomic true: all or nothing.
+-- could sort before n for readers of the whole log.
+-- p_atomic false: the heads are independent, and those that lost their race are not returned.
+-- p_atomic true: all or nothing.
 create function es.commit(
-  p_heads jsonb, p_events jsonb, p_tables text[], p_rows jsonb, p_claims jsonb, p_releases jsonb, p_atomic boolean,
-  p_outcomes jsonb
+  p_heads jsonb, p_events jsonb, p_tables text[], p_read_models jsonb, p_claims jsonb, p_releases jsonb,
+  p_atomic boolean, p_responses jsonb
 ) returns text[]
 language plpgsql as $$
 declare
@@ -324,7 +324,7 @@ begin
   ) e;
 
   perform es.take_claims(p_claims, p_releases);
-  perform es.write_rows(p_tables, p_rows, won);
-  if p_outcomes is not null then perform es.keep_outcomes(p_outcomes, won); end if;
+  perform es.write_read_models(p_tables, p_read_models, won);
+  if p_responses is not null then perform es.store_responses(p_responses, won); end if;
   return won;
 end $$;

@@ -6,9 +6,9 @@ create table personal_keys (
   wrapped bytea not null,
   created_at timestamptz not null default now(),
   -- still opens what was sealed before; set only while the key is being renewed
-  former bytea,
+  previous_wrapped bytea,
   -- what does not open any more was sealed with a key that was destroyed
-  renewed boolean not null default false
+  is_renewed boolean not null default false
 );
 create trigger personal_keys_wrapped_key before insert or update of wrapped on personal_keys
   for each row execute function refuse_retired_key('wrapped');
@@ -28,7 +28,7 @@ create index erasures_in_statistics on es.erasures (subject_id)
 create table erasure_notices (
   id bigint generated always as identity primary key,
   subject_ids bigint[] not null,
-  noticed_at timestamptz not null default now()
+  announced_at timestamptz not null default now()
 );
 
 -- The processes that may hold personal data.
@@ -36,7 +36,7 @@ create table erasure_watchers (
   id text primary key,
   seen_at timestamptz not null,
   -- the last notice after which it used nothing from before
-  applied bigint not null
+  applied_notice_id bigint not null
 );
 
 -- A number that rises with whatever a card's template is made from, and with whatever happens to a customer's key.
@@ -65,9 +65,9 @@ begin
   if cardinality(p_subjects) > 0 then perform public.raise_account_versions(array[p_account]); end if;
 end $$;
 
-create function es.destroy_former_keys(p_subjects bigint[]) returns void
+create function es.destroy_previous_keys(p_subjects bigint[]) returns void
 language sql as $$
-update personal_keys set former = null, renewed = true where subject_id = any (p_subjects)
+update personal_keys set previous_wrapped = null, is_renewed = true where subject_id = any (p_subjects)
 $$;
 
 -- Notices become visible in the order of their ids: whoever has seen one has seen all before it.
@@ -77,7 +77,7 @@ declare
   notice_id bigint;
 begin
   perform pg_advisory_xact_lock(727014);
-  delete from erasure_notices where noticed_at < now() - interval '10 minutes';
+  delete from erasure_notices where announced_at < now() - interval '10 minutes';
   delete from erasure_watchers where seen_at < now() - interval '10 minutes';
   insert into erasure_notices (subject_ids) values (p_subjects) returning id into notice_id;
   perform pg_notify('inkpad_erasures', '');

@@ -1,27 +1,28 @@
 -- The read models of the aggregates, all of one shape: `state` is what the events lead to, and what is searched, or read by
 -- other contexts, is a column generated from it. Then the history, one row for each event.
 
-create table phone_passes (
+-- Stores whose customers' phone numbers are being brought into the form of its country.
+create table phone_normalizations (
   account_id bigint primary key,
   -- of the store, to whose country the numbers up to after_id have been adapted
   revision bigint not null,
   after_id bigint not null default 0,
   -- commands that have read the former country may be committed after the pass has gone by
-  goes_again boolean not null default true,
+  is_repeated boolean not null default true,
   -- another customer holds the number of somebody
   has_conflicts boolean not null default false,
   -- null: done
   due_at timestamptz default now()
 );
-create index phone_passes_due on phone_passes (due_at)
+create index phone_normalizations_due on phone_normalizations (due_at)
   where due_at is not null;
 
-create function start_phone_pass() returns trigger
+create function start_phone_normalization() returns trigger
 language plpgsql as $$
 begin
-  insert into public.phone_passes as p (account_id, revision) values (new.id, new.revision)
+  insert into public.phone_normalizations as p (account_id, revision) values (new.id, new.revision)
   on conflict (account_id) do update
-  set revision = excluded.revision, after_id = 0, goes_again = true, has_conflicts = false, due_at = now();
+  set revision = excluded.revision, after_id = 0, is_repeated = true, has_conflicts = false, due_at = now();
   return null;
 end $$;
 
@@ -33,7 +34,7 @@ create table accounts (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   name text generated always as (state ->> 'name') stored,
   display_name text generated always as (coalesce(state ->> 'storeName', state ->> 'name')) stored,
@@ -42,11 +43,11 @@ create table accounts (
   country text generated always as (state ->> 'country') stored
 ) with (fillfactor = 70);
 create index accounts_account on accounts (account_id, id);
-create index accounts_fold on accounts (fold_version);
-create trigger phone_pass_of_country after update on accounts
-  for each row when (((new.country IS not NULL) AND (new.country is distinct from old.country))) execute function start_phone_pass();
-create trigger phone_pass_of_new after insert on accounts
-  for each row when ((new.country IS not NULL)) execute function start_phone_pass();
+create index accounts_projection_version on accounts (projection_version);
+create trigger phone_normalization_of_country after update on accounts
+  for each row when (((new.country IS not NULL) AND (new.country is distinct from old.country))) execute function start_phone_normalization();
+create trigger phone_normalization_of_new after insert on accounts
+  for each row when ((new.country IS not NULL)) execute function start_phone_normalization();
 
 create sequence cards_id as bigint;
 
@@ -56,12 +57,12 @@ create table cards (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   name text generated always as (state ->> 'name') stored
 ) with (fillfactor = 70);
 create index cards_account on cards (account_id, id);
-create index cards_fold on cards (fold_version);
+create index cards_projection_version on cards (projection_version);
 
 create sequence rewards_id as bigint;
 
@@ -71,14 +72,14 @@ create table rewards (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
   deleted_at text generated always as (state ->> 'deletedAt') stored
 ) with (fillfactor = 70);
 create index rewards_account on rewards (account_id, id);
 create index rewards_card on rewards (card_id);
-create index rewards_fold on rewards (fold_version);
+create index rewards_projection_version on rewards (projection_version);
 create index rewards_live on rewards (card_id)
   where deleted_at is null;
 -- The order in which a store's rewards are listed.
@@ -94,7 +95,7 @@ create table customers (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   phone_digits text generated always as (state ->> 'phoneDigits') stored,
   search_text text generated always as (
@@ -112,7 +113,7 @@ create table customers (
   fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02,
   autovacuum_analyze_scale_factor = 0.02
 );
-create index customers_fold on customers (fold_version);
+create index customers_projection_version on customers (projection_version);
 create index customers_live on customers (account_id, id)
   where merged_into is null;
 create index customers_long on customers (account_id, id)
@@ -154,7 +155,7 @@ create table customer_cards (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   customer_id bigint generated always as ((state ->> 'customerId')::bigint) stored,
   card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
@@ -167,13 +168,14 @@ create index customer_cards_account on customer_cards (account_id, id);
 create index customer_cards_card on customer_cards (card_id) include (merged_into);
 create index customer_cards_code on customer_cards (account_id, code);
 create index customer_cards_customer on customer_cards (customer_id, id);
-create index customer_cards_fold on customer_cards (fold_version);
+create index customer_cards_projection_version on customer_cards (projection_version);
 create index customer_cards_uuid on customer_cards (uuid);
 
 -- From 2^52, so that none is ever the id of a customer card, and all are numbers to JavaScript.
-create sequence stand_in_cards_id as bigint minvalue 4503599627370496 start 4503599627370496;
+create sequence decoy_cards_id as bigint minvalue 4503599627370496 start 4503599627370496;
 
-create table stand_in_cards (
+-- Cards that look issued to whoever gave somebody else's address: they cannot tell whether it is known.
+create table decoy_cards (
   id bigint primary key check (id >= 4503599627370496),
   account_id bigint not null,
   card_id bigint not null,
@@ -185,7 +187,7 @@ create table stand_in_cards (
   -- As of a customer card that was just issued.
   state jsonb not null
 );
-create index stand_in_cards_customer on stand_in_cards (customer_id);
+create index decoy_cards_customer on decoy_cards (customer_id);
 
 create sequence redemptions_id as bigint;
 
@@ -197,13 +199,13 @@ create table locations (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   deleted_at text generated always as (state ->> 'deletedAt') stored,
   place_precision text generated always as (state ->> 'precision') stored
 ) with (fillfactor = 70);
 create index locations_account on locations (account_id, id);
-create index locations_fold on locations (fold_version);
+create index locations_projection_version on locations (projection_version);
 create index locations_live on locations (account_id)
   where deleted_at is null;
 
@@ -215,7 +217,7 @@ create table posters (
   account_id bigint not null,
   revision bigint not null,
   hash bytea not null,
-  fold_version int not null,
+  projection_version int not null,
   state jsonb not null,
   card_id bigint generated always as ((state ->> 'cardId')::bigint) stored,
   slug text generated always as (state ->> 'slug') stored,
@@ -226,7 +228,7 @@ create table posters (
 ) with (fillfactor = 70);
 create index posters_account on posters (account_id, id);
 create index posters_card on posters (card_id);
-create index posters_fold on posters (fold_version);
+create index posters_projection_version on posters (projection_version);
 create index posters_live on posters (account_id)
   where deleted_at is null;
 create index posters_slug on posters (slug);

@@ -1,7 +1,7 @@
 -- Users, what they may do, and how they sign in.
 
 -- One row that rises with every change of who may do what, in the same transaction: no process goes on with rights that
--- It has cached. Raised at the commit, so that its lock is the last one taken and held for no longer.
+-- it has cached. Raised at the commit, so that its lock is the last one taken and held for no longer.
 create table rights_version (version bigint not null);
 insert into rights_version values (1);
 
@@ -192,9 +192,9 @@ create table api_retirements (
   sunset_at timestamptz,
   withdrawn_at timestamptz,
   -- when everybody concerned was notified: of the retirement, of its date, and of that date a month before it
-  told_at timestamptz,
-  told_sunset_at timestamptz,
-  reminded_of timestamptz,
+  notified_at timestamptz,
+  sunset_notified_at timestamptz,
+  reminded_sunset_at timestamptz,
   check (sunset_at >= deprecated_at)
 );
 create unique index api_retirements_standing on api_retirements (version)
@@ -205,7 +205,7 @@ create table api_retirement_notices (
   retirement_id bigint not null references api_retirements (id),
   occasion text not null check (occasion in ('announced', 'sunset', 'reminder')),
   -- of reminders: there is one for each date
-  of_sunset timestamptz,
+  sunset_at timestamptz,
   user_id bigint not null references users (id),
   -- null: there was no mail server, so it is in the log alone
   mail_id uuid,
@@ -213,7 +213,7 @@ create table api_retirement_notices (
   -- null: the mail waits
   ended_at timestamptz,
   outcome text check (outcome in ('sent', 'given_up')),
-  unique nulls not distinct (retirement_id, occasion, of_sunset, user_id)
+  unique nulls not distinct (retirement_id, occasion, sunset_at, user_id)
 );
 create unique index api_retirement_notices_mail on api_retirement_notices (mail_id)
   where mail_id is not null;

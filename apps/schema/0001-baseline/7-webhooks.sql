@@ -29,7 +29,7 @@ create table webhook_subscriptions (
   -- deliveries enqueued before this fail instead of being sent
   give_up_before timestamptz,
   -- the failing_since of the last warning: another one is another warning
-  warned_of timestamptz,
+  warned_failing_since timestamptz,
   check (enabled = (disabled_at is null) and enabled = (disabled_reason is null))
 ) with (fillfactor = 50);
 create index webhook_subscriptions_account on webhook_subscriptions (account_id, id);
@@ -52,7 +52,7 @@ create index webhook_active_spans_subscription on webhook_active_spans (subscrip
 create sequence webhook_seq as bigint;
 
 -- Ids carry the day (UTC, since 1970) above 37 bits of a sequence: an id alone says which partition holds it, later
--- Ids are greater, and they stay below 2^53 until the year 2149.
+-- ids are greater, and they stay below 2^53 until the year 2149.
 create function webhook_first_id(at timestamptz) returns bigint language sql stable parallel safe
 return floor(extract(epoch from at) / 86400)::bigint << 37;
 
@@ -87,19 +87,19 @@ create table webhook_dispatchers (
 );
 
 -- One for each subscription: the dispatcher that holds the lease sends everything in it.
-create table webhook_lanes (
+create table webhook_queues (
   subscription_id bigint primary key,
   -- rises with each enqueued delivery, so that a dispatcher that returns the lease overlooks none
-  planned bigint not null default 1,
+  enqueued bigint not null default 1,
   -- when there is something to do, infinity: nothing; while leased, the end of the lease
   due_at timestamptz not null,
-  owner uuid,
-  pace text not null default 'fast' check (pace in ('fast', 'slow', 'probe'))
+  dispatcher_id uuid,
+  tier text not null default 'fast' check (tier in ('fast', 'slow', 'probe'))
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
-create index webhook_lanes_due on webhook_lanes (due_at)
+create index webhook_queues_due on webhook_queues (due_at)
   where due_at < 'infinity';
-create index webhook_lanes_owner on webhook_lanes (owner)
-  where owner is not null;
+create index webhook_queues_dispatcher on webhook_queues (dispatcher_id)
+  where dispatcher_id is not null;
 
 -- Deliveries to be made: few compared with the finished ones, and leased without an update of theirs.
 create table webhook_pending (
@@ -226,7 +226,7 @@ end $$;
 revoke execute on function webhook_make_partitions from public;
 
 -- Drops one day before the id, and returns the names of what it dropped. One day at a time and with a short wait, because
--- Everybody who comes later waits for its lock; call it until it returns nothing.
+-- everybody who comes later waits for its lock; call it until it returns nothing.
 create function webhook_drop_partitions(p_parents text[], p_before bigint) returns setof text
 language plpgsql security definer set search_path = public, pg_temp set lock_timeout = '200ms' as $$
 declare

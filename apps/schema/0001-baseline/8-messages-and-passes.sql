@@ -1,6 +1,6 @@
 -- Mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps those.
 
--- Mails to be sent, and nothing else: what was sent is gone.
+-- mails to be sent, and nothing else: what was sent is gone.
 create table mail_outbox (
   id uuid primary key,
   attempts int not null default 0,
@@ -16,7 +16,7 @@ create trigger mail_outbox_sealed_key before insert or update of sealed on mail_
   for each row execute function refuse_retired_key('sealed');
 
 -- Card links by e-mail and SMS: what is to be sent, and what became of it. Ids only: addresses and texts are
--- Looked up when a message is sent or shown.
+-- looked up when a message is sent or shown.
 create table card_messages (
   -- of the event that asks for it
   id uuid primary key,
@@ -25,7 +25,7 @@ create table card_messages (
   -- null until the requested card is issued
   customer_card_id bigint,
   requested_at timestamptz not null,
-  planned_at timestamptz not null default now(),
+  enqueued_at timestamptz not null default now(),
   channel text not null check (channel in ('email', 'sms')),
   -- the mail server does not know the address
   mail_refused boolean not null default false,
@@ -59,13 +59,13 @@ create index card_messages_unissued on card_messages (customer_id)
   where customer_card_id is null;
 
 -- Wishes recorded earlier are not for this service to fulfil.
-create table card_message_starts (
+create table card_message_cutoffs (
   account_id bigint primary key,
   since timestamptz not null
 );
 
 -- The channels through which the messages of a signup are not sent by themselves. Written before the signup is
--- Recorded, and looked up by its request id when its messages are planned.
+-- recorded, and looked up by its request id when its messages are planned.
 create table signup_holds (
   account_id bigint not null,
   request_id text not null,
@@ -79,7 +79,7 @@ create index signup_holds_until on signup_holds (until);
 create sequence pass_tags as bigint;
 
 -- Notifies of tags that rose, in the same transaction. A payload takes 8000 bytes.
-create function tell_passes() returns trigger
+create function notify_pass_changes() returns trigger
 language plpgsql as $$
 begin
   perform pg_notify('inkpad_passes', string_agg(customer_card_id || ':' || tag, ' '))
@@ -108,8 +108,8 @@ create table passes (
 );
 create index passes_account on passes (account_id, customer_card_id);
 create index passes_card on passes (card_id, customer_card_id);
-create trigger passes_told after update on passes
-  referencing old table as old_rows new table as new_rows for each statement execute function tell_passes();
+create trigger passes_changed after update on passes
+  referencing old table as old_rows new table as new_rows for each statement execute function notify_pass_changes();
 
 -- Updates to be sent: at most one for each target. A request while it is being sent raises its count.
 create table pass_updates (
@@ -119,7 +119,7 @@ create table pass_updates (
   -- 0: the customer is waiting. 1: one of many that a change of a card or store touches.
   priority smallint not null,
   due_at timestamptz not null default now(),
-  asked bigint not null default 1,
+  request_count bigint not null default 1,
   attempts int not null default 0,
   last_error text,
   primary key (channel, target)
@@ -131,11 +131,11 @@ create table pass_refreshes (
   account_id bigint not null,
   card_id bigint not null,
   -- The last customer card that was compared.
-  reached bigint not null default 0,
-  worked_at timestamptz not null default now(),
+  last_customer_card_id bigint not null default 0,
+  last_run_at timestamptz not null default now(),
   primary key (account_id, card_id)
 );
-create index pass_refreshes_next on pass_refreshes (worked_at);
+create index pass_refreshes_next on pass_refreshes (last_run_at);
 
 -- Where a customer keeps the card. Shown as pass_installed and by GET .../wallet.
 create table pass_installations (
@@ -206,7 +206,7 @@ create table google_classes (
   -- Of what Google has. Null: perhaps nothing.
   sent_hash text,
   -- While a process is sending: nobody else does.
-  busy_until timestamptz
+  leased_until timestamptz
 );
 create index google_classes_account on google_classes (account_id, card_id);
 
@@ -216,8 +216,8 @@ create table google_objects (
   card_id bigint not null,
   sent_hash text,
   -- The last notice that was sent, see passes.notice_tag.
-  told_tag bigint not null,
-  busy_until timestamptz
+  notified_tag bigint not null,
+  leased_until timestamptz
 ) with (fillfactor = 50);
 create index google_objects_card on google_objects (card_id, customer_card_id);
 
@@ -238,11 +238,11 @@ create table google_callbacks (
 create index google_callbacks_expired on google_callbacks (expires_at);
 
 -- When the next request of any process may start.
-create table google_pace (
-  only_row boolean primary key default true check (only_row),
+create table google_rate_limit (
+  singleton boolean primary key default true check (singleton),
   next_at timestamptz not null default now()
 ) with (fillfactor = 10);
-insert into google_pace default values;
+insert into google_rate_limit default values;
 
 -- Browsers that want to be told of changes of a card.
 create table web_push_subscriptions (
@@ -255,7 +255,7 @@ create table web_push_subscriptions (
   endpoint_hash bytea not null,
   sealed bytea not null,
   -- The tag of the last notice that was sent.
-  told_tag bigint not null,
+  notified_tag bigint not null,
   created_at timestamptz not null default now(),
   unique (customer_card_id, endpoint_hash)
 );

@@ -5,14 +5,14 @@ create table geocoding_queue (
   location_id bigint primary key,
   account_id bigint not null,
   -- rises with each request, so that one during an attempt is not lost with it
-  asked bigint not null default 1,
+  request_count bigint not null default 1,
   -- look up again an address that has coordinates, for an operator
-  again boolean not null default false,
+  is_repeated boolean not null default false,
   attempts int not null default 0,
   due_at timestamptz not null default now(),
   last_error text
 );
-create index geocoding_queue_turns on geocoding_queue (account_id, due_at);
+create index geocoding_queue_due on geocoding_queue (account_id, due_at);
 
 -- What a geocoder said about an address.
 create table geocoding_cache (
@@ -23,12 +23,13 @@ create table geocoding_cache (
   latitude double precision,
   longitude double precision,
   precision text,
-  asked_at timestamptz not null default now(),
+  queried_at timestamptz not null default now(),
   primary key (provider, query)
 );
-create index geocoding_cache_age on geocoding_cache (asked_at);
+create index geocoding_cache_age on geocoding_cache (queried_at);
 
-create table geocoding_pace (
+-- When the next request of any process may start.
+create table geocoding_rate_limit (
   provider text primary key,
   next_at timestamptz not null
 );
@@ -69,7 +70,7 @@ create index gazetteer_postcodes_key on gazetteer_postcodes (load_id, postcode);
 
 -- The size and the last signed checkpoint of the log.
 create table transparency_log (
-  one boolean primary key default true check (one),
+  singleton boolean primary key default true check (singleton),
   -- leaves of the tree; grows together with the checkpoint of its subscription
   size bigint not null default 0,
   -- the newest that was signed, and how many leaves it covers

@@ -22,14 +22,14 @@ type DueRow = { account_id: number; revision: number; after_id: number };
  * the commit that gives it another country, by a trigger of its table.
  */
 const DUE = {
-  name: 'phone_passes_due',
-  text: `select account_id, revision, after_id from phone_passes
+  name: 'phone_normalizations_due',
+  text: `select account_id, revision, after_id from phone_normalizations
          where due_at <= now() order by due_at limit 1`,
 };
 
 /** With those into whom they are merged, the one who goes on first: a number that they share becomes that one's. */
 const NEXT = {
-  name: 'phone_passes_next',
+  name: 'phone_normalizations_next',
   text: `select c.id, array(
            with recursive survivors (id, distance) as (
              select c.merged_into, 1 where c.merged_into is not null
@@ -44,8 +44,8 @@ const NEXT = {
 
 /** Changes nothing when the store has got another country meanwhile. It is the turn of other stores first. */
 const GO_ON = {
-  name: 'phone_passes_go_on',
-  text: `update phone_passes set after_id = $3, has_conflicts = has_conflicts or $4, due_at = now()
+  name: 'phone_normalizations_go_on',
+  text: `update phone_normalizations set after_id = $3, has_conflicts = has_conflicts or $4, due_at = now()
          where account_id = $1 and revision = $2`,
 };
 
@@ -54,10 +54,10 @@ const GO_ON = {
  * number that somebody else holds may become free.
  */
 const FINISH = {
-  name: 'phone_passes_finish',
-  text: `update phone_passes
-         set after_id = 0, goes_again = false, has_conflicts = false,
-           due_at = case when goes_again then now() + interval '1 minute'
+  name: 'phone_normalizations_finish',
+  text: `update phone_normalizations
+         set after_id = 0, is_repeated = false, has_conflicts = false,
+           due_at = case when is_repeated then now() + interval '1 minute'
                          when has_conflicts or $3 then now() + interval '1 day' end
          where account_id = $1 and revision = $2`,
 };

@@ -50,7 +50,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
           },
         }),
       );
-    byPace('inkpad_webhook_lanes_owned', 'Subscriptions that this process sends for', held.lanes);
+    byPace('inkpad_webhook_queues_owned', 'Subscriptions that this process sends for', held.lanes);
     byPace('inkpad_webhook_attempts_in_flight', 'Attempts in flight', held.inFlight);
     const inAll = (name: string, help: string, value: () => number) =>
       this.registry.registerMetric(
@@ -200,7 +200,7 @@ function counters(registers: Registry[]) {
       registers,
     }),
     lanes: new Counter({
-      name: 'inkpad_webhook_lanes_total',
+      name: 'inkpad_webhook_queues_total',
       help: 'Lanes claimed, taken over from a dispatcher that has died, and lost to another dispatcher',
       labelNames: ['change'],
       registers,

@@ -11,7 +11,7 @@ const LONG_SECONDS = 30;
 /** One row, each value read from the end of an index, so that the cost does not grow with the size of the tables. */
 const LOOK = `
   select
-    (select extract(epoch from now() - min(due_at)) from webhook_lanes
+    (select extract(epoch from now() - min(due_at)) from webhook_queues
      where due_at <= now() and due_at < 'infinity')::float8 as due_seconds,
     (select extract(epoch from now() - min(created_at)) from es.intents)::float8 as intent_seconds,
     (select count(*) from pg_inherits i join pg_class c on c.oid = i.inhrelid

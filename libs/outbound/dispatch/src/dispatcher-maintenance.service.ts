@@ -60,26 +60,26 @@ const WARN_FAILING = {
     with failing as (
       select id from webhook_subscriptions
       where enabled and failing_since is not null and failing_since <= $1 and failing_since > $2
-        and warned_of is distinct from failing_since
+        and warned_failing_since is distinct from failing_since
       order by id for no key update skip locked
     )
-    update webhook_subscriptions s set warned_of = s.failing_since
+    update webhook_subscriptions s set warned_failing_since = s.failing_since
     from failing where s.id = failing.id
     returning s.id`,
 };
 
 /** Finds changes that no dispatcher was told of: parked lanes whose subscription is enabled again or deleted. */
 const REARM = {
-  name: 'webhook_lanes_rearm',
+  name: 'webhook_queues_rearm',
   text: `
     with parked as (
-      select l.subscription_id from webhook_lanes l
+      select l.subscription_id from webhook_queues l
       left join webhook_subscriptions s on s.id = l.subscription_id
       where l.due_at = 'infinity' and (s.id is null or s.enabled and exists (
         select from webhook_pending p where p.subscription_id = l.subscription_id))
       order by l.subscription_id for no key update of l skip locked
     )
-    update webhook_lanes l set due_at = now() from parked where l.subscription_id = parked.subscription_id
+    update webhook_queues l set due_at = now() from parked where l.subscription_id = parked.subscription_id
     returning l.subscription_id`,
 };
 

@@ -24,32 +24,32 @@ type ClaimedRow = { subscription_id: number; pace: Pace; taken_over: boolean };
 
 /** Claims lanes, not deliveries: it costs one write per lane, however long its queue is. */
 const CLAIM = {
-  name: 'webhook_lanes_claim',
+  name: 'webhook_queues_claim',
   text: `
     with due as (
-      select subscription_id, owner is not null as taken_over from webhook_lanes
+      select subscription_id, dispatcher_id is not null as taken_over from webhook_queues
       where due_at <= now() and due_at < 'infinity'
       order by due_at limit $2 for update skip locked
     )
-    update webhook_lanes l set owner = $1, due_at = ${LEASED_UNTIL}
+    update webhook_queues l set dispatcher_id = $1, due_at = ${LEASED_UNTIL}
     from due where l.subscription_id = due.subscription_id
-    returning l.subscription_id, l.pace, due.taken_over`,
+    returning l.subscription_id, l.tier as pace, due.taken_over`,
 };
 
 const NEXT_DUE = {
-  name: 'webhook_lanes_next',
+  name: 'webhook_queues_next',
   text: `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
-         from webhook_lanes where due_at > now() and due_at < 'infinity'`,
+         from webhook_queues where due_at > now() and due_at < 'infinity'`,
 };
 
 /** Returns only the lanes that this process still owns. */
 const VIEWS = {
-  name: 'webhook_lanes_view',
+  name: 'webhook_queues_view',
   text: `
     select ${VIEW_COLUMNS}
-    from webhook_lanes l
+    from webhook_queues l
     left join webhook_subscriptions s on s.id = l.subscription_id
-    where l.subscription_id = any ($2) and l.owner = $1`,
+    where l.subscription_id = any ($2) and l.dispatcher_id = $1`,
 };
 
 /**
@@ -57,17 +57,17 @@ const VIEWS = {
  * missed.
  */
 const RELEASE = {
-  name: 'webhook_lanes_release',
+  name: 'webhook_queues_release',
   text: `
     with mine as (
       select l.subscription_id, r.pace, r.hold
-      from webhook_lanes l
+      from webhook_queues l
       join unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) as r (subscription_id, planned, pace, hold)
-        on r.subscription_id = l.subscription_id and r.planned = l.planned
-      where l.owner = $1
+        on r.subscription_id = l.subscription_id and r.planned = l.enqueued
+      where l.dispatcher_id = $1
       order by l.subscription_id for no key update of l
     )
-    update webhook_lanes l set owner = null, pace = mine.pace, due_at = case mine.hold
+    update webhook_queues l set dispatcher_id = null, tier = mine.pace, due_at = case mine.hold
       when 'parked' then 'infinity'
       when 'trouble' then now() + interval '${AFTER_TROUBLE_SECONDS} seconds'
       else least(
@@ -83,13 +83,13 @@ const RELEASE = {
 };
 
 const RENEW = {
-  name: 'webhook_lanes_renew',
+  name: 'webhook_queues_renew',
   text: `
     with mine as (
-      select subscription_id from webhook_lanes where owner = $1
+      select subscription_id from webhook_queues where dispatcher_id = $1
       order by subscription_id for no key update
     )
-    update webhook_lanes l set due_at = ${LEASED_UNTIL}
+    update webhook_queues l set due_at = ${LEASED_UNTIL}
     from mine where l.subscription_id = mine.subscription_id
     returning l.subscription_id`,
 };
@@ -105,14 +105,14 @@ const PRESENT = {
     )
     select (select count(*) from webhook_dispatchers
             where id <> $1 and seen_at > now() - interval '${GONE_SECONDS} seconds') as others,
-      (select count(*) from webhook_lanes where owner is not null) as owned`,
+      (select count(*) from webhook_queues where dispatcher_id is not null) as owned`,
 };
 
 const FORGET_LANE = {
   name: 'webhook_lane_forget',
   text: `
     with forgotten as (delete from webhook_redeliveries where subscription_id = $2)
-    delete from webhook_lanes l where l.subscription_id = $2 and l.owner = $1 and l.planned = $3`,
+    delete from webhook_queues l where l.subscription_id = $2 and l.dispatcher_id = $1 and l.enqueued = $3`,
 };
 
 /** Which process sends for which subscription. When a process dies, its lanes become due again as their leases end. */

@@ -6,7 +6,7 @@ const LEASE_SECONDS = 30;
 export const LEASED_UNTIL = `now() + interval '${LEASE_SECONDS} seconds'`;
 
 /** SQL over `l`, a lane, and `s`, its subscription if there is one: the columns of a `ViewRow`. */
-export const VIEW_COLUMNS = `l.subscription_id, l.planned, s.target_url, s.secret,
+export const VIEW_COLUMNS = `l.subscription_id, l.enqueued as planned, s.target_url, s.secret,
       case when s.previous_secret_until > now() then s.previous_secret end as previous_secret,
       s.enabled, s.disabled_reason, s.give_up_before, s.failing_since,
       exists (select from webhook_redeliveries r where r.subscription_id = l.subscription_id) as redelivery`;

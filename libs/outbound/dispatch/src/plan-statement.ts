@@ -73,7 +73,7 @@ export const PLAN = {
          where exists (select from moved) order by subscription_id`,
         { owner: '$16::uuid', until: LEASED_UNTIL },
       )}
-      returning l.subscription_id, l.planned, l.pace, l.owner = $16 as mine
+      returning l.subscription_id, l.enqueued, l.tier, l.dispatcher_id = $16 as mine
     ), wanted as materialized (
       select webhook_next_id() as id, clock_timestamp() as at, x.*
       from unnest($13::bigint[], $14::int[], $15::text[]) as x (subscription_id, event, payload_format)
@@ -88,7 +88,7 @@ export const PLAN = {
     )
     select c.* from moved
     left join (
-      select w.id, w.event, w.at, w.payload_format, p.seq, l.pace, ${VIEW_COLUMNS},
+      select w.id, w.event, w.at, w.payload_format, p.seq, l.tier as pace, ${VIEW_COLUMNS},
         (select true from webhook_pending x where x.subscription_id = l.subscription_id limit 1) as crowded
       from lanes l
       join wanted w on w.subscription_id = l.subscription_id

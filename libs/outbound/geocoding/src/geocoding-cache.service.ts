@@ -20,7 +20,7 @@ export class GeocodingCache {
     const { rows } = await this.pool.query<Row>({
       name: 'geocoding_cache_find',
       text: `select latitude, longitude, precision from geocoding_cache
-             where provider = $1 and query = $2 and asked_at > now() - interval '${KEPT_DAYS} days'`,
+             where provider = $1 and query = $2 and queried_at > now() - interval '${KEPT_DAYS} days'`,
       values: [provider, hashOf(address)],
     });
     const [row] = rows;
@@ -37,7 +37,7 @@ export class GeocodingCache {
              values ($1, $2, $3, $4, $5)
              on conflict (provider, query) do update set
                latitude = excluded.latitude, longitude = excluded.longitude,
-               precision = excluded.precision, asked_at = excluded.asked_at`,
+               precision = excluded.precision, queried_at = excluded.queried_at`,
       values: [
         provider,
         hashOf(address),
@@ -54,7 +54,7 @@ export class GeocodingCache {
       name: 'geocoding_cache_forget',
       text: `delete from geocoding_cache where (provider, query) in (
                select provider, query from geocoding_cache
-               where asked_at <= now() - interval '${KEPT_DAYS} days' limit ${FORGOTTEN_AT_ONCE})`,
+               where queried_at <= now() - interval '${KEPT_DAYS} days' limit ${FORGOTTEN_AT_ONCE})`,
     });
     return rowCount === FORGOTTEN_AT_ONCE;
   }

@@ -14,7 +14,7 @@ export class GeocodingPace {
   async turn(provider: string, perSecond: number): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ wait_ms: number }>({
       name: 'geocoding_pace_turn',
-      text: `insert into geocoding_pace as p (provider, next_at)
+      text: `insert into geocoding_rate_limit as p (provider, next_at)
              values ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
              on conflict (provider) do update
                set next_at = greatest(p.next_at, clock_timestamp())
@@ -31,7 +31,7 @@ export class GeocodingPace {
   async rest(provider: string, milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'geocoding_pace_rest',
-      text: `insert into geocoding_pace as p (provider, next_at)
+      text: `insert into geocoding_rate_limit as p (provider, next_at)
              values ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
              on conflict (provider) do update set next_at = greatest(p.next_at, excluded.next_at)`,
       values: [provider, Math.min(milliseconds, LONGEST_REST_MS)],

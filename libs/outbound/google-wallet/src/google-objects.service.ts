@@ -23,8 +23,8 @@ export type HeldObject = Hold<{
   toldTag: number;
 }>;
 
-const IS_FREE = '(busy_until is null or busy_until <= now())';
-const TAKE = `busy_until = now() + interval '${BUSY_SECONDS} seconds'`;
+const IS_FREE = '(leased_until is null or leased_until <= now())';
+const TAKE = `leased_until = now() + interval '${BUSY_SECONDS} seconds'`;
 
 /**
  * In place of the hash while a change is under way, and for as long as its answer is missing: nobody knows which of the
@@ -81,7 +81,7 @@ export class GoogleObjects {
       text: `with of_class as (
                insert into google_classes (card_id, account_id) values ($3, $2) on conflict do nothing
              )
-             insert into google_objects (customer_card_id, account_id, card_id, told_tag)
+             insert into google_objects (customer_card_id, account_id, card_id, notified_tag)
              values ($1, $2, $3, $4) on conflict do nothing`,
       values: [id, accountId, cardId, toldTag],
     });
@@ -102,7 +102,7 @@ export class GoogleObjects {
       {
         name: 'google_classes_hold',
         text: `update google_classes set ${TAKE} where card_id = $1 and ${IS_FREE}
-               returning account_id, sent_hash, busy_until::text as until`,
+               returning account_id, sent_hash, leased_until::text as until`,
         values: [cardId],
       },
     );
@@ -116,12 +116,12 @@ export class GoogleObjects {
       account_id: number;
       card_id: number;
       sent_hash: string | null;
-      told_tag: string;
+      notified_tag: string;
       until: string;
     }>(this.pool, {
       name: 'google_objects_hold',
       text: `update google_objects set ${TAKE} where customer_card_id = $1 and ${IS_FREE}
-             returning account_id, card_id, sent_hash, told_tag, busy_until::text as until`,
+             returning account_id, card_id, sent_hash, notified_tag, leased_until::text as until`,
       values: [customerCardId],
     });
     if (!row) return (await this.hasRow('google_objects', customerCardId)) ? 'busy' : undefined;
@@ -130,7 +130,7 @@ export class GoogleObjects {
       accountId: row.account_id,
       cardId: row.card_id,
       sentHash: row.sent_hash,
-      toldTag: Number(row.told_tag),
+      toldTag: Number(row.notified_tag),
       until: row.until,
     };
   }
@@ -148,8 +148,8 @@ export class GoogleObjects {
   async freeClass({ cardId, until }: HeldClass): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_free',
-      text: `update google_classes set busy_until = null
-             where card_id = $1 and busy_until = $2::timestamptz`,
+      text: `update google_classes set leased_until = null
+             where card_id = $1 and leased_until = $2::timestamptz`,
       values: [cardId, until],
     });
   }
@@ -157,8 +157,8 @@ export class GoogleObjects {
   async freeObject({ customerCardId, until }: HeldObject): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_free',
-      text: `update google_objects set busy_until = null
-             where customer_card_id = $1 and busy_until = $2::timestamptz`,
+      text: `update google_objects set leased_until = null
+             where customer_card_id = $1 and leased_until = $2::timestamptz`,
       values: [customerCardId, until],
     });
   }
@@ -179,7 +179,7 @@ export class GoogleObjects {
     await ask(this.pool, {
       name: 'google_classes_sent',
       text: `update google_classes set sent_hash = $3
-             where card_id = $1 and busy_until = $2::timestamptz`,
+             where card_id = $1 and leased_until = $2::timestamptz`,
       values: [cardId, until, hash],
     });
   }
@@ -198,7 +198,7 @@ export class GoogleObjects {
     await ask(this.pool, {
       name: 'google_objects_sent',
       text: `update google_objects set sent_hash = $3
-             where customer_card_id = $1 and busy_until = $2::timestamptz`,
+             where customer_card_id = $1 and leased_until = $2::timestamptz`,
       values: [customerCardId, until, hash],
     });
   }
@@ -207,7 +207,7 @@ export class GoogleObjects {
   async told(customerCardId: number, tag: number): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_told',
-      text: `update google_objects set told_tag = greatest(told_tag, $2) where customer_card_id = $1`,
+      text: `update google_objects set notified_tag = greatest(notified_tag, $2) where customer_card_id = $1`,
       values: [customerCardId, tag],
     });
   }

@@ -22,7 +22,7 @@ export class GooglePace {
     const spacing = 1000 / (this.config.google?.requestsPerSecond ?? 1);
     const { rows } = await this.pool.query<{ wait_ms: number }>({
       name: 'google_pace_turn',
-      text: `update google_pace
+      text: `update google_rate_limit
              set next_at = greatest(next_at, clock_timestamp()) + $1::float8 * interval '1 millisecond'
              where next_at < clock_timestamp() + $2::float8 * interval '1 millisecond'
              returning (extract(epoch from next_at - clock_timestamp()) * 1000 - $1)::float8 as wait_ms`,
@@ -38,7 +38,7 @@ export class GooglePace {
   async rest(milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'google_pace_rest',
-      text: `update google_pace
+      text: `update google_rate_limit
              set next_at = greatest(next_at, clock_timestamp() + $1::float8 * interval '1 millisecond')`,
       values: [milliseconds],
     });

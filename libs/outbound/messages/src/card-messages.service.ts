@@ -21,7 +21,7 @@ export const CARD_MESSAGES = 'card messages';
 /** What is in a store's history by now is not to be sent: another instance has done so. */
 export async function startMessages(pool: Pool, accountId: number): Promise<void> {
   await pool.query(
-    `insert into card_message_starts as s (account_id, since) values ($1, now())
+    `insert into card_message_cutoffs as s (account_id, since) values ($1, now())
      on conflict (account_id) do update set since = excluded.since`,
     [accountId],
   );
@@ -54,7 +54,7 @@ const PLAN = {
          left join customer_names c on c.id = w.customer_id
          left join signup_holds h on h.account_id = w.account_id and h.request_id = w.request_id
          where w.at > now() - $6 * interval '1 millisecond'
-           and not exists (select from card_message_starts s where s.account_id = w.account_id and s.since > w.at)
+           and not exists (select from card_message_cutoffs s where s.account_id = w.account_id and s.since > w.at)
            and not exists (
              select from card_messages m
              where m.customer_card_id = w.card_id and m.requested_at <= w.at
@@ -95,7 +95,7 @@ const CLAIM = {
     set attempts = m.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where m.id = due.id
     returning m.id, m.account_id, m.customer_card_id, m.channel, m.mail_refused, m.held_channels,
-      m.phone_missing, m.attempts, m.planned_at`,
+      m.phone_missing, m.attempts, m.enqueued_at`,
 };
 
 export type ClaimedMessage = {
@@ -122,7 +122,7 @@ type ClaimedRow = {
   held_channels: MessageChannel[];
   phone_missing: boolean;
   attempts: number;
-  planned_at: Date;
+  enqueued_at: Date;
 };
 
 /**
@@ -199,7 +199,7 @@ export class CardMessages {
       heldChannels: row.held_channels,
       phoneMissing: row.phone_missing,
       attempts: row.attempts,
-      plannedAt: row.planned_at,
+      plannedAt: row.enqueued_at,
     }));
   }
 

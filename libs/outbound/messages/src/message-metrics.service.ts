@@ -10,7 +10,7 @@ const LOOK = `
   select 'mail' as kind, (select extract(epoch from now() - min(created_at)) from mail_outbox)::float8 as seconds
   union all
   select 'card_' || c.channel,
-    (select extract(epoch from now() - min(m.planned_at)) from card_messages m
+    (select extract(epoch from now() - min(m.enqueued_at)) from card_messages m
      where m.channel = c.channel and m.due_at is not null)::float8
   from (values ('email'), ('sms')) as c (channel)`;
 

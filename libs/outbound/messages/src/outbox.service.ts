@@ -59,7 +59,7 @@ const ONE = {
 /** It counts as planned now, so that it is tried for a day. What is on its way already is left alone. */
 const SEND = `
   update card_messages
-  set state = 'queued', due_at = now(), planned_at = now(), attempts = 0, finished_at = null, reason = null,
+  set state = 'queued', due_at = now(), enqueued_at = now(), attempts = 0, finished_at = null, reason = null,
     mail_refused = false, channel = $3, provider_id = null, arrival = null, arrival_code = null,
     held_channels = '{}', phone_missing = false, counted_channel = null
   where id = $1 and account_id = $2

@@ -24,7 +24,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** Held until a batch is committed, and not waited for: one dispatcher at a time tells. */
 const STANDING = `
-  select now() as now, id, version, deprecated_at, sunset_at, told_at, told_sunset_at, reminded_of
+  select now() as now, id, version, deprecated_at, sunset_at, notified_at, sunset_notified_at, reminded_sunset_at
   from api_retirements where withdrawn_at is null order by id for no key update skip locked limit 1`;
 
 /** The clock of the database, as everywhere where a wrong one would do harm. */
@@ -41,20 +41,20 @@ const AFFECTED = `
     and exists (select from api_tokens t
                 where t.user_id = u.id and t.last_used_at >= now() - interval '${LATELY_DAYS} days')
     and not exists (select from api_retirement_notices n
-                    where n.retirement_id = $1 and n.occasion = $2 and n.of_sunset is not distinct from $3
+                    where n.retirement_id = $1 and n.occasion = $2 and n.sunset_at is not distinct from $3
                       and n.user_id = u.id)
   order by u.id limit ${BATCH}`;
 
 const NOTE = `
-  insert into api_retirement_notices (retirement_id, occasion, of_sunset, user_id, mail_id, recorded_at)
+  insert into api_retirement_notices (retirement_id, occasion, sunset_at, user_id, mail_id, recorded_at)
   select $1::bigint, $2, $3::timestamptz, user_id, mail_id, now() from unnest($4::bigint[], $5::uuid[]) n (user_id, mail_id)`;
 
 /** A reminder says all that the others would have said. */
 const TOLD = `
   update api_retirements set
-    told_at = coalesce(told_at, now()),
-    told_sunset_at = case when sunset_at is null then told_sunset_at else coalesce(told_sunset_at, now()) end,
-    reminded_of = case when $2::boolean then sunset_at else reminded_of end
+    notified_at = coalesce(notified_at, now()),
+    sunset_notified_at = case when sunset_at is null then sunset_notified_at else coalesce(sunset_notified_at, now()) end,
+    reminded_sunset_at = case when $2::boolean then sunset_at else reminded_sunset_at end
   where id = $1`;
 
 type RetirementRow = {
@@ -63,9 +63,9 @@ type RetirementRow = {
   version: string;
   deprecated_at: Date;
   sunset_at: Date | null;
-  told_at: Date | null;
-  told_sunset_at: Date | null;
-  reminded_of: Date | null;
+  notified_at: Date | null;
+  sunset_notified_at: Date | null;
+  reminded_sunset_at: Date | null;
 };
 type AffectedRow = Omit<Affected, 'tokens'> & {
   id: number;
@@ -161,9 +161,9 @@ function retirementIn(row: RetirementRow): Retirement {
     version: row.version,
     deprecatedAt: row.deprecated_at,
     sunsetAt: row.sunset_at,
-    toldAt: row.told_at,
-    toldSunsetAt: row.told_sunset_at,
-    remindedOf: row.reminded_of,
+    toldAt: row.notified_at,
+    toldSunsetAt: row.sunset_notified_at,
+    remindedOf: row.reminded_sunset_at,
   };
 }
 

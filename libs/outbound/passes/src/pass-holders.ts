@@ -5,7 +5,7 @@
 export const PASS_HOLDERS = `(
   select id, account_id, card_id, customer_id, uuid, state, null::bytea as sealed from customer_cards
   union all
-  select id, account_id, card_id, customer_id, uuid, state, sealed from stand_in_cards
+  select id, account_id, card_id, customer_id, uuid, state, sealed from decoy_cards
 )`;
 
 /** With which the name of a stand-in is sealed. */

@@ -62,12 +62,12 @@ const REFRESH = {
     union
     select id, 0 from accounts where id = any ($3)
     order by 1, 2
-    on conflict (account_id, card_id) do update set reached = 0`,
+    on conflict (account_id, card_id) do update set last_customer_card_id = 0`,
 };
 
 const NEXT_REFRESH = {
   name: 'pass_refreshes_next',
-  text: 'select account_id, card_id, reached from pass_refreshes order by worked_at limit 1 for update',
+  text: 'select account_id, card_id, last_customer_card_id as reached from pass_refreshes order by last_run_at limit 1 for update',
 };
 
 const NEXT_PASSES = {
@@ -167,7 +167,7 @@ export class PassTable {
         last && rows.length === TURN
           ? {
               name: 'pass_refreshes_reach',
-              text: `update pass_refreshes set reached = $3, worked_at = clock_timestamp()
+              text: `update pass_refreshes set last_customer_card_id = $3, last_run_at = clock_timestamp()
                      where account_id = $1 and card_id = $2`,
               values: [accountId, cardId, last.customer_card_id],
             }

@@ -17,10 +17,10 @@ const KEPT_DAYS = 400;
 
 /** The oldest first, which have the lowest ids. Google does not always tell that somebody has saved a card. */
 const FORGET = {
-  name: 'stand_in_cards_forget',
+  name: 'decoy_cards_forget',
   text: `
     with old as (
-      select s.id from stand_in_cards s
+      select s.id from decoy_cards s
       where (s.state ->> 'issuedAt')::timestamptz < now() - make_interval(days => $1)
         and not exists (select from pass_installations i where i.customer_card_id = s.id
                         and i.installed_at is not null and i.removed_at is null)
@@ -31,7 +31,7 @@ const FORGET = {
     ), installed as (
       delete from pass_installations i using old where i.customer_card_id = old.id
     )
-    delete from stand_in_cards s using old where s.id = old.id`,
+    delete from decoy_cards s using old where s.id = old.id`,
 };
 
 /** Forgets cards that stand in for a customer's and that nobody has kept. Once a day; several processes may do it. */

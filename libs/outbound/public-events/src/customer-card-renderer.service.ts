@@ -35,11 +35,11 @@ const SURROUNDINGS = {
   text: `
     with r as materialized (
       select r.id, r.account_id, r.revision, r.card_id, r.customer_id,
-        case when w.needs_state and r.fold_version = $3 then r.state end as state, ${PASS_INSTALLED} as installed
+        case when w.needs_state and r.projection_version = $3 then r.state end as state, ${PASS_INSTALLED} as installed
       from unnest($1::bigint[], $2::boolean[]) as w (id, needs_state) join customer_cards r on r.id = w.id
     )
     select r.*, ${accountVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
-      k.wrapped, k.former, k.renewed
+      k.wrapped, k.previous_wrapped as former, k.is_renewed as renewed
     from r left join customer_names n on n.id = r.customer_id
     left join personal_keys k on k.subject_id = r.customer_id`,
 };

@@ -9,11 +9,11 @@ export function armLanes(
   claim: { owner: string; until: string } = { owner: 'null::uuid', until: 'now()' },
 ): string {
   const { owner, until } = claim;
-  return `insert into webhook_lanes as l (subscription_id, owner, due_at)
+  return `insert into webhook_queues as l (subscription_id, dispatcher_id, due_at)
     select id, ${owner}, case when ${owner} is null then now() else ${until} end from (${ids}) as armed (id)
-    on conflict (subscription_id) do update set planned = l.planned + 1,
-      owner = coalesce(l.owner, excluded.owner),
-      due_at = case when l.owner is not null then l.due_at
+    on conflict (subscription_id) do update set enqueued = l.enqueued + 1,
+      dispatcher_id = coalesce(l.dispatcher_id, excluded.dispatcher_id),
+      due_at = case when l.dispatcher_id is not null then l.due_at
                     when excluded.owner is not null then excluded.due_at
                     else least(l.due_at, excluded.due_at) end`;
 }

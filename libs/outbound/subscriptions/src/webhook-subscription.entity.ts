@@ -26,7 +26,7 @@ export class WebhookSubscriptionRow {
   @Column('timestamptz', { nullable: true }) declare give_up_before: Date | null;
   @Column('timestamptz', { nullable: true }) declare failing_since: Date | null;
   /** The `failing_since` that people were warned about; when it differs, they are warned again. */
-  @Column('timestamptz', { nullable: true }) declare warned_of: Date | null;
+  @Column('timestamptz', { nullable: true }) declare warned_failing_since: Date | null;
   @Column('timestamptz', { nullable: true }) declare last_delivery_at: Date | null;
   @Column('int', { nullable: true }) declare last_delivery_status: number | null;
   @Column('text', { nullable: true }) declare last_delivery_error: string | null;

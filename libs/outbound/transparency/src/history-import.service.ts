@@ -266,7 +266,10 @@ export class HistoryImport {
           held.map(({ revision }) => revision),
         ],
       );
-      await client.query('select es.write_rows($1, $2, $3)', [...rowArguments([placed]), [stream]]);
+      await client.query('select es.write_read_models($1, $2, $3)', [
+        ...rowArguments([placed]),
+        [stream],
+      ]);
     });
   }
 

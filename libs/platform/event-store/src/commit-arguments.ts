@@ -113,7 +113,7 @@ export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown
 /** A row and the head of its stream after the last event folded into it. */
 export type PlacedRow = { accountId: number; stream: string; head: Head; row: RowWrite };
 
-/** The first two of what `es.write_rows` takes: tables and rows. */
+/** The first two of what `es.write_read_models` takes: tables and rows. */
 export function rowArguments(rows: PlacedRow[]): [string[], string] {
   const tables = new Set(rows.map(({ row }) => row.table));
   const list = rows.map(({ accountId, stream, head, row }) => ({
@@ -133,7 +133,7 @@ export function rowArguments(rows: PlacedRow[]): [string[], string] {
 export function erase(accountId: number, erasures: Erasure[]): { text: string; values: unknown[] } {
   const erased = erasures.filter(({ renewed }) => !renewed);
   return {
-    text: 'select es.erase($1, $2, $3), es.destroy_former_keys($4)',
+    text: 'select es.erase($1, $2, $3), es.destroy_previous_keys($4)',
     values: [
       accountId,
       erased.map(({ subjectId }) => subjectId),

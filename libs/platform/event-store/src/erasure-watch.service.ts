@@ -25,8 +25,8 @@ const FORGOTTEN_BY_ITSELF_MS = 20_000;
 /** Registers the process as of now, and reads the notices that it has not applied. */
 const BEAT = `
   with seen as (
-    insert into erasure_watchers (id, seen_at, applied) values ($1, now(), $2)
-    on conflict (id) do update set seen_at = now(), applied = excluded.applied
+    insert into erasure_watchers (id, seen_at, applied_notice_id) values ($1, now(), $2)
+    on conflict (id) do update set seen_at = now(), applied_notice_id = excluded.applied_notice_id
   )
   select id, to_json(subject_ids) as subject_ids from erasure_notices where id > $2 order by id`;
 
@@ -35,7 +35,7 @@ const ANNOUNCE = { name: 'erasures_announce', text: 'select announce_erasure($1)
 const COUNT_LAGGING = {
   name: 'erasures_unaware',
   text: `select count(*)::int as count from erasure_watchers
-         where applied < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
+         where applied_notice_id < $1 and seen_at > now() - interval '${SILENT_SECONDS} seconds'`,
 };
 
 type Notice = { id: number; subject_ids: number[] };

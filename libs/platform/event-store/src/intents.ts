@@ -123,7 +123,7 @@ export async function openIntent(
     if (cap) await checkCap((text, values) => client.query(text, values), cap);
     await move(client, id, content.moves);
     await client.query('select es.take_claims($1, null)', [content.claims]);
-    await client.query('select es.bind_outcomes($1, $2)', [content.outcomes, id]);
+    await client.query('select es.bind_stored_responses($1, $2)', [content.outcomes, id]);
   }).catch(async (error: unknown) => {
     const refusal = refusalOf(error);
     if (!(refusal instanceof ClaimTakenError)) throw refusal;
@@ -207,11 +207,11 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
     const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
     if (rowCount === 0) return;
     await client.query('select es.take_claims(null, $1)', [releases]);
-    await client.query('select es.write_rows($1, $2, $3)', [
+    await client.query('select es.write_read_models($1, $2, $3)', [
       ...rowArguments(placed),
       placed.map(({ stream }) => stream),
     ]);
-    await client.query('select es.keep_outcomes($1, null)', [content.outcomes]);
+    await client.query('select es.store_responses($1, null)', [content.outcomes]);
     if (content.erasures) await client.query(erase(accountId, content.erasures));
     for (const { text, values } of content.sideEffects ?? []) await client.query(text, values);
   });
@@ -246,7 +246,7 @@ export async function abandonIntent(
     if (abandoned.moved) {
       await client.query('select es.take_claims($1, null)', [JSON.stringify(abandoned.moved)]);
     }
-    await client.query('update es.outcomes set intent = null where intent = $1', [id]);
+    await client.query('update es.stored_responses set intent = null where intent = $1', [id]);
     return 'abandoned';
   });
 }

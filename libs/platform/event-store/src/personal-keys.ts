@@ -94,7 +94,7 @@ export class PersonalKeys {
   /** A key that another instance has made. One that is there already stays. */
   async adopt(subjectId: number, key: Buffer, renewed: boolean): Promise<void> {
     await ask(this.pool, {
-      text: `insert into personal_keys (subject_id, wrapped, renewed) values ($1, $2, $3)
+      text: `insert into personal_keys (subject_id, wrapped, is_renewed) values ($1, $2, $3)
              on conflict do nothing`,
       values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId)), renewed],
     });
@@ -131,14 +131,14 @@ export class PersonalKeys {
     );
     const [answer] = await ask<{ begun: number[] }>(this.pool, {
       text: `with renewed as (
-               update personal_keys k set former = k.wrapped, wrapped = x.wrapped
+               update personal_keys k set previous_wrapped = k.wrapped, wrapped = x.wrapped
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
-               where k.subject_id = x.id and k.former is null
+               where k.subject_id = x.id and k.previous_wrapped is null
              ), raised as materialized (
                select raise_account_versions(array[$3::bigint])
              )
              select to_json(array(
-               select subject_id from personal_keys where subject_id = any ($1) and former is not null
+               select subject_id from personal_keys where subject_id = any ($1) and previous_wrapped is not null
              )) as begun from raised`,
       values: [subjectIds, keys, accountId],
     });
@@ -244,7 +244,7 @@ export class PersonalKeys {
     if (missing.length > 0) {
       const rows = await read({
         name: 'personal_keys_load',
-        text: `select subject_id, wrapped, former, renewed from personal_keys
+        text: `select subject_id, wrapped, previous_wrapped as former, is_renewed as renewed from personal_keys
                where subject_id = any ($1)`,
         values: [missing],
       });

@@ -78,7 +78,7 @@ export class RowRefold {
   private async countOf({ table, aggregate }: AnyTable): Promise<number> {
     const { rows } = await this.pool.query<{ n: number }>({
       name: `refold_count_${table}`,
-      text: `select count(*) as n from ${table} where fold_version < $1`,
+      text: `select count(*) as n from ${table} where projection_version < $1`,
       values: [aggregate.foldVersion],
     });
     return rows[0]?.n ?? 0;
@@ -88,7 +88,7 @@ export class RowRefold {
     const { rows } = await this.pool.query<OldRow>({
       name: `refold_next_${table}`,
       text: `select id, revision from ${table}
-             where fold_version < $1 and id <> all ($2::bigint[]) limit ${BATCH}`,
+             where projection_version < $1 and id <> all ($2::bigint[]) limit ${BATCH}`,
       values: [aggregate.foldVersion, failed],
     });
     return rows;
@@ -136,7 +136,7 @@ export class RowRefold {
     const sorted = placed.toSorted((a, b) => a.row.id - b.row.id);
     await this.pool.query({
       name: 'es_write_rows',
-      text: 'select es.write_rows($1, $2, $3)',
+      text: 'select es.write_read_models($1, $2, $3)',
       values: [...rowArguments(sorted), sorted.map(({ stream }) => stream)],
     });
   }

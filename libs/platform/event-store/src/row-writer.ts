@@ -9,7 +9,7 @@ import { rowArguments, type PlacedRow } from './commit-arguments.js';
  */
 const WRITE_SOON = {
   name: 'es_write_rows_soon',
-  text: `select set_config('synchronous_commit', 'off', true), es.write_rows($1, $2, $3)`,
+  text: `select set_config('synchronous_commit', 'off', true), es.write_read_models($1, $2, $3)`,
 };
 
 /** Writes rows of commits that are already appended. */

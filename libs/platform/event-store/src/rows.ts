@@ -88,7 +88,7 @@ type Row = {
   id: number;
   revision: number;
   hash: Buffer;
-  fold_version: number;
+  projection_version: number;
   state: object;
   joined: number;
   person: number | null;
@@ -140,7 +140,7 @@ export class Rows {
     if (!row) return undefined;
     const { joined, person } = row;
     const about = { joined, subjectId: person, erased: person !== null && row.wrapped === null };
-    if (row.fold_version !== rows.aggregate.foldVersion) {
+    if (row.projection_version !== rows.aggregate.foldVersion) {
       const fold = await this.fold(rows.aggregate, streamOf(rows.aggregate, id));
       return fold && { ...fold, ...about };
     }
@@ -256,11 +256,11 @@ export class Rows {
   async catchUp<S extends { accountId: number }, E extends DomainEvent>(
     rows: RowTable<S, E>,
     id: number,
-    row?: { revision: number; hash: Buffer; fold_version: number; state: object },
+    row?: { revision: number; hash: Buffer; projection_version: number; state: object },
   ): Promise<boolean> {
     const { aggregate, table } = rows;
     const stream = streamOf(aggregate, id);
-    const known = row?.fold_version === aggregate.foldVersion ? row : undefined;
+    const known = row?.projection_version === aggregate.foldVersion ? row : undefined;
     const from = known && { state: known.state as S, head: headOf(known) };
     const fold = await this.fold(aggregate, stream, undefined, from);
     if (!fold || fold.head.revision === row?.revision) return false;
@@ -273,7 +273,7 @@ export class Rows {
     };
     await ask(this.pool, {
       name: 'es_write_rows',
-      text: 'select es.write_rows($1, $2, $3)',
+      text: 'select es.write_read_models($1, $2, $3)',
       values: [...rowArguments([placed]), [stream]],
     });
     return true;
@@ -325,8 +325,8 @@ export class Rows {
     const { table, joined = () => '0', person = 'null::bigint' } = rows;
     // Key by key: as a join, a plan that is made while there are few keys reads all of them.
     const text = `
-      select r.id, r.revision, r.hash, r.fold_version, r.state, ${joined('r.id', 'r.account_id')} as joined,
-        ${person} as person, k.wrapped, k.former, k.renewed
+      select r.id, r.revision, r.hash, r.projection_version, r.state, ${joined('r.id', 'r.account_id')} as joined,
+        ${person} as person, k.wrapped, k.previous_wrapped as former, k.is_renewed as renewed
       from ${table} r left join lateral (
         select * from personal_keys where subject_id = ${person} offset 0) k on true where`;
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.

@@ -39,15 +39,15 @@ type Pair = {
 
 const PAIRS = (table: string, condition: string) => `
   select coalesce(l.id, s.id) as id, l.revision as live, s.revision as rebuilt,
-    l.fold_version as live_fold, s.fold_version as rebuilt_fold,
+    l.projection_version as live_fold, s.projection_version as rebuilt_fold,
     l.account_id is distinct from s.account_id as account, l.hash is distinct from s.hash as hash,
     (select array_agg(k order by k) from jsonb_object_keys(l.state || s.state) k
      where l.state -> k is distinct from s.state -> k) as fields
   from (select * from public.${table} where ${condition}) l
   full join (select * from ${SHADOW}.${table} where ${condition}) s on s.id = l.id
   where l.id is null or s.id is null
-    or (l.account_id, l.revision, l.hash, l.fold_version, l.state)
-      is distinct from (s.account_id, s.revision, s.hash, s.fold_version, s.state)
+    or (l.account_id, l.revision, l.hash, l.projection_version, l.state)
+      is distinct from (s.account_id, s.revision, s.hash, s.projection_version, s.state)
   order by 1`;
 
 type ClaimPair = ClaimKey & { live: string | null; rebuilt: string | null };

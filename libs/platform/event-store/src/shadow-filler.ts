@@ -37,7 +37,7 @@ const NOTE_ERASED = `
 /** Fills the shadows of row tables, and of the claims, by folding streams as commands fold them. */
 export class ShadowFiller {
   constructor(
-    /** Of the tables' owner, with SHADOW as its search path: `es.write_rows` then writes the shadows. */
+    /** Of the tables' owner, with SHADOW as its search path: `es.write_read_models` then writes the shadows. */
     private readonly client: pg.ClientBase,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
@@ -161,7 +161,7 @@ export class ShadowFiller {
       const streams = some.map(({ stream }) => stream);
       await this.client.query({
         name: 'rebuild_rows',
-        text: 'select es.write_rows($1, $2, $3)',
+        text: 'select es.write_read_models($1, $2, $3)',
         values: [...rowArguments(some), streams],
       });
     }

@@ -17,8 +17,8 @@ const PURPOSE = 'kept answers';
 
 export const STORED_RESPONSES_COLUMN: SealedColumn = {
   name: 'stored responses',
-  table: 'es.outcomes',
-  column: 'answer',
+  table: 'es.stored_responses',
+  column: 'response',
   id: 'key',
   idType: 'bytea',
   purpose: PURPOSE,
@@ -49,22 +49,22 @@ const PERSONAL_BYTES = 9;
 
 const BEGIN = {
   name: 'outcomes_begin',
-  text: 'select state, status, answer from es.begin_outcome($1, $2, $3, $4)',
+  text: 'select state, status, response as answer from es.claim_idempotency_key($1, $2, $3, $4)',
 };
 const KEEP = {
   name: 'outcomes_keep',
-  text: 'select es.keep_outcomes($1, null)',
+  text: 'select es.store_responses($1, null)',
 };
 const RELEASE = {
   name: 'outcomes_release',
-  text: `delete from es.outcomes
+  text: `delete from es.stored_responses
          where key = $1 and holder = $2 and status is null and intent is null`,
 };
 /** Says twice what has expired: a key that is used again while its row is waited for is looked at by the outer one. */
 const PRUNE = {
   name: 'outcomes_prune',
-  text: `delete from es.outcomes where expires_at < now() and intent is null and key in (
-           select key from es.outcomes where expires_at < now() and intent is null
+  text: `delete from es.stored_responses where expires_at < now() and intent is null and key in (
+           select key from es.stored_responses where expires_at < now() and intent is null
            order by expires_at limit ${PRUNED_AT_ONCE})`,
 };
 
@@ -92,7 +92,7 @@ export class StoredResponses {
       status: number | null;
       answer: Buffer | null;
     }>(this.pool, { ...BEGIN, values: [keyed.key, request, keyed.holder, HELD_SECONDS] });
-    if (!row) throw new Error('es.begin_outcome returned no state');
+    if (!row) throw new Error('es.claim_idempotency_key returned no state');
     if (row.state !== 'done') return { state: row.state };
     if (row.status === null || !row.answer) throw new Error('a stored response is complete');
     const stored = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key));
@@ -182,7 +182,7 @@ export class StoredResponses {
   }
 }
 
-/** What `es.keep_outcomes` takes. */
+/** What `es.store_responses` takes. */
 export function responseArgument(responses: SealedResponse[] | undefined): string | null {
   if (!responses?.length) return null;
   return JSON.stringify(
@@ -201,5 +201,5 @@ function textOf(body: unknown): string {
 }
 
 function contextOf(key: Buffer): string {
-  return `answer ${key.toString('hex')}`;
+  return `response ${key.toString('hex')}`;
 }

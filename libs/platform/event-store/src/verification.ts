@@ -39,7 +39,7 @@ type Row = {
   account_id: number;
   revision: number;
   hash: Buffer;
-  fold_version: number;
+  projection_version: number;
   state: object;
   head_revision: number | null;
   head_hash: Buffer | null;
@@ -98,7 +98,7 @@ export class Verification {
     const wrong: Row[] = [];
     for (const [stream, one] of byStream) {
       verified.streams++;
-      if (one.row.fold_version !== rows.aggregate.foldVersion) verified.older++;
+      if (one.row.projection_version !== rows.aggregate.foldVersion) verified.older++;
       const faults = this.rowFaults(rows, stream, one);
       verified.faults.push(...faults, ...this.claimFaults(stream, one));
       if (faults.length > 0) wrong.push(one.row);
@@ -125,7 +125,7 @@ export class Verification {
       if (!fold) return 1;
       const { state, head } = fold;
       const row = { table, id: seen.id, foldVersion: aggregate.foldVersion, state };
-      await client.query('select es.write_rows($1, $2, $3)', [
+      await client.query('select es.write_read_models($1, $2, $3)', [
         ...rowArguments([{ accountId: state.accountId, stream, head, row }]),
         [stream],
       ]);
@@ -139,7 +139,7 @@ export class Verification {
   private async read({ aggregate, table }: AnyTable, from: number, to: number): Promise<Row[]> {
     const heads = !this.store.rowsMayLag;
     const { rows } = await this.pool.query<Row>(
-      `select r.id, r.account_id, r.revision, r.hash, r.fold_version, r.state,
+      `select r.id, r.account_id, r.revision, r.hash, r.projection_version, r.state,
          ${heads ? 's.revision' : 'null::bigint'} as head_revision,
          ${heads ? 's.hash' : 'null::bytea'} as head_hash,
          ${heads ? '(select max(e.revision) from es.events e where e.stream_id = r.stream)' : 'null::bigint'} as last_revision,
@@ -210,7 +210,7 @@ export class Verification {
       }
       if (row.revision < last) faults.push(`${stream}: the row is behind its stream`);
     }
-    const current = row.fold_version === aggregate.foldVersion;
+    const current = row.projection_version === aggregate.foldVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
       faults.push(`${stream}: the row does not have the hash of its last event`);
     } else if (current && canonicalJson(row.state) !== canonicalJson(state)) {

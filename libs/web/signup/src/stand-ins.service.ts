@@ -42,7 +42,7 @@ export class StandIns {
   ): Promise<string> {
     const { accountId, cardId, customerId } = path;
     const template = await this.templates.find(accountId, cardId);
-    const id = await nextId(this.pool, 'stand_in_cards');
+    const id = await nextId(this.pool, 'decoy_cards');
     const uuid = randomUUID();
     const state = issued({ id, accountId, customerId, uuid, code: drawCode() }, template, meta);
     const sealed = await this.keys.sealText(
@@ -53,8 +53,8 @@ export class StandIns {
     // Erased just now: the link leads nowhere, like that of an erased customer.
     if (!sealed) return uuid;
     await ask(this.pool, {
-      name: 'stand_in_cards_add',
-      text: `insert into stand_in_cards (id, account_id, card_id, customer_id, uuid, sealed, state)
+      name: 'decoy_cards_add',
+      text: `insert into decoy_cards (id, account_id, card_id, customer_id, uuid, sealed, state)
              values ($1, $2, $3, $4, $5, $6, $7)`,
       values: [id, accountId, cardId, customerId, uuid, sealed, JSON.stringify(state)],
     });

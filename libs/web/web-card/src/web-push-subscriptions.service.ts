@@ -48,7 +48,7 @@ export class WebPushSubscriptions {
     await ask(this.pool, {
       name: 'web_push_add',
       text: `insert into web_push_subscriptions
-               (customer_card_id, account_id, customer_id, endpoint_hash, sealed, told_tag)
+               (customer_card_id, account_id, customer_id, endpoint_hash, sealed, notified_tag)
              values ($1, $2, $3, $4, $5, $6)
              on conflict (customer_card_id, endpoint_hash) do update
              set sealed = excluded.sealed, customer_id = excluded.customer_id`,
@@ -89,10 +89,10 @@ export class WebPushSubscriptions {
       customer_id: number;
       sealed: Buffer;
       known: boolean;
-      told_tag: string;
+      notified_tag: string;
     }>(this.pool, {
       name: 'web_push_find',
-      text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.told_tag,
+      text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.notified_tag,
                exists (select from ${PASS_HOLDERS} r join personal_keys k on k.subject_id = r.customer_id
                        where r.id = s.customer_card_id) as known
              from web_push_subscriptions s where s.id = $1`,
@@ -106,7 +106,7 @@ export class WebPushSubscriptions {
         customerId: row.customer_id,
         sealed: row.sealed,
         known: row.known,
-        toldTag: Number(row.told_tag),
+        toldTag: Number(row.notified_tag),
       }
     );
   }
@@ -124,7 +124,7 @@ export class WebPushSubscriptions {
   async told({ id }: StoredSubscription, noticeTag: number): Promise<void> {
     await ask(this.pool, {
       name: 'web_push_told',
-      text: 'update web_push_subscriptions set told_tag = greatest(told_tag, $2) where id = $1',
+      text: 'update web_push_subscriptions set notified_tag = greatest(notified_tag, $2) where id = $1',
       values: [id, noticeTag],
     });
   }
