@@ -3,7 +3,12 @@ import type { EndpointSpec, PublishedEvent } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error.dto.js';
 import { rolesFor } from '#identity/roles.js';
 import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
-import { ABOUT_INPUT, EVERYWHERE, LOOKED_AT, type PARAMETERS } from '#docs/openapi-headers.js';
+import {
+  INPUT_HEADERS,
+  COMMON_HEADERS,
+  INPUT_STATUSES,
+  type PARAMETERS,
+} from '#docs/openapi-headers.js';
 import { PARAMETER_WORDS } from './field-words.js';
 import { REFUSALS } from './refusals.js';
 import { published, Schemas, type JsonSchema } from './schemas.js';
@@ -57,8 +62,8 @@ export function refusalResponses(): Record<string, OpenApiObject> {
         {
           description,
           headers: headerRefs([
-            ...EVERYWHERE,
-            ...(LOOKED_AT.has(status) ? ABOUT_INPUT : []),
+            ...COMMON_HEADERS,
+            ...(INPUT_STATUSES.has(status) ? INPUT_HEADERS : []),
             ...headers,
           ]),
           content: {
@@ -150,8 +155,8 @@ function responsesOf(
     503,
   ];
   const headers = [
-    ...EVERYWHERE,
-    ...ABOUT_INPUT,
+    ...COMMON_HEADERS,
+    ...INPUT_HEADERS,
     ...(writes ? ['Idempotent-Replayed'] : []),
     ...(isDryRun ? ['X-Dry-Run'] : []),
   ];

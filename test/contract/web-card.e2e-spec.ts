@@ -278,7 +278,10 @@ describe('the wallet links', () => {
     const vendors = {
       appleEnabled: true,
       googleEnabled: true,
-      packageOf: async ({ code }: { code: string }) => ({ bytes: Buffer.from(code), changedAt }),
+      createPackage: async ({ code }: { code: string }) => ({
+        bytes: Buffer.from(code),
+        changedAt,
+      }),
       saveUrlOf: async () => 'https://pay.google.com/gp/v/save/jwt',
     };
     for (const [name, value] of Object.entries(vendors)) {

@@ -39,8 +39,8 @@ import { judgeBodies } from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
 import { readForms } from '#http/form-parsing.js';
 import { readPictures } from '#http/picture-bodies.js';
-import { ConsoleGate } from '#pages/console-gate.service.js';
-import { KindErrorPages } from '#pages/error-pages.js';
+import { ConsoleGuard } from '#pages/console-guard.service.js';
+import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
 import { nameUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
@@ -59,7 +59,7 @@ export async function createServer(
   module: DynamicModule,
   config: Config,
 ): Promise<NestFastifyApplication> {
-  const errors = new ErrorsFilter(config, new KindErrorPages(config), (request) =>
+  const errors = new ErrorsFilter(config, new HtmlErrorPages(config), (request) =>
     requireRecord(request, app.get(ModuleRef)),
   );
   const clientErrors = new ClientErrors(config);
@@ -153,7 +153,7 @@ async function installHooks(
   const authenticator = app.get(Authenticator, { strict: false });
   new Gate(storage, authenticator, metrics, config).install(server);
   assertHost(server);
-  app.get(ConsoleGate, { strict: false }).install(server);
+  app.get(ConsoleGuard, { strict: false }).install(server);
   answerMethods(server);
   refuseUnavailable(server, config);
 }

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import {
-  authorization,
-  encrypted,
-  newKeyPair,
+  createAuthorization,
+  encryptMessage,
+  generateKeyPair,
 } from '../../../libs/web/web-card/src/web-push-message.js';
 import { startPushService, type PushService, type SubscribedBrowser } from './server.mjs';
 
-const sender = newKeyPair();
+const sender = generateKeyPair();
 const CONTACT = 'https://cards.example';
 let service: PushService;
 let browser: SubscribedBrowser;
@@ -18,10 +18,10 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-function sealed(text: string, own = newKeyPair()): Buffer {
+function sealed(text: string, own = generateKeyPair()): Buffer {
   const { p256dh, auth } = browser.subscription.keys;
   const keys = { p256dh: Buffer.from(p256dh, 'base64url'), auth: Buffer.from(auth, 'base64url') };
-  return encrypted(Buffer.from(text), keys, own, randomBytes(16));
+  return encryptMessage(Buffer.from(text), keys, own, randomBytes(16));
 }
 
 type Wrong = { headers?: Record<string, string | null>; body?: Buffer; url?: string };
@@ -29,7 +29,7 @@ type Wrong = { headers?: Record<string, string | null>; body?: Buffer; url?: str
 async function post({ headers = {}, body, url }: Wrong = {}): Promise<number> {
   const { endpoint } = browser.subscription;
   const all = {
-    authorization: authorization(endpoint, sender, CONTACT, new Date()),
+    authorization: createAuthorization(endpoint, sender, CONTACT, new Date()),
     ttl: '60',
     'content-encoding': 'aes128gcm',
     ...headers,
@@ -46,7 +46,7 @@ async function post({ headers = {}, body, url }: Wrong = {}): Promise<number> {
 /** With claims or a head that `authorization` would not write. */
 function token(change: { contact?: string; at?: Date; endpoint?: string; pair?: typeof sender }) {
   const { contact = CONTACT, at = new Date(), endpoint, pair = sender } = change;
-  return authorization(endpoint ?? browser.subscription.endpoint, pair, contact, at);
+  return createAuthorization(endpoint ?? browser.subscription.endpoint, pair, contact, at);
 }
 
 describe('the counterpart of a push service', () => {
@@ -71,12 +71,17 @@ describe('the counterpart of a push service', () => {
   });
 
   it('refuses another key than the browser has subscribed with', async () => {
-    expect(await post({ headers: { authorization: token({ pair: newKeyPair() }) } })).toBe(403);
+    expect(await post({ headers: { authorization: token({ pair: generateKeyPair() }) } })).toBe(
+      403,
+    );
   });
 
   it('refuses a token whose signature is not by the key', async () => {
     const right = token({});
-    const forged = token({ pair: newKeyPair() }).replace(/k=.*/, right.slice(right.indexOf('k=')));
+    const forged = token({ pair: generateKeyPair() }).replace(
+      /k=.*/,
+      right.slice(right.indexOf('k=')),
+    );
     expect(await post({ headers: { authorization: forged } })).toBe(403);
     const none = Buffer.from('{"alg":"none"}').toString('base64url');
     expect(await post({ headers: { authorization: right.replace(/t=[\w-]+/, `t=${none}`) } })).toBe(

@@ -7,13 +7,8 @@ import { AuditService } from '#history/audit.service.js';
 import { Members } from '#identity/members.service.js';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import {
-  describeAuditType,
-  describeChanges,
-  describeDetails,
-  describeActor,
-} from './audit-words.js';
+import { loadView } from '#pages/view.js';
+import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 import { StoreTimes } from './store-times.service.js';
 
 type AuditView = {
@@ -31,9 +26,9 @@ type AuditView = {
   isFirst: boolean;
 };
 
-const view = viewOf<AuditView>(import.meta.url, './views/audit.eta');
+const view = loadView<AuditView>(import.meta.url, './views/audit.eta');
 
-const SHOWN = 50;
+const PAGE_SIZE = 50;
 const NO_FILTER = { type: null, actor: null, from: null, to: null };
 
 /** What was done to users, tokens and webhook subscriptions, and by whom data was taken out. */
@@ -50,20 +45,20 @@ export class AuditPageController {
   @Get()
   @Operation('audit.read')
   async show(
-    @Query('before') given: string | undefined,
+    @Query('before') beforeParameter: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const before = /^[1-9]\d{0,14}$/.test(String(given)) ? Number(given) : null;
+    const before = /^[1-9]\d{0,14}$/.test(String(beforeParameter)) ? Number(beforeParameter) : null;
     // One more says whether there is another page.
-    const range = { before, limit: SHOWN + 1 };
-    const found = await this.audit.list(store.id, NO_FILTER, range);
-    const entries = found.slice(0, SHOWN);
-    const about = await this.names.of(entries.map(({ json }) => subjectOf(json.subject)));
-    const invitations = entries.flatMap(({ json }) => invitationIn(json.subject) ?? []);
+    const range = { before, limit: PAGE_SIZE + 1 };
+    const rows = await this.audit.list(store.id, NO_FILTER, range);
+    const entries = rows.slice(0, PAGE_SIZE);
+    const about = await this.names.of(entries.map(({ json }) => findSubject(json.subject)));
+    const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
     const addresses = await this.members.invitedAddresses(store.id, invitations);
-    const { day, minute } = await this.times.of(store.id);
+    const { day, minute } = await this.times.forStore(store.id);
     await this.pages.send(request, reply, {
       view,
       title: `Log · ${store.name}`,
@@ -72,14 +67,14 @@ export class AuditPageController {
           at: minute(new Date(json.recorded_at)),
           who: describeActor(json.type, json.actor),
           from: json.ip_address ?? '',
-          what: describeAuditType(json.type),
+          what: getAuditLabel(json.type),
           about: isAboutSelf(json)
             ? ''
-            : (about[i] ?? addresses.get(invitationIn(json.subject) ?? 0) ?? ''),
+            : (about[i] ?? addresses.get(findInvitationId(json.subject) ?? 0) ?? ''),
           details: describeDetails(json.subject, day),
           changes: describeChanges(json.subject),
         })),
-        next: found.length > SHOWN ? (entries.at(-1)?.id ?? null) : null,
+        next: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null,
         isFirst: before === null,
       },
     });
@@ -88,17 +83,17 @@ export class AuditPageController {
 
 /** Their name stands in the entry as who did it. */
 function isAboutSelf({ actor, subject }: AuditEntryJson): boolean {
-  const { type, id } = subjectOf(subject);
+  const { type, id } = findSubject(subject);
   return type === 'user' && actor.type === type && actor.id === id;
 }
 
 /** The entry has no address, since it is never deleted. */
-function invitationIn(subject: object): number | undefined {
+function findInvitationId(subject: object): number | undefined {
   return (subject as { invitation_id?: number }).invitation_id;
 }
 
 /** Whom or what an entry is about, to be called by name. */
-function subjectOf(subject: object): Actor {
+function findSubject(subject: object): Actor {
   const {
     token_id: token,
     user_id: user,

@@ -1,9 +1,9 @@
 import { expect, it } from '@jest/globals';
-import { invitationMail } from './invitation-mail.js';
+import { createInvitationMail } from './invitation-mail.js';
 
 it('names in an invitation stay in one line, without what turns the direction of the text', () => {
   const hostile = (name: string) => `${name}\r\nBcc: all@x.example\u0000 \u202eevil`;
-  const { subject, text } = invitationMail(
+  const { subject, text } = createInvitationMail(
     {
       email: 'ada@shop.example',
       secret: 'secret',

@@ -2,7 +2,7 @@ import { INVITATION_DAYS } from '#identity/invitation.js';
 import type { Role } from '#identity/roles.js';
 import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
-import { ROLE_WORDS } from './role-words.js';
+import { ROLE_LABELS } from './role-labels.js';
 
 type Invitation = {
   email: string;
@@ -13,13 +13,13 @@ type Invitation = {
 };
 
 /** In English, as the console is. */
-export function invitationMail(
+export function createInvitationMail(
   { email, secret, role, store, inviter }: Invitation,
   { publicUrl }: { publicUrl: string },
 ): Mail {
   const name = inOneLine(store.name);
   const lines = [
-    `${inOneLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_WORDS[role].text.toLowerCase()}.`,
+    `${inOneLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_LABELS[role].text.toLowerCase()}.`,
     '',
     'Open this link to accept:',
     `${publicUrl}/app/invitations/${secret}`,

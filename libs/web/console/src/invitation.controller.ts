@@ -13,11 +13,11 @@ import { SignIns } from '#identity/sign-ins.service.js';
 import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { Doors } from '#sign-in/doors.service.js';
-import { textIn } from '#sign-in/form-text.js';
-import { faultOf, NO_FAULT, type Fault } from './fault.js';
-import { ROLE_WORDS } from './role-words.js';
+import { loadView } from '#pages/view.js';
+import { SessionCookies } from '#sign-in/session-cookies.service.js';
+import { readText } from '#sign-in/form-text.js';
+import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
+import { ROLE_LABELS } from './role-labels.js';
 
 type InvitationView = FoundInvitation & {
   secret: string;
@@ -25,12 +25,12 @@ type InvitationView = FoundInvitation & {
   roleHint: string;
   /** Signed in with the invited address; with another one; not at all. */
   signedInAs: 'invited' | 'other' | 'nobody';
-  shortest: number;
+  minPasswordLength: number;
   name: string;
-  fault: Fault;
+  formErrors: FormErrors;
 };
 
-const view = viewOf<InvitationView>(import.meta.url, './views/invitation.eta');
+const view = loadView<InvitationView>(import.meta.url, './views/invitation.eta');
 
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
 
@@ -41,7 +41,7 @@ export class InvitationController {
     private readonly bus: CommandBus,
     private readonly members: Members,
     private readonly signIns: SignIns,
-    private readonly doors: Doors,
+    private readonly doors: SessionCookies,
     private readonly pages: Pages,
   ) {}
 
@@ -53,7 +53,7 @@ export class InvitationController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send(request, reply, secret, { name: '', fault: NO_FAULT });
+    await this.send(request, reply, secret, { name: '', formErrors: NO_FORM_ERRORS });
   }
 
   @Post()
@@ -68,21 +68,21 @@ export class InvitationController {
   ): Promise<void> {
     const { signedIn } = request as ConsoleRequest;
     const source = readSource(request as ConsoleRequest);
-    const name = textIn(form, 'name');
-    const who: Accepting = signedIn
+    const name = readText(form, 'name');
+    const acceptance: Accepting = signedIn
       ? { userId: signedIn.userId }
       : { name, password: form['password'] ?? '' };
     try {
-      const accepted = await this.bus.execute(new AcceptInvitation(source, secret, who));
+      const accepted = await this.bus.execute(new AcceptInvitation(source, secret, acceptance));
       if (!signedIn) {
-        const visitor = this.doors.visitorOf(request);
-        const entered = await this.signIns.asInvited(visitor, accepted.userId);
-        this.doors.letIn(reply, entered);
+        const visitor = this.doors.readVisitor(request);
+        const signIn = await this.signIns.asInvited(visitor, accepted.userId);
+        this.doors.set(reply, signIn);
       }
       await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
     } catch (error) {
-      if (error instanceof NotFoundError) throw gone();
-      await this.send(request, reply, secret, { name, fault: faultOf(error) });
+      if (error instanceof NotFoundError) throw createLinkError();
+      await this.send(request, reply, secret, { name, formErrors: toFormErrors(error) });
     }
   }
 
@@ -90,32 +90,32 @@ export class InvitationController {
     request: FastifyRequest,
     reply: FastifyReply,
     secret: string,
-    said: Pick<InvitationView, 'name' | 'fault'>,
+    formState: Pick<InvitationView, 'name' | 'formErrors'>,
   ): Promise<void> {
     const invitation = await this.members.invitation(secret);
-    if (!invitation) throw gone();
+    if (!invitation) throw createLinkError();
     const { signedIn } = request as ConsoleRequest;
-    const same = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
-    const { text, hint } = ROLE_WORDS[invitation.role];
+    const isSameUser = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
+    const { text, hint } = ROLE_LABELS[invitation.role];
     await this.pages.send(request, reply, {
       view,
       title: `Invitation to ${invitation.store}`,
       data: {
         ...invitation,
-        ...said,
+        ...formState,
         secret,
         roleText: text,
         roleHint: hint,
-        signedInAs: signedIn ? (same ? 'invited' : 'other') : 'nobody',
-        shortest: SHORTEST_PASSWORD,
+        signedInAs: signedIn ? (isSameUser ? 'invited' : 'other') : 'nobody',
+        minPasswordLength: SHORTEST_PASSWORD,
       },
-      status: said.fault === NO_FAULT ? 200 : 422,
+      status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'narrow',
     });
   }
 }
 
-function gone(): PageError {
+function createLinkError(): PageError {
   return new PageError(
     404,
     'This invitation does not work any more',

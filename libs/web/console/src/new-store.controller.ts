@@ -10,14 +10,14 @@ import { Members, type OwnedStores } from '#identity/members.service.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import { loadView } from '#pages/view.js';
+import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import {
-  enteredIn,
-  languagesWith,
+  readStoreForm,
+  listLanguages,
   listCountryChoices,
-  settingsOf,
-  timeZonesWith,
+  parseStoreSettings,
+  listTimeZones,
   type StoreForm,
 } from './store-form.js';
 
@@ -26,13 +26,13 @@ type NewStoreView = {
   languages: { value: string; text: string }[];
   timeZones: { value: string; text: string }[];
   countries: { value: string; text: string }[];
-  fault: Fault;
+  formErrors: FormErrors;
 };
 
-const view = viewOf<NewStoreView>(import.meta.url, './views/new-store.eta');
+const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 
 /** That one user is an owner of. */
-const MOST_STORES = 50;
+const MAX_STORES = 50;
 const PER_MINUTE = { default: { limit: 10, ttl: 60_000 } };
 
 /** An owner of a store may make another one. */
@@ -50,14 +50,14 @@ export class NewStoreController {
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
   ): Promise<void> {
-    const { timeZone, locale, country } = await this.storesOf(user);
+    const { timeZone, locale, country } = await this.getOwnedStores(user);
     const settings = {
       time_zone: timeZone ?? 'UTC',
       locale: locale ?? 'en',
       country: country ?? '',
     };
     const values = { name: '', store_name: '', ...settings };
-    await this.send(request, reply, { values, fault: NO_FAULT });
+    await this.send(request, reply, { values, formErrors: NO_FORM_ERRORS });
   }
 
   @Post()
@@ -70,23 +70,23 @@ export class NewStoreController {
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
   ): Promise<void> {
-    const values = enteredIn(form);
+    const values = readStoreForm(form);
     let accountId: number;
     try {
-      if ((await this.storesOf(user)).count >= MOST_STORES) {
-        throw new RejectedError({ base: [`You have ${MOST_STORES} stores already`] });
+      if ((await this.getOwnedStores(user)).count >= MAX_STORES) {
+        throw new RejectedError({ base: [`You have ${MAX_STORES} stores already`] });
       }
-      const attributes = { ...settingsOf(values), personal: false };
+      const attributes = { ...parseStoreSettings(values), personal: false };
       accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId))).id;
     } catch (error) {
       if (error instanceof PageError) throw error;
-      return this.send(request, reply, { values, fault: faultOf(error) });
+      return this.send(request, reply, { values, formErrors: toFormErrors(error) });
     }
     await this.pages.redirect(reply, `/app/stores/${accountId}`);
   }
 
   /** @throws PageError when the user is an owner of none */
-  private async storesOf({ userId }: SignedIn): Promise<OwnedStores> {
+  private async getOwnedStores({ userId }: SignedIn): Promise<OwnedStores> {
     const owned = await this.members.storesOwnedBy(userId);
     if (owned.count > 0) return owned;
     throw new PageError(
@@ -99,19 +99,19 @@ export class NewStoreController {
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
-    { values, fault }: Pick<NewStoreView, 'values' | 'fault'>,
+    { values, formErrors }: Pick<NewStoreView, 'values' | 'formErrors'>,
   ): Promise<void> {
     await this.pages.send(request, reply, {
       view,
       title: 'New store',
       data: {
         values,
-        fault,
-        languages: languagesWith(values.locale),
-        timeZones: timeZonesWith(values.time_zone),
+        formErrors,
+        languages: listLanguages(values.locale),
+        timeZones: listTimeZones(values.time_zone),
         countries: listCountryChoices(),
       },
-      status: fault === NO_FAULT ? 200 : 422,
+      status: formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'form',
     });
   }

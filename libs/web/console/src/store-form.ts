@@ -2,9 +2,9 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { localeOf, timeZoneOf } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
-import { textIn } from '#sign-in/form-text.js';
+import { readText } from '#sign-in/form-text.js';
 
-type Given = Readonly<Record<string, string | undefined>>;
+type FormFields = Readonly<Record<string, string | undefined>>;
 
 export type StoreForm = {
   name: string;
@@ -43,22 +43,17 @@ export const LANGUAGES = [
 ];
 
 /** What was entered, to be shown again. */
-export function enteredIn(form: Given): StoreForm {
+export function readStoreForm(form: FormFields): StoreForm {
   return {
-    name: textIn(form, 'name'),
-    store_name: textIn(form, 'store_name'),
-    time_zone: textIn(form, 'time_zone'),
-    locale: textIn(form, 'locale'),
-    country: textIn(form, 'country'),
+    name: readText(form, 'name'),
+    store_name: readText(form, 'store_name'),
+    time_zone: readText(form, 'time_zone'),
+    locale: readText(form, 'locale'),
+    country: readText(form, 'country'),
   };
 }
 
-export function createConsentForm({
-  marketing,
-  sms,
-  privacy,
-  privacyUrl,
-}: ConsentTexts): ConsentForm {
+export function toConsentForm({ marketing, sms, privacy, privacyUrl }: ConsentTexts): ConsentForm {
   return {
     marketing_consent_text: marketing ?? '',
     sms_consent_text: sms ?? '',
@@ -67,30 +62,30 @@ export function createConsentForm({
   };
 }
 
-export function createSmsForm(countries: string[]): SmsForm {
+export function toSmsForm(countries: string[]): SmsForm {
   return { sms_countries: countries.join(', ') };
 }
 
 /** Reads codes with anything between them that stands between words. */
-export function smsCountriesIn({ sms_countries: text }: SmsForm): string[] {
+export function parseSmsCountries({ sms_countries: text }: SmsForm): string[] {
   return text.split(/[\s,;]+/u).filter((code) => code !== '');
 }
 
 /** Says where the SMS of a store go without an entry of its owners. */
 export function describeSmsCountries(country: string | null): string {
-  const own =
+  const destination =
     country === null
       ? 'The country of this store is not known, so they go only to the countries that you enter'
-      : `They go to numbers in ${countryName(country)}, and in the countries that you enter`;
-  return `${own}: two letters each, such as AT, CH. A message abroad can cost you many times as much.`;
+      : `They go to numbers in ${getCountryName(country)}, and in the countries that you enter`;
+  return `${destination}: two letters each, such as AT, CH. A message abroad can cost you many times as much.`;
 }
 
-function countryName(country: string): string {
+function getCountryName(country: string): string {
   return new Intl.DisplayNames('en', { type: 'region' }).of(country) ?? country;
 }
 
 /** As they were typed. A blank text is none. */
-export function consentTextsIn(form: Given): ConsentTexts {
+export function readConsentTexts(form: FormFields): ConsentTexts {
   return {
     marketing: form['marketing_consent_text'] ?? null,
     sms: form['sms_consent_text'] ?? null,
@@ -100,7 +95,7 @@ export function consentTextsIn(form: Given): ConsentTexts {
 }
 
 /** @throws RejectedError */
-export function settingsOf(values: StoreForm): StoreSettings {
+export function parseStoreSettings(values: StoreForm): StoreSettings {
   const { name, store_name, time_zone, locale: tag } = values;
   const timeZone = timeZoneOf(time_zone);
   const locale = localeOf(tag);
@@ -116,20 +111,20 @@ export function settingsOf(values: StoreForm): StoreSettings {
     ...(locale === undefined && { locale: ['must be a language'] }),
     ...(country === undefined && { country: ['must be a country'] }),
   };
-  const isFaulty = Object.keys(errors).length > 0;
-  if (timeZone === undefined || locale === undefined || country === undefined || isFaulty) {
+  const hasErrors = Object.keys(errors).length > 0;
+  if (timeZone === undefined || locale === undefined || country === undefined || hasErrors) {
     throw new RejectedError(errors);
   }
   return { name, storeName: store_name === '' ? null : store_name, timeZone, locale, country };
 }
 
 /** With the one that is set, whatever it is. */
-export function languagesWith(locale: string): { value: string; text: string }[] {
+export function listLanguages(locale: string): { value: string; text: string }[] {
   if (locale === '' || LANGUAGES.some(({ value }) => value === locale)) return LANGUAGES;
-  return [...LANGUAGES, { value: locale, text: languageName(locale) }];
+  return [...LANGUAGES, { value: locale, text: getLanguageName(locale) }];
 }
 
-function languageName(locale: string): string {
+function getLanguageName(locale: string): string {
   try {
     return new Intl.DisplayNames('en', { type: 'language' }).of(locale) ?? locale;
   } catch (error) {
@@ -140,7 +135,7 @@ function languageName(locale: string): string {
 }
 
 /** The names that the system knows, and the one that is set. */
-export function timeZonesWith(timeZone: string): { value: string; text: string }[] {
+export function listTimeZones(timeZone: string): { value: string; text: string }[] {
   const names = new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), timeZone]);
   names.delete('');
   return [...names].map((value) => ({ value, text: value.replaceAll('_', ' ') }));

@@ -15,20 +15,20 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { textIn } from '#sign-in/form-text.js';
-import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import { loadView } from '#pages/view.js';
+import { readText } from '#sign-in/form-text.js';
+import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import {
-  createConsentForm,
-  consentTextsIn,
+  toConsentForm,
+  readConsentTexts,
   describeSmsCountries,
-  enteredIn,
-  languagesWith,
+  readStoreForm,
+  listLanguages,
   listCountryChoices,
-  settingsOf,
-  smsCountriesIn,
-  createSmsForm,
-  timeZonesWith,
+  parseStoreSettings,
+  parseSmsCountries,
+  toSmsForm,
+  listTimeZones,
   type ConsentForm,
   type SmsForm,
   type StoreForm,
@@ -40,11 +40,11 @@ type SettingsView = {
   timeZones: { value: string; text: string }[];
   countries: { value: string; text: string }[];
   smsHint: string;
-  fault: Fault;
+  formErrors: FormErrors;
   done: string;
 };
 
-const view = viewOf<SettingsView>(import.meta.url, './views/settings.eta');
+const view = loadView<SettingsView>(import.meta.url, './views/settings.eta');
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
@@ -74,11 +74,15 @@ export class StoreSettingsController {
       time_zone,
       locale,
       country: country ?? '',
-      ...createConsentForm(consentTexts),
-      ...createSmsForm(smsCountries),
+      ...toConsentForm(consentTexts),
+      ...toSmsForm(smsCountries),
     };
-    const said = { values, fault: NO_FAULT, done: done === 'saved' ? 'Saved.' : '' };
-    await this.send(request, reply, store, said);
+    const formState = {
+      values,
+      formErrors: NO_FORM_ERRORS,
+      done: done === 'saved' ? 'Saved.' : '',
+    };
+    await this.send(request, reply, store, formState);
   }
 
   @Post()
@@ -93,18 +97,22 @@ export class StoreSettingsController {
     @CurrentUser() { userId }: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const consentTexts = consentTextsIn(form);
+    const consentTexts = readConsentTexts(form);
     const values = {
-      ...enteredIn(form),
-      ...createConsentForm(consentTexts),
-      sms_countries: textIn(form, 'sms_countries'),
+      ...readStoreForm(form),
+      ...toConsentForm(consentTexts),
+      sms_countries: readText(form, 'sms_countries'),
     };
     try {
-      const smsCountries = smsCountriesIn(values);
-      const settings = { ...settingsOf(values), consentTexts, smsCountries };
+      const smsCountries = parseSmsCountries(values);
+      const settings = { ...parseStoreSettings(values), consentTexts, smsCountries };
       await this.bus.execute(new UpdateAccount(context, userId, settings));
     } catch (error) {
-      return this.send(request, reply, store, { values, fault: faultOf(error), done: '' });
+      return this.send(request, reply, store, {
+        values,
+        formErrors: toFormErrors(error),
+        done: '',
+      });
     }
     await this.pages.redirect(reply, `/app/stores/${store.id}/settings?done=saved`);
   }
@@ -113,20 +121,20 @@ export class StoreSettingsController {
     request: FastifyRequest,
     reply: FastifyReply,
     store: EnteredStore,
-    said: Pick<SettingsView, 'values' | 'fault' | 'done'>,
+    formState: Pick<SettingsView, 'values' | 'formErrors' | 'done'>,
   ): Promise<void> {
     const { country } = await this.accounts.findConsoleSettings(store.id);
     await this.pages.send(request, reply, {
       view,
       title: `Settings · ${store.name}`,
       data: {
-        ...said,
-        languages: languagesWith(said.values.locale),
-        timeZones: timeZonesWith(said.values.time_zone),
+        ...formState,
+        languages: listLanguages(formState.values.locale),
+        timeZones: listTimeZones(formState.values.time_zone),
         countries: listCountryChoices(),
         smsHint: describeSmsCountries(country),
       },
-      status: said.fault === NO_FAULT ? 200 : 422,
+      status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'form',
     });
   }

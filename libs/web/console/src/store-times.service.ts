@@ -3,14 +3,14 @@ import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 
 /** Writes a moment for people. */
-export type Times = { day: (time: Date) => string; minute: (time: Date) => string };
+export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) => string };
 
 /** Moments as they are said in a store: by its time zone. */
 @Injectable()
 export class StoreTimes {
   constructor(private readonly pool: Pool) {}
 
-  async of(accountId: number): Promise<Times> {
+  async forStore(accountId: number): Promise<TimeFormats> {
     const [store] = await ask<{ timeZone: string }>(this.pool, {
       name: 'console_time_zone',
       text: `select time_zone as "timeZone" from accounts where id = $1`,

@@ -19,35 +19,35 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { textIn } from '#sign-in/form-text.js';
-import { viewOf } from '#pages/view.js';
-import { faultOf, NO_FAULT, type Fault } from './fault.js';
+import { readText } from '#sign-in/form-text.js';
+import { loadView } from '#pages/view.js';
+import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import { StoreTimes } from './store-times.service.js';
 
-type ShownToken = {
+type TokenRow = {
   id: number;
   name: string;
   owner: string;
   isOwn: boolean;
-  made: string;
-  expires: string;
-  expired: boolean;
+  createdOn: string;
+  expiresOn: string;
+  isExpired: boolean;
   lastUsed: string;
 };
 
 type TokensView = {
-  tokens: ShownToken[];
-  ofEverybody: boolean;
+  tokens: TokenRow[];
+  isForAll: boolean;
   lifetimes: { value: string; text: string }[];
   values: { name: string; lifetime: string };
-  fault: Fault;
+  formErrors: FormErrors;
   done: string;
 };
 
-const view = viewOf<TokensView>(import.meta.url, './views/tokens.eta');
-const madeView = viewOf<{ name: string; token: string; expires: string; example: string }>(
+const view = loadView<TokensView>(import.meta.url, './views/tokens.eta');
+const newTokenView = loadView<{ name: string; token: string; expires: string; example: string }>(
   import.meta.url,
-  './views/token-made.eta',
+  './views/new-token.eta',
 );
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
@@ -97,16 +97,16 @@ export class StoreTokensController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const values = { name: textIn(form, 'name'), lifetime: form['lifetime'] ?? '' };
-    const expiresAt = endOf(values.lifetime);
+    const values = { name: readText(form, 'name'), lifetime: form['lifetime'] ?? '' };
+    const expiresAt = parseExpiry(values.lifetime);
     try {
-      const made = new CreateToken(by, user.userId, values.name, expiresAt);
-      const { token } = await this.bus.execute(made);
-      const { day } = await this.times.of(store.id);
+      const command = new CreateToken(by, user.userId, values.name, expiresAt);
+      const { token } = await this.bus.execute(command);
+      const { day } = await this.times.forStore(store.id);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
       // Not after a redirect: the token would have to be kept until then.
       await this.pages.send(request, reply, {
-        view: madeView,
+        view: newTokenView,
         title: 'Your new API token',
         data: {
           name: values.name,
@@ -117,7 +117,7 @@ export class StoreTokensController {
         width: 'form',
       });
     } catch (error) {
-      await this.send(request, reply, user, store, { values, fault: faultOf(error) });
+      await this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
     }
   }
 
@@ -130,11 +130,11 @@ export class StoreTokensController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const listed = await this.listed(user, store);
-    const token = listed.find((one) => one.id === pathId(id));
+    const tokens = await this.listTokens(user, store);
+    const token = tokens.find((one) => one.id === pathId(id));
     if (!token) throw new NotFoundError('Token');
     const base = `/app/stores/${store.id}/tokens`;
-    await this.pages.ask(request, reply, {
+    await this.pages.sendConfirmation(request, reply, {
       question: 'Revoke this token?',
       about: token.name,
       text: 'Whatever uses it stops working at once. It cannot be brought back, only replaced by a new token.',
@@ -162,14 +162,14 @@ export class StoreTokensController {
     try {
       await this.bus.execute(new RevokeToken(by, pathId(id), revoker));
     } catch (error) {
-      return this.send(request, reply, user, store, { fault: faultOf(error) });
+      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
     await this.pages.redirect(reply, `/app/stores/${store.id}/tokens?done=revoked`);
   }
 
-  private listed({ userId }: SignedIn, { id, role }: EnteredStore): Promise<ListedToken[]> {
-    const ofEverybody = may(role, 'tokens.read_of_others');
-    return this.members.tokensFor(id, ofEverybody ? null : userId);
+  private listTokens({ userId }: SignedIn, { id, role }: EnteredStore): Promise<ListedToken[]> {
+    const isForAll = may(role, 'tokens.read_of_others');
+    return this.members.tokensFor(id, isForAll ? null : userId);
   }
 
   private async send(
@@ -177,39 +177,39 @@ export class StoreTokensController {
     reply: FastifyReply,
     user: SignedIn,
     store: EnteredStore,
-    said: Partial<Pick<TokensView, 'done' | 'fault' | 'values'>>,
+    formState: Partial<Pick<TokensView, 'done' | 'formErrors' | 'values'>>,
   ): Promise<void> {
-    const ofEverybody = may(store.role, 'tokens.read_of_others');
-    const listed = await this.listed(user, store);
-    const { day, minute } = await this.times.of(store.id);
-    const tokens = listed.map((token) => ({
+    const isForAll = may(store.role, 'tokens.read_of_others');
+    const tokens = await this.listTokens(user, store);
+    const { day, minute } = await this.times.forStore(store.id);
+    const rows = tokens.map((token) => ({
       id: token.id,
       name: token.name,
       owner: token.ownerId === user.userId ? 'You' : token.ownerName,
       isOwn: token.ownerId === user.userId,
-      made: day(token.createdAt),
-      expires: token.expiresAt ? day(token.expiresAt) : 'Never',
-      expired: token.expired,
+      createdOn: day(token.createdAt),
+      expiresOn: token.expiresAt ? day(token.expiresAt) : 'Never',
+      isExpired: token.expired,
       lastUsed: token.lastUsedAt ? minute(token.lastUsedAt) : 'Never',
     }));
     await this.pages.send(request, reply, {
       view,
       title: `API tokens · ${store.name}`,
       data: {
-        tokens,
-        ofEverybody,
+        tokens: rows,
+        isForAll,
         lifetimes: LIFETIMES,
         values: { name: '', lifetime: '' },
-        fault: NO_FAULT,
+        formErrors: NO_FORM_ERRORS,
         done: '',
-        ...said,
+        ...formState,
       },
-      status: said.fault ? 422 : 200,
+      status: formState.formErrors ? 422 : 200,
     });
   }
 }
 
-function endOf(lifetime: string): Date | null {
-  const known = LIFETIMES.some(({ value }) => value === lifetime);
-  return known && lifetime !== '' ? new Date(Date.now() + Number(lifetime) * DAY_MS) : null;
+function parseExpiry(lifetime: string): Date | null {
+  const isKnown = LIFETIMES.some(({ value }) => value === lifetime);
+  return isKnown && lifetime !== '' ? new Date(Date.now() + Number(lifetime) * DAY_MS) : null;
 }

@@ -23,10 +23,15 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { faultOf, NO_FAULT, createMailLimitFault, type Fault } from './fault.js';
-import { invitationMail } from './invitation-mail.js';
-import { ROLE_OPTIONS, ROLE_WORDS } from './role-words.js';
+import { loadView } from '#pages/view.js';
+import {
+  toFormErrors,
+  NO_FORM_ERRORS,
+  createTooManyMailsErrors,
+  type FormErrors,
+} from './form-errors.js';
+import { createInvitationMail } from './invitation-mail.js';
+import { ROLE_OPTIONS, ROLE_LABELS } from './role-labels.js';
 import { StoreTimes } from './store-times.service.js';
 
 type UsersView = {
@@ -35,14 +40,14 @@ type UsersView = {
   roles: { value: Role; text: string; hint: string }[];
   roleOptions: { value: string; text: string }[];
   values: { email: string; role: Role };
-  fault: Fault;
+  formErrors: FormErrors;
   done: string;
 };
 
-const view = viewOf<UsersView>(import.meta.url, './views/users.eta');
-const linkView = viewOf<{ email: string; link: string; days: number }>(
+const view = loadView<UsersView>(import.meta.url, './views/users.eta');
+const linkView = loadView<{ email: string; link: string; days: number }>(
   import.meta.url,
-  './views/invited.eta',
+  './views/invitation-link.eta',
 );
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
@@ -68,13 +73,15 @@ export class StoreUsersController {
   @Get()
   @Operation('users.read')
   async show(
-    @Query('done') done: string | undefined,
+    @Query('done') redirectWithNotice: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    await this.send(request, reply, user, store, { done: DONE.get(String(done)) ?? '' });
+    await this.send(request, reply, user, store, {
+      done: DONE.get(String(redirectWithNotice)) ?? '',
+    });
   }
 
   @Post('invitations')
@@ -89,10 +96,13 @@ export class StoreUsersController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const { email = '', role: given = '' } = form;
-    const role = isRole(given) ? given : 'staff';
+    const { email = '', role: roleParameter = '' } = form;
+    const role = isRole(roleParameter) ? roleParameter : 'staff';
     const send = async (manager: EntityManager, invited: Invited) => {
-      const mail = invitationMail({ ...invited, role, store, inviter: user.name }, this.config);
+      const mail = createInvitationMail(
+        { ...invited, role, store, inviter: user.name },
+        this.config,
+      );
       const seconds = await this.outbox.addForStranger(manager, mail);
       if (seconds !== null) throw new RateLimitedError(seconds);
     };
@@ -111,11 +121,11 @@ export class StoreUsersController {
     } catch (error) {
       const values = { email, role };
       if (error instanceof RateLimitedError) {
-        const fault = createMailLimitFault(error.retryAfterSeconds);
+        const formErrors = createTooManyMailsErrors(error.retryAfterSeconds);
         reply.header('retry-after', error.retryAfterSeconds);
-        return this.send(request, reply, user, store, { values, fault }, 429);
+        return this.send(request, reply, user, store, { values, formErrors }, 429);
       }
-      return this.send(request, reply, user, store, { values, fault: faultOf(error) });
+      return this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
     }
     if (this.config.mail !== null) return this.done(reply, store, 'invited');
     // Nobody else can tell the person: shown to whoever invited, this once.
@@ -139,14 +149,14 @@ export class StoreUsersController {
     const open = await this.members.invitationsTo(store.id);
     const invitation = open.find((one) => one.id === pathId(id));
     if (!invitation) throw new NotFoundError('Invitation');
-    await this.pages.ask(request, reply, {
+    await this.pages.sendConfirmation(request, reply, {
       question: 'Withdraw this invitation?',
       about: invitation.email,
       text: 'Its link stops working at once. You can invite the person again.',
       yes: 'Withdraw it',
       no: 'Keep it',
-      action: `${baseOf(store)}/invitations/${invitation.id}/withdraw`,
-      back: baseOf(store),
+      action: `${buildUsersPath(store)}/invitations/${invitation.id}/withdraw`,
+      back: buildUsersPath(store),
     });
   }
 
@@ -165,7 +175,7 @@ export class StoreUsersController {
     try {
       await this.bus.execute(new WithdrawInvitation(by, store.id, pathId(id)));
     } catch (error) {
-      return this.send(request, reply, user, store, { fault: faultOf(error) });
+      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
     await this.done(reply, store, 'withdrawn');
   }
@@ -186,12 +196,12 @@ export class StoreUsersController {
     try {
       const role = form['role'] ?? '';
       if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
-      if (givesUp(user, pathId(id), role) && form['sure'] !== 'yes') {
+      if (givesUpOwnership(user, pathId(id), role) && form['sure'] !== 'yes') {
         return await this.askToGiveUp(request, reply, user, store, role);
       }
       await this.bus.execute(new ChangeRole(by, store.id, pathId(id), role, true));
     } catch (error) {
-      return this.send(request, reply, user, store, { fault: faultOf(error) });
+      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
     // Who gives up being an owner does not see this page any more.
     if (pathId(id) === user.userId) return this.pages.redirect(reply, `/app/stores/${store.id}`);
@@ -226,8 +236,12 @@ export class StoreUsersController {
             yes: 'Remove',
             no: 'Keep',
           };
-    const action = `${baseOf(store)}/${member.id}/remove`;
-    await this.pages.ask(request, reply, { ...about, action, back: baseOf(store) });
+    const action = `${buildUsersPath(store)}/${member.id}/remove`;
+    await this.pages.sendConfirmation(request, reply, {
+      ...about,
+      action,
+      back: buildUsersPath(store),
+    });
   }
 
   @Post(':id/remove')
@@ -245,14 +259,14 @@ export class StoreUsersController {
     try {
       await this.bus.execute(new RemoveMember(by, store.id, pathId(id), true));
     } catch (error) {
-      return this.send(request, reply, user, store, { fault: faultOf(error) });
+      return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
     if (pathId(id) === user.userId) return this.pages.redirect(reply, '/app');
     await this.done(reply, store, 'removed');
   }
 
   private async done(reply: FastifyReply, store: EnteredStore, what: string): Promise<void> {
-    await this.pages.redirect(reply, `${baseOf(store)}?done=${what}`);
+    await this.pages.redirect(reply, `${buildUsersPath(store)}?done=${what}`);
   }
 
   private askToGiveUp(
@@ -262,16 +276,16 @@ export class StoreUsersController {
     store: EnteredStore,
     role: Role,
   ): Promise<void> {
-    const { text } = ROLE_WORDS[role];
-    return this.pages.ask(request, reply, {
+    const { text } = ROLE_LABELS[role];
+    return this.pages.sendConfirmation(request, reply, {
       question: 'Stop being an owner?',
       about: store.name,
       text: `Your role becomes ${text.toLowerCase()}, also for your API tokens. Only another owner can change it back.`,
       yes: 'Stop being an owner',
       no: 'Stay an owner',
-      action: `${baseOf(store)}/${userId}/role`,
+      action: `${buildUsersPath(store)}/${userId}/role`,
       fields: { role, sure: 'yes' },
-      back: baseOf(store),
+      back: buildUsersPath(store),
     });
   }
 
@@ -280,12 +294,12 @@ export class StoreUsersController {
     reply: FastifyReply,
     { userId }: SignedIn,
     store: EnteredStore,
-    said: Partial<Pick<UsersView, 'done' | 'fault' | 'values'>>,
-    status = said.fault ? 422 : 200,
+    formState: Partial<Pick<UsersView, 'done' | 'formErrors' | 'values'>>,
+    status = formState.formErrors ? 422 : 200,
   ): Promise<void> {
     const members = await this.members.of(store.id);
     const invitations = await this.members.invitationsTo(store.id);
-    const { day } = await this.times.of(store.id);
+    const { day } = await this.times.forStore(store.id);
     const owners = members.filter(({ role }) => role === 'owner').length;
     await this.pages.send(request, reply, {
       view,
@@ -293,34 +307,34 @@ export class StoreUsersController {
       data: {
         members: members.map((member) => ({
           ...member,
-          roleText: ROLE_WORDS[member.role].text,
+          roleText: ROLE_LABELS[member.role].text,
           isSelf: member.id === userId,
           isLastOwner: member.role === 'owner' && owners === 1,
         })),
         invitations: invitations.map(({ id, email, role, invitedBy, expiresAt }) => ({
           id,
           email,
-          roleText: ROLE_WORDS[role].text,
+          roleText: ROLE_LABELS[role].text,
           invitedBy,
           until: day(expiresAt),
         })),
-        roles: ROLES.map((value) => ({ value, ...ROLE_WORDS[value] })),
+        roles: ROLES.map((value) => ({ value, ...ROLE_LABELS[value] })),
         roleOptions: ROLE_OPTIONS,
         values: { email: '', role: 'staff' as const },
-        fault: NO_FAULT,
+        formErrors: NO_FORM_ERRORS,
         done: '',
-        ...said,
+        ...formState,
       },
       status,
     });
   }
 }
 
-function baseOf({ id }: EnteredStore): string {
+function buildUsersPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/users`;
 }
 
 /** Only owners get to this page. */
-function givesUp({ userId }: SignedIn, id: number, role: Role): boolean {
+function givesUpOwnership({ userId }: SignedIn, id: number, role: Role): boolean {
   return id === userId && role !== 'owner';
 }

@@ -2,24 +2,24 @@ import type { FastifyInstance } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { packageFile } from '#kernel/package-file.js';
 import { VERSION_POLICY } from '#http/versioning.js';
-import { assetOf, ICON } from '#pages/assets.js';
-import { rootOf } from '#pages/page.js';
+import { loadAsset, ICON } from '#pages/assets.js';
+import { getRootPath } from '#pages/page.js';
 import { createPlainFrame } from '#pages/page-frame.js';
-import { viewOf } from '#pages/view.js';
-import { errorCodes } from './error-codes.js';
+import { loadView } from '#pages/view.js';
+import { renderErrorCodes } from './error-codes.js';
 import { serveChanging, serveCompressedFile, serveFixed } from './fixed-text.js';
-import { HOME, menuOf, readGuides, type Guide, type Menu, type MenuLink } from './guides.js';
+import { HOME, getMenu, readGuides, type Guide, type Menu, type MenuLink } from './guides.js';
 import { readOpenApiDocument, type OpenApiDocument } from './openapi-document.js';
-import { referenceDocument } from './reference.js';
-import { searchIndex } from './search-index.js';
-import { versionState } from './version-state.js';
+import { createReferenceDocument } from './reference.js';
+import { createSearchIndex } from './search-index.js';
+import { renderVersionState } from './version-state.js';
 
-const STYLE = assetOf(import.meta.url, './assets/docs.css');
-const SCRIPT = assetOf(import.meta.url, './assets/docs.js');
-const REFERENCE_SCRIPT = assetOf(import.meta.url, './assets/reference.js');
+const STYLE = loadAsset(import.meta.url, './assets/docs.css');
+const SCRIPT = loadAsset(import.meta.url, './assets/docs.js');
+const REFERENCE_SCRIPT = loadAsset(import.meta.url, './assets/reference.js');
 const REFERENCE = '/docs/reference';
 
-const layout = viewOf<{
+const layout = loadView<{
   title: string;
   summary: string;
   at: string;
@@ -29,30 +29,30 @@ const layout = viewOf<{
   menu: Menu;
   headings: Guide['headings'];
   /** The next and the previous guide, in the order of the menu. */
-  before: MenuLink | null;
-  after: MenuLink | null;
+  previous: MenuLink | null;
+  next: MenuLink | null;
   html: string;
 }>(import.meta.url, './views/docs.eta');
 
 /** Everything from our own server. Scalar writes styles into the page, and nothing else that a policy would notice. */
-const policyOf = (style: string) =>
+const buildContentSecurityPolicy = (style: string) =>
   `default-src 'none'; script-src 'self'; style-src ${style}; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-const POLICY = policyOf("'self'");
-const REFERENCE_POLICY = policyOf("'self' 'unsafe-inline'");
+const POLICY = buildContentSecurityPolicy("'self'");
+const REFERENCE_POLICY = buildContentSecurityPolicy("'self' 'unsafe-inline'");
 
 /** /openapi.json for programs; the guides and the reference for people. All of it stays as it is while the process runs. */
 export function serveDocs(server: FastifyInstance, config: Config): void {
   const document = readOpenApiDocument(config.publicUrl);
-  const root = rootOf(config);
+  const root = getRootPath(config);
   const guides = readGuides();
-  const menu = menuOf(guides);
+  const menu = getMenu(guides);
   const json = (value: unknown) => ({
     type: 'application/json',
     policy: POLICY,
     body: JSON.stringify(value),
   });
   serveFixed(server, '/openapi.json', json(document));
-  serveFixed(server, '/docs/search.json', json(searchIndex(guides, document)));
+  serveFixed(server, '/docs/search.json', json(createSearchIndex(guides, document)));
   serveReference(server, { root, menu, document });
   for (const guide of guides) {
     const page = (filled: string) => ({
@@ -60,18 +60,18 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
       policy: POLICY,
       body: drawGuide({ ...guide, html: filled }, menu, config),
     });
-    const html = guide.html.replace('<!-- codes -->', errorCodes);
+    const html = guide.html.replace('<!-- codes -->', renderErrorCodes);
     if (guide.path !== VERSION_POLICY) serveFixed(server, guide.path, page(html));
     else {
       serveChanging(server, guide.path, () =>
-        page(html.replace('<!-- state -->', versionState(config, new Date()))),
+        page(html.replace('<!-- state -->', renderVersionState(config, new Date()))),
       );
     }
   }
 }
 
 function drawGuide(guide: Guide, menu: Menu, config: Config): string {
-  const root = rootOf(config);
+  const root = getRootPath(config);
   const order = menu.flatMap(({ links }) => links);
   const place = order.findIndex(({ path }) => path === guide.path);
   const isHome = guide.path === HOME;
@@ -86,8 +86,8 @@ function drawGuide(guide: Guide, menu: Menu, config: Config): string {
       scripts: [SCRIPT.path],
       menu,
       headings: isHome ? [] : guide.headings.filter(({ depth }) => depth === 2),
-      before: order[place - 1] ?? null,
-      after: isHome ? null : (order[place + 1] ?? null),
+      previous: order[place - 1] ?? null,
+      next: isHome ? null : (order[place + 1] ?? null),
       html,
     },
     createPlainFrame(root, 'en'),
@@ -100,11 +100,11 @@ function serveReference(
   { root, menu, document }: { root: string; menu: Menu; document: OpenApiDocument },
 ): void {
   const policy = REFERENCE_POLICY;
-  const shown = JSON.stringify(referenceDocument(document, root));
+  const reference = JSON.stringify(createReferenceDocument(document, root));
   serveFixed(server, `${REFERENCE}/openapi.json`, {
     type: 'application/json',
     policy,
-    body: shown,
+    body: reference,
   });
   serveCompressedFile(server, `${REFERENCE}/scalar.js`, {
     type: 'text/javascript',
@@ -121,8 +121,8 @@ function serveReference(
       scripts: [SCRIPT.path, `${REFERENCE}/scalar.js`, REFERENCE_SCRIPT.path],
       menu,
       headings: [],
-      before: null,
-      after: null,
+      previous: null,
+      next: null,
       html: '',
     },
     createPlainFrame(root, 'en'),

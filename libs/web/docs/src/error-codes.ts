@@ -1,17 +1,17 @@
 import { CATALOGUE, worded } from '#kernel/error-catalogue.js';
 
 /** Every code, each at an anchor of its name, to which answers lead. */
-export function errorCodes(): string {
+export function renderErrorCodes(): string {
   const entries = Object.entries(CATALOGUE).map(
     ([code, { status, meaning, resolution, advice = resolution }]) =>
       `<dt id="${code}"><a class="anchor" href="#${code}"><code>${code}</code></a> <span class="status">${status}</span></dt>
-<dd><p>${escaped(meaning)}</p><p>What to do: ${escaped(advice ?? '')}</p></dd>`,
+<dd><p>${escapeAdvice(meaning)}</p><p>What to do: ${escapeAdvice(advice ?? '')}</p></dd>`,
   );
   return `<dl class="codes">\n${entries.join('\n')}\n</dl>`;
 }
 
 /** Advice has placeholders and headers in angle brackets. */
-function escaped(text: string): string {
+function escapeAdvice(text: string): string {
   const { seconds, allowed } = { seconds: 'the', allowed: 'those in Allow' };
   return worded(text, { seconds, allowed }).replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }

@@ -29,7 +29,7 @@ type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<Fastify
 
 /** Compresses the text once, when it is first asked for, and sends it only to clients that do not have it yet. */
 export function serveFixed(server: FastifyInstance, path: string, text: FixedText): void {
-  server.get(path, fixed(text));
+  server.get(path, createHandler(text));
 }
 
 /** @param textNow is asked for each request; each text that it returns is kept until there is another one */
@@ -41,24 +41,24 @@ export function serveChanging(
   let last: { body: string; handler: Handler } | undefined;
   server.get(path, (request, reply) => {
     const text = textNow();
-    if (last?.body !== text.body) last = { body: text.body, handler: fixed(text) };
+    if (last?.body !== text.body) last = { body: text.body, handler: createHandler(text) };
     return last.handler(request, reply);
   });
 }
 
-function fixed({ type, policy, body: text }: FixedText): Handler {
+function createHandler({ type, policy, body: text }: FixedText): Handler {
   const body = Buffer.from(text);
-  const tag = tagOf(body);
+  const tag = computeTag(body);
   const compressed = new Map<Encoding, Promise<Buffer>>();
   return async (request, reply) => {
-    const encoding = encodingFor(request);
+    const encoding = negotiateEncoding(request);
     const etag = encoding ? `"${tag}-${encoding}"` : `"${tag}"`;
     if (isUnchanged(request, reply, { etag, policy })) return reply.code(304).send();
     reply.type(`${type}; charset=utf-8`);
     if (!encoding) return reply.send(body);
-    let made = compressed.get(encoding);
-    if (!made) compressed.set(encoding, (made = COMPRESS[encoding](body)));
-    return reply.header('content-encoding', encoding).send(await made);
+    let compression = compressed.get(encoding);
+    if (!compression) compressed.set(encoding, (compression = COMPRESS[encoding](body)));
+    return reply.header('content-encoding', encoding).send(await compression);
   };
 }
 
@@ -69,10 +69,10 @@ export function serveCompressedFile(
   { type, policy, file }: Omit<FixedText, 'body'> & { file: URL },
 ): void {
   const content = readFileSync(file);
-  const tag = tagOf(content);
+  const tag = computeTag(content);
   const length = content.length;
   server.get(path, async (request, reply) => {
-    const isBrotli = encodingFor(request) === 'br';
+    const isBrotli = negotiateEncoding(request) === 'br';
     const etag = isBrotli ? `"${tag}-br"` : `"${tag}"`;
     if (isUnchanged(request, reply, { etag, policy })) return reply.code(304).send();
     reply.type(`${type}; charset=utf-8`);
@@ -82,11 +82,11 @@ export function serveCompressedFile(
   });
 }
 
-function encodingFor({ headers }: FastifyRequest): Encoding | null {
+function negotiateEncoding({ headers }: FastifyRequest): Encoding | null {
   return negotiator.negotiate(headers['accept-encoding'] ?? '');
 }
 
-function tagOf(content: Buffer): string {
+function computeTag(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, 22);
 }
 

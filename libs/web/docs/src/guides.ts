@@ -24,15 +24,15 @@ export function readGuides(): Guide[] {
 }
 
 /** @throws Error when a guide is missing, or in no menu */
-export function menuOf(guides: readonly Guide[]): Menu {
+export function getMenu(guides: readonly Guide[]): Menu {
   const menu = guides.flatMap((guide) => guide.menu);
-  const named = menu.flatMap(({ links }) => links.map(({ path }) => path));
-  const there = guides.filter(({ path }) => path !== HOME).map(({ path }) => path);
-  const odd = [
-    ...named.filter((path) => !there.includes(path)),
-    ...there.filter((path) => !named.includes(path)),
+  const linkedPaths = menu.flatMap(({ links }) => links.map(({ path }) => path));
+  const guidePaths = guides.filter(({ path }) => path !== HOME).map(({ path }) => path);
+  const mismatches = [
+    ...linkedPaths.filter((path) => !guidePaths.includes(path)),
+    ...guidePaths.filter((path) => !linkedPaths.includes(path)),
   ];
-  if (odd.length > 0)
-    throw new Error(`the menu of docs/guides/README.md is wrong about ${odd.join(', ')}`);
+  if (mismatches.length > 0)
+    throw new Error(`the menu of docs/guides/README.md is wrong about ${mismatches.join(', ')}`);
   return menu;
 }

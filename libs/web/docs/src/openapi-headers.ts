@@ -63,7 +63,7 @@ export const HEADERS = {
   }),
 };
 
-export const EVERYWHERE = [
+export const COMMON_HEADERS = [
   'X-Request-Id',
   'RateLimit-Limit',
   'RateLimit-Remaining',
@@ -75,8 +75,8 @@ export const EVERYWHERE = [
 ];
 
 /** What the operation says of the whole request, where it has looked at it. */
-export const ABOUT_INPUT = ['X-Unknown-Parameters', 'Preference-Applied'];
-export const LOOKED_AT = new Set(['404', '422']);
+export const INPUT_HEADERS = ['X-Unknown-Parameters', 'Preference-Applied'];
+export const INPUT_STATUSES = new Set(['404', '422']);
 
 export const PARAMETERS = {
   IdempotencyKey: {

@@ -1,14 +1,14 @@
-import { ABOUT_INPUT, EVERYWHERE } from './openapi-headers.js';
+import { INPUT_HEADERS, COMMON_HEADERS } from './openapi-headers.js';
 import type { OpenApiDocument } from './openapi-document.js';
 
 /** What the guides say once, and each operation need not repeat for people. */
-const SAID_ONCE = new Set([...EVERYWHERE, ...ABOUT_INPUT, 'Idempotent-Replayed']);
-const PARAMETERS_SAID_ONCE = new Set([
+const DOCUMENTED_ONCE = new Set([...COMMON_HEADERS, ...INPUT_HEADERS, 'Idempotent-Replayed']);
+const PARAMETERS_DOCUMENTED_ONCE = new Set([
   '#/components/parameters/RequestId',
   '#/components/parameters/Prefer',
 ]);
 /** Of any operation, whatever it does. */
-const REFUSALS_SAID_ONCE = new Set(['400', '409', '410', '413', '415', '429', '500', '503']);
+const ERRORS_DOCUMENTED_ONCE = new Set(['400', '409', '410', '413', '415', '429', '500', '503']);
 
 type Node = Record<string, unknown>;
 
@@ -17,51 +17,53 @@ type Node = Record<string, unknown>;
  * is /openapi.json, which is complete.
  * @param root in front of every path, where the service has only a part of its host
  */
-export function referenceDocument(document: OpenApiDocument, root: string): Node {
+export function createReferenceDocument(document: OpenApiDocument, root: string): Node {
   const { info, paths } = document;
-  const shown = trimmed(document) as Node;
+  const trimmedDocument = trim(document) as Node;
   return {
-    ...shown,
-    info: { ...(info as Node), description: introduction(root) },
+    ...trimmedDocument,
+    info: { ...(info as Node), description: renderIntroduction(root) },
     // Wherever the page was loaded from: requests go to the same host.
     servers: [{ url: root || '/' }],
     paths: Object.fromEntries(
       Object.entries(paths).map(([path, methods]) => [
         path,
         Object.fromEntries(
-          Object.entries(methods).map(([method, operation]) => [method, operationShown(operation)]),
+          Object.entries(methods).map(([method, operation]) => [method, trimOperation(operation)]),
         ),
       ]),
     ),
   };
 }
 
-function operationShown(operation: Node): unknown {
+function trimOperation(operation: Node): unknown {
   const parameters = (operation['parameters'] ?? []) as Node[];
   const responses = Object.entries(operation['responses'] as Node);
-  return trimmed({
+  return trim({
     ...operation,
-    parameters: parameters.filter(({ $ref }) => !PARAMETERS_SAID_ONCE.has(String($ref))),
-    responses: Object.fromEntries(responses.filter(([status]) => !REFUSALS_SAID_ONCE.has(status))),
+    parameters: parameters.filter(({ $ref }) => !PARAMETERS_DOCUMENTED_ONCE.has(String($ref))),
+    responses: Object.fromEntries(
+      responses.filter(([status]) => !ERRORS_DOCUMENTED_ONCE.has(status)),
+    ),
   });
 }
 
 /** Without the headers that every response has. */
-function trimmed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(trimmed);
+function trim(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(trim);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).flatMap(([key, one]): [string, unknown][] => {
       if (key !== 'headers' || typeof one !== 'object' || one === null) {
-        return [[key, trimmed(one)]];
+        return [[key, trim(one)]];
       }
-      const own = Object.entries(one as Node).filter(([name]) => !SAID_ONCE.has(name));
+      const own = Object.entries(one as Node).filter(([name]) => !DOCUMENTED_ONCE.has(name));
       return own.length === 0 ? [] : [[key, Object.fromEntries(own)]];
     }),
   );
 }
 
-function introduction(root: string): string {
+function renderIntroduction(root: string): string {
   return `Every operation, with samples in curl, TypeScript and Python. Put your token in once, below, and try them
 here. New to it? [First stamp in five minutes](${root}/docs/first-stamp).
 

@@ -13,11 +13,11 @@ export type Entry = {
 };
 
 /** Everything that the search knows: each part of each guide, each operation. Events are parts of a guide. */
-export function searchIndex(guides: readonly Guide[], document: OpenApiDocument): Entry[] {
-  return [...guides.flatMap(entriesOf), ...operationsOf(document)];
+export function createSearchIndex(guides: readonly Guide[], document: OpenApiDocument): Entry[] {
+  return [...guides.flatMap(toGuideEntries), ...toOperationEntries(document)];
 }
 
-function entriesOf({ title, path, sections }: Guide): Entry[] {
+function toGuideEntries({ title, path, sections }: Guide): Entry[] {
   return sections.map(({ id, heading, text }) => ({
     title: heading,
     about: id === null ? 'Guide' : title,
@@ -34,23 +34,23 @@ type Operation = {
   parameters?: { name?: string }[];
 };
 
-function operationsOf({ paths }: OpenApiDocument): Entry[] {
+function toOperationEntries({ paths }: OpenApiDocument): Entry[] {
   return Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods as unknown as Record<string, Operation>).map(([method, one]) => ({
       title: one.summary,
       about: `${method.toUpperCase()} ${path}`,
-      path: `/docs/reference#${anchorOf(one)}`,
-      text: wordsOf(one),
+      path: `/docs/reference#${buildAnchor(one)}`,
+      text: collectSearchText(one),
     })),
   );
 }
 
 /** Where Scalar shows an operation, with the slugs of assets/reference.js. */
-function anchorOf({ tags: [tag = ''], operationId }: Operation): string {
+function buildAnchor({ tags: [tag = ''], operationId }: Operation): string {
   return `tag/${tag.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
 }
 
-function wordsOf({ operationId, description, tags, parameters = [] }: Operation): string {
+function collectSearchText({ operationId, description, tags, parameters = [] }: Operation): string {
   const names = parameters.flatMap(({ name }) => name ?? []);
   return [operationId, ...tags, description, ...names].join(' ');
 }

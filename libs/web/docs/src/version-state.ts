@@ -2,7 +2,7 @@ import type { Config } from '#kernel/config.js';
 import { isRetired } from '#http/versioning.js';
 
 /** What stands at the top of the page about versions. */
-export function versionState(config: Config, now: Date): string {
+export function renderVersionState(config: Config, now: Date): string {
   const { deprecatedAt, sunsetAt } = config.v1;
   const day = (moment: Date) => `<time>${moment.toISOString()}</time>`;
   const since =

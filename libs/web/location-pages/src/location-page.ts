@@ -1,6 +1,6 @@
 import type { Location } from '#locations/location.js';
 
-type Shown = Pick<
+type LocationFields = Pick<
   Location,
   'id' | 'name' | 'address' | 'latitude' | 'longitude' | 'precision' | 'geocodeStatus'
 >;
@@ -35,7 +35,7 @@ export type PinData = State & {
   done: string;
 };
 
-export function stateOf({ precision, geocodeStatus }: Shown): State {
+export function describeState({ precision, geocodeStatus }: LocationFields): State {
   if (precision === 'manual') return { state: 'Pinned', mood: 'good', explanation: '' };
   if (precision === 'rooftop' || precision === 'street') {
     const explanation =
@@ -54,29 +54,29 @@ export function stateOf({ precision, geocodeStatus }: Shown): State {
   return { state: 'Not found', mood: 'bad', explanation: `The address was not found. ${pin}` };
 }
 
-export function lineOf(location: Shown, base: string): LocationLine {
+export function toLocationLine(location: LocationFields, base: string): LocationLine {
   const { id, name, address } = location;
   return {
-    ...stateOf(location),
+    ...describeState(location),
     name,
     address,
     path: `${base}/${id}`,
-    action: actionFor(location),
+    action: describeAction(location),
   };
 }
 
-export function actionFor(location: Shown): Action {
+export function describeAction(location: LocationFields): Action {
   if (location.precision === 'manual') return 'Change the pin';
   return isExact(location) ? 'Confirm the pin' : 'Set the pin';
 }
 
 /** As a place to begin with. That of a town must not be confirmed by mistake. */
-export function isExact({ precision }: Shown): boolean {
+export function isExact({ precision }: LocationFields): boolean {
   return precision === 'manual' || precision === 'rooftop' || precision === 'street';
 }
 
 /** To look at, not to be shown here: a map from elsewhere would tell others who is looking. */
-export function mapOf({ latitude, longitude, address }: Shown): string {
+export function buildMapUrl({ latitude, longitude, address }: LocationFields): string {
   const map = 'https://www.openstreetmap.org';
   return latitude === null || longitude === null
     ? `${map}/search?query=${encodeURIComponent(address)}`
@@ -90,6 +90,6 @@ const CREDITS = {
 };
 
 /** Whose data the coordinates are. */
-export function creditOf(geocoder: 'offline' | 'none' | object): string {
+export function getAttribution(geocoder: 'offline' | 'none' | object): string {
   return CREDITS[typeof geocoder === 'string' ? geocoder : 'server'];
 }

@@ -8,25 +8,25 @@ import { pathId } from '#http/path.js';
 import { UpdateLocation } from '#locations/location.commands.js';
 import type { Location } from '#locations/location.js';
 import { LocationsService } from '#locations/locations.service.js';
-import { assetOf } from '#pages/assets.js';
+import { loadAsset } from '#pages/assets.js';
 import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import {
-  actionFor,
-  creditOf,
+  describeAction,
+  getAttribution,
   isExact,
-  lineOf,
-  mapOf,
-  stateOf,
+  toLocationLine,
+  buildMapUrl,
+  describeState,
   type LocationListData,
   type PinData,
 } from './location-page.js';
-import { typedPlace } from './typed-place.js';
+import { parseCoordinates } from './coordinates.js';
 
-const list = viewOf<LocationListData>(import.meta.url, './views/locations.eta');
-const one = viewOf<PinData>(import.meta.url, './views/pin.eta');
-const SCRIPT = assetOf(import.meta.url, './assets/pin.js');
+const listView = loadView<LocationListData>(import.meta.url, './views/locations.eta');
+const pinView = loadView<PinData>(import.meta.url, './views/pin.eta');
+const SCRIPT = loadAsset(import.meta.url, './assets/pin.js');
 const DONE: Record<string, string> = { pinned: 'The pin is set.', removed: 'The pin is removed.' };
 const NO_PLACE =
   'Please enter two numbers such as 53.5503 and 9.9929, or paste both or the link of a map';
@@ -49,9 +49,9 @@ export class LocationPagesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const all = await this.locations.states(store.id);
-    const lines = all.map((location) => lineOf(location, baseOf(store)));
-    const data = { lines, credit: creditOf(this.config.geocoder) };
-    await this.pages.send(request, reply, { view: list, title: 'Locations', data });
+    const lines = all.map((location) => toLocationLine(location, buildLocationsPath(store)));
+    const data = { lines, credit: getAttribution(this.config.geocoder) };
+    await this.pages.send(request, reply, { view: listView, title: 'Locations', data });
   }
 
   @Get(':id')
@@ -64,8 +64,8 @@ export class LocationPagesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const location = await this.locations.state(store.id, pathId(id));
-    const said = typeof done === 'string' && Object.hasOwn(DONE, done) ? (DONE[done] ?? '') : '';
-    await this.draw(request, reply, store, location, { done: said });
+    const notice = typeof done === 'string' && Object.hasOwn(DONE, done) ? (DONE[done] ?? '') : '';
+    await this.sendPinPage(request, reply, store, location, { done: notice });
   }
 
   @Post(':id/pin')
@@ -80,14 +80,14 @@ export class LocationPagesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const location = await this.locations.state(store.id, pathId(path));
-    const pin = typedPlace(latitude, longitude);
+    const pin = parseCoordinates(latitude, longitude);
     if (!pin) {
       const typed = { latitude, longitude, errors: [NO_PLACE], status: 422 };
-      await this.draw(request, reply, store, location, typed);
+      await this.sendPinPage(request, reply, store, location, typed);
       return;
     }
     await this.commands.execute(new UpdateLocation(context, location.id, { pin }));
-    await this.pages.redirect(reply, `${baseOf(store)}/${location.id}?done=pinned`);
+    await this.pages.redirect(reply, `${buildLocationsPath(store)}/${location.id}?done=pinned`);
   }
 
   @Get(':id/unpin')
@@ -99,14 +99,14 @@ export class LocationPagesController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const { id, name, address } = await this.locations.state(store.id, pathId(path));
-    await this.pages.ask(request, reply, {
+    await this.pages.sendConfirmation(request, reply, {
       question: 'Remove this pin?',
       about: `${name}, ${address}`,
       text: 'The address is looked up again. If only its town is found, phones no longer show cards near the shop.',
       yes: 'Remove the pin',
       no: 'Keep it',
-      action: `${baseOf(store)}/${id}/unpin`,
-      back: `${baseOf(store)}/${id}`,
+      action: `${buildLocationsPath(store)}/${id}/unpin`,
+      back: `${buildLocationsPath(store)}/${id}`,
     });
   }
 
@@ -121,44 +121,44 @@ export class LocationPagesController {
   ): Promise<void> {
     const id = pathId(path);
     await this.commands.execute(new UpdateLocation(context, id, { pin: null }));
-    await this.pages.redirect(reply, `${baseOf(store)}/${id}?done=removed`);
+    await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=removed`);
   }
 
-  private async draw(
+  private async sendPinPage(
     request: FastifyRequest,
     reply: FastifyReply,
     store: EnteredStore,
     location: Location,
-    { status = 200, ...given }: Partial<PinData> & { status?: number },
+    { status = 200, ...overrides }: Partial<PinData> & { status?: number },
   ): Promise<void> {
-    const path = `${baseOf(store)}/${location.id}`;
+    const path = `${buildLocationsPath(store)}/${location.id}`;
     const { name, address, precision } = location;
     await this.pages.send(request, reply, {
-      view: one,
+      view: pinView,
       title: name,
       width: 'form',
       status,
       scripts: [SCRIPT],
       data: {
-        ...stateOf(location),
+        ...describeState(location),
         name,
         address,
         latitude: isExact(location) ? String(location.latitude) : '',
         longitude: isExact(location) ? String(location.longitude) : '',
         errors: [],
         isPinned: precision === 'manual',
-        action: actionFor(location),
-        map: mapOf(location),
+        action: describeAction(location),
+        map: buildMapUrl(location),
         save: `${path}/pin`,
         remove: `${path}/unpin`,
-        back: baseOf(store),
+        back: buildLocationsPath(store),
         done: '',
-        ...given,
+        ...overrides,
       },
     });
   }
 }
 
-function baseOf({ id }: EnteredStore): string {
+function buildLocationsPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/locations`;
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { OutboxEntry } from '#messages/card-message.js';
-import { explanationOf, lineOf, timesIn } from './outbox-page.js';
+import { explainState, toOutboxLine, createTimeFormat } from './outbox-page.js';
 
 const entry: OutboxEntry = {
   id: '01a1ff5c-02e4-749b-9839-d72c9d71752e',
@@ -15,12 +15,12 @@ const entry: OutboxEntry = {
   arrival: null,
   customer: 'Grace Hopper',
 };
-const time = timesIn('Europe/Paris');
-const explained = (given: Partial<OutboxEntry>) => explanationOf({ ...entry, ...given }, time);
+const time = createTimeFormat('Europe/Paris');
+const explain = (overrides: Partial<OutboxEntry>) => explainState({ ...entry, ...overrides }, time);
 
 describe('a message in the outbox', () => {
   it('stands in a list with the times of the store', () => {
-    expect(lineOf(entry, '/app/stores/1/messages', time)).toEqual({
+    expect(toOutboxLine(entry, '/app/stores/1/messages', time)).toEqual({
       path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
       customer: 'Grace Hopper',
       channel: 'E-mail',
@@ -31,22 +31,22 @@ describe('a message in the outbox', () => {
   });
 
   it('says what became of it, and what comes next', () => {
-    expect(explained({})).toContain('Given to the mail server on 2 Mar 2026, 00:31');
-    expect(explained({ channel: 'sms' })).toContain('the SMS provider');
+    expect(explain({})).toContain('Given to the mail server on 2 Mar 2026, 00:31');
+    expect(explain({ channel: 'sms' })).toContain('the SMS provider');
     const lost = { channel: 'sms', arrival: { arrived: false, code: 30003 } } as const;
-    expect(explained(lost)).toContain('could not be delivered (30003)');
-    expect(lineOf({ ...entry, ...lost }, '', time)).toMatchObject({ state: 'Not delivered' });
+    expect(explain(lost)).toContain('could not be delivered (30003)');
+    expect(toOutboxLine({ ...entry, ...lost }, '', time)).toMatchObject({ state: 'Not delivered' });
     const arrived = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
-    expect(explained(arrived)).toContain('It has arrived.');
+    expect(explain(arrived)).toContain('It has arrived.');
     const dueAt = new Date('2026-03-01T23:40:00Z');
-    expect(explained({ state: 'queued', dueAt })).toContain('within moments');
-    const waiting = explained({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
+    expect(explain({ state: 'queued', dueAt })).toContain('within moments');
+    const waiting = explain({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
     expect(waiting).toMatch(/answered 503\), 2 times so far/);
-    expect(explained({ state: 'failed', reason: 'answered 400 (21610)' })).toContain('21610');
-    expect(explained({ state: 'held', reason: 'no mail server is set up (SMTP_URL)' })).toContain(
+    expect(explain({ state: 'failed', reason: 'answered 400 (21610)' })).toContain('21610');
+    expect(explain({ state: 'held', reason: 'no mail server is set up (SMTP_URL)' })).toContain(
       'SMTP_URL',
     );
-    expect(explained({ state: 'dropped', reason: 'erased' })).toContain('customer was erased');
-    expect(explained({ state: 'dropped', reason: 'there is no address' })).toContain('no address');
+    expect(explain({ state: 'dropped', reason: 'erased' })).toContain('customer was erased');
+    expect(explain({ state: 'dropped', reason: 'there is no address' })).toContain('no address');
   });
 });

@@ -36,7 +36,7 @@ const STATES: Record<OutboxEntry['state'], { state: string; mood: OutboxLine['mo
 };
 
 /** @param timeZone of the store */
-export function timesIn(timeZone: string): (at: Date) => string {
+export function createTimeFormat(timeZone: string): (at: Date) => string {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
     dateStyle: 'medium',
@@ -45,41 +45,48 @@ export function timesIn(timeZone: string): (at: Date) => string {
   return (at) => format.format(at);
 }
 
-export function lineOf(entry: OutboxEntry, base: string, time: (at: Date) => string): OutboxLine {
+export function toOutboxLine(
+  entry: OutboxEntry,
+  base: string,
+  time: (at: Date) => string,
+): OutboxLine {
   return {
     path: `${base}/${entry.id}`,
     customer: entry.customer,
     channel: CHANNELS[entry.channel],
     at: time(entry.requestedAt),
-    ...stateOf(entry),
+    ...describeState(entry),
   };
 }
 
-function stateOf({ state, arrival }: OutboxEntry): { state: string; mood: OutboxLine['mood'] } {
+function describeState({ state, arrival }: OutboxEntry): {
+  state: string;
+  mood: OutboxLine['mood'];
+} {
   if (state !== 'sent' || arrival === null) return STATES[state];
   return arrival.arrived
     ? { state: 'Delivered', mood: 'good' }
     : { state: 'Not delivered', mood: 'bad' };
 }
 
-function sentText(
+function describeSent(
   { channel, finishedAt, arrival }: OutboxEntry,
   time: (at: Date) => string,
 ): string {
   const server = channel === 'email' ? 'the mail server' : 'the SMS provider';
-  const given = `Given to ${server} on ${finishedAt ? time(finishedAt) : ''}.`;
-  if (arrival === null) return `${given} Whether it arrived is not known here.`;
-  if (arrival.arrived) return `${given} It has arrived.`;
+  const handedOver = `Given to ${server} on ${finishedAt ? time(finishedAt) : ''}.`;
+  if (arrival === null) return `${handedOver} Whether it arrived is not known here.`;
+  if (arrival.arrived) return `${handedOver} It has arrived.`;
   const why = arrival.code === null ? '' : ` (${arrival.code})`;
-  return `${given} It could not be delivered${why}. Please check the customer’s number.`;
+  return `${handedOver} It could not be delivered${why}. Please check the customer’s number.`;
 }
 
 /** In plain words: what operators need stands in the log. */
-export function explanationOf(entry: OutboxEntry, time: (at: Date) => string): string {
+export function explainState(entry: OutboxEntry, time: (at: Date) => string): string {
   const { state, dueAt, attempts, reason } = entry;
   switch (state) {
     case 'sent':
-      return sentText(entry, time);
+      return describeSent(entry, time);
     case 'queued':
       if (reason === null || dueAt === null) return 'It is sent within moments.';
       return `It could not be sent (${reason}), ${attempts} ${attempts === 1 ? 'time' : 'times'} so far. It is tried again on its own, until a day has passed.`;

@@ -8,17 +8,17 @@ import { TakesForm } from '#http/form-bodies.js';
 import { Outbox } from '#messages/outbox.service.js';
 import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import {
-  explanationOf,
-  lineOf,
-  timesIn,
+  explainState,
+  toOutboxLine,
+  createTimeFormat,
   type MessageData,
   type OutboxData,
 } from './outbox-page.js';
 
-const list = viewOf<OutboxData>(import.meta.url, './views/outbox.eta');
-const one = viewOf<MessageData>(import.meta.url, './views/message.eta');
+const listView = loadView<OutboxData>(import.meta.url, './views/outbox.eta');
+const messageView = loadView<MessageData>(import.meta.url, './views/message.eta');
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -39,14 +39,14 @@ export class OutboxController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { entries, older } = await this.outbox.list(store.id, idOf(before));
-    const base = baseOf(store);
-    const time = await this.timesOf(store);
+    const { entries, older } = await this.outbox.list(store.id, findMessageId(before));
+    const base = buildMessagesPath(store);
+    const time = await this.loadTimeFormat(store);
     await this.pages.send(request, reply, {
-      view: list,
+      view: listView,
       title: 'Messages',
       data: {
-        lines: entries.map((entry) => lineOf(entry, base, time)),
+        lines: entries.map((entry) => toOutboxLine(entry, base, time)),
         older: older === null ? null : `${base}?before=${older}`,
         holds: entries.some(({ state }) => state === 'held'),
       },
@@ -62,16 +62,16 @@ export class OutboxController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { entry, preview, canBeSent } = await this.outbox.find(store.id, knownId(path));
-    const base = baseOf(store);
-    const time = await this.timesOf(store);
+    const { entry, preview, canBeSent } = await this.outbox.find(store.id, parseMessageId(path));
+    const base = buildMessagesPath(store);
+    const time = await this.loadTimeFormat(store);
     await this.pages.send(request, reply, {
-      view: one,
+      view: messageView,
       title: `Message to ${entry.customer}`,
       width: 'form',
       data: {
-        ...lineOf(entry, base, time),
-        explanation: explanationOf(entry, time),
+        ...toOutboxLine(entry, base, time),
+        explanation: explainState(entry, time),
         providerId: entry.providerId,
         preview,
         canBeSent,
@@ -91,32 +91,35 @@ export class OutboxController {
     @Param('message_id') path: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const id = knownId(path);
+    const id = parseMessageId(path);
     const isSent = await this.outbox.send(context, id);
-    await this.pages.redirect(reply, `${baseOf(store)}/${id}${isSent ? '?done=sent' : ''}`);
+    await this.pages.redirect(
+      reply,
+      `${buildMessagesPath(store)}/${id}${isSent ? '?done=sent' : ''}`,
+    );
   }
 
-  private async timesOf({ id }: EnteredStore): Promise<(at: Date) => string> {
+  private async loadTimeFormat({ id }: EnteredStore): Promise<(at: Date) => string> {
     const [row] = await ask<{ time_zone: string }>(this.pool, {
       name: 'outbox_time_zone',
       text: 'select time_zone from accounts where id = $1',
       values: [id],
     });
-    return timesIn(row?.time_zone ?? 'UTC');
+    return createTimeFormat(row?.time_zone ?? 'UTC');
   }
 }
 
-function baseOf({ id }: EnteredStore): string {
+function buildMessagesPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/messages`;
 }
 
 /** @throws NotFoundError */
-function knownId(path: string): string {
-  const id = idOf(path);
+function parseMessageId(path: string): string {
+  const id = findMessageId(path);
   if (id === null) throw new NotFoundError('Message');
   return id;
 }
 
-function idOf(given: unknown): string | null {
-  return typeof given === 'string' && UUID.test(given) ? given : null;
+function findMessageId(value: unknown): string | null {
+  return typeof value === 'string' && UUID.test(value) ? value : null;
 }

@@ -8,11 +8,11 @@ import { findAsset } from './assets.js';
 export class AssetsController {
   @Get(':file')
   async show(@Param('file') file: string, @Res() reply: FastifyReply): Promise<void> {
-    const found = findAsset(file);
-    if (!found) throw new NotFoundError('File');
+    const match = findAsset(file);
+    if (!match) throw new NotFoundError('File');
     await reply
-      .type(found.asset.type)
-      .header('cache-control', found.current ? 'public, max-age=31536000, immutable' : 'no-store')
-      .send(found.asset.text);
+      .type(match.asset.type)
+      .header('cache-control', match.isCurrent ? 'public, max-age=31536000, immutable' : 'no-store')
+      .send(match.asset.text);
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { textOf } from './view.js';
+import { readTextFile } from './view.js';
 
 /** A file that pages load. Its path changes with its text, so that browsers may keep it for ever. */
 export type Asset = { name: string; path: string; type: string; text: string };
@@ -10,26 +10,27 @@ const TYPES = {
   svg: 'image/svg+xml',
 };
 
-const known = new Map<string, Asset>();
+const assets = new Map<string, Asset>();
 
 /**
  * @param from import.meta.url of the caller
  * @param path from there, such as `./assets/pin.js`; its last part may be used once in the service
  */
-export function assetOf(from: string, path: string): Asset {
-  const [, name = '', ending = ''] = /([a-z-]+)[.]([a-z]+)$/.exec(path) ?? [];
-  const type = TYPES[ending as keyof typeof TYPES];
+export function loadAsset(from: string, path: string): Asset {
+  const [, name = '', extension = ''] = /([a-z-]+)[.]([a-z]+)$/.exec(path) ?? [];
+  const type = TYPES[extension as keyof typeof TYPES];
   if (type === undefined) throw new Error(`${path} is no kind of file that pages load`);
-  if (known.has(`${name}.${ending}`)) throw new Error(`two assets are called ${name}.${ending}`);
-  const text = textOf(from, path);
+  if (assets.has(`${name}.${extension}`))
+    throw new Error(`two assets are called ${name}.${extension}`);
+  const text = readTextFile(from, path);
   const hash = createHash('sha256').update(text).digest('base64url').slice(0, 12);
   const asset = {
-    name: `${name}.${ending}`,
-    path: `/assets/${name}-${hash}.${ending}`,
+    name: `${name}.${extension}`,
+    path: `/assets/${name}-${hash}.${extension}`,
     type,
     text,
   };
-  known.set(asset.name, asset);
+  assets.set(asset.name, asset);
   return asset;
 }
 
@@ -37,11 +38,11 @@ export function assetOf(from: string, path: string): Asset {
  * While a new version is rolled out, a page of one version may ask a process of the other: that gets what there is,
  * which is not to be kept.
  */
-export function findAsset(file: string): { asset: Asset; current: boolean } | undefined {
+export function findAsset(file: string): { asset: Asset; isCurrent: boolean } | undefined {
   const [, name, ending] = /^([a-z-]+)-[A-Za-z0-9_-]{12}[.]([a-z]+)$/.exec(file) ?? [];
-  const asset = known.get(`${name}.${ending}`);
-  return asset && { asset, current: asset.path === `/assets/${file}` };
+  const asset = assets.get(`${name}.${ending}`);
+  return asset && { asset, isCurrent: asset.path === `/assets/${file}` };
 }
 
-export const STYLE = assetOf(import.meta.url, './assets/inkpad.css');
-export const ICON = assetOf(import.meta.url, './assets/icon.svg');
+export const STYLE = loadAsset(import.meta.url, './assets/inkpad.css');
+export const ICON = loadAsset(import.meta.url, './assets/icon.svg');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { contrast, readableOn } from './colors.js';
+import { contrast, pickReadableColor } from './colors.js';
 
 describe('contrast', () => {
   it('counts as WCAG does', () => {
@@ -11,13 +11,13 @@ describe('contrast', () => {
 
 describe('readableOn', () => {
   it('keeps a colour that can be read', () => {
-    expect(readableOn('#6B4226', '#FFFFFF')).toBe('#FFFFFF');
+    expect(pickReadableColor('#6B4226', '#FFFFFF')).toBe('#FFFFFF');
   });
 
   it('finds a colour of at least 4.5 on every ground', () => {
     for (let grey = 0; grey < 256; grey++) {
       const ground = `#${grey.toString(16).padStart(2, '0').repeat(3)}`;
-      expect(contrast(ground, readableOn(ground, ground))).toBeGreaterThanOrEqual(4.5);
+      expect(contrast(ground, pickReadableColor(ground, ground))).toBeGreaterThanOrEqual(4.5);
     }
   });
 });

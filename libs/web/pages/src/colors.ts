@@ -4,8 +4,8 @@ const WHITE = '#FFFFFF';
 const READABLE = 4.5;
 
 /** The wanted colour if it can be read on this ground, else black or white. Both as `#RRGGBB`. */
-export function readableOn(ground: string, wanted: string): string {
-  if (contrast(ground, wanted) >= READABLE) return wanted;
+export function pickReadableColor(ground: string, color: string): string {
+  if (contrast(ground, color) >= READABLE) return color;
   return contrast(ground, BLACK) > contrast(ground, WHITE) ? BLACK : WHITE;
 }
 

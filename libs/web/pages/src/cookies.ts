@@ -19,7 +19,7 @@ export class Cookies {
 
   read(request: FastifyRequest, name: string): string | undefined {
     const { cookie } = request.headers;
-    return cookie === undefined ? undefined : parseCookie(cookie)[this.nameOf(name)];
+    return cookie === undefined ? undefined : parseCookie(cookie)[this.toCookieName(name)];
   }
 
   set(reply: FastifyReply, name: string, value: string, options: CookieOptions = {}): void {
@@ -31,7 +31,7 @@ export class Cookies {
   }
 
   private write(reply: FastifyReply, name: string, value: string, maxAge?: number): void {
-    const cookie = stringifySetCookie(this.nameOf(name), value, {
+    const cookie = stringifySetCookie(this.toCookieName(name), value, {
       path: '/',
       httpOnly: true,
       sameSite: 'lax',
@@ -42,7 +42,7 @@ export class Cookies {
     reply.header('set-cookie', cookie);
   }
 
-  private nameOf(name: string): string {
+  private toCookieName(name: string): string {
     return this.secure ? `__Host-${name}` : name;
   }
 }

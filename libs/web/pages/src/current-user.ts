@@ -29,20 +29,20 @@ export function WithoutSession(): MethodDecorator {
 }
 
 export const CurrentUser = createParamDecorator((_: unknown, execution: ExecutionContext) =>
-  signedInOf(requestOf(execution)),
+  getSignedIn(getConsoleRequest(execution)),
 );
 
 export const CurrentStore = createParamDecorator((_: unknown, execution: ExecutionContext) =>
-  storeOf(requestOf(execution)),
+  getStore(getConsoleRequest(execution)),
 );
 
 /** For commands about the store of the path. */
 export const ConsoleContext = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
-    const request = requestOf(execution);
+    const request = getConsoleRequest(execution);
     return {
-      accountId: storeOf(request).id,
-      actor: { type: 'user', id: signedInOf(request).userId },
+      accountId: getStore(request).id,
+      actor: { type: 'user', id: getSignedIn(request).userId },
       channel: 'owner',
       ...readSource(request),
     };
@@ -52,25 +52,25 @@ export const ConsoleContext = createParamDecorator(
 /** For changes of plain records. */
 export const ConsoleWriter = createParamDecorator(
   (_: unknown, execution: ExecutionContext): PlainWriter => {
-    const request = requestOf(execution);
+    const request = getConsoleRequest(execution);
     return {
-      actor: { type: 'user', id: signedInOf(request).userId },
+      actor: { type: 'user', id: getSignedIn(request).userId },
       channel: 'owner',
       ...readSource(request),
     };
   },
 );
 
-function requestOf(execution: ExecutionContext): ConsoleRequest {
+function getConsoleRequest(execution: ExecutionContext): ConsoleRequest {
   return execution.switchToHttp().getRequest<ConsoleRequest>();
 }
 
-function signedInOf({ signedIn }: ConsoleRequest): SignedIn {
+function getSignedIn({ signedIn }: ConsoleRequest): SignedIn {
   if (!signedIn) throw new Error('the page is open to people without a session');
   return signedIn;
 }
 
-function storeOf({ store }: ConsoleRequest): EnteredStore {
+function getStore({ store }: ConsoleRequest): EnteredStore {
   if (!store) throw new Error('the path of the page names no store');
   return store;
 }

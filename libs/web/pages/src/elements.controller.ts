@@ -2,9 +2,9 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { WithoutSession } from './current-user.js';
 import { Pages } from './pages.service.js';
-import { viewOf } from './view.js';
+import { loadView } from './view.js';
 
-const view = viewOf(import.meta.url, './views/elements.eta');
+const view = loadView(import.meta.url, './views/elements.eta');
 
 /** Every element that pages are made of, for those who make one. It shows nobody's data and its forms go nowhere. */
 @Controller('app/elements')

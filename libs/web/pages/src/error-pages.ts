@@ -7,13 +7,13 @@ import type { Answer } from '#http/error-answer.js';
 import type { ErrorPages } from '#http/errors.filter.js';
 import { vary } from '#http/headers.js';
 import { pathOf, routeOf } from '#http/path.js';
-import { isConsole } from './console-gate.service.js';
+import { isConsolePath } from './console-guard.service.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
-import { drawPage, rootOf, sendDrawn } from './page.js';
+import { renderPage, getRootPath, sendRenderedPage } from './page.js';
 import { createPlainFrame } from './page-frame.js';
-import { viewOf } from './view.js';
-import { errorWords, languages, type ErrorWords } from './words.js';
+import { loadView } from './view.js';
+import { findErrorTranslations, languages, type ErrorTranslations } from './translations.js';
 
 type ErrorView = {
   status: number;
@@ -23,87 +23,95 @@ type ErrorView = {
   number: string;
 };
 
-const view = viewOf<ErrorView>(import.meta.url, './views/error.eta');
+const view = loadView<ErrorView>(import.meta.url, './views/error.eta');
 
 /** Pages for people without an account, who have no use for the page at `/`. */
-const PUBLIC = /^[/](join|posters|passes)(?![^/])/;
+const PUBLIC_ROUTES = /^[/](join|posters|passes)(?![^/])/;
 
 /** Only programs ask there, whatever they accept. */
-const FOR_PROGRAMS = /^[/](api|health|wallet)(?![^/])/;
+const PROGRAM_ROUTES = /^[/](api|health|wallet)(?![^/])/;
 
 /** What went wrong, said to a person instead of to a program. */
-export class KindErrorPages implements ErrorPages {
+export class HtmlErrorPages implements ErrorPages {
   constructor(private readonly config: Config) {}
 
   takes(request: GatedRequest): boolean {
-    if (isConsole(pathOf(request.url))) return true;
-    return !FOR_PROGRAMS.test(routeOf(request)) && prefersPage(request);
+    if (isConsolePath(pathOf(request.url))) return true;
+    return !PROGRAM_ROUTES.test(routeOf(request)) && prefersPage(request);
   }
 
   isExpected(error: unknown): boolean {
     return error instanceof PageError;
   }
 
-  send(error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply): void {
+  send(error: unknown, response: Answer, request: GatedRequest, reply: FastifyReply): void {
     const path = pathOf(request.url);
-    const inConsole = isConsole(path);
-    const wanted = inConsole ? 'en' : new Negotiator(request).language(languages);
-    const { words, locale } = errorWords(wanted ?? 'en');
-    const errorView = createErrorView(error, answer, words, locale);
-    const link = inConsole ? linkInConsole(request, words) : { path: '/', text: words.start };
-    const drawn = drawPage({
-      kind: inConsole ? 'console' : 'public',
-      title: errorView.title,
+    const isInConsole = isConsolePath(path);
+    const language = isInConsole ? 'en' : new Negotiator(request).language(languages);
+    const { t, locale } = findErrorTranslations(language ?? 'en');
+    const text = describeError(error, response, t, locale);
+    const link = isInConsole ? buildConsoleLink(request, t) : { path: '/', text: t.start };
+    const page = renderPage({
+      kind: isInConsole ? 'console' : 'public',
+      title: text.title,
       view,
       data: {
-        ...errorView,
-        link: PUBLIC.test(path) ? null : link,
-        number: words.requestNumber(request.requestId),
+        ...text,
+        link: PUBLIC_ROUTES.test(path) ? null : link,
+        number: t.requestNumber(request.requestId),
       },
-      frame: createPlainFrame(rootOf(this.config), locale),
+      frame: createPlainFrame(getRootPath(this.config), locale),
     });
-    if (!inConsole) {
+    if (!isInConsole) {
       vary(reply, 'Accept');
       vary(reply, 'Accept-Language');
     }
-    void sendDrawn(reply.status(errorView.status), drawn);
+    void sendRenderedPage(reply.status(text.status), page);
   }
 }
 
 /** Nobody has looked for a session yet when there are too many requests, no such page or no database. */
-function linkInConsole({ signedIn }: ConsoleRequest, { start }: ErrorWords): ErrorView['link'] {
+function buildConsoleLink(
+  { signedIn }: ConsoleRequest,
+  { start }: ErrorTranslations,
+): ErrorView['link'] {
   return { path: '/app', text: signedIn ? 'Your stores' : start };
 }
 
-const KINDS = ['application/json', 'application/problem+json', 'text/html'];
+const MEDIA_TYPES = ['application/json', 'application/problem+json', 'text/html'];
 
 /** Programs that say nothing get JSON. Scripts of pages ask for other types than HTML. */
 export function prefersPage(request: FastifyRequest): boolean {
-  return new Negotiator(request).mediaType(KINDS) === 'text/html';
+  return new Negotiator(request).mediaType(MEDIA_TYPES) === 'text/html';
 }
 
-type Said = Pick<ErrorView, 'status' | 'title' | 'text'>;
+type ErrorText = Pick<ErrorView, 'status' | 'title' | 'text'>;
 
-function createErrorView(error: unknown, answer: Answer, words: ErrorWords, locale: string): Said {
+function describeError(
+  error: unknown,
+  response: Answer,
+  t: ErrorTranslations,
+  locale: string,
+): ErrorText {
   if (error instanceof PageError) return error;
   if (error instanceof UnknownOutcomeError) {
-    return { status: 503, title: words.unsettled, text: words.unsettledWhy };
+    return { status: 503, title: t.unsettled, text: t.unsettledWhy };
   }
-  const { status } = answer;
+  const { status } = response;
   if (status === 404 || status === 405) {
-    return { status, title: words.notFound, text: words.notFoundWhy };
+    return { status, title: t.notFound, text: t.notFoundWhy };
   }
-  if (status === 403) return { status, title: words.forbidden, text: words.forbiddenWhy };
+  if (status === 403) return { status, title: t.forbidden, text: t.forbiddenWhy };
   if (status === 429) {
     const seconds = new Intl.NumberFormat(locale, {
       style: 'unit',
       unit: 'second',
       unitDisplay: 'long',
     });
-    const text = words.tooManyWhy(seconds.format(answer.retryAfterSeconds ?? 60));
-    return { status, title: words.tooMany, text };
+    const text = t.tooManyWhy(seconds.format(response.retryAfterSeconds ?? 60));
+    return { status, title: t.tooMany, text };
   }
-  if (status === 503) return { status, title: words.unavailable, text: words.unavailableWhy };
-  if (status >= 500) return { status, title: words.broken, text: words.brokenWhy };
-  return { status, title: words.refused, text: words.refusedWhy };
+  if (status === 503) return { status, title: t.unavailable, text: t.unavailableWhy };
+  if (status >= 500) return { status, title: t.broken, text: t.brokenWhy };
+  return { status, title: t.refused, text: t.refusedWhy };
 }

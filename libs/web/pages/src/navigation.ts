@@ -53,7 +53,7 @@ export const NAVIGATION: readonly NavigationEntry[] = [
  * @param may whether the user may do an operation in this store
  * @param at the path of the page that the menu stands on
  */
-export function linksOf(
+export function listNavigationLinks(
   accountId: number,
   may: (operation: Operation) => boolean,
   at: string,

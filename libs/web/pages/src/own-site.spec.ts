@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyRequest } from 'fastify';
-import { ownPath, requireOwnSite } from './own-site.js';
+import { parseReturnPath, assertOwnSite } from './own-site.js';
 
 const PUBLIC_URL = 'https://cards.example/loyalty';
 
-function taken(headers: Record<string, string>): boolean {
+function isAccepted(headers: Record<string, string>): boolean {
   try {
-    requireOwnSite({ headers } as unknown as FastifyRequest, PUBLIC_URL);
+    assertOwnSite({ headers } as unknown as FastifyRequest, PUBLIC_URL);
     return true;
   } catch {
     return false;
@@ -16,22 +16,22 @@ function taken(headers: Record<string, string>): boolean {
 describe('a form', () => {
   it('is taken from a page of this service alone', () => {
     const origin = 'https://cards.example';
-    expect(taken({ origin })).toBe(true);
-    expect(taken({ origin, 'sec-fetch-site': 'same-origin' })).toBe(true);
+    expect(isAccepted({ origin })).toBe(true);
+    expect(isAccepted({ origin, 'sec-fetch-site': 'same-origin' })).toBe(true);
     for (const site of ['cross-site', 'same-site', 'none']) {
-      expect([site, taken({ origin, 'sec-fetch-site': site })]).toEqual([site, false]);
+      expect([site, isAccepted({ origin, 'sec-fetch-site': site })]).toEqual([site, false]);
     }
     for (const other of ['https://evil.example', 'http://cards.example', 'null', '']) {
-      expect([other, taken({ origin: other })]).toEqual([other, false]);
+      expect([other, isAccepted({ origin: other })]).toEqual([other, false]);
     }
-    expect(taken({})).toBe(false);
+    expect(isAccepted({})).toBe(false);
   });
 });
 
 describe('where to go after signing in', () => {
   it.each(['/app', '/app/stores/7', '/app/stores/7/tokens?after=3&q=a%20b'])(
     'is a page of the console: %s',
-    (path) => expect(ownPath(path)).toBe(path),
+    (path) => expect(parseReturnPath(path)).toBe(path),
   );
 
   it.each([
@@ -48,5 +48,5 @@ describe('where to go after signing in', () => {
     '/app/\u0000',
     'javascript:alert(1)',
     '/app/ü',
-  ])('is not %j', (path) => expect(ownPath(path)).toBe('/app'));
+  ])('is not %j', (path) => expect(parseReturnPath(path)).toBe('/app'));
 });

@@ -6,7 +6,7 @@ import { PageError } from './page-error.js';
  * @param publicUrl the service's
  * @throws PageError
  */
-export function requireOwnSite(
+export function assertOwnSite(
   request: Pick<GatedRequest, 'headers' | 'refusal'>,
   publicUrl: string,
 ): void {
@@ -25,13 +25,13 @@ export function requireOwnSite(
 
 /**
  * A path of the console to go to after signing in, as far as it is one.
- * @param given by anybody, such as in a link that somebody was sent
+ * @param path by anybody, such as in a link that somebody was sent
  */
-export function ownPath(given: string | undefined): string {
+export function parseReturnPath(path: string | undefined): string {
   const start = '/app';
-  if (given === undefined || !/^\/app(?![^/?])[\x21-\x5b\x5d-\x7e]*$/.test(given)) return start;
-  const url = new URL(given, 'http://own.invalid');
+  if (path === undefined || !/^\/app(?![^/?])[\x21-\x5b\x5d-\x7e]*$/.test(path)) return start;
+  const url = new URL(path, 'http://own.invalid');
   // Resolved, so that dots do not lead out of it.
-  const inside = url.pathname === start || url.pathname.startsWith(`${start}/`);
-  return inside && url.host === 'own.invalid' ? url.pathname + url.search : start;
+  const isInside = url.pathname === start || url.pathname.startsWith(`${start}/`);
+  return isInside && url.host === 'own.invalid' ? url.pathname + url.search : start;
 }

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { drawPage } from './page.js';
+import { renderPage } from './page.js';
 import { createPlainFrame } from './page-frame.js';
-import { viewOf } from './view.js';
+import { loadView } from './view.js';
 
 const HOSTILE = `"><script>alert('&')</script>`;
 const ESCAPED = '&quot;&gt;&lt;script&gt;alert(&#39;&amp;&#39;)&lt;/script&gt;';
 
-const view = viewOf<{
+const view = loadView<{
   status: number;
   title: string;
   text: string;
@@ -23,7 +23,7 @@ const page = {
 
 describe('a page', () => {
   it('shows what it is given as text, and nothing for what is not there', () => {
-    const { html } = drawPage(page);
+    const { html } = renderPage(page);
     expect(html).toContain(`<title>${ESCAPED}</title>`);
     expect(html).toContain(`<h1>${ESCAPED}</h1>`);
     expect(html).not.toContain('<script');
@@ -33,11 +33,11 @@ describe('a page', () => {
   });
 
   it('may do nothing that was not said', () => {
-    expect(drawPage(page).policy).toBe(
+    expect(renderPage(page).policy).toBe(
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
     const allow = { 'img-src': ['https://tiles.example'], 'connect-src': ["'self'"] };
-    const { policy } = drawPage({ ...page, allow });
+    const { policy } = renderPage({ ...page, allow });
     expect(policy).toContain("img-src 'self' data: https://tiles.example;");
     expect(policy).toContain("connect-src 'self'");
     expect(policy).not.toContain('script-src');
@@ -46,7 +46,7 @@ describe('a page', () => {
   it('runs its own scripts by a nonce, another one each time', () => {
     const script = { name: 'a.js', path: '/assets/a-123456789012.js', type: '', text: '' };
     const nonces = [1, 2].map(() => {
-      const { html, policy } = drawPage({ ...page, scripts: [script] });
+      const { html, policy } = renderPage({ ...page, scripts: [script] });
       const [, nonce = ''] = /nonce="([^"]+)"/.exec(html) ?? [];
       expect(policy).toContain(`script-src 'nonce-${nonce}'`);
       expect(html).toContain('src="/loyalty/assets/a-123456789012.js"');
@@ -58,10 +58,10 @@ describe('a page', () => {
 
   it('has the colours of a store, readable, and no others', () => {
     const colors = { ground: '#FFE0B2', text: '#FFF3E0' };
-    const { html, policy } = drawPage({ ...page, colors });
+    const { html, policy } = renderPage({ ...page, colors });
     expect(html).toContain('<style>:root{--brand:#FFE0B2;--on-brand:#000000}</style>');
     expect(policy).toMatch(/style-src 'self' 'sha256-[\w+/]+='/);
     const bad = { ground: 'red}', text: '#FFF3E0' };
-    expect(() => drawPage({ ...page, colors: bad })).toThrow('not #RRGGBB');
+    expect(() => renderPage({ ...page, colors: bad })).toThrow('not #RRGGBB');
   });
 });

@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
 import type { Config } from '#kernel/config.js';
 import { ICON, STYLE, type Asset } from './assets.js';
-import { readableOn } from './colors.js';
+import { pickReadableColor } from './colors.js';
 import type { PageFrame } from './page-frame.js';
-import { viewOf, type View } from './view.js';
+import { loadView, type View } from './view.js';
 
 /** Both as `#RRGGBB`, checked when they were stored. */
 export type Colors = { ground: string; text: string };
@@ -18,7 +18,7 @@ export type PageExtras = {
   width?: 'narrow' | 'form';
 };
 
-type Drawing<D extends object> = PageExtras & {
+type PageInput<D extends object> = PageExtras & {
   kind: 'console' | 'public';
   title: string;
   view: View<D>;
@@ -29,9 +29,9 @@ type Drawing<D extends object> = PageExtras & {
   at?: string;
 };
 
-export type Drawn = { html: string; policy: string };
+export type RenderedPage = { html: string; policy: string };
 
-type Layout = Pick<Drawing<object>, 'kind' | 'title'> & {
+type Layout = Pick<PageInput<object>, 'kind' | 'title'> & {
   body: string;
   icon: string;
   style: string;
@@ -46,11 +46,11 @@ type Layout = Pick<Drawing<object>, 'kind' | 'title'> & {
   onAccount: boolean;
 };
 
-const layout = viewOf<Layout>(import.meta.url, './views/layout.eta');
+const layout = loadView<Layout>(import.meta.url, './views/layout.eta');
 
-export function drawPage<D extends object>(drawing: Drawing<D>): Drawn {
-  const { kind, title, view, data, frame, scripts = [], allow = {}, width = '', at } = drawing;
-  const colors = drawing.colors ? colorStyle(drawing.colors) : '';
+export function renderPage<D extends object>(input: PageInput<D>): RenderedPage {
+  const { kind, title, view, data, frame, scripts = [], allow = {}, width = '', at } = input;
+  const colors = input.colors ? renderColorStyle(input.colors) : '';
   const nonce = scripts.length > 0 ? randomBytes(16).toString('base64') : '';
   const html = layout(
     {
@@ -69,11 +69,14 @@ export function drawPage<D extends object>(drawing: Drawing<D>): Drawn {
     },
     frame,
   );
-  return { html, policy: policyOf({ colors, nonce, allow }) };
+  return { html, policy: buildContentSecurityPolicy({ colors, nonce, allow }) };
 }
 
 /** Forms go by the referrer policy too: without a referrer browsers would send them without their origin. */
-export async function sendDrawn(reply: FastifyReply, { html, policy }: Drawn): Promise<void> {
+export async function sendRenderedPage(
+  reply: FastifyReply,
+  { html, policy }: RenderedPage,
+): Promise<void> {
   await reply
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy)
@@ -84,18 +87,18 @@ export async function sendDrawn(reply: FastifyReply, { html, policy }: Drawn): P
 }
 
 /** In front of every path, where the service has only a part of its host. */
-export function rootOf({ publicUrl }: Pick<Config, 'publicUrl'>): string {
+export function getRootPath({ publicUrl }: Pick<Config, 'publicUrl'>): string {
   return new URL(publicUrl).pathname.replace(/\/$/, '');
 }
 
 const HEX = /^#[0-9A-Fa-f]{6}$/;
 
-function colorStyle({ ground, text }: Colors): string {
+function renderColorStyle({ ground, text }: Colors): string {
   if (!HEX.test(ground) || !HEX.test(text)) throw new Error('a colour of a page is not #RRGGBB');
-  return `:root{--brand:${ground};--on-brand:${readableOn(ground, text)}}`;
+  return `:root{--brand:${ground};--on-brand:${pickReadableColor(ground, text)}}`;
 }
 
-function policyOf({
+function buildContentSecurityPolicy({
   colors,
   nonce,
   allow,

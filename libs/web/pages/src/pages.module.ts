@@ -1,6 +1,6 @@
 import { Global, Module } from '@nestjs/common';
 import { AssetsController } from './assets.controller.js';
-import { ConsoleGate } from './console-gate.service.js';
+import { ConsoleGuard } from './console-guard.service.js';
 import { ElementsController } from './elements.controller.js';
 import { Pages } from './pages.service.js';
 import { SecurityTxtController } from './security-txt.controller.js';
@@ -10,7 +10,7 @@ import { StartPageController } from './start-page.controller.js';
 @Global()
 @Module({
   controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],
-  providers: [ConsoleGate, Pages],
+  providers: [ConsoleGuard, Pages],
   exports: [Pages],
 })
 export class PagesModule {}

@@ -4,10 +4,10 @@ import { Config } from '#kernel/config.js';
 import { pathOf } from '#http/path.js';
 import { may } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
-import { linksOf } from './navigation.js';
-import { drawPage, rootOf, sendDrawn, type Colors, type PageExtras } from './page.js';
+import { listNavigationLinks } from './navigation.js';
+import { renderPage, getRootPath, sendRenderedPage, type Colors, type PageExtras } from './page.js';
 import { createPlainFrame } from './page-frame.js';
-import { viewOf, type View } from './view.js';
+import { loadView, type View } from './view.js';
 
 export type ConsolePage<D extends object> = PageExtras & {
   view: View<D>;
@@ -24,7 +24,7 @@ export type PublicPage<D extends object> = ConsolePage<D> & {
 };
 
 /** Asked before what cannot be taken back. Paths are from the root of the service. */
-export type Question = {
+export type Confirmation = {
   question: string;
   /** Whom or what, by name. */
   about: string;
@@ -39,7 +39,7 @@ export type Question = {
   back: string;
 };
 
-const confirm = viewOf<Required<Question>>(import.meta.url, './views/confirm.eta');
+const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/confirm.eta');
 
 /** Sends pages: each in the one layout, with the one style, and allowed nothing that it does not need. */
 @Injectable()
@@ -47,7 +47,7 @@ export class Pages {
   private readonly root: string;
 
   constructor(config: Config) {
-    this.root = rootOf(config);
+    this.root = getRootPath(config);
   }
 
   /** A page of the console, in English. Store and menu are those of the request. */
@@ -66,18 +66,25 @@ export class Pages {
       }),
       ...(store && {
         store,
-        links: linksOf(store.id, (operation) => may(store.role, operation), at),
+        links: listNavigationLinks(store.id, (operation) => may(store.role, operation), at),
       }),
     };
-    await sendDrawn(reply.status(status), drawPage({ kind: 'console', frame, at, ...page }));
+    await sendRenderedPage(
+      reply.status(status),
+      renderPage({ kind: 'console', frame, at, ...page }),
+    );
   }
 
   /** A page of its own, since it has to work without a script; whoever presses Enter at once has not agreed. */
-  async ask(request: FastifyRequest, reply: FastifyReply, question: Question): Promise<void> {
-    const data = { fields: {}, ...question };
+  async sendConfirmation(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    confirmation: Confirmation,
+  ): Promise<void> {
+    const data = { fields: {}, ...confirmation };
     await this.send(request, reply, {
-      view: confirm,
-      title: question.question,
+      view: confirmView,
+      title: confirmation.question,
       data,
       width: 'form',
     });
@@ -89,7 +96,7 @@ export class Pages {
     { status = 200, lang, ...page }: PublicPage<D>,
   ): Promise<void> {
     const frame = createPlainFrame(this.root, lang);
-    await sendDrawn(reply.status(status), drawPage({ kind: 'public', frame, ...page }));
+    await sendRenderedPage(reply.status(status), renderPage({ kind: 'public', frame, ...page }));
   }
 
   /** After a form. @param path from the root of the service, such as `/app/account?done=saved` */

@@ -6,9 +6,9 @@ import { vary } from '#http/headers.js';
 import { ICON } from './assets.js';
 import { prefersPage } from './error-pages.js';
 import { Pages } from './pages.service.js';
-import { viewOf } from './view.js';
+import { loadView } from './view.js';
 
-const view = viewOf<{ icon: string }>(import.meta.url, './views/start.eta');
+const view = loadView<{ icon: string }>(import.meta.url, './views/start.eta');
 
 /** Where people land who were given nothing but the name of the host. */
 @Controller()

@@ -8,30 +8,30 @@ export type View<D extends object> = (data: D, page: PageFrame) => string;
 const PARTS = ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty', 'menu'] as const;
 
 /**
- * In every view `part(name, given)` draws one of parts/*.eta. Unlike the engine's own `include` it passes on nothing
+ * In every view `part(name, data)` draws one of parts/*.eta. Unlike the engine's own `include` it passes on nothing
  * but what it is given, so that no value of a page can slip into an element by chance.
  */
 const eta = new Eta({
-  escapeFunction: escaped,
-  functionHeader: 'const part = (name, given) => this.render(`@${name}`, given ?? {});',
+  escapeFunction: escapeHtml,
+  functionHeader: 'const part = (name, data) => this.render(`@${name}`, data ?? {});',
 });
 for (const name of PARTS)
-  eta.loadTemplate(`@${name}`, textOf(import.meta.url, `./parts/${name}.eta`));
+  eta.loadTemplate(`@${name}`, readTextFile(import.meta.url, `./parts/${name}.eta`));
 
 /**
  * A view in a file, which the build copies beside the code.
  * @param from import.meta.url of the caller
  * @param path from there, such as `./views/sign-in.eta`
  */
-export function viewOf<D extends object = Record<string, never>>(
+export function loadView<D extends object = Record<string, never>>(
   from: string,
   path: string,
 ): View<D> {
-  const draw = eta.compile(textOf(from, path));
-  return (data, page) => draw.call(eta, { ...data, page }, { filepath: path });
+  const render = eta.compile(readTextFile(from, path));
+  return (data, page) => render.call(eta, { ...data, page }, { filepath: path });
 }
 
-export function textOf(from: string, path: string): string {
+export function readTextFile(from: string, path: string): string {
   return readFileSync(new URL(path, from), 'utf8');
 }
 
@@ -44,7 +44,7 @@ const ENTITIES: Record<string, string> = {
 };
 
 /** What is not there is written as nothing. */
-function escaped(value: unknown): string {
+function escapeHtml(value: unknown): string {
   if (value === undefined || value === null) return '';
   return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

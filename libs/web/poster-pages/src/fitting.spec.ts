@@ -1,58 +1,58 @@
 import { describe, expect, it } from '@jest/globals';
-import { fitted, type Room } from './fitting.js';
+import { fitText, type Room } from './fitting.js';
 
 /** Every character is half as wide as it is high. */
 const half = (text: string) => [...text].length / 2;
 
-const room: Room = { width: 100, height: 40, most: 20, least: 2, mostLines: 3, leading: 1 };
+const room: Room = { width: 100, height: 40, maxSize: 20, minSize: 2, maxLines: 3, leading: 1 };
 
 const widest = ({ size, lines }: { size: number; lines: string[] }) =>
   Math.max(...lines.map((line) => half(line) * size));
 
 describe('fitted', () => {
   it('takes the largest letters for a short text', () => {
-    expect(fitted('Coffee', room, half)).toEqual({ size: 20, lines: ['Coffee'] });
+    expect(fitText('Coffee', room, half)).toEqual({ size: 20, lines: ['Coffee'] });
   });
 
   it('rather takes more lines than smaller letters, and makes them about as long as each other', () => {
-    const found = fitted('one two six four', room, half);
-    expect(found).toEqual({ size: 20, lines: ['one two', 'six four'] });
+    const fit = fitText('one two six four', room, half);
+    expect(fit).toEqual({ size: 20, lines: ['one two', 'six four'] });
   });
 
   it('makes letters smaller before it takes a word apart', () => {
-    const found = fitted('a'.repeat(30), room, half);
-    expect(found.lines).toEqual(['a'.repeat(30)]);
-    expect(widest(found)).toBeLessThanOrEqual(100);
+    const fit = fitText('a'.repeat(30), room, half);
+    expect(fit.lines).toEqual(['a'.repeat(30)]);
+    expect(widest(fit)).toBeLessThanOrEqual(100);
   });
 
   it('takes a word apart that is too long in the smallest letters', () => {
-    const found = fitted('a'.repeat(150), room, half);
-    expect(found.size).toBe(2);
-    expect(found.lines.join('')).toBe('a'.repeat(150));
-    expect(widest(found)).toBeLessThanOrEqual(100);
+    const fit = fitText('a'.repeat(150), room, half);
+    expect(fit.size).toBe(2);
+    expect(fit.lines.join('')).toBe('a'.repeat(150));
+    expect(widest(fit)).toBeLessThanOrEqual(100);
   });
 
   it('takes no letter of several characters apart', () => {
     const family = '👨‍👩‍👧‍👦';
-    const found = fitted(family.repeat(60), room, half);
-    expect(found.lines.every((line) => line.replaceAll(family, '').replace('…', '') === '')).toBe(
+    const fit = fitText(family.repeat(60), room, half);
+    expect(fit.lines.every((line) => line.replaceAll(family, '').replace('…', '') === '')).toBe(
       true,
     );
   });
 
   it('cuts what fits at no size, and says so', () => {
-    const found = fitted('word '.repeat(500), room, half);
-    expect(found.lines).toHaveLength(3);
-    expect(found.lines.at(-1)).toMatch(/ wor…$/);
-    expect(widest(found)).toBeLessThanOrEqual(100);
+    const fit = fitText('word '.repeat(500), room, half);
+    expect(fit.lines).toHaveLength(3);
+    expect(fit.lines.at(-1)).toMatch(/ wor…$/);
+    expect(widest(fit)).toBeLessThanOrEqual(100);
   });
 
   it.each([1, 10, 40, 80, 160, 255, 1000])('stays within its room, %i characters', (length) => {
     for (const text of ['W'.repeat(length), 'ab '.repeat(length), `x ${'y'.repeat(length)}`]) {
-      const found = fitted(text, room, half);
-      expect(widest(found)).toBeLessThanOrEqual(100);
-      expect(found.lines.length * found.size).toBeLessThanOrEqual(40);
-      expect(found.lines.length).toBeLessThanOrEqual(3);
+      const fit = fitText(text, room, half);
+      expect(widest(fit)).toBeLessThanOrEqual(100);
+      expect(fit.lines.length * fit.size).toBeLessThanOrEqual(40);
+      expect(fit.lines.length).toBeLessThanOrEqual(3);
     }
   });
 });

@@ -3,10 +3,10 @@ import { canonicalJson } from '#event-store/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { Reward } from '#rewards/reward.js';
-import { wordsOf, type Told } from './words.js';
+import { findPosterTranslations, type PosterLocalization } from './translations.js';
 
 /** More would have to be too small to be read from afar. */
-const MOST_OFFERS = 3;
+const MAX_OFFERS = 3;
 
 export type Offer = { reward: string; price: string };
 
@@ -37,8 +37,14 @@ export type PosterParts = {
   urls: { signup: string; code: string };
 };
 
-export function posterContent({ poster, card, rewards, store, urls }: PosterParts): PosterContent {
-  const told = wordsOf(store.locale);
+export function createPosterContent({
+  poster,
+  card,
+  rewards,
+  store,
+  urls,
+}: PosterParts): PosterContent {
+  const localization = findPosterTranslations(store.locale);
   const offered = rewards
     .filter(
       ({ active, deletedAt, stampsRequired }) =>
@@ -48,12 +54,12 @@ export function posterContent({ poster, card, rewards, store, urls }: PosterPart
   return {
     title: poster.title,
     storeName: store.name,
-    lang: told.locale,
-    offers: few(offered).map(({ name, stampsRequired }) => ({
+    lang: localization.locale,
+    offers: selectOffers(offered).map(({ name, stampsRequired }) => ({
       reward: name,
-      price: counted(told.words.offer, stampsRequired, told),
+      price: formatCount(localization.t.offer, stampsRequired, localization),
     })),
-    aim: counted(told.words.collect, card.stampsRequired, told),
+    aim: formatCount(localization.t.collect, card.stampsRequired, localization),
     stamps: {
       count: card.stampsRequired,
       icon: card.stampIcon,
@@ -72,20 +78,20 @@ export function posterContent({ poster, card, rewards, store, urls }: PosterPart
 }
 
 /** Hex: what is equal in it looks the same. */
-export function hashOf(value: unknown): string {
+export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
 /** The nearest ones, and the one at the end of the card. */
-function few<R>(rewards: R[]): R[] {
-  if (rewards.length <= MOST_OFFERS) return rewards;
-  return [...rewards.slice(0, MOST_OFFERS - 1), ...rewards.slice(-1)];
+function selectOffers<R>(rewards: R[]): R[] {
+  if (rewards.length <= MAX_OFFERS) return rewards;
+  return [...rewards.slice(0, MAX_OFFERS - 1), ...rewards.slice(-1)];
 }
 
-function counted(
+function formatCount(
   say: (text: string, count: number) => string,
   count: number,
-  { locale }: Told,
+  { locale }: PosterLocalization,
 ): string {
   return say(new Intl.NumberFormat(locale).format(count), count);
 }

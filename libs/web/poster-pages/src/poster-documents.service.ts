@@ -8,12 +8,12 @@ import type { Reward } from '#rewards/reward.js';
 import type { Poster } from '#posters/poster.js';
 import { PostersService } from '#posters/posters.service.js';
 import { PAPERS, type PaperSize } from './paper.js';
-import { hashOf, posterContent, type PosterContent } from './poster-content.js';
+import { hashJson, createPosterContent, type PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
-import { LAYOUT, posterLayout } from './poster-layout.js';
+import { LAYOUT_VERSION, layOutPoster } from './poster-layout.js';
 import { PosterRenderer, type Format } from './poster-renderer.service.js';
 
-const KEPT_IN_MEMORY_BYTES = 32 * 1024 * 1024;
+const MAX_CACHE_BYTES = 32 * 1024 * 1024;
 const SLUG = /^[0-9A-Za-z]{1,64}$/;
 
 const FIND = {
@@ -27,7 +27,7 @@ const FIND = {
     where p.slug = $1 and p.deleted_at is null`,
 };
 
-type FoundRow = {
+type PosterRow = {
   poster: Poster;
   card: Card;
   store_name: string;
@@ -53,19 +53,19 @@ export type ListedPoster = {
   paper: string;
 };
 
-export type FoundPoster = { poster: Poster; content: PosterContent };
+export type PublishedPoster = { poster: Poster; content: PosterContent };
 
 /** @property bleed with a ground that goes on beyond the edge, and marks where to cut */
 export type Sheet = { format: Format; paperSize: PaperSize; bleed: boolean };
 
-type Wanted = { accountId: number; content: PosterContent; sheet: Sheet };
+type DocumentRequest = { accountId: number; content: PosterContent; sheet: Sheet };
 
 /** The documents of posters. Each is made when it is asked for, and kept for a while under a hash of what it shows. */
 @Injectable()
 export class PosterDocuments {
   /** Those asked for at the same time are made once. */
-  private readonly documents = new LRUCache<string, Buffer, Wanted>({
-    maxSize: KEPT_IN_MEMORY_BYTES,
+  private readonly documents = new LRUCache<string, Buffer, DocumentRequest>({
+    maxSize: MAX_CACHE_BYTES,
     sizeCalculation: countKeptBytes,
     fetchMethod: (_hash, _old, { context }) => this.make(context),
     // One that others push out while it is made is still wanted.
@@ -81,14 +81,14 @@ export class PosterDocuments {
   ) {}
 
   /** @returns undefined if there is none, or it was deleted */
-  async find(slug: string): Promise<FoundPoster | undefined> {
+  async find(slug: string): Promise<PublishedPoster | undefined> {
     if (!SLUG.test(slug)) return undefined;
-    const [row] = await ask<FoundRow>(this.pool, { ...FIND, values: [slug] });
+    const [row] = await ask<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
     const { poster, card, rewards, store_name: name, locale } = row;
     const { signup_url: signup, qr_code_url: code } = this.posters.shown(poster);
     const urls = { signup, code };
-    const content = posterContent({ poster, card, rewards, store: { name, locale }, urls });
+    const content = createPosterContent({ poster, card, rewards, store: { name, locale }, urls });
     return { poster, content };
   }
 
@@ -102,23 +102,23 @@ export class PosterDocuments {
   }
 
   /** Hex, of everything that decides about its bytes. */
-  hashOf({ content }: FoundPoster, sheet: Sheet): string {
-    return hashOf({ content, sheet, layout: LAYOUT, fonts: this.fonts.hash });
+  computeHash({ content }: PublishedPoster, sheet: Sheet): string {
+    return hashJson({ content, sheet, layout: LAYOUT_VERSION, fonts: this.fonts.hash });
   }
 
   /** @throws UnavailableError when there is too much to draw */
-  async document(found: FoundPoster, sheet: Sheet): Promise<Buffer> {
-    const { poster, content } = found;
+  async get(published: PublishedPoster, sheet: Sheet): Promise<Buffer> {
+    const { poster, content } = published;
     const context = { accountId: poster.accountId, content, sheet };
-    const document = await this.documents.fetch(this.hashOf(found, sheet), { context });
+    const document = await this.documents.fetch(this.computeHash(published, sheet), { context });
     if (!document) throw new Error(`nothing was made for poster ${poster.id}`);
     return document;
   }
 
-  private async make({ accountId, content, sheet }: Wanted): Promise<Buffer> {
+  private async make({ accountId, content, sheet }: DocumentRequest): Promise<Buffer> {
     const { format, paperSize, bleed } = sheet;
     const document = await this.renderer.render(accountId, format, () =>
-      posterLayout(content, PAPERS[paperSize], { bleed }, this.fonts),
+      layOutPoster(content, PAPERS[paperSize], { bleed }, this.fonts),
     );
     return copyToKeep(document);
   }

@@ -41,8 +41,8 @@ export class PosterFonts {
       bold: bold === null ? null : { setting: 'POSTER_FONT_BOLD', path: bold },
     };
     this.faces = {
-      regular: facesOf('regular', own.regular ?? own.bold),
-      bold: facesOf('bold', own.bold ?? own.regular),
+      regular: loadFaces('regular', own.regular ?? own.bold),
+      bold: loadFaces('bold', own.bold ?? own.regular),
     };
     const hash = createHash('sha256');
     for (const { file } of Object.values(this.faces).flat()) hash.update(file);
@@ -59,12 +59,12 @@ export class PosterFonts {
   }
 
   /** Without what no font can draw; empty if nothing is left. */
-  legible(text: string, weight: Weight): string {
+  removeIllegible(text: string, weight: Weight): string {
     const parts = [...graphemes.segment(text.normalize('NFC').replace(UNWANTED, ''))]
       .map(({ segment }) => segment)
       .filter((part) => this.faceOf(part, weight) !== undefined);
-    const found = parts.join('').replace(/\s+/g, (space) => (space === '\u00A0' ? space : ' '));
-    return /[\p{L}\p{N}\p{S}]/u.test(found) ? found.trim() : '';
+    const legible = parts.join('').replace(/\s+/g, (space) => (space === '\u00A0' ? space : ' '));
+    return /[\p{L}\p{N}\p{S}]/u.test(legible) ? legible.trim() : '';
   }
 
   runs(text: string, weight: Weight): Run[] {
@@ -118,18 +118,18 @@ export class PosterFonts {
 
 type OwnFont = { setting: string; path: string };
 
-function facesOf(weight: Weight, own: OwnFont | null): Face[] {
+function loadFaces(weight: Weight, own: OwnFont | null): Face[] {
   const inter = readFileSync(require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`));
   return [
     faceOf(`Inter ${weight}`, inter),
-    ...(own === null ? [] : [operatorsFace(`Own ${weight}`, own)]),
+    ...(own === null ? [] : [loadOperatorFace(`Own ${weight}`, own)]),
   ];
 }
 
-function operatorsFace(name: string, { setting, path }: OwnFont): Face {
+function loadOperatorFace(name: string, { setting, path }: OwnFont): Face {
   try {
     const face = faceOf(name, readFileSync(path));
-    checkOutlines(face.font);
+    assertOutlines(face.font);
     return face;
   } catch (error) {
     const why = fileFault(error) ?? messageOf(error);
@@ -143,12 +143,12 @@ function faceOf(name: string, file: Buffer): Face {
     name,
     file,
     get font() {
-      return (font ??= fontOf(file));
+      return (font ??= parseFont(file));
     },
   };
 }
 
-function fontOf(file: Buffer): Font {
+function parseFont(file: Buffer): Font {
   // Takes 10 MB of memory, and few processes ever draw a poster. The same copy as pdfkit's.
   const { create } = require('fontkit') as typeof import('fontkit');
   const font = create(file);
@@ -156,7 +156,7 @@ function fontOf(file: Buffer): Font {
   return font;
 }
 
-function checkOutlines(font: Font): void {
+function assertOutlines(font: Font): void {
   const { tables } = (font as Font & { directory: { tables: Record<string, unknown> } }).directory;
   if (!('glyf' in tables) && !('CFF ' in tables)) throw new Error('it has no outlines of letters');
 }

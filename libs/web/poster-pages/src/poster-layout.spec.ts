@@ -5,7 +5,7 @@ import type { Drawing, Shape } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
-import { posterLayout } from './poster-layout.js';
+import { layOutPoster } from './poster-layout.js';
 
 const fonts = new PosterFonts({ posterFonts: { regular: null, bold: null } } as Config);
 
@@ -23,13 +23,16 @@ const content: PosterContent = {
 };
 const SIZES = Object.keys(PAPERS) as PaperSize[];
 
-const drawn = (given: Partial<PosterContent> = {}, size: PaperSize = 'a4', bleed = false) =>
-  posterLayout({ ...content, ...given }, PAPERS[size], { bleed }, fonts);
+const drawPoster = (
+  overrides: Partial<PosterContent> = {},
+  size: PaperSize = 'a4',
+  bleed = false,
+) => layOutPoster({ ...content, ...overrides }, PAPERS[size], { bleed }, fonts);
 
 type Box = { left: number; top: number; right: number; bottom: number };
 
 /** What a shape really covers. */
-function boxOf(shape: Shape): Box {
+function getBox(shape: Shape): Box {
   switch (shape.kind) {
     case 'rectangle': {
       const { x, y, width, height } = shape;
@@ -63,17 +66,17 @@ function codeSide({ path }: { path: string }): number {
 }
 
 const texts = ({ shapes }: Drawing) => shapes.filter((shape) => shape.kind === 'text');
-const codeOf = ({ shapes }: Drawing) => {
+const getCodeBox = ({ shapes }: Drawing) => {
   const code = shapes.find((shape) => shape.kind === 'path' && shape.path.startsWith('M4 4h7'));
   if (!code) throw new Error('there is no code');
-  return boxOf(code);
+  return getBox(code);
 };
-const panelOf = ({ shapes }: Drawing) => {
+const getPanelBox = ({ shapes }: Drawing) => {
   const panel = shapes.findLast(
     (shape) => shape.kind === 'rectangle' && shape.fill === '#FFFFFF' && shape.radius > 0,
   );
   if (!panel) throw new Error('there is no panel');
-  return boxOf(panel);
+  return getBox(panel);
 };
 const overlap = (a: Box, b: Box) =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
@@ -84,12 +87,12 @@ const within = (a: Box, b: Box) =>
 function expectTidy(drawing: Drawing, size: PaperSize) {
   const { width, height } = PAPERS[size];
   const printable = { left: 14, top: 14, right: width - 14, bottom: height - 14 };
-  const panel = panelOf(drawing);
-  const lines = texts(drawing).map((text) => ({ text: text.text, box: boxOf(text) }));
-  const discs = drawing.shapes.filter(({ kind }) => kind === 'disc').map(boxOf);
+  const panel = getPanelBox(drawing);
+  const lines = texts(drawing).map((text) => ({ text: text.text, box: getBox(text) }));
+  const discs = drawing.shapes.filter(({ kind }) => kind === 'disc').map(getBox);
   for (const { text, box } of lines) {
     expect([text, within(box, printable)]).toEqual([text, true]);
-    expect([text, overlap(box, codeOf(drawing))]).toEqual([text, false]);
+    expect([text, overlap(box, getCodeBox(drawing))]).toEqual([text, false]);
     expect([text, within(box, panel) || !overlap(box, panel)]).toEqual([text, true]);
     for (const disc of discs) expect([text, overlap(box, disc)]).toEqual([text, false]);
     const others = lines.filter((other) => other.box !== box);
@@ -98,7 +101,7 @@ function expectTidy(drawing: Drawing, size: PaperSize) {
     }
   }
   for (const disc of discs) expect(within(disc, printable) && !overlap(disc, panel)).toBe(true);
-  expect(within(codeOf(drawing), panel) && within(panel, printable)).toBe(true);
+  expect(within(getCodeBox(drawing), panel) && within(panel, printable)).toBe(true);
 }
 
 describe.each(SIZES)('a poster on %s', (size) => {
@@ -114,20 +117,20 @@ describe.each(SIZES)('a poster on %s', (size) => {
       'i '.repeat(127),
     ].map((title) => ({ title })),
   )('shows a title whole: $title', ({ title }) => {
-    const drawing = drawn({ title }, size);
+    const drawing = drawPoster({ title }, size);
     expectTidy(drawing, size);
-    const shown = texts(drawing)
+    const text = texts(drawing)
       .map(({ text }) => text)
       .join('')
       .replace(/\s/g, '');
-    expect(shown).toContain(title.replace(/\s/g, ''));
+    expect(text).toContain(title.replace(/\s/g, ''));
   });
 
   it('has room for everything at its longest', () => {
     const long = 'Wundervolle Überraschung '.repeat(10);
     const offers = [3, 7, 21].map((stamps) => ({ reward: long, price: `für ${stamps} Stempel` }));
     expectTidy(
-      drawn(
+      drawPoster(
         {
           title: 'W'.repeat(255),
           storeName: long,
@@ -144,20 +147,20 @@ describe.each(SIZES)('a poster on %s', (size) => {
   });
 
   it.each(['en', 'de', 'fr', 'es', 'pl'])('says it in %s', (lang) => {
-    expectTidy(drawn({ lang }, size), size);
+    expectTidy(drawPoster({ lang }, size), size);
   });
 
   it('continues its ground beyond the edge for a cut, with marks outside of that', () => {
-    const drawing = drawn({}, size, true);
+    const drawing = drawPoster({}, size, true);
     const { width, height } = PAPERS[size];
     const [ground] = drawing.shapes;
-    expect(ground && boxOf(ground)).toEqual({
+    expect(ground && getBox(ground)).toEqual({
       left: -BLEED,
       top: -BLEED,
       right: width + BLEED,
       bottom: height + BLEED,
     });
-    const marks = drawing.shapes.slice(-8).map(boxOf);
+    const marks = drawing.shapes.slice(-8).map(getBox);
     const bled = { left: -BLEED, top: -BLEED, right: width + BLEED, bottom: height + BLEED };
     const sheet = {
       left: -drawing.margin,
@@ -166,13 +169,13 @@ describe.each(SIZES)('a poster on %s', (size) => {
       bottom: height + drawing.margin,
     };
     for (const mark of marks) expect(within(mark, sheet) && !overlap(mark, bled)).toBe(true);
-    expect(drawing.shapes.slice(1, -8)).toEqual(drawn({}, size).shapes.slice(1));
+    expect(drawing.shapes.slice(1, -8)).toEqual(drawPoster({}, size).shapes.slice(1));
   });
 });
 
 describe('the stamps of a poster', () => {
   it.each(Array.from({ length: 21 }, (_, index) => index + 1))('are all there: %i', (count) => {
-    const drawing = drawn({ stamps: { count, icon: 'star', rewards: [count] } });
+    const drawing = drawPoster({ stamps: { count, icon: 'star', rewards: [count] } });
     expectTidy(drawing, 'a4');
     expect(drawing.shapes.filter(({ kind }) => kind === 'disc')).toHaveLength(count);
   });
@@ -182,7 +185,7 @@ describe('the code of a poster', () => {
   const inMillimetres = (points: number) => (points / 72) * 25.4;
 
   it('has modules of three millimetres on A4, for two metres', () => {
-    const code = drawn().shapes.find(
+    const code = drawPoster().shapes.find(
       (shape) => shape.kind === 'path' && shape.path.startsWith('M4 4h7'),
     );
     expect(code?.kind === 'path' && inMillimetres(code.scale)).toBeGreaterThan(3);
@@ -190,7 +193,7 @@ describe('the code of a poster', () => {
 
   it('is never smaller than two centimetres, and has white around it', () => {
     for (const size of SIZES) {
-      const { left, right } = codeOf(drawn({}, size));
+      const { left, right } = getCodeBox(drawPoster({}, size));
       expect(inMillimetres(right - left)).toBeGreaterThan(20);
     }
   });
@@ -205,10 +208,10 @@ describe('the colours of a poster', () => {
     ['#B3002D', '#00B32D', '#B3002D'],
     ['#00FFFF', '#FF00FF', '#FFFF00'],
   ])('can be read on %s, whatever the shop chose', (ground, text, stamps) => {
-    const drawing = drawn({ colors: { ground, text, stamps } });
-    const panel = panelOf(drawing);
+    const drawing = drawPoster({ colors: { ground, text, stamps } });
+    const panel = getPanelBox(drawing);
     for (const shape of texts(drawing)) {
-      const behind = within(boxOf(shape), panel) ? '#FFFFFF' : ground;
+      const behind = within(getBox(shape), panel) ? '#FFFFFF' : ground;
       expect(contrast(shape.fill, behind)).toBeGreaterThanOrEqual(4.5);
     }
     drawing.shapes.forEach((shape, index) => {
@@ -221,14 +224,14 @@ describe('the colours of a poster', () => {
 
 describe('letters', () => {
   it('that no font has are left out', () => {
-    const { title, shapes } = drawn({ title: '🍣 Sushi 寿司 club', storeName: '寿司' });
+    const { title, shapes } = drawPoster({ title: '🍣 Sushi 寿司 club', storeName: '寿司' });
     expect(title).toBe('Sushi club');
     expect(shapes.some((shape) => shape.kind === 'text' && /[🍣寿]/u.test(shape.text))).toBe(false);
   });
 
   it('give way to a title of ours if none of its own is left', () => {
     for (const title of ['🍣', '寿司', '– …', '\u202E\u0000']) {
-      expect(drawn({ title, lang: 'de' }).title).toBe('Stempelkarte');
+      expect(drawPoster({ title, lang: 'de' }).title).toBe('Stempelkarte');
     }
   });
 });

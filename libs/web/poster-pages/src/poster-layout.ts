@@ -1,22 +1,22 @@
 import { isStampIcon } from '#cards/card-looks.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
-import { contrast, readableOn } from '#pages/colors.js';
-import { darkModules } from '#web-card/qr-modules.js';
+import { contrast, pickReadableColor } from '#pages/colors.js';
+import { findDarkModules } from '#web-card/qr-modules.js';
 import type { Drawing, Shape, Weight } from './drawing.js';
-import { fitted, type Measure, type Room } from './fitting.js';
+import { fitText, type Measure, type Room } from './fitting.js';
 import { BLEED, MARKS, type Paper } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import { wordsOf } from './words.js';
+import { findPosterTranslations } from './translations.js';
 
 /** Raise it when the drawing changes: documents are known by what they show. */
-export const LAYOUT = 1;
+export const LAYOUT_VERSION = 1;
 
 /** Lets a layout see letters without knowing fonts. */
 export type Lettering = {
   /** In ems. */
   width: (text: string, weight: Weight) => number;
   /** The text without what no font can draw. */
-  legible: (text: string, weight: Weight) => string;
+  removeIllegible: (text: string, weight: Weight) => string;
 };
 
 /** WCAG 2.2, success criterion 1.4.11: what can be told apart as a shape. */
@@ -33,14 +33,14 @@ const WIDE = 88;
 const GAP = 4;
 const CODE = 71;
 const PANEL = { above: 3.6, below: 3.2, radius: 3.5, scan: 4.4, address: 2.6 };
-const MOST_IN_ROW = 12;
+const MAX_IN_ROW = 12;
 /** Of the room above the panel: what the title may have before the rest gets smaller. */
 const TITLE_SHARE = 0.4;
 
 /** What lies below another thing, with the space before it. */
 type Block = { before: number; height: number; draw: (top: number) => Shape[] };
 
-export function posterLayout(
+export function layOutPoster(
   content: PosterContent,
   paper: Paper,
   { bleed }: { bleed: boolean },
@@ -52,7 +52,7 @@ export function posterLayout(
 class PosterLayout {
   private readonly unit: number;
   private readonly ink: string;
-  private readonly words;
+  private readonly t;
   private readonly widths: Record<Weight, Map<string, number>> = {
     regular: new Map(),
     bold: new Map(),
@@ -64,8 +64,8 @@ class PosterLayout {
     private readonly letters: Lettering,
   ) {
     this.unit = Math.min(paper.width, paper.height / Math.SQRT2) / 100;
-    this.ink = readableOn(content.colors.ground, content.colors.text);
-    this.words = wordsOf(content.lang).words;
+    this.ink = pickReadableColor(content.colors.ground, content.colors.text);
+    this.t = findPosterTranslations(content.lang).t;
   }
 
   drawing(bleed: boolean): Drawing {
@@ -100,7 +100,7 @@ class PosterLayout {
   }
 
   private title(): string {
-    return this.letters.legible(this.content.title, 'bold') || this.words.stampCard;
+    return this.letters.removeIllegible(this.content.title, 'bold') || this.t.stampCard;
   }
 
   /** Store, title, stamps and rewards: what is left over is divided evenly above and below. */
@@ -112,9 +112,9 @@ class PosterLayout {
       this.lines(this.title(), 'bold', {
         before: 1.2,
         width: WIDE,
-        most: 13,
-        least: 1.8,
-        mostLines: 6,
+        maxSize: 13,
+        minSize: 1.8,
+        maxLines: 6,
         leading: 1.2,
         height: height - 1.2,
       });
@@ -123,9 +123,9 @@ class PosterLayout {
       const below = [this.stamps(scale), ...this.offers(scale)];
       return { above, below, height: heightOf([...above, ...below]) };
     };
-    const most = room - heightOf([titleIn(room * TITLE_SHARE)]);
+    const availableHeight = room - heightOf([titleIn(room * TITLE_SHARE)]);
     let scale = 1;
-    while (around(scale).height > most) scale *= 0.95;
+    while (around(scale).height > availableHeight) scale *= 0.95;
     const { above, below, height } = around(scale);
     const blocks = [...above, titleIn(room - height), ...below];
     let y = from + ((room - heightOf(blocks)) / 2) * this.unit;
@@ -137,15 +137,15 @@ class PosterLayout {
   }
 
   private storeName(scale: number): Block[] {
-    const name = this.letters.legible(this.content.storeName, 'regular');
+    const name = this.letters.removeIllegible(this.content.storeName, 'regular');
     if (name === '') return [];
     return [
       this.lines(name, 'regular', {
         before: 0,
         width: WIDE,
-        most: 4 * scale,
-        least: 2.4 * scale,
-        mostLines: 1,
+        maxSize: 4 * scale,
+        minSize: 2.4 * scale,
+        maxLines: 1,
         leading: 1.2,
         height: 5 * scale,
       }),
@@ -154,27 +154,29 @@ class PosterLayout {
 
   private offers(scale: number): Block[] {
     const { offers, aim } = this.content;
-    const told = offers
-      .map(({ reward, price }) => ({ reward: this.letters.legible(reward, 'bold'), price }))
+    const offerTexts = offers
+      .map(({ reward, price }) => ({ reward: this.letters.removeIllegible(reward, 'bold'), price }))
       .filter(({ reward }) => reward !== '')
       .map(({ reward, price }) => `${reward} ${price}`);
-    const texts = told.length > 0 ? told : [aim];
+    const texts = offerTexts.length > 0 ? offerTexts : [aim];
     const single = texts.length === 1;
     const room = {
       width: WIDE,
-      least: 2.4 * scale,
-      mostLines: single ? 2 : 1,
+      minSize: 2.4 * scale,
+      maxLines: single ? 2 : 1,
       leading: 1.2,
       height: (single ? 13 : 5) * scale,
     };
-    const most = (single ? 5.4 : 4) * scale;
+    const maxSize = (single ? 5.4 : 4) * scale;
     // All in the size of the longest.
-    const sizes = texts.map((text) => fitted(text, { ...room, most }, this.measure('bold')).size);
+    const sizes = texts.map(
+      (text) => fitText(text, { ...room, maxSize: maxSize }, this.measure('bold')).size,
+    );
     return texts.map((text, index) =>
       this.lines(text, 'bold', {
         ...room,
         before: (index === 0 ? 2.6 : 0.4) * scale,
-        most: Math.min(...sizes),
+        maxSize: Math.min(...sizes),
       }),
     );
   }
@@ -182,7 +184,7 @@ class PosterLayout {
   /** As many as the card takes, a present where a reward is due. */
   private stamps(scale: number): Block {
     const { count, icon, rewards } = this.content.stamps;
-    const rows = Math.ceil(count / MOST_IN_ROW);
+    const rows = Math.ceil(count / MAX_IN_ROW);
     const longest = Math.ceil(count / rows);
     const cell = Math.min(WIDE / longest, rows > 1 ? 6.6 : 8.4) * scale * this.unit;
     const draw = (top: number) =>
@@ -204,7 +206,7 @@ class PosterLayout {
   ): Shape[] {
     const { ground, stamps } = this.content.colors;
     const fill = due ? this.ink : stamps;
-    const mark = contrast(fill, ground) >= VISIBLE ? ground : readableOn(fill, this.ink);
+    const mark = contrast(fill, ground) >= VISIBLE ? ground : pickReadableColor(fill, this.ink);
     const radius = cell * 0.44;
     const size = radius * 1.24;
     return [
@@ -227,13 +229,13 @@ class PosterLayout {
   /** The QR code with its quiet zone, on white whatever the colours are, because scanners need it. */
   private panel(): Block {
     const { unit, paper, content } = this;
-    const ink = readableOn(WHITE, content.colors.ground);
-    const { path, side } = darkModules(content.code, 'Q');
+    const ink = pickReadableColor(WHITE, content.colors.ground);
+    const { path, side } = findDarkModules(content.code, 'Q');
     const width = WIDE * unit;
-    const inner = { width: WIDE - 8, leading: 1.25, before: 0, least: 1.7, mostLines: 3 };
-    const line = (text: string, weight: Weight, most: number, color: string) =>
-      this.lines(text, weight, { ...inner, most, height: most * 1.3, color });
-    const scan = line(this.words.scan, 'bold', PANEL.scan, ink);
+    const inner = { width: WIDE - 8, leading: 1.25, before: 0, minSize: 1.7, maxLines: 3 };
+    const line = (text: string, weight: Weight, maxSize: number, color: string) =>
+      this.lines(text, weight, { ...inner, maxSize: maxSize, height: maxSize * 1.3, color });
+    const scan = line(this.t.scan, 'bold', PANEL.scan, ink);
     const address = line(content.address, 'regular', PANEL.address, INK);
     const code = CODE * unit;
     const inside = PANEL.above * unit + scan.height;
@@ -291,7 +293,7 @@ class PosterLayout {
     { before, color = this.ink, ...room }: Room & { before: number; color?: string },
   ): Block {
     const { unit, letters, paper } = this;
-    const { size, lines } = fitted(text, room, this.measure(weight));
+    const { size, lines } = fitText(text, room, this.measure(weight));
     const step = size * room.leading * unit;
     const points = size * unit;
     // So that the letters stand in the middle of their lines.

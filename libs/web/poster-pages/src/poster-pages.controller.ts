@@ -4,21 +4,21 @@ import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { isKnown } from '#http/headers.js';
 import { Throttle } from '#http/throttle.js';
-import { rootOf } from '#pages/page.js';
+import { getRootPath } from '#pages/page.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import { isPaperSize } from './paper.js';
-import { PosterDocuments, type FoundPoster, type Sheet } from './poster-documents.service.js';
-import { posterView, type PosterView } from './poster-view.js';
+import { PosterDocuments, type PublishedPoster, type Sheet } from './poster-documents.service.js';
+import { createPosterView, type PosterView } from './poster-view.js';
 
-const view = viewOf<PosterView>(import.meta.url, './views/poster.eta');
+const view = loadView<PosterView>(import.meta.url, './views/poster.eta');
 
 /** Per minute and address, for each kind of document: what is not kept any more has to be drawn. */
 const LIMITED = { default: { limit: 60, ttl: 60_000 } };
 
 const TYPES = { pdf: 'application/pdf', png: 'image/png' } as const;
 
-type Asked = Record<string, unknown>;
+type SheetQuery = Record<string, unknown>;
 
 /** Posters for anybody who has the link, which hangs on the wall anyway. */
 @Controller('posters')
@@ -32,11 +32,11 @@ export class PosterPagesController {
   @Get(':slug')
   @Throttle(LIMITED)
   async show(@Param('slug') slug: string, @Res() reply: FastifyReply): Promise<void> {
-    const found = await this.known(slug);
-    const { poster, content } = found;
+    const published = await this.getPoster(slug);
+    const { poster, content } = published;
     const sheet = { format: 'svg', paperSize: poster.paperSize, bleed: false } as const;
-    const svg = (await this.documents.document(found, sheet)).toString();
-    const data = posterView({ ...found, svg, root: rootOf(this.config) });
+    const svg = (await this.documents.get(published, sheet)).toString();
+    const data = createPosterView({ ...published, svg, root: getRootPath(this.config) });
     await this.pages.sendPublic(reply, {
       view,
       title: `${content.title} · ${content.storeName}`,
@@ -49,55 +49,55 @@ export class PosterPagesController {
   @Throttle(LIMITED)
   async pdf(
     @Param('slug') slug: string,
-    @Query() asked: Asked,
+    @Query() query: SheetQuery,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send('pdf', await this.known(slug), asked, request, reply);
+    await this.send('pdf', await this.getPoster(slug), query, request, reply);
   }
 
   @Get(':slug.png')
   @Throttle(LIMITED)
   async png(
     @Param('slug') slug: string,
-    @Query() asked: Asked,
+    @Query() query: SheetQuery,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.send('png', await this.known(slug), asked, request, reply);
+    await this.send('png', await this.getPoster(slug), query, request, reply);
   }
 
   private async send(
     format: keyof typeof TYPES,
-    found: FoundPoster,
-    asked: Asked,
+    published: PublishedPoster,
+    query: SheetQuery,
     request: FastifyRequest,
     reply: FastifyReply,
   ): Promise<void> {
-    const sheet = { format, ...sheetOf(found, asked) };
-    const etag = `"${this.documents.hashOf(found, sheet)}"`;
+    const sheet = { format, ...parseSheet(published, query) };
+    const etag = `"${this.documents.computeHash(published, sheet)}"`;
     reply.headers({ etag, 'cache-control': 'public, no-cache', 'x-robots-tag': 'noindex' });
     if (isKnown(etag, request.headers['if-none-match'])) {
       await reply.status(304).send();
       return;
     }
-    const bytes = await this.documents.document(found, sheet);
+    const bytes = await this.documents.get(published, sheet);
     await reply
       .type(TYPES[format])
       .header('content-disposition', `inline; filename="poster-${sheet.paperSize}.${format}"`)
       .send(bytes);
   }
 
-  private async known(slug: string): Promise<FoundPoster> {
-    const found = await this.documents.find(slug);
-    if (!found) throw new NotFoundError('Poster');
-    return found;
+  private async getPoster(slug: string): Promise<PublishedPoster> {
+    const published = await this.documents.find(slug);
+    if (!published) throw new NotFoundError('Poster');
+    return published;
   }
 }
 
-function sheetOf({ poster }: FoundPoster, asked: Asked): Omit<Sheet, 'format'> {
-  const { paper_size: paperSize = poster.paperSize, bleed = 'false' } = asked;
-  const known = typeof paperSize === 'string' && isPaperSize(paperSize);
-  if (!known || (bleed !== 'true' && bleed !== 'false')) throw new NotFoundError('Poster');
+function parseSheet({ poster }: PublishedPoster, query: SheetQuery): Omit<Sheet, 'format'> {
+  const { paper_size: paperSize = poster.paperSize, bleed = 'false' } = query;
+  const isKnownSize = typeof paperSize === 'string' && isPaperSize(paperSize);
+  if (!isKnownSize || (bleed !== 'true' && bleed !== 'false')) throw new NotFoundError('Poster');
   return { paperSize, bleed: bleed === 'true' };
 }

@@ -4,15 +4,15 @@ import type PDFDocument from 'pdfkit';
 import { FairQueue } from '#kernel/fair-queue.js';
 import type { Drawing, Shape } from './drawing.js';
 import { FEATURES, PosterFonts } from './poster-fonts.service.js';
-import { posterSvg, type Outline } from './poster-svg.js';
+import { renderPosterSvg, type Outline } from './poster-svg.js';
 
 const require = createRequire(import.meta.url);
 
 /** A PDF is made on the thread that answers requests, and a PNG takes forty megabytes while it is drawn. */
-const MOST_AT_ONCE = 1;
-const MOST_WAITING = 20;
+const CONCURRENCY = 1;
+const MAX_WAITING = 20;
 const WAIT_MS = 15_000;
-const DRAWN_WITHIN_SECONDS = 10;
+const TIMEOUT_SECONDS = 10;
 const PIXELS_PER_POINT = 300 / 72;
 
 export type Format = 'pdf' | 'png' | 'svg';
@@ -21,8 +21,8 @@ export type Format = 'pdf' | 'png' | 'svg';
 @Injectable()
 export class PosterRenderer {
   private readonly queue = new FairQueue({
-    most: MOST_AT_ONCE,
-    mostWaiting: MOST_WAITING,
+    most: CONCURRENCY,
+    mostWaiting: MAX_WAITING,
     waitMs: WAIT_MS,
   });
 
@@ -37,18 +37,18 @@ export class PosterRenderer {
   }
 
   private async svg(drawing: Drawing): Promise<Buffer> {
-    return Buffer.from(posterSvg(drawing, (...letters) => this.fonts.outline(...letters)));
+    return Buffer.from(renderPosterSvg(drawing, (...letters) => this.fonts.outline(...letters)));
   }
 
   private async png(drawing: Drawing): Promise<Buffer> {
     const outline: Outline = (...letters) => this.fonts.outline(...letters);
-    const svg = posterSvg(drawing, outline, PIXELS_PER_POINT);
+    const svg = renderPosterSvg(drawing, outline, PIXELS_PER_POINT);
     const { sharp } = await import('#kernel/pictures.js');
     return sharp(Buffer.from(svg))
       .removeAlpha()
       .withMetadata({ density: 300 })
       .png()
-      .timeout({ seconds: DRAWN_WITHIN_SECONDS })
+      .timeout({ seconds: TIMEOUT_SECONDS })
       .toBuffer();
   }
 

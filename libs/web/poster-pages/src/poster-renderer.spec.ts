@@ -6,7 +6,7 @@ import type { Drawing } from './drawing.js';
 import { PAPERS } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 import { PosterFonts } from './poster-fonts.service.js';
-import { posterLayout } from './poster-layout.js';
+import { layOutPoster } from './poster-layout.js';
 import { PosterRenderer } from './poster-renderer.service.js';
 
 const fonts = new PosterFonts({ posterFonts: { regular: null, bold: null } } as Config);
@@ -26,16 +26,16 @@ const drawing: Drawing = {
     { kind: 'disc', x: 50, y: 100, radius: 20, fill: '#FF0000' },
   ],
 };
-const make = (format: 'pdf' | 'png' | 'svg', given: Partial<Drawing> = {}) =>
-  new PosterRenderer(fonts).render(1, format, () => ({ ...drawing, ...given }));
+const renderDrawing = (format: 'pdf' | 'png' | 'svg', overrides: Partial<Drawing> = {}) =>
+  new PosterRenderer(fonts).render(1, format, () => ({ ...drawing, ...overrides }));
 
 describe('a document', () => {
   it.each(['pdf', 'png', 'svg'] as const)('is the same %s for the same drawing', async (format) => {
-    expect((await make(format)).equals(await make(format))).toBe(true);
+    expect((await renderDrawing(format)).equals(await renderDrawing(format))).toBe(true);
   });
 
   it('in PDF has the size, the boxes of printers, a language and fonts of its own', async () => {
-    const pdf = (await make('pdf', { margin: 20, bleed: 8 })).toString('latin1');
+    const pdf = (await renderDrawing('pdf', { margin: 20, bleed: 8 })).toString('latin1');
     expect(pdf).toContain('/MediaBox [0 0 140 190]');
     expect(pdf).toContain('/TrimBox [20 20 120 170]');
     expect(pdf).toContain('/BleedBox [12 12 128 178]');
@@ -48,7 +48,7 @@ describe('a document', () => {
   it.each(Object.entries(PAPERS))(
     'in PNG has 300 dots an inch, %s',
     async (_, { width, height }) => {
-      const png = await make('png', { width, height });
+      const png = await renderDrawing('png', { width, height });
       const { density, ...size } = await sharp(png).metadata();
       expect(density).toBe(300);
       expect(size).toMatchObject({
@@ -59,7 +59,7 @@ describe('a document', () => {
   );
 
   it('in SVG has no text and no name that somebody typed', async () => {
-    expect((await make('svg')).toString()).toMatch(
+    expect((await renderDrawing('svg')).toString()).toMatch(
       /^<svg [^>]*>(<(rect|path|circle) [^<>]*\/>)+<\/svg>$/,
     );
   });
@@ -81,7 +81,7 @@ describe('the code of a poster on A4', () => {
       createdAt: '2026-01-01T00:00:00.000Z',
     };
     const png = await new PosterRenderer(fonts).render(1, 'png', () =>
-      posterLayout(poster, PAPERS.a4, { bleed: false }, fonts),
+      layOutPoster(poster, PAPERS.a4, { bleed: false }, fonts),
     );
     // Wide-angle lenses of phones show 2.77 m at that distance, on 1920 pixels.
     const height = Math.round((297 / 2770) * 1920);

@@ -11,7 +11,7 @@ export type Outline = (
  * Letters are paths, so that it looks the same wherever it is drawn; nothing in it is text that somebody typed.
  * @param resolution pixels per point; without it, the drawing takes the room that it is given
  */
-export function posterSvg(drawing: Drawing, outline: Outline, resolution?: number): string {
+export function renderPosterSvg(drawing: Drawing, outline: Outline, resolution?: number): string {
   const { margin } = drawing;
   const full = { width: drawing.width + 2 * margin, height: drawing.height + 2 * margin };
   const size =
@@ -24,29 +24,29 @@ export function posterSvg(drawing: Drawing, outline: Outline, resolution?: numbe
     margin > 0
       ? `<rect x="${-margin}" y="${-margin}" width="${full.width}" height="${full.height}" fill="#fff"/>`
       : '',
-    ...drawing.shapes.map((shape) => shapeSvg(shape, outline)),
+    ...drawing.shapes.map((shape) => renderShape(shape, outline)),
     '</svg>',
   ].join('');
 }
 
-function shapeSvg(shape: Shape, outline: Outline): string {
+function renderShape(shape: Shape, outline: Outline): string {
   const { fill } = shape;
   switch (shape.kind) {
     case 'rectangle': {
       const { x, y, width, height, radius } = shape;
-      return `<rect x="${short(x)}" y="${short(y)}" width="${short(width)}" height="${short(height)}" rx="${short(radius)}" fill="${fill}"/>`;
+      return `<rect x="${formatLength(x)}" y="${formatLength(y)}" width="${formatLength(width)}" height="${formatLength(height)}" rx="${formatLength(radius)}" fill="${fill}"/>`;
     }
     case 'disc':
-      return `<circle cx="${short(shape.x)}" cy="${short(shape.y)}" r="${short(shape.radius)}" fill="${fill}"/>`;
+      return `<circle cx="${formatLength(shape.x)}" cy="${formatLength(shape.y)}" r="${formatLength(shape.radius)}" fill="${fill}"/>`;
     case 'path': {
       const { x, y, scale, path } = shape;
-      return `<path transform="translate(${short(x)} ${short(y)}) scale(${scale.toFixed(6)})" fill="${fill}" d="${path}"/>`;
+      return `<path transform="translate(${formatLength(x)} ${formatLength(y)}) scale(${scale.toFixed(6)})" fill="${fill}" d="${path}"/>`;
     }
     case 'text':
       return `<path fill="${fill}" d="${outline(shape.text, shape.weight, shape)}"/>`;
   }
 }
 
-function short(length: number): string {
+function formatLength(length: number): string {
   return String(Number(length.toFixed(3)));
 }

@@ -1,8 +1,8 @@
 import type { Poster } from '#posters/poster.js';
 import { PAPERS } from './paper.js';
 import type { PosterContent } from './poster-content.js';
-import type { Words } from './words-en.js';
-import { wordsOf } from './words.js';
+import type { PosterTranslations } from './translations-en.js';
+import { findPosterTranslations } from './translations.js';
 
 /** What the page of a poster shows. */
 export type PosterView = {
@@ -18,11 +18,11 @@ export type PosterView = {
   /** The poster's own. */
   paper: string;
   papers: { name: string; query: string }[];
-  words: Words;
+  t: PosterTranslations;
 };
 
 /** @param root in front of every path */
-export function posterView({
+export function createPosterView({
   poster,
   content,
   svg,
@@ -34,11 +34,11 @@ export function posterView({
   root: string;
 }): PosterView {
   const { title, storeName, offers, aim, lang } = content;
-  const { words } = wordsOf(lang);
-  const got = offers.map(({ reward, price }) => `${reward} ${price}`);
+  const { t } = findPosterTranslations(lang);
+  const offerTexts = offers.map(({ reward, price }) => `${reward} ${price}`);
   return {
     svg,
-    text: [title, storeName, ...(got.length > 0 ? got : [aim]), words.scan].join('. '),
+    text: [title, storeName, ...(offerTexts.length > 0 ? offerTexts : [aim]), t.scan].join('. '),
     title,
     storeName,
     signup: poster.active ? `${root}/join/${poster.slug}` : null,
@@ -48,6 +48,6 @@ export function posterView({
       name,
       query: `?paper_size=${size}`,
     })),
-    words,
+    t,
   };
 }

@@ -2,10 +2,10 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import { PosterDocuments, type ListedPoster } from './poster-documents.service.js';
 
-const view = viewOf<{ posters: ListedPoster[] }>(import.meta.url, './views/posters.eta');
+const view = loadView<{ posters: ListedPoster[] }>(import.meta.url, './views/posters.eta');
 
 /** The posters of a store, for those who hang them up. They are made and changed through the API. */
 @Controller('app/stores/:account_id/posters')

@@ -13,10 +13,10 @@ import { SignIns } from '#identity/sign-ins.service.js';
 import { SetPassword, UpdateUser } from '#identity/user.commands.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import { Addresses } from './addresses.service.js';
-import { textIn } from './form-text.js';
-import { Reentry } from './reentry.service.js';
+import { readText } from './form-text.js';
+import { Reauthentication } from './reauthentication.service.js';
 
 type AccountView = {
   done: string;
@@ -24,13 +24,13 @@ type AccountView = {
   form: string;
   values: { name: string; email: string };
   errors: FieldErrors;
-  shortest: number;
-  secondFactor: boolean;
-  codesLeft: number;
-  otherSessions: number;
+  minPasswordLength: number;
+  hasSecondFactor: boolean;
+  codesLeftCount: number;
+  otherSessionsCount: number;
 };
 
-const view = viewOf<AccountView>(import.meta.url, './views/account.eta');
+const accountView = loadView<AccountView>(import.meta.url, './views/account.eta');
 
 const DONE = new Map([
   ['saved', 'Saved.'],
@@ -58,7 +58,7 @@ export class AccountController {
     private readonly signIns: SignIns,
     private readonly sessions: Sessions,
     private readonly factors: SecondFactors,
-    private readonly reentry: Reentry,
+    private readonly reauthentication: Reauthentication,
     private readonly addresses: Addresses,
     private readonly pages: Pages,
   ) {}
@@ -84,25 +84,33 @@ export class AccountController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const values = {
-      name: textIn(form, 'name'),
-      email: normalizeEmailAddress(textIn(form, 'email')),
+      name: readText(form, 'name'),
+      email: normalizeEmailAddress(readText(form, 'email')),
     };
-    const isOther = values.email !== user.email;
+    const isNewAddress = values.email !== user.email;
     try {
       // The address is where links for new passwords go to.
-      if (isOther) {
-        this.addresses.requireMail();
-        await this.reentry.require(user, form['current_password'], 'current_password', {
-          request,
-          reply,
-        });
+      if (isNewAddress) {
+        this.addresses.assertMailIsConfigured();
+        await this.reauthentication.requirePassword(
+          user,
+          form['current_password'],
+          'current_password',
+          {
+            request,
+            reply,
+          },
+        );
       }
       await this.bus.execute(new UpdateUser(by, user.userId, { name: values.name }));
-      if (isOther) await this.addresses.want(by, user, values.email);
+      if (isNewAddress) await this.addresses.requestChange(by, user, values.email);
     } catch (error) {
-      return this.sayWrong(error, request, reply, user, { form: 'profile', values });
+      return this.sendErrors(error, request, reply, user, { form: 'profile', values });
     }
-    await this.pages.redirect(reply, `/app/account?done=${isOther ? 'address_link' : 'saved'}`);
+    await this.pages.redirect(
+      reply,
+      `/app/account?done=${isNewAddress ? 'address_link' : 'saved'}`,
+    );
   }
 
   @Post('password')
@@ -118,10 +126,10 @@ export class AccountController {
     const { userId, sessionId } = user;
     try {
       const field = 'current_password';
-      await this.reentry.require(user, form[field], field, { request, reply });
+      await this.reauthentication.requirePassword(user, form[field], field, { request, reply });
       await this.bus.execute(new SetPassword(by, userId, form['password'] ?? '', sessionId));
     } catch (error) {
-      return this.sayWrong(error, request, reply, user, { form: 'password' });
+      return this.sendErrors(error, request, reply, user, { form: 'password' });
     }
     await this.pages.redirect(reply, '/app/account?done=password');
   }
@@ -137,26 +145,26 @@ export class AccountController {
     await this.pages.redirect(reply, '/app/account?done=sessions');
   }
 
-  private async sayWrong(
+  private async sendErrors(
     error: unknown,
     request: FastifyRequest,
     reply: FastifyReply,
     user: SignedIn,
-    about: Pick<Partial<AccountView>, 'form' | 'values'>,
+    state: Pick<Partial<AccountView>, 'form' | 'values'>,
   ): Promise<void> {
     if (!(error instanceof RejectedError)) throw error;
-    await this.send(request, reply.status(422), user, { ...about, errors: error.errors });
+    await this.send(request, reply.status(422), user, { ...state, errors: error.errors });
   }
 
   private async send(
     request: FastifyRequest,
     reply: FastifyReply,
     user: SignedIn,
-    about: Partial<AccountView>,
+    state: Partial<AccountView>,
   ): Promise<void> {
     const factor = await this.factors.stateOf(user.userId);
     await this.pages.send(request, reply, {
-      view,
+      view: accountView,
       title: 'Your account',
       status: reply.statusCode,
       width: 'form',
@@ -165,11 +173,11 @@ export class AccountController {
         form: '',
         values: { name: user.name, email: user.email },
         errors: {},
-        shortest: SHORTEST_PASSWORD,
-        secondFactor: factor.state === 'on',
-        codesLeft: factor.state === 'on' ? factor.codesLeft : 0,
-        otherSessions: await this.sessions.countOthers(user),
-        ...about,
+        minPasswordLength: SHORTEST_PASSWORD,
+        hasSecondFactor: factor.state === 'on',
+        codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,
+        otherSessionsCount: await this.sessions.countOthers(user),
+        ...state,
       },
     });
   }

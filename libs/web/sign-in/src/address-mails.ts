@@ -7,9 +7,12 @@ import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 /** To the new address. */
-export function addressMail({ name, email, token, taken }: WantedAddress, publicUrl: string): Mail {
+export function createAddressMail(
+  { name, email, token, taken: isTaken }: WantedAddress,
+  publicUrl: string,
+): Mail {
   const subject = 'Your e-mail address for Inkpad';
-  if (taken) {
+  if (isTaken) {
     return {
       to: email,
       subject,
@@ -38,7 +41,7 @@ If it was not you, leave this mail alone: nothing changes.
   };
 }
 
-export function addressChangedMail({ name, former, email }: ChangedAddress): Mail {
+export function createAddressChangedMail({ name, former, email }: ChangedAddress): Mail {
   return {
     to: former,
     subject: 'Your e-mail address for Inkpad has changed',

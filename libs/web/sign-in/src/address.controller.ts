@@ -21,16 +21,16 @@ export class AddressController {
 
   @Get()
   @Throttle(PER_MINUTE)
-  async ask(
-    @Query('token') given: string | undefined,
+  async showConfirmation(
+    @Query('token') tokenParameter: string | undefined,
     @CurrentUser() user: SignedIn,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const token = String(given ?? '');
+    const token = String(tokenParameter ?? '');
     const email = await this.addresses.find(user, token);
-    if (email === undefined) throw gone(user);
-    await this.pages.ask(request, reply, {
+    if (email === undefined) throw createLinkError(user);
+    await this.pages.sendConfirmation(request, reply, {
       question: 'Is this your new address?',
       about: email,
       text: 'You sign in with it from now on, and links for new passwords go there.',
@@ -54,7 +54,7 @@ export class AddressController {
     try {
       await this.addresses.confirm(by, user, form['token'] ?? '');
     } catch (error) {
-      if (error instanceof NotFoundError) throw gone(user);
+      if (error instanceof NotFoundError) throw createLinkError(user);
       if (!(error instanceof RejectedError)) throw error;
       throw new PageError(409, 'This address cannot be yours', 'Another user has it.');
     }
@@ -62,7 +62,7 @@ export class AddressController {
   }
 }
 
-function gone({ email }: SignedIn): PageError {
+function createLinkError({ email }: SignedIn): PageError {
   return new PageError(
     404,
     'This link does not work',

@@ -7,7 +7,7 @@ import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { ConfirmAddress, WantAddress, findWantedAddress } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedIn } from '#pages/current-user.js';
-import { addressChangedMail, addressMail } from './address-mails.js';
+import { createAddressChangedMail, createAddressMail } from './address-mails.js';
 
 /** People change their address by a link in a mail to the new one. It works once, for a day, and for them alone. */
 @Injectable()
@@ -20,7 +20,7 @@ export class Addresses {
   ) {}
 
   /** @throws RejectedError when nobody can be sent a link */
-  requireMail(): void {
+  assertMailIsConfigured(): void {
     if (this.config.mail !== null) return;
     throw new RejectedError({
       email: ['cannot be changed here, since this service sends no mail: ask whoever runs it'],
@@ -28,10 +28,10 @@ export class Addresses {
   }
 
   /** @throws RejectedError */
-  async want(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
+  async requestChange(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
     await this.bus.execute(
-      new WantAddress(by, userId, email, async (manager, wanted) => {
-        const mail = addressMail(wanted, this.config.publicUrl);
+      new WantAddress(by, userId, email, async (manager, change) => {
+        const mail = createAddressMail(change, this.config.publicUrl);
         if ((await this.outbox.addForStranger(manager, mail)) === null) return;
         throw new RejectedError({
           email: ['has been sent too many mails today: try again tomorrow'],
@@ -49,7 +49,7 @@ export class Addresses {
   async confirm(by: PlainWriter, { userId }: SignedIn, token: string): Promise<void> {
     await this.bus.execute(
       new ConfirmAddress(by, userId, token, async (manager, changed) => {
-        await this.outbox.addWithin(manager, [addressChangedMail(changed)]);
+        await this.outbox.addWithin(manager, [createAddressChangedMail(changed)]);
       }),
     );
   }

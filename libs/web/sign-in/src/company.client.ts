@@ -17,70 +17,70 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
 
-const ANSWERS_WITHIN_SECONDS = 10;
+const TIMEOUT_SECONDS = 10;
 const PURPOSE = 'company sign-in';
-export const COMPANY_PATH = '/app/sign-in/company/done';
+export const CALLBACK_PATH = '/app/sign-in/company/done';
 
 /** Kept by the browser while its owner is at the company's page. */
-type Journey = { state: string; nonce: string; verifier: string; returnTo: string };
+type PendingSignIn = { state: string; nonce: string; verifier: string; returnTo: string };
 
-export type Vouched = { person: CompanyPerson; returnTo: string };
+export type VerifiedSignIn = { person: CompanyPerson; returnTo: string };
 
 /** The identity provider of a company: OpenID Connect, code flow with PKCE, state and nonce. */
 @Injectable()
-export class Company {
+export class IdentityProvider {
   private readonly log = new Logger('company sign-in');
-  private known: Promise<Configuration> | undefined;
+  private configuration: Promise<Configuration> | undefined;
 
   constructor(
     private readonly config: Config,
     private readonly keys: MasterKeys,
   ) {}
 
-  get isKnown(): boolean {
+  get isConfigured(): boolean {
     return this.config.oidc !== null;
   }
 
   /** @property sealed for a cookie @throws PageError */
   async begin(returnTo: string): Promise<{ url: string; sealed: string }> {
-    const journey: Journey = {
+    const pending: PendingSignIn = {
       state: randomState(),
       nonce: randomNonce(),
       verifier: randomPKCECodeVerifier(),
       returnTo,
     };
     const url = buildAuthorizationUrl(await this.provider(), {
-      redirect_uri: this.config.publicUrl + COMPANY_PATH,
+      redirect_uri: this.config.publicUrl + CALLBACK_PATH,
       scope: 'openid email profile',
-      state: journey.state,
-      nonce: journey.nonce,
-      code_challenge: await calculatePKCECodeChallenge(journey.verifier),
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await calculatePKCECodeChallenge(pending.verifier),
       code_challenge_method: 'S256',
     });
-    const sealed = this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(journey)), PURPOSE);
+    const sealed = this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(pending)), PURPOSE);
     return { url: url.href, sealed: sealed.toString('base64url') };
   }
 
   /** @param query of the provider's redirect @throws PageError */
-  async finish(query: string, sealed: string | undefined): Promise<Vouched> {
-    const journey = sealed === undefined ? undefined : this.open(sealed);
-    if (!journey) throw notLetIn('That took too long, or was begun in another browser.');
-    const provider = await this.provider();
+  async finish(query: string, sealed: string | undefined): Promise<VerifiedSignIn> {
+    const pending = sealed === undefined ? undefined : this.unseal(sealed);
+    if (!pending) throw createRefusal('That took too long, or was begun in another browser.');
+    const getConfiguration = await this.provider();
     try {
-      const url = new URL(`${this.config.publicUrl}${COMPANY_PATH}${query}`);
-      const tokens = await authorizationCodeGrant(provider, url, {
-        expectedState: journey.state,
-        expectedNonce: journey.nonce,
-        pkceCodeVerifier: journey.verifier,
+      const url = new URL(`${this.config.publicUrl}${CALLBACK_PATH}${query}`);
+      const tokens = await authorizationCodeGrant(getConfiguration, url, {
+        expectedState: pending.state,
+        expectedNonce: pending.nonce,
+        pkceCodeVerifier: pending.verifier,
         idTokenExpected: true,
       });
       const claims = tokens.claims();
       if (!claims) throw new Error('there is no ID token');
-      const about =
+      const profile =
         typeof claims['email'] === 'string'
           ? claims
-          : await fetchUserInfo(provider, tokens.access_token, claims.sub);
-      const { email, email_verified } = about;
+          : await fetchUserInfo(getConfiguration, tokens.access_token, claims.sub);
+      const { email, email_verified } = profile;
       const isConfirmed = typeof email === 'string' && email_verified === true;
       return {
         person: {
@@ -88,21 +88,21 @@ export class Company {
           subject: claims.sub,
           email: isConfirmed ? email : null,
         },
-        returnTo: journey.returnTo,
+        returnTo: pending.returnTo,
       };
     } catch (error) {
       this.log.warn(`a sign-in was refused: ${messageWithCause(error)}`);
-      throw notLetIn('Your company has not let you in.');
+      throw createRefusal('Your company has not let you in.');
     }
   }
 
   /** Asked for once it is needed, and again when it could not be reached. */
   private async provider(): Promise<Configuration> {
-    this.known ??= this.discover();
+    this.configuration ??= this.discover();
     try {
-      return await this.known;
+      return await this.configuration;
     } catch (error) {
-      this.known = undefined;
+      this.configuration = undefined;
       this.log.warn(`OIDC_ISSUER cannot be used: ${messageWithCause(error)}`);
       throw new PageError(
         503,
@@ -117,16 +117,16 @@ export class Company {
     if (!oidc) throw new Error('OIDC_ISSUER is not set');
     const issuer = new URL(oidc.issuer);
     return discovery(issuer, oidc.clientId, oidc.clientSecret ?? undefined, undefined, {
-      timeout: ANSWERS_WITHIN_SECONDS,
+      timeout: TIMEOUT_SECONDS,
       // Only for a provider on this machine: see OIDC_ISSUER.
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     });
   }
 
-  private open(sealed: string): Journey | undefined {
+  private unseal(sealed: string): PendingSignIn | undefined {
     try {
       const bytes = Buffer.from(sealed, 'base64url');
-      return JSON.parse(this.keys.open(PURPOSE, bytes, PURPOSE).toString()) as Journey;
+      return JSON.parse(this.keys.open(PURPOSE, bytes, PURPOSE).toString()) as PendingSignIn;
     } catch {
       // Anybody can send anything as a cookie.
       return undefined;
@@ -134,6 +134,6 @@ export class Company {
   }
 }
 
-export function notLetIn(text: string): PageError {
+export function createRefusal(text: string): PageError {
   return new PageError(403, 'You are not signed in', `${text} Please go back and try again.`);
 }

@@ -6,11 +6,11 @@ import { Throttle } from '#http/throttle.js';
 import { CompanySignIns } from '#identity/company-sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
 import { WithoutSession } from '#pages/current-user.js';
-import { ownPath } from '#pages/own-site.js';
+import { parseReturnPath } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
-import { Company, notLetIn } from './company.client.js';
-import { Doors } from './doors.service.js';
+import { IdentityProvider, createRefusal } from './company.client.js';
+import { SessionCookies } from './session-cookies.service.js';
 
 const COOKIE = 'inkpad-company';
 const COOKIE_SECONDS = 10 * 60;
@@ -22,9 +22,9 @@ export class CompanyController {
   private readonly cookies: Cookies;
 
   constructor(
-    private readonly company: Company,
+    private readonly identityProvider: IdentityProvider,
     private readonly signIns: CompanySignIns,
-    private readonly doors: Doors,
+    private readonly sessionCookies: SessionCookies,
     private readonly pages: Pages,
     config: Config,
   ) {
@@ -38,8 +38,8 @@ export class CompanyController {
     @Query('return_to') returnTo: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (!this.company.isKnown) throw new NotFoundError('Page');
-    const { url, sealed } = await this.company.begin(ownPath(returnTo));
+    if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
+    const { url, sealed } = await this.identityProvider.begin(parseReturnPath(returnTo));
     this.cookies.set(reply, COOKIE, sealed, { maxAgeSeconds: COOKIE_SECONDS });
     await reply.header('cache-control', 'no-store').redirect(url, 303);
   }
@@ -48,16 +48,16 @@ export class CompanyController {
   @WithoutSession()
   @Throttle(PER_ADDRESS)
   async finish(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    if (!this.company.isKnown) throw new NotFoundError('Page');
+    if (!this.identityProvider.isConfigured) throw new NotFoundError('Page');
     const sealed = this.cookies.read(request, COOKIE);
     this.cookies.remove(reply, COOKIE);
     const at = request.url.indexOf('?');
     const query = at < 0 ? '' : request.url.slice(at);
-    const { person, returnTo } = await this.company.finish(query, sealed);
+    const { person, returnTo } = await this.identityProvider.finish(query, sealed);
     const { email } = person;
-    const outcome = await this.signIns.signIn(this.doors.visitorOf(request), person);
+    const outcome = await this.signIns.signIn(this.sessionCookies.readVisitor(request), person);
     if (outcome.kind === 'unknown' && email === null) {
-      throw notLetIn('Your company has not confirmed your e-mail address.');
+      throw createRefusal('Your company has not confirmed your e-mail address.');
     }
     if (outcome.kind === 'unknown') {
       throw new PageError(
@@ -73,7 +73,7 @@ export class CompanyController {
         `Another person of your company has signed in as ${email} before. If the address is yours now, ask whoever runs this service to unlink the account from that person.`,
       );
     }
-    this.doors.letIn(reply, outcome.signedIn);
+    this.sessionCookies.set(reply, outcome.signedIn);
     await this.pages.redirect(reply, outcome.isAfresh ? '/app/account?done=afresh' : returnTo);
   }
 }

@@ -8,14 +8,14 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import { Stores } from './stores.service.js';
 
-const home = viewOf<{ stores: (EnteredStore & { youAre: string })[] }>(
+const homeView = loadView<{ stores: (EnteredStore & { roleText: string })[] }>(
   import.meta.url,
   './views/home.eta',
 );
-const storeHome = viewOf<{ youAre: string }>(import.meta.url, './views/store.eta');
+const storeView = loadView<{ roleText: string }>(import.meta.url, './views/store.eta');
 
 @Controller('app')
 export class HomeController {
@@ -30,11 +30,11 @@ export class HomeController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const stores = await this.stores.of(userId);
+    const stores = await this.stores.listForUser(userId);
     await this.pages.send(request, reply, {
-      view: home,
+      view: homeView,
       title: 'Your stores',
-      data: { stores: stores.map((store) => ({ ...store, youAre: YOU_ARE[store.role] })) },
+      data: { stores: stores.map((store) => ({ ...store, roleText: ROLE_TEXTS[store.role] })) },
     });
   }
 
@@ -46,14 +46,14 @@ export class HomeController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pages.send(request, reply, {
-      view: storeHome,
+      view: storeView,
       title: store.name,
-      data: { youAre: YOU_ARE[store.role] },
+      data: { roleText: ROLE_TEXTS[store.role] },
     });
   }
 }
 
-const YOU_ARE: Record<EnteredStore['role'], string> = {
+const ROLE_TEXTS: Record<EnteredStore['role'], string> = {
   owner: 'You are an owner',
   manager: 'You are a manager',
   staff: 'You are staff',

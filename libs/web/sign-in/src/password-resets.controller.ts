@@ -7,20 +7,23 @@ import { Throttle } from '#http/throttle.js';
 import { SHORTEST_PASSWORD } from '#identity/password.js';
 import { WithoutSession } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { Doors } from './doors.service.js';
-import { textIn } from './form-text.js';
+import { loadView } from '#pages/view.js';
+import { SessionCookies } from './session-cookies.service.js';
+import { readText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
 
-const forgot = viewOf<{ sent: boolean; possible: boolean }>(import.meta.url, './views/forgot.eta');
-const reset = viewOf<{
+const forgotView = loadView<{ isSent: boolean; isPossible: boolean }>(
+  import.meta.url,
+  './views/forgot.eta',
+);
+const resetView = loadView<{
   token: string;
   /** Null: the link does not count any more. */
   email: string | null;
   /** What else ends with the password. */
   endsTokens: boolean;
   errors: string[];
-  shortest: number;
+  minPasswordLength: number;
 }>(import.meta.url, './views/reset.eta');
 
 const PER_ADDRESS = { default: { limit: 10, ttl: 60_000 } };
@@ -29,7 +32,7 @@ const PER_ADDRESS = { default: { limit: 10, ttl: 60_000 } };
 export class PasswordResetsController {
   constructor(
     private readonly resets: PasswordResets,
-    private readonly doors: Doors,
+    private readonly sessionCookies: SessionCookies,
     private readonly pages: Pages,
   ) {}
 
@@ -41,9 +44,9 @@ export class PasswordResetsController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.pages.send(request, reply, {
-      view: forgot,
+      view: forgotView,
       title: 'Forgotten password',
-      data: { sent: done === 'sent', possible: this.resets.isPossible },
+      data: { isSent: done === 'sent', isPossible: this.resets.isPossible },
       width: 'narrow',
     });
   }
@@ -52,12 +55,12 @@ export class PasswordResetsController {
   @WithoutSession()
   @TakesForm()
   @Throttle(PER_ADDRESS)
-  async ask(
+  async requestLink(
     @Body() form: Form,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.resets.ask(readSource(request as GatedRequest), textIn(form, 'email'));
+    await this.resets.requestLink(readSource(request as GatedRequest), readText(form, 'email'));
     await this.pages.redirect(reply, '/app/password/forgot?done=sent');
   }
 
@@ -65,11 +68,11 @@ export class PasswordResetsController {
   @WithoutSession()
   @Throttle(PER_ADDRESS)
   async showReset(
-    @Query('token') given: string | undefined,
+    @Query('token') token: string | undefined,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.sendReset(request, reply, String(given ?? ''), []);
+    await this.sendReset(request, reply, String(token ?? ''), []);
   }
 
   @Post('reset')
@@ -83,15 +86,15 @@ export class PasswordResetsController {
   ): Promise<void> {
     const token = form['token'] ?? '';
     try {
-      const visitor = this.doors.visitorOf(request);
+      const visitor = this.sessionCookies.readVisitor(request);
       const browser = await this.resets.use(visitor, token, form['password'] ?? '');
       if (browser === undefined) return await this.sendReset(request, reply, token, []);
-      this.doors.remember(reply, browser);
+      this.sessionCookies.setTrustedBrowser(reply, browser);
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
       return this.sendReset(request, reply.status(422), token, error.errors['password'] ?? []);
     }
-    this.doors.letOut(reply);
+    this.sessionCookies.clear(reply);
     await this.pages.redirect(reply, '/app/sign-in?done=password');
   }
 
@@ -103,14 +106,14 @@ export class PasswordResetsController {
   ): Promise<void> {
     const user = await this.resets.find(token);
     await this.pages.send(request, reply, {
-      view: reset,
+      view: resetView,
       title: 'New password',
       data: {
         token,
         email: user?.email ?? null,
         endsTokens: user?.endsTokens ?? false,
         errors,
-        shortest: SHORTEST_PASSWORD,
+        minPasswordLength: SHORTEST_PASSWORD,
       },
       status: user ? reply.statusCode : 404,
       width: 'narrow',

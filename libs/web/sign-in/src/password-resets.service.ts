@@ -15,19 +15,19 @@ import { sha256Of } from '#identity/token.js';
 import { auditUser, createSystemWriter, createUserWriter } from '#identity/user-audit.service.js';
 import { SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import { resetMail } from './reset-mail.js';
+import { createResetMail } from './reset-mail.js';
 
 const TOKEN_BYTES = 32;
-const MOST_PER_HOUR = 3;
+const MAX_PER_HOUR = 3;
 /** Longer than writing a mail takes, so that the time tells nobody whether there was one. */
-const ANSWERED_AFTER_MS = 400;
+const RESPONSE_DELAY_MS = 400;
 
 type UserRow = { id: number; name: string; email: string };
 
 /** @property endsTokens the address was never confirmed, so the account's API tokens end with the password */
 export type LinkedUser = UserRow & { endsTokens: boolean };
 
-const FIND = {
+const FIND_USER = {
   name: 'password_resets_find',
   text: `select u.id, u.name, u.email, u.email_confirmed_at is null and exists (
            select from api_tokens t where t.user_id = u.id and t.revoked_at is null
@@ -56,13 +56,13 @@ export class PasswordResets {
   }
 
   /** Answers alike whether there is such a user or not. */
-  async ask(source: RequestSource, email: string): Promise<void> {
-    await Promise.all([this.send(source, email), wait(ANSWERED_AFTER_MS)]);
+  async requestLink(source: RequestSource, email: string): Promise<void> {
+    await Promise.all([this.send(source, email), wait(RESPONSE_DELAY_MS)]);
   }
 
   /** Whose link it is; undefined: nobody's any more. */
   async find(token: string): Promise<LinkedUser | undefined> {
-    const [user] = await ask<LinkedUser>(this.pool, { ...FIND, values: [sha256Of(token)] });
+    const [user] = await ask<LinkedUser>(this.pool, { ...FIND_USER, values: [sha256Of(token)] });
     return user;
   }
 
@@ -102,12 +102,12 @@ export class PasswordResets {
         [key],
       );
       if (!user) return;
-      const [sent]: { count: number }[] = await manager.query(
+      const [recentLinks]: { count: number }[] = await manager.query(
         `select count(*)::int as count from password_resets
          where user_id = $1 and created_at > now() - interval '1 hour'`,
         [user.id],
       );
-      if ((sent?.count ?? 0) >= MOST_PER_HOUR) return;
+      if ((recentLinks?.count ?? 0) >= MAX_PER_HOUR) return;
       const token = randomBytes(TOKEN_BYTES).toString('base64url');
       await manager.query(
         `delete from password_resets where user_id = $1 and created_at < now() - interval '1 day'`,
@@ -119,7 +119,7 @@ export class PasswordResets {
         [sha256Of(token), user.id],
       );
       const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
-      await this.outbox.addWithin(manager, [resetMail(user, link)]);
+      await this.outbox.addWithin(manager, [createResetMail(user, link)]);
       await auditUser(transaction, user.id, 'user.password_link_sent');
     });
   }

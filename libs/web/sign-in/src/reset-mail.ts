@@ -1,7 +1,10 @@
 import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
-export function resetMail({ name, email }: { name: string; email: string }, link: string): Mail {
+export function createResetMail(
+  { name, email }: { name: string; email: string },
+  link: string,
+): Mail {
   return {
     to: email,
     subject: 'A new password for Inkpad',

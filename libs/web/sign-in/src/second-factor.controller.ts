@@ -9,22 +9,22 @@ import { createEnrolmentUri, renderSecret } from '#identity/second-factor.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { textIn } from './form-text.js';
-import { Reentry } from './reentry.service.js';
+import { loadView } from '#pages/view.js';
+import { readText } from './form-text.js';
+import { Reauthentication } from './reauthentication.service.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
   /** An SVG, while it is being set up. */
   qr: string;
   secret: string;
-  codesLeft: number;
+  codesLeftCount: number;
   /** The form that was refused, and why. */
-  wrong: { form: string; errors: string[] };
+  refused: { form: string; errors: string[] };
 };
 
-const codes = viewOf<CodesView>(import.meta.url, './views/codes.eta');
-const recovery = viewOf<{ codes: string[]; isNew: boolean }>(
+const codesView = loadView<CodesView>(import.meta.url, './views/codes.eta');
+const recoveryView = loadView<{ codes: string[]; isNew: boolean }>(
   import.meta.url,
   './views/recovery.eta',
 );
@@ -36,7 +36,7 @@ const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 export class SecondFactorController {
   constructor(
     private readonly factors: SecondFactors,
-    private readonly reentry: Reentry,
+    private readonly reauthentication: Reauthentication,
     private readonly pages: Pages,
   ) {}
 
@@ -59,7 +59,7 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (!(await this.knows(form, user, 'begin', request, reply))) return;
+    if (!(await this.confirmPassword(form, user, 'begin', request, reply))) return;
     await this.factors.begin(by, user.userId);
     await this.pages.redirect(reply, '/app/account/codes');
   }
@@ -74,15 +74,15 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const made = await this.factors.confirm(by, user.userId, textIn(form, 'code'));
-    if (!made) {
+    const recoveryCodes = await this.factors.confirm(by, user.userId, readText(form, 'code'));
+    if (!recoveryCodes) {
       const errors = [
         'is wrong: wait for the next one, and see that the time of your phone is right',
       ];
       return this.send(request, reply.status(422), user, { form: 'confirm', errors });
     }
-    await this.reentry.renewSession(user, { request, reply });
-    await this.showOnce(request, reply, made, true);
+    await this.reauthentication.renewSession(user, { request, reply });
+    await this.showOnce(request, reply, recoveryCodes, true);
   }
 
   @Post('recovery')
@@ -95,10 +95,10 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (!(await this.knows(form, user, 'recovery', request, reply))) return;
-    const made = await this.factors.renewCodes(by, user.userId);
-    if (!made) return this.pages.redirect(reply, '/app/account/codes');
-    await this.showOnce(request, reply, made, false);
+    if (!(await this.confirmPassword(form, user, 'recovery', request, reply))) return;
+    const recoveryCodes = await this.factors.renewCodes(by, user.userId);
+    if (!recoveryCodes) return this.pages.redirect(reply, '/app/account/codes');
+    await this.showOnce(request, reply, recoveryCodes, false);
   }
 
   @Post('off')
@@ -111,13 +111,13 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    if (!(await this.knows(form, user, 'off', request, reply))) return;
+    if (!(await this.confirmPassword(form, user, 'off', request, reply))) return;
     await this.factors.remove(by, user.userId);
     await this.pages.redirect(reply, '/app/account?done=second_factor_off');
   }
 
   /** @returns false when the page has been sent again, with why */
-  private async knows(
+  private async confirmPassword(
     form: Form,
     user: SignedIn,
     name: string,
@@ -125,7 +125,10 @@ export class SecondFactorController {
     reply: FastifyReply,
   ): Promise<boolean> {
     try {
-      await this.reentry.require(user, form['password'], 'password', { request, reply });
+      await this.reauthentication.requirePassword(user, form['password'], 'password', {
+        request,
+        reply,
+      });
       return true;
     } catch (error) {
       if (!(error instanceof RejectedError)) throw error;
@@ -139,14 +142,14 @@ export class SecondFactorController {
     request: FastifyRequest,
     reply: FastifyReply,
     { userId, email }: SignedIn,
-    wrong: CodesView['wrong'],
+    refused: CodesView['refused'],
   ): Promise<void> {
     const factor = await this.factors.stateOf(userId);
     const secret = factor.state === 'waiting' ? factor.secret : null;
     const qr =
       secret && (await qrCodeOf(createEnrolmentUri(secret, email), { type: 'svg', margin: 0 }));
     await this.pages.send(request, reply, {
-      view: codes,
+      view: codesView,
       title: 'Codes when signing in',
       status: reply.statusCode,
       width: 'form',
@@ -154,8 +157,8 @@ export class SecondFactorController {
         state: factor.state,
         qr: qr ?? '',
         secret: secret ? renderSecret(secret) : '',
-        codesLeft: factor.state === 'on' ? factor.codesLeft : 0,
-        wrong,
+        codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,
+        refused,
       },
     });
   }
@@ -164,15 +167,15 @@ export class SecondFactorController {
   private async showOnce(
     request: FastifyRequest,
     reply: FastifyReply,
-    made: string[],
+    recoveryCodes: string[],
     isNew: boolean,
   ): Promise<void> {
     await this.pages.send(request, reply, {
-      view: recovery,
+      view: recoveryView,
       title: 'Recovery codes',
       status: 200,
       width: 'form',
-      data: { codes: made, isNew },
+      data: { codes: recoveryCodes, isNew },
     });
   }
 }

@@ -13,24 +13,27 @@ import {
 } from '#pages/current-user.js';
 import type { PlainWriter } from '#event-store/plain-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import { ownPath } from '#pages/own-site.js';
+import { parseReturnPath } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
-import { Doors } from './doors.service.js';
-import { textIn, waitText } from './form-text.js';
-import { wrongCodesMail } from './wrong-codes-mail.js';
+import { loadView } from '#pages/view.js';
+import { SessionCookies } from './session-cookies.service.js';
+import { readText, formatWait } from './form-text.js';
+import { createWrongCodesMail } from './wrong-codes-mail.js';
 
 type SignInView = {
   email: string;
   returnTo: string;
-  fault: string;
+  failure: string;
   done: string;
   /** Companies sign in elsewhere. */
-  company: boolean;
+  hasCompanySignIn: boolean;
 };
 
-const signIn = viewOf<SignInView>(import.meta.url, './views/sign-in.eta');
-const code = viewOf<{ fault: string; returnTo: string }>(import.meta.url, './views/code.eta');
+const signInView = loadView<SignInView>(import.meta.url, './views/sign-in.eta');
+const codeView = loadView<{ failure: string; returnTo: string }>(
+  import.meta.url,
+  './views/code.eta',
+);
 
 /** For one address; a whole shop may share one. */
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
@@ -46,7 +49,7 @@ const DONE = new Map([
 export class SignInController {
   constructor(
     private readonly signIns: SignIns,
-    private readonly doors: Doors,
+    private readonly sessionCookies: SessionCookies,
     private readonly pages: Pages,
     private readonly outbox: MailOutbox,
     private readonly config: Config,
@@ -59,10 +62,10 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const returnTo = ownPath(query['return_to']);
+    const returnTo = parseReturnPath(query['return_to']);
     if ((request as ConsoleRequest).signedIn) return this.pages.redirect(reply, returnTo);
     const done = DONE.get(String(query['done'])) ?? '';
-    await this.showForm(request, reply, { email: '', returnTo, fault: '', done });
+    await this.showForm(request, reply, { email: '', returnTo, failure: '', done });
   }
 
   @Post('sign-in')
@@ -74,20 +77,25 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const email = textIn(form, 'email');
-    const returnTo = ownPath(form['return_to']);
-    const visitor = this.doors.visitorOf(request);
+    const email = readText(form, 'email');
+    const returnTo = parseReturnPath(form['return_to']);
+    const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.withPassword(visitor, email, form['password'] ?? '');
     if (outcome.kind === 'in') {
-      this.doors.letIn(reply, outcome);
+      this.sessionCookies.set(reply, outcome);
       return this.pages.redirect(reply, returnTo);
     }
     if (outcome.kind === 'code') {
-      this.doors.letWait(reply, outcome.session);
-      return this.pages.redirect(reply, `/app/sign-in/code${queryOf(returnTo)}`);
+      this.sessionCookies.setPending(reply, outcome.session);
+      return this.pages.redirect(reply, `/app/sign-in/code${toReturnQuery(returnTo)}`);
     }
-    const fault = faultOf(outcome, 'E-mail address or password is wrong.');
-    await this.showForm(request, waiting(reply, outcome), { email, returnTo, fault, done: '' });
+    const failure = describeFailure(outcome, 'E-mail address or password is wrong.');
+    await this.showForm(request, setFailureStatus(reply, outcome), {
+      email,
+      returnTo,
+      failure,
+      done: '',
+    });
   }
 
   @Get('sign-in/code')
@@ -97,7 +105,7 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.showCodeForm(request, reply, { fault: '', returnTo: ownPath(returnTo) });
+    await this.showCodeForm(request, reply, { failure: '', returnTo: parseReturnPath(returnTo) });
   }
 
   @Post('sign-in/code')
@@ -109,16 +117,20 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const returnTo = ownPath(form['return_to']);
-    const visitor = this.doors.visitorOf(request);
-    const outcome = await this.signIns.withCode(visitor, textIn(form, 'code'), this.tell);
+    const returnTo = parseReturnPath(form['return_to']);
+    const visitor = this.sessionCookies.readVisitor(request);
+    const outcome = await this.signIns.withCode(
+      visitor,
+      readText(form, 'code'),
+      this.notifyOfWrongCodes,
+    );
     if (outcome === null) return this.pages.redirect(reply, '/app/sign-in?done=late');
     if (outcome.kind === 'in') {
-      this.doors.letIn(reply, outcome);
+      this.sessionCookies.set(reply, outcome);
       return this.pages.redirect(reply, returnTo);
     }
-    const fault = codeFaultOf(outcome);
-    await this.showCodeForm(request, waiting(reply, outcome), { fault, returnTo });
+    const failure = describeCodeFailure(outcome);
+    await this.showCodeForm(request, setFailureStatus(reply, outcome), { failure, returnTo });
   }
 
   @Post('sign-out')
@@ -129,24 +141,24 @@ export class SignInController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.signIns.signOut(by, user);
-    this.doors.letOut(reply);
+    this.sessionCookies.clear(reply);
     await this.pages.redirect(reply, '/app/sign-in?done=signed_out');
   }
 
-  private readonly tell: TellOfWrongCodes = async (manager, wrong) => {
+  private readonly notifyOfWrongCodes: TellOfWrongCodes = async (manager, wrong) => {
     if (this.config.mail === null) return;
-    await this.outbox.addWithin(manager, [wrongCodesMail(wrong, this.config.publicUrl)]);
+    await this.outbox.addWithin(manager, [createWrongCodesMail(wrong, this.config.publicUrl)]);
   };
 
   private async showForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    data: Omit<SignInView, 'company'>,
+    data: Omit<SignInView, 'hasCompanySignIn'>,
   ): Promise<void> {
     await this.pages.send(request, reply, {
-      view: signIn,
+      view: signInView,
       title: 'Sign in',
-      data: { ...data, company: this.config.oidc !== null },
+      data: { ...data, hasCompanySignIn: this.config.oidc !== null },
       status: reply.statusCode,
       width: 'narrow',
     });
@@ -155,10 +167,10 @@ export class SignInController {
   private async showCodeForm(
     request: FastifyRequest,
     reply: FastifyReply,
-    data: { fault: string; returnTo: string },
+    data: { failure: string; returnTo: string },
   ): Promise<void> {
     await this.pages.send(request, reply, {
-      view: code,
+      view: codeView,
       title: 'Enter your code',
       data,
       status: reply.statusCode,
@@ -167,24 +179,24 @@ export class SignInController {
   }
 }
 
-function faultOf(outcome: SignInOutcome, wrong: string): string {
+function describeFailure(outcome: SignInOutcome, wrong: string): string {
   if (outcome.kind !== 'wait') return wrong;
-  return `That was wrong too often. Please wait ${waitText(outcome.seconds)} and try again, or set a new password.`;
+  return `That was wrong too often. Please wait ${formatWait(outcome.seconds)} and try again, or set a new password.`;
 }
 
-function codeFaultOf(outcome: SignInOutcome): string {
+function describeCodeFailure(outcome: SignInOutcome): string {
   if (outcome.kind === 'locked') {
     return 'There were too many wrong codes. Please enter one of your recovery codes, or set a new password.';
   }
   if (outcome.kind !== 'wait') return 'This code is wrong, or was used before.';
-  return `There were too many wrong codes. Please wait ${waitText(outcome.seconds)} and try again, or enter one of your recovery codes.`;
+  return `There were too many wrong codes. Please wait ${formatWait(outcome.seconds)} and try again, or enter one of your recovery codes.`;
 }
 
-function waiting(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {
+function setFailureStatus(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {
   if (outcome.kind !== 'wait') return reply.status(422);
   return reply.status(429).header('retry-after', outcome.seconds);
 }
 
-function queryOf(returnTo: string): string {
+function toReturnQuery(returnTo: string): string {
   return returnTo === '/app' ? '' : `?return_to=${encodeURIComponent(returnTo)}`;
 }

@@ -3,13 +3,13 @@ import { MessagesModule } from '#messages/messages.module.js';
 import { AccountController } from './account.controller.js';
 import { AddressController } from './address.controller.js';
 import { Addresses } from './addresses.service.js';
-import { Company } from './company.client.js';
+import { IdentityProvider } from './company.client.js';
 import { CompanyController } from './company.controller.js';
-import { Doors } from './doors.service.js';
+import { SessionCookies } from './session-cookies.service.js';
 import { HomeController } from './home.controller.js';
 import { PasswordResetsController } from './password-resets.controller.js';
 import { PasswordResets } from './password-resets.service.js';
-import { Reentry } from './reentry.service.js';
+import { Reauthentication } from './reauthentication.service.js';
 import { SecondFactorController } from './second-factor.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { Stores } from './stores.service.js';
@@ -26,7 +26,14 @@ import { Stores } from './stores.service.js';
     AddressController,
     SecondFactorController,
   ],
-  providers: [Addresses, Company, Doors, PasswordResets, Reentry, Stores],
-  exports: [Doors],
+  providers: [
+    Addresses,
+    IdentityProvider,
+    SessionCookies,
+    PasswordResets,
+    Reauthentication,
+    Stores,
+  ],
+  exports: [SessionCookies],
 })
 export class SignInModule {}

@@ -4,19 +4,19 @@ import { ask } from '#database/connection.js';
 import type { EnteredStore } from '#pages/current-user.js';
 
 /** Far more than anybody has, and little enough for one page. */
-const MOST = 500;
+const MAX_STORES = 500;
 
 @Injectable()
 export class Stores {
   constructor(private readonly pool: Pool) {}
 
   /** By name. */
-  async of(userId: number): Promise<EnteredStore[]> {
+  async listForUser(userId: number): Promise<EnteredStore[]> {
     return ask<EnteredStore>(this.pool, {
       name: 'stores_of_user',
       text: `select a.id, a.name, m.role
              from memberships m join accounts a on a.id = m.account_id
-             where m.user_id = $1 order by lower(a.name), a.id limit ${MOST}`,
+             where m.user_id = $1 order by lower(a.name), a.id limit ${MAX_STORES}`,
       values: [userId],
     });
   }

@@ -3,7 +3,7 @@ import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 /** To somebody for whom wrong codes were entered, by whoever knows their password. */
-export function wrongCodesMail(
+export function createWrongCodesMail(
   { name, email, failures, isLocked }: WrongCodes,
   publicUrl: string,
 ): Mail {

@@ -8,10 +8,10 @@ import type { GatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { vary } from '#http/headers.js';
 import { routeTo, type Route } from '#messages/card-message.js';
-import { requireOwnSite } from '#pages/own-site.js';
+import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
-import { viewOf } from '#pages/view.js';
+import { loadView } from '#pages/view.js';
 import { NOTHING_TYPED, readSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { findAvailability, type SignupPoster } from './signup-poster.js';
@@ -22,8 +22,8 @@ import { languages, wordsOf, type Words } from './words.js';
 
 type NoticeView = { storeName: string; title: string; text: string };
 
-const FORM = viewOf<SignupView>(import.meta.url, './views/signup.eta');
-const NOTICE = viewOf<NoticeView>(import.meta.url, './views/notice.eta');
+const FORM = loadView<SignupView>(import.meta.url, './views/signup.eta');
+const NOTICE = loadView<NoticeView>(import.meta.url, './views/notice.eta');
 
 const NONCE_BYTES = 16;
 
@@ -125,7 +125,7 @@ export class SignupController {
     reply: FastifyReply,
   ): Promise<boolean> {
     try {
-      requireOwnSite(request, this.config.publicUrl);
+      assertOwnSite(request, this.config.publicUrl);
       return true;
     } catch (error) {
       if (!(error instanceof PageError)) throw error;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassReward } from '#passes/pass-content.js';
-import { cardStyle, plainStyle } from './card-style.js';
+import { renderCardStyle, getPlainStyle } from './card-style.js';
 import type { Device } from './device.js';
 import { html, verbatim, type Html } from './html.js';
-import { qrCode } from './qr-code.js';
-import { wordsOf, type Told } from './words.js';
+import { renderQrCode } from './qr-code.js';
+import { findCardTranslations, type CardLocalization } from './translations.js';
 
 /** The card's strip: one picture in three resolutions. */
 export type StripLinks = { '1x': string; '2x': string; '3x': string };
@@ -37,31 +37,31 @@ export type CardView = {
 export type Page = { body: string; policy: string };
 
 /** The page of one customer card. Everything in it is seen without its script, which only keeps it up to date. */
-export function cardPage(view: CardView): Page {
+export function renderCardPage(view: CardView): Page {
   const { content, root, scriptPath, logo } = view;
-  const told = wordsOf(content.locale);
-  const at = `${root}/passes/${content.uuid}`;
+  const localization = findCardTranslations(content.locale);
+  const cardPath = `${root}/passes/${content.uuid}`;
   const head = html`<meta name="theme-color" content="${content.card.cardColor}" />
-    <link rel="manifest" href="${at}/manifest.webmanifest" />
-    <link rel="icon" type="image/svg+xml" href="${at}/icon.svg" />
+    <link rel="manifest" href="${cardPath}/manifest.webmanifest" />
+    <link rel="icon" type="image/svg+xml" href="${cardPath}/icon.svg" />
     <link rel="apple-touch-icon" href="${logo}" />
     <script src="${scriptPath}" defer></script>`;
-  return page({
-    lang: told.locale,
+  return renderDocument({
+    lang: localization.locale,
     title: `${content.card.name} · ${content.storeName}`,
-    style: cardStyle(content.card),
+    style: renderCardStyle(content.card),
     head,
-    body: html`${cardMain(view, told, at)}
+    body: html`${renderMain(view, localization, cardPath)}
       <p class="said" role="status" id="said"></p>`,
   });
 }
 
 /** A page that says in a few words why there is no card. */
-export function plainPage(locale: string, title: string, text: string): Page {
-  return page({
+export function renderMessagePage(locale: string, title: string, text: string): Page {
+  return renderDocument({
     lang: locale,
     title,
-    style: plainStyle(),
+    style: getPlainStyle(),
     head: html`<link rel="icon" href="data:," />`,
     body: html`<main class="plain">
       <h1>${title}</h1>
@@ -70,9 +70,9 @@ export function plainPage(locale: string, title: string, text: string): Page {
   });
 }
 
-function cardMain(view: CardView, told: Told, at: string): Html {
+function renderMain(view: CardView, localization: CardLocalization, cardPath: string): Html {
   const { content, tag, joined, pushKey, now } = view;
-  const { words, locale } = told;
+  const { t, locale } = localization;
   const { timeZone } = content;
   const asOf = new Intl.DateTimeFormat(locale, {
     timeZone,
@@ -82,26 +82,28 @@ function cardMain(view: CardView, told: Told, at: string): Html {
   return html`<main
     id="card"
     class="page ${hasEnded(content, now) && 'ended'}"
-    data-at="${at}"
+    data-at="${cardPath}"
     data-tag="${tag}"
-    data-summary="${summary(content, told)}"
+    data-summary="${summarize(content, localization)}"
     data-push-key="${pushKey ?? ''}"
   >
-    <p class="panel notice offline wide" id="offline" hidden>${words.offline(asOf)}</p>
+    <p class="panel notice offline wide" id="offline" hidden>${t.offline(asOf)}</p>
     ${
       joined &&
       html`<p class="panel wide" id="joined">
-        <strong>${words.joined}</strong>
-        ${joined.isLinkSent ? words.joinedWhy : words.joinedWithoutLink}
+        <strong>${t.joined}</strong>
+        ${joined.isLinkSent ? t.joinedWhy : t.joinedWithoutLink}
       </p>`
     }
-    ${notice(content, told, now)} ${card(view, told)}
-    <div class="details">${rewards(view, told)} ${keep(view, told, at)}</div>
+    ${renderExpiryNotice(content, localization, now)} ${renderCard(view, localization)}
+    <div class="details">
+      ${renderRewards(view, localization)} ${renderButtons(view, localization, cardPath)}
+    </div>
   </main>`;
 }
 
-function card({ content, strip, now }: CardView, told: Told): Html {
-  const { words, locale } = told;
+function renderCard({ content, strip, now }: CardView, localization: CardLocalization): Html {
+  const { t, locale } = localization;
   const { card: looks, storeName, stampsCount } = content;
   const isEnded = hasEnded(content, now);
   const numbers = new Intl.NumberFormat(locale);
@@ -112,19 +114,18 @@ function card({ content, strip, now }: CardView, told: Told): Html {
         <p>${looks.headerText ?? storeName}</p>
         <h1>${looks.name}</h1>
       </div>
-      <p class="count"><span class="label">${words.stamps}</span> <strong>${balance}</strong></p>
+      <p class="count"><span class="label">${t.stamps}</span> <strong>${balance}</strong></p>
     </div>
-    ${picture(strip, summary(content, told))} ${fields(content, isEnded, told)}
+    ${renderStrip(strip, summarize(content, localization))}
+    ${renderFields(content, isEnded, localization)}
     <figure>
-      ${qrCode(content.code, words.qrCode(content.code))}
-      <figcaption>
-        <span class="code">${content.code}</span>${!isEnded && words.showCode}
-      </figcaption>
+      ${renderQrCode(content.code, t.qrCode(content.code))}
+      <figcaption><span class="code">${content.code}</span>${!isEnded && t.showCode}</figcaption>
     </figure>
   </article>`;
 }
 
-function picture(strip: StripLinks, alt: string): Html {
+function renderStrip(strip: StripLinks, alt: string): Html {
   const set = `${strip['1x']} 1x, ${strip['2x']} 2x, ${strip['3x']} 3x`;
   return html`<img
     class="strip"
@@ -136,21 +137,21 @@ function picture(strip: StripLinks, alt: string): Html {
   />`;
 }
 
-function fields(
+function renderFields(
   { memberName, stampsToReward, card: looks }: PassContent,
   isEnded: boolean,
-  told: Told,
+  localization: CardLocalization,
 ): Html | null {
-  const { words } = told;
-  const shown: [string, string][] = [];
-  if (memberName !== null) shown.push([words.member, memberName]);
+  const { t } = localization;
+  const rows: [string, string][] = [];
+  if (memberName !== null) rows.push([t.member, memberName]);
   if (!isEnded && stampsToReward !== null && stampsToReward > 0) {
-    shown.push([words.toReward, counted(words.stampCount, stampsToReward, told)]);
+    rows.push([t.toReward, formatCount(t.stampCount, stampsToReward, localization)]);
   }
-  for (const { label, value } of looks.auxiliaryFields) shown.push([label ?? '', value]);
-  if (shown.length === 0) return null;
+  for (const { label, value } of looks.auxiliaryFields) rows.push([label ?? '', value]);
+  if (rows.length === 0) return null;
   return html`<dl class="fields">
-    ${shown.map(
+    ${rows.map(
       ([label, value]) =>
         html`<div>
           <dt class="label">${label}</dt>
@@ -160,25 +161,30 @@ function fields(
   </dl>`;
 }
 
-function rewards({ content, now }: CardView, told: Told): Html | null {
+function renderRewards({ content, now }: CardView, localization: CardLocalization): Html | null {
   const { rewards: all } = content;
   if (all.length === 0) return null;
   const isEnded = hasEnded(content, now);
   return html`<section class="panel" aria-labelledby="rewards">
-    <h2 id="rewards">${told.words.rewards}</h2>
+    <h2 id="rewards">${localization.t.rewards}</h2>
     <ul>
-      ${all.map((reward) => rewardItem(reward, content.stampsCount, isEnded, told))}
+      ${all.map((reward) => renderReward(reward, content.stampsCount, isEnded, localization))}
     </ul>
   </section>`;
 }
 
-function rewardItem(reward: PassReward, stampsCount: number, isEnded: boolean, told: Told): Html {
-  const { words } = told;
+function renderReward(
+  reward: PassReward,
+  stampsCount: number,
+  isEnded: boolean,
+  localization: CardLocalization,
+): Html {
+  const { t } = localization;
   const { name, description, stampsRequired, available } = reward;
   const missing = stampsRequired - stampsCount;
   const state = available
-    ? html`<span class="state ready">${words.ready}</span>`
-    : html`<span class="state">${counted(words.toGo, missing, told)}</span>`;
+    ? html`<span class="state ready">${t.ready}</span>`
+    : html`<span class="state">${formatCount(t.toGo, missing, localization)}</span>`;
   const progress = html`<progress
     max="${stampsRequired}"
     value="${stampsCount}"
@@ -195,44 +201,54 @@ function rewardItem(reward: PassReward, stampsCount: number, isEnded: boolean, t
 }
 
 /** How to keep the card: in a wallet, and by what the script offers. */
-function keep(view: CardView, told: Told, at: string): Html | null {
+function renderButtons(
+  view: CardView,
+  localization: CardLocalization,
+  cardPath: string,
+): Html | null {
   const { content, device, wallets, pushKey, now } = view;
   if (hasEnded(content, now)) return null;
-  const { words } = told;
+  const { t } = localization;
   const apple = wallets.apple && device !== 'android';
   const google = wallets.google && device !== 'apple';
-  return html`<section class="buttons" aria-label="${words.onYourPhone}">
-    ${apple && html`<a class="button" href="${at}/apple">${words.addToApple}</a>`}
-    ${google && html`<a class="button" href="${at}/google">${words.addToGoogle}</a>`}
-    <button class="button quiet" type="button" id="install" hidden>${words.install}</button>
+  return html`<section class="buttons" aria-label="${t.onYourPhone}">
+    ${apple && html`<a class="button" href="${cardPath}/apple">${t.addToApple}</a>`}
+    ${google && html`<a class="button" href="${cardPath}/google">${t.addToGoogle}</a>`}
+    <button class="button quiet" type="button" id="install" hidden>${t.install}</button>
     ${
       pushKey !== null &&
       html`<button
           class="button quiet"
           type="button"
           id="notify"
-          data-on="${words.notifyMe}"
-          data-off="${words.stopNotifying}"
+          data-on="${t.notifyMe}"
+          data-off="${t.stopNotifying}"
           hidden
         >
-          ${words.notifyMe}
+          ${t.notifyMe}
         </button>
-        <p class="hint" id="blocked" role="alert" hidden>${words.notificationsBlocked}</p>
-        <p class="hint" id="failed" role="alert" hidden>${words.notificationsFailed}</p>`
+        <p class="hint" id="blocked" role="alert" hidden>${t.notificationsBlocked}</p>
+        <p class="hint" id="failed" role="alert" hidden>${t.notificationsFailed}</p>`
     }
-    <p class="hint" id="by-hand" hidden>${words.installByHand}</p>
-    ${validity(content, told)}
+    <p class="hint" id="by-hand" hidden>${t.installByHand}</p>
+    ${renderValidity(content, localization)}
   </section>`;
 }
 
-function validity(content: PassContent, told: Told): Html | null {
+function renderValidity(content: PassContent, localization: CardLocalization): Html | null {
   if (content.expiresAt === null) return null;
-  return html`<p class="hint">${told.words.validUntil(day(content.expiresAt, content, told))}</p>`;
+  return html`<p class="hint">
+    ${localization.t.validUntil(formatDay(content.expiresAt, content, localization))}
+  </p>`;
 }
 
-function notice(content: PassContent, told: Told, now: Date): Html | null {
+function renderExpiryNotice(
+  content: PassContent,
+  localization: CardLocalization,
+  now: Date,
+): Html | null {
   if (content.expiresAt === null || !isExpired(content, now)) return null;
-  const text = told.words.expired(day(content.expiresAt, content, told));
+  const text = localization.t.expired(formatDay(content.expiresAt, content, localization));
   return html`<p class="panel notice wide">${text}</p>`;
 }
 
@@ -241,31 +257,31 @@ function hasEnded(content: PassContent, now: Date): boolean {
 }
 
 /** What the card holds, in one sentence. */
-export function summary(
+export function summarize(
   { stampsCount, card: { stampsRequired } }: PassContent,
-  told: Told,
+  localization: CardLocalization,
 ): string {
-  const { words, locale } = told;
-  if (stampsCount > stampsRequired) return counted(words.stampsBeyond, stampsCount, told);
+  const { t, locale } = localization;
+  if (stampsCount > stampsRequired) return formatCount(t.stampsBeyond, stampsCount, localization);
   const numbers = new Intl.NumberFormat(locale);
-  return words.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
+  return t.stampsOf(numbers.format(stampsCount), numbers.format(stampsRequired));
 }
 
-export function counted(
+export function formatCount(
   say: (text: string, count: number) => string,
   count: number,
-  { locale }: Told,
+  { locale }: CardLocalization,
 ): string {
   return say(new Intl.NumberFormat(locale).format(count), count);
 }
 
-function day(at: string, { timeZone }: PassContent, { locale }: Told): string {
+function formatDay(at: string, { timeZone }: PassContent, { locale }: CardLocalization): string {
   return new Intl.DateTimeFormat(locale, { timeZone, dateStyle: 'long' }).format(new Date(at));
 }
 
 type Parts = { lang: string; title: string; style: string; head: Html; body: Html };
 
-function page({ lang, title, style, head, body }: Parts): Page {
+function renderDocument({ lang, title, style, head, body }: Parts): Page {
   const text = html`<!doctype html>
     <html lang="${lang}">
       <head>
@@ -280,11 +296,11 @@ function page({ lang, title, style, head, body }: Parts): Page {
       </body>
     </html> `.text;
   // Indentation is for people who read this file.
-  return { body: text.replace(/\n +/g, '\n'), policy: policyOf(style) };
+  return { body: text.replace(/\n +/g, '\n'), policy: buildContentSecurityPolicy(style) };
 }
 
 /** The one inline thing is the style, which is allowed by its hash: a page kept for later stays whole without a request. */
-function policyOf(style: string): string {
+function buildContentSecurityPolicy(style: string): string {
   return [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,

@@ -1,56 +1,56 @@
 import { createHash } from 'node:crypto';
 
 /**
- * Keeps the page up to date and offers what only a script can: notifications, and a place on the home screen. It takes
- * every change from a page that the server has rendered anew, so it knows nothing of what a card shows.
+ * Keeps the page up to date and offers notifications and installation on the home screen. It takes every change from a
+ * page that the server has rendered again, so it does not depend on what a card shows.
  */
 const TEXT = `(() => {
 'use strict';
 const byId = (id) => document.getElementById(id);
-const show = (id, is) => { const found = byId(id); if (found) found.hidden = !is; };
+const show = (id, is) => { const element = byId(id); if (element) element.hidden = !is; };
 let main = byId('card');
 const at = main.dataset.at;
-let source, watch, installation, registration, subscription;
-let asked = 0, shown = 0;
+let source, timer, installation, registration, subscription;
+let requestCount = 0, shownRequest = 0;
 
 function listen() {
   stop();
   source = new EventSource(at + '/events?since=' + main.dataset.tag);
-  source.onopen = alive;
-  source.addEventListener('alive', alive);
-  source.addEventListener('changed', () => { alive(); refresh(); });
+  source.onopen = markAlive;
+  source.addEventListener('alive', markAlive);
+  source.addEventListener('changed', () => { markAlive(); refresh(); });
   source.onerror = () => {
     show('offline', true);
     // The browser connects again by itself unless the server has refused.
-    if (source.readyState === EventSource.CLOSED) again(15000 + Math.random() * 30000, catchUp);
+    if (source.readyState === EventSource.CLOSED) schedule(15000 + Math.random() * 30000, catchUp);
   };
 }
-function alive() {
+function markAlive() {
   show('offline', false);
-  again(75000);
+  schedule(75000);
 }
-function again(after, what = listen) {
-  clearTimeout(watch);
-  watch = setTimeout(what, after);
+function schedule(delayMs, action = listen) {
+  clearTimeout(timer);
+  timer = setTimeout(action, delayMs);
 }
 async function catchUp() {
   await refresh();
   listen();
 }
 function stop() {
-  clearTimeout(watch);
+  clearTimeout(timer);
   if (source) source.close();
 }
 
 async function refresh() {
-  const turn = ++asked;
+  const request = ++requestCount;
   let response;
   try {
     response = await fetch(at, { cache: 'no-store' });
   } catch {
-    return again(15000, catchUp);
+    return schedule(15000, catchUp);
   }
-  if (response.status >= 429) return again(15000, catchUp);
+  if (response.status >= 429) return schedule(15000, catchUp);
   if (!response.ok || response.redirected) return location.reload();
   const text = await response.text();
   const style = '<style>' + document.querySelector('style').textContent + '</style>';
@@ -58,9 +58,9 @@ async function refresh() {
   if (!text.includes(style)) return location.reload();
   const page = new DOMParser().parseFromString(text.replace(style, ''), 'text/html');
   const fresh = page.getElementById('card');
-  // A later request has been answered already. Not by tags: after a restored backup they begin lower.
-  if (turn < shown) return;
-  shown = turn;
+  // A later request has got its response already. Tags cannot tell: after a restored backup they begin lower.
+  if (request < shownRequest) return;
+  shownRequest = request;
   const focused = document.activeElement && document.activeElement.id;
   const isNew = fresh.dataset.summary !== main.dataset.summary;
   main.replaceWith(document.adoptNode(fresh));
@@ -70,12 +70,12 @@ async function refresh() {
     main.classList.add('changed');
     byId('said').textContent = main.dataset.summary;
   }
-  offer();
-  keep();
+  updateButtons();
+  cachePage();
   if (focused && byId(focused)) byId(focused).focus();
 }
 
-function offer() {
+function updateButtons() {
   show('install', Boolean(installation));
   show('by-hand', navigator.standalone === false);
   const button = byId('notify');
@@ -85,15 +85,15 @@ function offer() {
   show('blocked', Notification.permission === 'denied');
 }
 
-/** What the page is made of, so that it can be shown without a connection. */
-function keep() {
+/** Asks the service worker to cache the page and its files, so that it can be shown without a connection. */
+function cachePage() {
   if (!registration || !registration.active) return;
-  const found = [...document.querySelectorAll('script[src],img,link[rel=icon],link[rel=manifest]')];
-  const urls = found.map((one) => one.currentSrc || one.src || one.href);
-  registration.active.postMessage({ keep: [new URL(at, location).href, ...urls] });
+  const elements = [...document.querySelectorAll('script[src],img,link[rel=icon],link[rel=manifest]')];
+  const urls = elements.map((element) => element.currentSrc || element.src || element.href);
+  registration.active.postMessage({ urlsToCache: [new URL(at, location).href, ...urls] });
 }
 
-async function tell(method, body) {
+async function sendSubscription(method, body) {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(at + '/push', { method, headers, body: JSON.stringify(body) });
   if (!response.ok) throw new Error('push: ' + response.status);
@@ -102,17 +102,17 @@ async function subscribe() {
   if (await Notification.requestPermission() !== 'granted') return;
   const key = atob(main.dataset.pushKey.replace(/-/g, '+').replace(/_/g, '/'));
   const applicationServerKey = Uint8Array.from(key, (character) => character.charCodeAt(0));
-  const made = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
+  const created = await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
   try {
-    await tell('POST', made);
+    await sendSubscription('POST', created);
   } catch (error) {
-    await made.unsubscribe();
+    await created.unsubscribe();
     throw error;
   }
-  subscription = made;
+  subscription = created;
 }
 async function unsubscribe() {
-  await tell('DELETE', { endpoint: subscription.endpoint });
+  await sendSubscription('DELETE', { endpoint: subscription.endpoint });
   await subscription.unsubscribe();
   subscription = null;
 }
@@ -126,22 +126,22 @@ document.addEventListener('click', async (event) => {
       show('failed', false);
       await (subscription ? unsubscribe() : subscribe());
     } else if (button.id === 'install' && installation) {
-      const asked = installation;
+      const prompt = installation;
       installation = null;
-      await asked.prompt();
+      await prompt.prompt();
     }
   } catch {
     show('failed', true);
   }
   button.disabled = false;
-  offer();
+  updateButtons();
 });
 addEventListener('beforeinstallprompt', (event) => {
   event.preventDefault();
   installation = event;
-  offer();
+  updateButtons();
 });
-// A card that nobody looks at needs no connection; what was missed comes with the next one.
+// A hidden page needs no connection: the next one brings the changes that it missed.
 document.addEventListener('visibilitychange', () => (document.hidden ? stop() : listen()));
 addEventListener('pagehide', stop);
 addEventListener('pageshow', (event) => { if (event.persisted) listen(); });
@@ -150,14 +150,14 @@ async function register() {
   if (!('serviceWorker' in navigator)) return;
   await navigator.serviceWorker.register(at + '/worker.js', { scope: at });
   registration = await navigator.serviceWorker.ready;
-  keep();
+  cachePage();
   if (!registration.pushManager || !byId('notify')) return;
   subscription = await registration.pushManager.getSubscription();
-  offer();
-  // The card may go on under another link, or the server may have lost it.
-  if (subscription) await tell('POST', subscription);
+  updateButtons();
+  // The card may have moved to another link, or the server may have lost the subscription.
+  if (subscription) await sendSubscription('POST', subscription);
 }
-offer();
+updateButtons();
 if (!document.hidden) listen();
 register().catch((error) => console.warn(String(error)));
 })();
@@ -165,7 +165,7 @@ register().catch((error) => console.warn(String(error)));
 
 const hash = createHash('sha256').update(TEXT).digest('hex').slice(0, 16);
 
-/** Its address changes with it, so it may be kept for ever. */
+/** Has a URL that changes with its text, so browsers may cache it for ever. */
 export const CARD_SCRIPT = { text: TEXT, folder: 'web-card', file: `card-${hash}.js` } as const;
 
 export const CARD_SCRIPT_PATH = `/${CARD_SCRIPT.folder}/${CARD_SCRIPT.file}`;

@@ -13,15 +13,15 @@ const CHANNEL = 'inkpad_passes';
 /** Proxies close what has been silent for a minute. */
 const ALIVE_EVERY_MS = 25_000;
 /** For a notification that was lost without the connection being lost: one query for all cards together. */
-const LOOK_EVERY_MS = 60_000;
+const COMPARE_EVERY_MS = 60_000;
 /** A browser that does not read gets no more. Each event has fewer than 100 bytes. */
-const MOST_UNREAD = 16 * 1024;
-const REFUSED_FOR_SECONDS = 30;
+const MAX_UNREAD_BYTES = 16 * 1024;
+const RETRY_AFTER_SECONDS = 30;
 
 /** Below the tag of a card that has never changed. */
 const NO_TAG = -1;
 
-type Watcher = { stream: Readable; told: number };
+type Watcher = { stream: Readable; sentTag: number };
 
 /**
  * Tells the open pages of cards that something has changed, and nothing else: what it is they ask for themselves. One
@@ -34,7 +34,7 @@ export class CardStreams implements OnModuleDestroy {
   private readonly byAddress = new Map<string, number>();
   private readonly gauge: Gauge;
   private count = 0;
-  private ending = false;
+  private isEnding = false;
   private notifications: Notifications | undefined;
   private listening: Promise<void> | undefined;
   private timers: NodeJS.Timeout[] = [];
@@ -53,14 +53,14 @@ export class CardStreams implements OnModuleDestroy {
 
   /**
    * Server-sent events about one card, until the page is closed.
-   * @param known the tag that the page shows; if the card has changed since, or without one, it is told at once
+   * @param shownTag the tag that the page shows; if the card has changed since, or without one, it is told at once
    * @throws RateLimitedError, UnavailableError
    */
-  async open(customerCardId: number, known: number | null, ip: string): Promise<Readable> {
-    const watcher = this.admit(customerCardId, known, ip);
+  async open(customerCardId: number, shownTag: number | null, ip: string): Promise<Readable> {
+    const watcher = this.admit(customerCardId, shownTag, ip);
     try {
       await (this.listening ??= this.listen());
-      await this.look([customerCardId]);
+      await this.sendMissedChanges([customerCardId]);
     } catch (error) {
       watcher.stream.destroy();
       throw error;
@@ -70,39 +70,40 @@ export class CardStreams implements OnModuleDestroy {
 
   /** Before the server stops to accept connections, which waits until the open ones have ended. */
   async onModuleDestroy(): Promise<void> {
-    this.ending = true;
+    this.isEnding = true;
     for (const timer of this.timers) clearInterval(timer);
     for (const { stream } of this.all()) stream.push(null);
     await this.notifications?.close();
   }
 
-  private admit(customerCardId: number, known: number | null, ip: string): Watcher {
-    const { most, perAddress } = this.config.openCards;
+  private admit(customerCardId: number, shownTag: number | null, ip: string): Watcher {
+    const { most: maxStreams, perAddress } = this.config.openCards;
     const address = addressKey(ip);
-    const ofAddress = this.byAddress.get(address) ?? 0;
-    if (ofAddress >= perAddress) throw new RateLimitedError(REFUSED_FOR_SECONDS);
-    if (this.count >= most || this.ending) throw new UnavailableError('Too many cards are open');
-    this.byAddress.set(address, ofAddress + 1);
-    this.counted(1);
+    const addressCount = this.byAddress.get(address) ?? 0;
+    if (addressCount >= perAddress) throw new RateLimitedError(RETRY_AFTER_SECONDS);
+    if (this.count >= maxStreams || this.isEnding)
+      throw new UnavailableError('Too many cards are open');
+    this.byAddress.set(address, addressCount + 1);
+    this.changeCount(1);
     const stream = new Readable({ read: () => undefined });
-    const watcher = { stream, told: known ?? NO_TAG };
+    const watcher = { stream, sentTag: shownTag ?? NO_TAG };
     const watchers = this.watchers.get(customerCardId) ?? new Set();
     this.watchers.set(customerCardId, watchers.add(watcher));
     stream.push(`retry: ${2_000 + Math.floor(Math.random() * 3_000)}\n\n`);
     stream.push(ALIVE);
     // Also when the browser is gone: then the server destroys what it was sending.
     stream.once('close', () => {
-      this.counted(-1);
+      this.changeCount(-1);
       watchers.delete(watcher);
       if (watchers.size === 0) this.watchers.delete(customerCardId);
-      const left = (this.byAddress.get(address) ?? 1) - 1;
-      if (left > 0) this.byAddress.set(address, left);
+      const remaining = (this.byAddress.get(address) ?? 1) - 1;
+      if (remaining > 0) this.byAddress.set(address, remaining);
       else this.byAddress.delete(address);
     });
     return watcher;
   }
 
-  private counted(change: 1 | -1): void {
+  private changeCount(change: 1 | -1): void {
     this.count += change;
     this.gauge.set(this.count);
   }
@@ -111,47 +112,47 @@ export class CardStreams implements OnModuleDestroy {
     this.notifications = new Notifications(
       this.config.databaseUrl,
       CHANNEL,
-      (payload) => this.hear(payload),
-      () => this.lookAtAll(),
+      (payload) => this.receive(payload),
+      () => this.sendAllMissedChanges(),
     );
     const alive = () => {
       for (const watcher of this.all()) send(watcher, ALIVE);
     };
     this.timers = [
       setInterval(alive, ALIVE_EVERY_MS),
-      setInterval(() => this.lookAtAll(), LOOK_EVERY_MS),
+      setInterval(() => this.sendAllMissedChanges(), COMPARE_EVERY_MS),
     ];
     for (const timer of this.timers) timer.unref();
     await this.notifications.listen();
   }
 
-  private hear(payload: string): void {
+  private receive(payload: string): void {
     for (const entry of payload.split(' ')) {
       const [id, tag] = entry.split(':').map(Number);
-      if (id !== undefined && tag !== undefined) this.tell(id, tag);
+      if (id !== undefined && tag !== undefined) this.notifyWatchers(id, tag);
     }
   }
 
-  private lookAtAll(): void {
-    this.look([...this.watchers.keys()]).catch((error: unknown) =>
+  private sendAllMissedChanges(): void {
+    this.sendMissedChanges([...this.watchers.keys()]).catch((error: unknown) =>
       this.log.warn(`open cards could not be compared: ${messageOf(error)}`),
     );
   }
 
-  private async look(customerCardIds: number[]): Promise<void> {
+  private async sendMissedChanges(customerCardIds: number[]): Promise<void> {
     if (customerCardIds.length === 0) return;
     const rows = await ask<{ customer_card_id: number; tag: string }>(this.pool, {
       name: 'open_cards_tags',
       text: 'select customer_card_id, tag from passes where customer_card_id = any ($1)',
       values: [customerCardIds],
     });
-    for (const { customer_card_id: id, tag } of rows) this.tell(id, Number(tag));
+    for (const { customer_card_id: id, tag } of rows) this.notifyWatchers(id, Number(tag));
   }
 
-  private tell(customerCardId: number, tag: number): void {
+  private notifyWatchers(customerCardId: number, tag: number): void {
     for (const watcher of this.watchers.get(customerCardId) ?? []) {
-      if (tag <= watcher.told) continue;
-      watcher.told = tag;
+      if (tag <= watcher.sentTag) continue;
+      watcher.sentTag = tag;
       send(watcher, `event: changed\nid: ${tag}\ndata: ${tag}\n\n`);
     }
   }
@@ -165,6 +166,6 @@ export class CardStreams implements OnModuleDestroy {
 const ALIVE = 'event: alive\ndata:\n\n';
 
 function send({ stream }: Watcher, text: string): void {
-  if (stream.readableLength > MOST_UNREAD) stream.destroy();
+  if (stream.readableLength > MAX_UNREAD_BYTES) stream.destroy();
   else if (!stream.destroyed) stream.push(text);
 }

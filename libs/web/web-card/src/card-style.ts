@@ -1,15 +1,15 @@
 import type { PassLooks } from '#passes/pass-content.js';
-import { readableOn } from '#pages/colors.js';
+import { pickReadableColor } from '#pages/colors.js';
 
 type Colors = Pick<PassLooks, 'cardColor' | 'textColor'>;
 
 /** The whole style of a page. Colours are checked when a card is written, so nothing else can get in here. */
-export function cardStyle({ cardColor, textColor }: Colors): string {
-  return `:root{--card:${cardColor};--on-card:${readableOn(cardColor, textColor)}}${STYLE}`;
+export function renderCardStyle({ cardColor, textColor }: Colors): string {
+  return `:root{--card:${cardColor};--on-card:${pickReadableColor(cardColor, textColor)}}${STYLE}`;
 }
 
 /** Of pages that show no card. */
-export function plainStyle(): string {
+export function getPlainStyle(): string {
   return STYLE;
 }
 

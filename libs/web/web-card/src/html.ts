@@ -11,7 +11,7 @@ type Part = Html | string | number | null | false | Part[];
  */
 export function html(strings: TemplateStringsArray, ...values: Part[]): Html {
   const text = strings.reduce(
-    (before, after, i) => before + written(values[i - 1] ?? null) + after,
+    (before, after, i) => before + renderPart(values[i - 1] ?? null) + after,
   );
   return new Html(text);
 }
@@ -21,10 +21,10 @@ export function verbatim(text: string): Html {
   return new Html(text);
 }
 
-function written(value: Part): string {
+function renderPart(value: Part): string {
   if (value === null || value === false) return '';
-  if (Array.isArray(value)) return value.map(written).join('');
-  return value instanceof Html ? value.text : escaped(String(value));
+  if (Array.isArray(value)) return value.map(renderPart).join('');
+  return value instanceof Html ? value.text : escapeHtml(String(value));
 }
 
 const ENTITIES: Record<string, string> = {
@@ -35,6 +35,6 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
 }

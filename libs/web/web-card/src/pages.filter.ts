@@ -4,8 +4,8 @@ import Negotiator from 'negotiator';
 import { messageWithCause } from '#kernel/errors.js';
 import { isPassing } from '#database/connection.js';
 import type { GatedRequest } from '#http/caller.js';
-import { plainPage, type Page } from './card-page.js';
-import { languages, wordsOf, type Told } from './words.js';
+import { renderMessagePage, type Page } from './card-page.js';
+import { cardLanguages, findCardTranslations, type CardLocalization } from './translations.js';
 
 /** What went wrong while a page was made, said to a person instead of to a program. */
 @Catch()
@@ -16,26 +16,26 @@ export class PagesFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<GatedRequest>();
     request.failure = error;
-    const passing = isPassing(error);
+    const isTransient = isPassing(error);
     const about = { request_id: request.requestId };
-    if (passing) this.log.warn(messageWithCause(error), about);
+    if (isTransient) this.log.warn(messageWithCause(error), about);
     else {
       const stack = error instanceof Error ? error.stack : undefined;
       this.log.error(messageWithCause(error), about, stack);
     }
-    const { words, locale } = toldTo(request);
+    const { t, locale } = negotiateTranslations(request);
     const reply = http.getResponse<FastifyReply>();
     void reply.header('cache-control', 'no-store').header('retry-after', 10);
     void sendPage(
-      reply.status(passing ? 503 : 500),
-      plainPage(locale, words.unavailable, words.unavailableWhy),
+      reply.status(isTransient ? 503 : 500),
+      renderMessagePage(locale, t.unavailable, t.unavailableWhy),
     );
   }
 }
 
 /** In the language of the browser, where no store is known. */
-export function toldTo(request: FastifyRequest): Told {
-  return wordsOf(new Negotiator(request).language(languages) ?? 'en');
+export function negotiateTranslations(request: FastifyRequest): CardLocalization {
+  return findCardTranslations(new Negotiator(request).language(cardLanguages) ?? 'en');
 }
 
 export async function sendPage(reply: FastifyReply, { body, policy }: Page): Promise<void> {

@@ -1,7 +1,7 @@
 import { Controller, Get, Header, Param, Res, Req } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#kernel/config.js';
-import { deviceOf } from './device.js';
+import { detectDevice } from './device.js';
 import { PassLinks } from './pass-links.service.js';
 import { WebCards } from './web-cards.service.js';
 
@@ -26,10 +26,10 @@ export class PassLinksController {
     @Req() { headers }: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const found = this.links.appleEnabled && deviceOf(headers['user-agent']) === 'apple';
-    const card = found ? (await this.cards.find(uuid))?.card : undefined;
-    const pass = card && (await this.links.packageOf(card));
-    if (!pass) return this.toWebCard(card?.uuid ?? uuid, reply);
+    const canHavePass = this.links.appleEnabled && detectDevice(headers['user-agent']) === 'apple';
+    const card = canHavePass ? (await this.cards.find(uuid))?.card : undefined;
+    const pass = card && (await this.links.createPackage(card));
+    if (!pass) return this.redirectToWebCard(card?.uuid ?? uuid, reply);
     await reply
       .type(PACKAGE_TYPE)
       .header('last-modified', pass.changedAt.toUTCString())
@@ -45,14 +45,14 @@ export class PassLinksController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     // A card saved on a desktop is on the phone of the same person.
-    const asked = this.links.googleEnabled && deviceOf(headers['user-agent']) !== 'apple';
-    const card = asked ? (await this.cards.find(uuid))?.card : undefined;
+    const canBeSaved = this.links.googleEnabled && detectDevice(headers['user-agent']) !== 'apple';
+    const card = canBeSaved ? (await this.cards.find(uuid))?.card : undefined;
     const url = card && (await this.links.saveUrlOf(card));
-    if (url === undefined) return this.toWebCard(card?.uuid ?? uuid, reply);
+    if (url === undefined) return this.redirectToWebCard(card?.uuid ?? uuid, reply);
     await reply.redirect(url, 302);
   }
 
-  private async toWebCard(uuid: string, reply: FastifyReply): Promise<void> {
+  private async redirectToWebCard(uuid: string, reply: FastifyReply): Promise<void> {
     await reply.redirect(`${this.config.publicUrl}/passes/${encodeURIComponent(uuid)}`, 302);
   }
 }

@@ -10,7 +10,7 @@ export abstract class PassLinks {
   abstract readonly googleEnabled: boolean;
 
   /** Undefined: there can be none. Only asked while `appleEnabled`. */
-  abstract packageOf(card: CustomerCard): Promise<PassPackage | undefined>;
+  abstract createPackage(card: CustomerCard): Promise<PassPackage | undefined>;
 
   /** The vendor's page that saves the pass. Undefined: there can be none. Only asked while `googleEnabled`. */
   abstract saveUrlOf(card: CustomerCard): Promise<string | undefined>;

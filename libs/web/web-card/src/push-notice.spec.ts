@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PassContent } from '#passes/pass-content.js';
-import { pushNotice } from './push-notice.js';
+import { createPushNotice } from './push-notice.js';
 
 const content = {
   uuid: 'u',
@@ -10,29 +10,33 @@ const content = {
   card: { name: 'Kaffee', stampsRequired: 10 },
 } as PassContent;
 
-const told = (notice: Parameters<typeof pushNotice>[1], of = content) =>
-  pushNotice(of, notice, 'https://cards.example');
+const createNotice = (notice: Parameters<typeof createPushNotice>[1], of = content) =>
+  createPushNotice(of, notice, 'https://cards.example');
 
 describe('pushNotice', () => {
   it('tells what happened and where the card stands, in the language of the store', () => {
-    expect(told({ kind: 'stamped', stamps: 2 })).toEqual({
+    expect(createNotice({ kind: 'stamped', stamps: 2 })).toEqual({
       title: 'Eck-Café',
       body: '2 Stempel gesammelt\nKaffee: 4 von 10 Stempeln',
       url: 'https://cards.example/passes/u',
       lang: 'de',
     });
-    expect(told({ kind: 'unlocked', rewardName: 'Kuchen' }).body).toMatch(
+    expect(createNotice({ kind: 'unlocked', rewardName: 'Kuchen' }).body).toMatch(
       /^Kuchen: jetzt einlösbar!\n/,
     );
-    expect(told({ kind: 'redeemed', rewardName: 'Kuchen' }).body).toMatch(/^Kuchen: eingelöst/);
+    expect(createNotice({ kind: 'redeemed', rewardName: 'Kuchen' }).body).toMatch(
+      /^Kuchen: eingelöst/,
+    );
   });
 
   it('tells only where the card stands when stamps were taken off', () => {
-    expect(told({ kind: 'stamped', stamps: -1 }).body).toBe('Kaffee: 4 von 10 Stempeln');
+    expect(createNotice({ kind: 'stamped', stamps: -1 }).body).toBe('Kaffee: 4 von 10 Stempeln');
   });
 
   it('speaks English where it has no words', () => {
-    expect(told({ kind: 'stamped', stamps: 1 }, { ...content, locale: 'ja' })).toMatchObject({
+    expect(
+      createNotice({ kind: 'stamped', stamps: 1 }, { ...content, locale: 'ja' }),
+    ).toMatchObject({
       body: '1 stamp added\nKaffee: 4 of 10 stamps',
       lang: 'en',
     });

@@ -1,36 +1,39 @@
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassNotice } from '#passes/pass-notice.js';
-import { counted, summary } from './card-page.js';
-import { wordsOf, type Told } from './words.js';
+import { formatCount, summarize } from './card-page.js';
+import { findCardTranslations, type CardLocalization } from './translations.js';
 
 /** What the service worker of a card shows. */
 export type PushNotice = { title: string; body: string; url: string; lang: string };
 
 /** @param publicUrl without a trailing slash */
-export function pushNotice(
+export function createPushNotice(
   content: PassContent,
   notice: PassNotice,
   publicUrl: string,
 ): PushNotice {
-  const told = wordsOf(content.locale);
-  const body = [sentence(notice, told), `${content.card.name}: ${summary(content, told)}`];
+  const localization = findCardTranslations(content.locale);
+  const body = [
+    describeNotice(notice, localization),
+    `${content.card.name}: ${summarize(content, localization)}`,
+  ];
   return {
     title: content.storeName,
     body: body.filter((line) => line !== null).join('\n'),
     url: `${publicUrl}/passes/${content.uuid}`,
-    lang: told.locale,
+    lang: localization.locale,
   };
 }
 
 /** Null where the balance says it all: stamps were taken off. */
-function sentence(notice: PassNotice, told: Told): string | null {
-  const { words } = told;
+function describeNotice(notice: PassNotice, localization: CardLocalization): string | null {
+  const { t } = localization;
   switch (notice.kind) {
     case 'stamped':
-      return notice.stamps > 0 ? counted(words.noticeStamped, notice.stamps, told) : null;
+      return notice.stamps > 0 ? formatCount(t.noticeStamped, notice.stamps, localization) : null;
     case 'unlocked':
-      return words.noticeUnlocked(notice.rewardName);
+      return t.noticeUnlocked(notice.rewardName);
     case 'redeemed':
-      return words.noticeRedeemed(notice.rewardName);
+      return t.noticeRedeemed(notice.rewardName);
   }
 }

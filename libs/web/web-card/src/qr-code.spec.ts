@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import qrcode from 'qrcode';
-import { qrCode } from './qr-code.js';
+import { renderQrCode } from './qr-code.js';
 
 describe('qrCode', () => {
   it('draws every dark module and no other, with four modules of white around', () => {
     const { size, data } = qrcode.create('ABCD2345', { errorCorrectionLevel: 'M' }).modules;
-    const svg = qrCode('ABCD2345', 'Code').text;
+    const svg = renderQrCode('ABCD2345', 'Code').text;
     expect(svg).toContain(`viewBox="0 0 ${size + 8} ${size + 8}"`);
     const drawn = new Set<number>();
     for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g)) {
@@ -18,6 +18,6 @@ describe('qrCode', () => {
   });
 
   it('has a name that is text', () => {
-    expect(qrCode('A', '"><script>').text).toContain('aria-label="&quot;&gt;&lt;script&gt;"');
+    expect(renderQrCode('A', '"><script>').text).toContain('aria-label="&quot;&gt;&lt;script&gt;"');
   });
 });

@@ -1,12 +1,12 @@
 import { html, verbatim, type Html } from './html.js';
-import { darkModules } from './qr-modules.js';
+import { findDarkModules } from './qr-modules.js';
 
 /**
  * Dark on white whatever the card's colours are, because scanners need it.
  * @param name what it is, for those who do not see it
  */
-export function qrCode(text: string, name: string): Html {
-  const { path, side } = darkModules(text, 'M');
+export function renderQrCode(text: string, name: string): Html {
+  const { path, side } = findDarkModules(text, 'M');
   return html`<svg
     class="qr"
     role="img"

@@ -1,23 +1,24 @@
 import qrcode from 'qrcode';
 
 /** ISO/IEC 18004 asks for four modules of white on every side. */
-const QUIET = 4;
+const QUIET_ZONE = 4;
 
 /**
  * The dark modules of a QR code, each of side 1, with the white that must surround them. One path of horizontal runs, so
  * that no hairlines show between modules.
  * @param level how much of the code may be damaged: M 15 %, Q 25 %
  */
-export function darkModules(text: string, level: 'M' | 'Q'): { path: string; side: number } {
+export function findDarkModules(text: string, level: 'M' | 'Q'): { path: string; side: number } {
   const { size, data } = qrcode.create(text, { errorCorrectionLevel: level }).modules;
   const runs: string[] = [];
   for (let y = 0; y < size; y++) {
     for (let x = 0; x < size;) {
       const begin = x;
       while (x < size && data[y * size + x]) x++;
-      if (x > begin) runs.push(`M${begin + QUIET} ${y + QUIET}h${x - begin}v1h-${x - begin}z`);
+      if (x > begin)
+        runs.push(`M${begin + QUIET_ZONE} ${y + QUIET_ZONE}h${x - begin}v1h-${x - begin}z`);
       else x++;
     }
   }
-  return { path: runs.join(''), side: size + 2 * QUIET };
+  return { path: runs.join(''), side: size + 2 * QUIET_ZONE };
 }

@@ -2,7 +2,7 @@ import { Script } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { CARD_SCRIPT } from './card-script.js';
 import { WORKER_SCRIPT } from './worker-script.js';
-import { languages, wordsOf } from './words.js';
+import { cardLanguages, findCardTranslations } from './translations.js';
 
 describe('what browsers run', () => {
   it('is JavaScript', () => {
@@ -13,8 +13,8 @@ describe('what browsers run', () => {
 
 describe('wordsOf', () => {
   it('knows four languages, and tells the others in English', () => {
-    expect([...languages].sort()).toEqual(['de', 'en', 'es', 'fr']);
-    expect(wordsOf('fr-CA').words.rewards).toBe('Récompenses');
-    expect(wordsOf('ja').locale).toBe('en');
+    expect([...cardLanguages].sort()).toEqual(['de', 'en', 'es', 'fr']);
+    expect(findCardTranslations('fr-CA').t.rewards).toBe('Récompenses');
+    expect(findCardTranslations('ja').locale).toBe('en');
   });
 });

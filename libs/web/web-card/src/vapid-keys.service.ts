@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { deriveKey, fingerprint } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { keyPair, type KeyPair } from './web-push-message.js';
+import { createKeyPair, type KeyPair } from './web-push-message.js';
 
 /**
  * The key by which push services and browsers know this service. It follows from a data key: made at the first start,
@@ -9,12 +9,12 @@ import { keyPair, type KeyPair } from './web-push-message.js';
  */
 @Injectable()
 export class VapidKeys {
-  private known: KeyPair | undefined;
+  private cachedPair: KeyPair | undefined;
 
   constructor(private readonly keys: MasterKeys) {}
 
   get pair(): KeyPair {
-    return (this.known ??= firstPair(this.keys.dataKey('web push')));
+    return (this.cachedPair ??= deriveKeyPair(this.keys.dataKey('web push')));
   }
 
   /** Base64url, as browsers take it. */
@@ -29,10 +29,10 @@ export class VapidKeys {
 }
 
 /** One in four billion 32-byte values is no private key of P-256; then the next is taken. */
-function firstPair(seed: Buffer): KeyPair {
+function deriveKeyPair(seed: Buffer): KeyPair {
   for (let i = 0; i < 10; i++) {
     try {
-      return keyPair(deriveKey(seed, `vapid ${i}`));
+      return createKeyPair(deriveKey(seed, `vapid ${i}`));
     } catch {
       continue;
     }

@@ -23,7 +23,7 @@ export class VendorLinks extends PassLinks {
     return this.google.enabled;
   }
 
-  async packageOf(card: CustomerCard): Promise<PassPackage> {
+  async createPackage(card: CustomerCard): Promise<PassPackage> {
     const { bytes, pass } = await this.apple.issue(card);
     return { bytes, changedAt: new Date(lastModified(pass, new Date())) };
   }

@@ -3,13 +3,13 @@ import { contrast } from '#pages/colors.js';
 import { html, type Html } from './html.js';
 
 /** What can still be told apart as a shape (WCAG 2.2, success criterion 1.4.11). */
-const VISIBLE = 3;
+const MIN_CONTRAST = 3;
 
 type Colors = Pick<PassLooks, 'cardColor' | 'stampColor' | 'stampBackgroundColor'>;
 
 /** The card on a home screen: a stamp. Everything that counts lies within the circle that launchers cut out. */
-export function cardIcon({ cardColor, stampColor, stampBackgroundColor }: Colors): Html {
-  const mark = contrast(stampColor, stampBackgroundColor) >= VISIBLE ? stampColor : cardColor;
+export function renderCardIcon({ cardColor, stampColor, stampBackgroundColor }: Colors): Html {
+  const mark = contrast(stampColor, stampBackgroundColor) >= MIN_CONTRAST ? stampColor : cardColor;
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512">
     <rect width="512" height="512" fill="${cardColor}" />
     <circle cx="256" cy="256" r="168" fill="${stampBackgroundColor}" />

@@ -9,15 +9,15 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { parseTag } from '#passes/pass-tag.js';
 import { Passes } from '#passes/passes.service.js';
-import { cardManifest } from './card-manifest.js';
-import { cardPage, plainPage, type StripLinks } from './card-page.js';
+import { createCardManifest } from './card-manifest.js';
+import { renderCardPage, renderMessagePage, type StripLinks } from './card-page.js';
 import { CARD_SCRIPT_PATH } from './card-script.js';
 import { CardStreams } from './card-streams.service.js';
-import { deviceOf } from './device.js';
-import { PagesFilter, sendPage, toldTo } from './pages.filter.js';
+import { detectDevice } from './device.js';
+import { PagesFilter, sendPage, negotiateTranslations } from './pages.filter.js';
 import { PassLinks } from './pass-links.service.js';
 import { VapidKeys } from './vapid-keys.service.js';
-import { cardIcon } from './web-card-icon.js';
+import { renderCardIcon } from './web-card-icon.js';
 import { WebCards } from './web-cards.service.js';
 import { WORKER_SCRIPT } from './worker-script.js';
 
@@ -52,25 +52,25 @@ export class WebCardController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const found = await this.cards.find(uuid);
-    if (!found) {
-      const { words, locale } = toldTo(request);
+    const match = await this.cards.find(uuid);
+    if (!match) {
+      const { t, locale } = negotiateTranslations(request);
       vary(reply, 'Accept-Language');
-      return sendPage(reply.status(404), plainPage(locale, words.notFound, words.notFoundWhy));
+      return sendPage(reply.status(404), renderMessagePage(locale, t.notFound, t.notFoundWhy));
     }
-    if (found.merged) {
-      await reply.redirect(`${this.config.publicUrl}/passes/${found.card.uuid}`, 302);
+    if (match.isMerged) {
+      await reply.redirect(`${this.config.publicUrl}/passes/${match.card.uuid}`, 302);
       return;
     }
-    const { pass, content } = await this.contents.open(found.card);
-    const page = cardPage({
+    const { pass, content } = await this.contents.open(match.card);
+    const page = renderCardPage({
       content,
       tag: pass.tag,
       joined: joined === undefined ? null : { isLinkSent: joined !== 'unsent' },
       now: new Date(),
-      device: deviceOf(request.headers['user-agent']),
+      device: detectDevice(request.headers['user-agent']),
       wallets: { apple: this.links.appleEnabled, google: this.links.googleEnabled },
-      ...(await this.imagesOf(content)),
+      ...(await this.findImages(content)),
       pushKey: this.vapid.publicKey,
       root: this.root,
       scriptPath: this.root + CARD_SCRIPT_PATH,
@@ -79,7 +79,7 @@ export class WebCardController {
   }
 
   /** From the page's own host, whatever its public name is. */
-  private async imagesOf(content: PassContent): Promise<{ strip: StripLinks; logo: string }> {
+  private async findImages(content: PassContent): Promise<{ strip: StripLinks; logo: string }> {
     const { strip, logo } = await this.images.linksOf(content);
     const path = (url: string) => new URL(url).pathname;
     return {
@@ -92,14 +92,16 @@ export class WebCardController {
   @Header('content-type', 'application/manifest+json; charset=utf-8')
   @Header('cache-control', 'no-store')
   async manifest(@Param('uuid') uuid: string): Promise<string> {
-    return JSON.stringify(cardManifest(await this.contentOf(await this.known(uuid)), this.root));
+    return JSON.stringify(
+      createCardManifest(await this.getContent(await this.getCard(uuid)), this.root),
+    );
   }
 
   @Get('icon.svg')
   @Header('content-type', 'image/svg+xml')
   @Header('cache-control', 'no-store')
   async icon(@Param('uuid') uuid: string): Promise<string> {
-    return cardIcon((await this.contentOf(await this.known(uuid))).card).text;
+    return renderCardIcon((await this.getContent(await this.getCard(uuid))).card).text;
   }
 
   /** For any link, so that a browser whose card is gone still gets the newest. */
@@ -121,7 +123,7 @@ export class WebCardController {
     @Req() { ip, headers, method }: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const card = await this.known(uuid);
+    const card = await this.getCard(uuid);
     await this.passes.open(card);
     const issuedTag = await this.passes.findIssuedTag(parseTag(headers['last-event-id'] ?? since));
     const stream = await this.streams.open(card.id, issuedTag, ip);
@@ -135,13 +137,13 @@ export class WebCardController {
       .send(stream);
   }
 
-  private async known(uuid: string): Promise<CustomerCard> {
-    const found = await this.cards.find(uuid);
-    if (!found) throw new NotFoundError('Card');
-    return found.card;
+  private async getCard(uuid: string): Promise<CustomerCard> {
+    const match = await this.cards.find(uuid);
+    if (!match) throw new NotFoundError('Card');
+    return match.card;
   }
 
-  private async contentOf({ id }: CustomerCard): Promise<PassContent> {
+  private async getContent({ id }: CustomerCard): Promise<PassContent> {
     const content = (await this.contents.load([id])).get(id);
     if (!content) throw new Error(`customer card ${id} has no content`);
     return content;

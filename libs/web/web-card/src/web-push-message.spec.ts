@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { verify, createPublicKey } from 'node:crypto';
-import { authorization, encrypted, keyPair } from './web-push-message.js';
+import { createAuthorization, encryptMessage, createKeyPair } from './web-push-message.js';
 
 const bytes = (text: string) => Buffer.from(text, 'base64url');
 
 describe('encrypted', () => {
   it('is what RFC 8291 shows in section 5', () => {
-    const own = keyPair(bytes('yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw'));
+    const own = createKeyPair(bytes('yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw'));
     expect(own.publicKey.toString('base64url')).toBe(
       'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
     );
-    const message = encrypted(
+    const message = encryptMessage(
       Buffer.from('When I grow up, I want to be a watermelon'),
       {
         p256dh: bytes(
@@ -29,9 +29,14 @@ describe('encrypted', () => {
 
 describe('authorization', () => {
   it('is signed with the key that it names, for one push service and half a day', () => {
-    const own = keyPair(Buffer.alloc(32, 9));
+    const own = createKeyPair(Buffer.alloc(32, 9));
     const now = new Date('2026-11-21T12:00:00.500Z');
-    const header = authorization('https://push.example/send/1?x', own, 'https://me.example', now);
+    const header = createAuthorization(
+      'https://push.example/send/1?x',
+      own,
+      'https://me.example',
+      now,
+    );
     const [, head = '', claims = '', signature = '', k = ''] =
       /^vapid t=([\w-]+)\.([\w-]+)\.([\w-]+), k=([\w-]+)$/.exec(header) ?? [];
     expect(JSON.parse(bytes(head).toString())).toEqual({ typ: 'JWT', alg: 'ES256' });

@@ -7,7 +7,7 @@ export const AUTH_BYTES = 16;
 const CURVE = 'prime256v1';
 const RECORD_BYTES = 4096;
 /** After the last byte of the last record (RFC 8188, section 2). */
-const LAST = Buffer.from([2]);
+const LAST_RECORD_DELIMITER = Buffer.from([2]);
 /** RFC 8292 allows at most 24 hours, and clocks differ. */
 const TOKEN_SECONDS = 12 * 60 * 60;
 
@@ -17,13 +17,13 @@ export type BrowserKeys = { p256dh: Buffer; auth: Buffer };
 export type KeyPair = { privateKey: Buffer; publicKey: Buffer };
 
 /** @param privateKey 32 bytes @throws when it is not one of the curve's */
-export function keyPair(privateKey: Buffer): KeyPair {
+export function createKeyPair(privateKey: Buffer): KeyPair {
   const ecdh = createECDH(CURVE);
   ecdh.setPrivateKey(privateKey);
   return { privateKey, publicKey: ecdh.getPublicKey() };
 }
 
-export function newKeyPair(): KeyPair {
+export function generateKeyPair(): KeyPair {
   const ecdh = createECDH(CURVE);
   const publicKey = ecdh.generateKeys();
   return { privateKey: ecdh.getPrivateKey(), publicKey };
@@ -35,7 +35,7 @@ export function newKeyPair(): KeyPair {
  * @param salt 16 random bytes
  * @throws when the browser's key is no point of the curve
  */
-export function encrypted(
+export function encryptMessage(
   plain: Buffer,
   { p256dh, auth }: BrowserKeys,
   { privateKey, publicKey }: KeyPair,
@@ -44,11 +44,14 @@ export function encrypted(
   const ecdh = createECDH(CURVE);
   ecdh.setPrivateKey(privateKey);
   const info = Buffer.concat([Buffer.from('WebPush: info\0'), p256dh, publicKey]);
-  const secret = derived(ecdh.computeSecret(p256dh), auth, info, 32);
-  const key = derived(secret, salt, Buffer.from('Content-Encoding: aes128gcm\0'), 16);
-  const nonce = derived(secret, salt, Buffer.from('Content-Encoding: nonce\0'), 12);
+  const secret = derive(ecdh.computeSecret(p256dh), auth, info, 32);
+  const key = derive(secret, salt, Buffer.from('Content-Encoding: aes128gcm\0'), 16);
+  const nonce = derive(secret, salt, Buffer.from('Content-Encoding: nonce\0'), 12);
   const cipher = createCipheriv('aes-128-gcm', key, nonce);
-  const text = Buffer.concat([cipher.update(Buffer.concat([plain, LAST])), cipher.final()]);
+  const text = Buffer.concat([
+    cipher.update(Buffer.concat([plain, LAST_RECORD_DELIMITER])),
+    cipher.final(),
+  ]);
   const size = Buffer.alloc(5);
   size.writeUInt32BE(RECORD_BYTES);
   size.writeUInt8(publicKey.length, 4);
@@ -59,7 +62,7 @@ export function encrypted(
  * Tells a push service who sends (VAPID, RFC 8292).
  * @param contact a URL or mailto: address
  */
-export function authorization(
+export function createAuthorization(
   endpoint: string,
   { privateKey, publicKey }: KeyPair,
   contact: string,
@@ -67,7 +70,7 @@ export function authorization(
 ): string {
   const exp = Math.floor(now.getTime() / 1000) + TOKEN_SECONDS;
   const claims = { aud: new URL(endpoint).origin, exp, sub: contact };
-  const signed = [{ typ: 'JWT', alg: 'ES256' }, claims].map(encodedJson).join('.');
+  const signed = [{ typ: 'JWT', alg: 'ES256' }, claims].map(encodeJson).join('.');
   const key = createPrivateKey({
     format: 'jwk',
     key: {
@@ -83,10 +86,10 @@ export function authorization(
   return `vapid t=${token}, k=${publicKey.toString('base64url')}`;
 }
 
-function encodedJson(value: object): string {
+function encodeJson(value: object): string {
   return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
-function derived(key: Buffer, salt: Buffer, info: Buffer, bytes: number): Buffer {
+function derive(key: Buffer, salt: Buffer, info: Buffer, bytes: number): Buffer {
   return Buffer.from(hkdfSync('sha256', key, salt, info, bytes));
 }

@@ -2,7 +2,7 @@ import { createECDH } from 'node:crypto';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { targetUrlFault, type TargetRules } from '#sending/target-address.js';
-import { AUTH_BYTES, newKeyPair, POINT_BYTES } from './web-push-message.js';
+import { AUTH_BYTES, generateKeyPair, POINT_BYTES } from './web-push-message.js';
 
 /** Where a browser takes messages, as its PushSubscription says it. Keys in base64url. */
 export type WebPushSubscription = { endpoint: string; p256dh: string; auth: string };
@@ -13,27 +13,27 @@ const BASE64URL = /^[\w-]+={0,2}$/;
  * What the script of a page has sent: anybody may have written it.
  * @throws InvalidFieldsError
  */
-export function readSubscription(body: unknown, rules: TargetRules): WebPushSubscription {
-  const { keys, ...given } = objectOf(body);
-  const { p256dh, auth } = objectOf(keys);
+export function parseSubscription(body: unknown, rules: TargetRules): WebPushSubscription {
+  const { keys, ...subscription } = toRecord(body);
+  const { p256dh, auth } = toRecord(keys);
   const errors: FieldErrors = {};
-  const endpoint = readEndpoint(given['endpoint'], rules, errors);
-  const key = bytesOf(p256dh);
+  const endpoint = parseEndpoint(subscription['endpoint'], rules, errors);
+  const key = decodeBytes(p256dh);
   if (!key || !isPoint(key)) errors['keys.p256dh'] = ['must be a public key of P-256'];
-  const secret = bytesOf(auth);
+  const secret = decodeBytes(auth);
   if (secret?.length !== AUTH_BYTES) errors['keys.auth'] = [`must be ${AUTH_BYTES} bytes`];
   if (!key || !secret || Object.keys(errors).length > 0) throw new InvalidFieldsError(errors);
   return { endpoint, p256dh: key.toString('base64url'), auth: secret.toString('base64url') };
 }
 
 /** Of a subscription that is to be forgotten. @throws InvalidFieldsError */
-export function readEndpointOf(body: unknown): string {
-  const { endpoint } = objectOf(body);
+export function parseUnsubscription(body: unknown): string {
+  const { endpoint } = toRecord(body);
   if (typeof endpoint === 'string') return parseAbsoluteUrl(endpoint)?.href ?? endpoint;
   throw new InvalidFieldsError({ endpoint: ['must be the address of a subscription'] });
 }
 
-function readEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): string {
+function parseEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): string {
   const text = typeof value === 'string' ? value : '';
   const fault = targetUrlFault(text, rules);
   if (fault === undefined) return new URL(text).href;
@@ -41,11 +41,11 @@ function readEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): 
   return text;
 }
 
-function objectOf(value: unknown): Record<string, unknown> {
+function toRecord(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-function bytesOf(value: unknown): Buffer | undefined {
+function decodeBytes(value: unknown): Buffer | undefined {
   return typeof value === 'string' && value.length < 200 && BASE64URL.test(value)
     ? Buffer.from(value, 'base64url')
     : undefined;
@@ -55,7 +55,7 @@ function bytesOf(value: unknown): Buffer | undefined {
 function isPoint(bytes: Buffer): boolean {
   if (bytes.length !== POINT_BYTES) return false;
   const ecdh = createECDH('prime256v1');
-  ecdh.setPrivateKey(newKeyPair().privateKey);
+  ecdh.setPrivateKey(generateKeyPair().privateKey);
   try {
     ecdh.computeSecret(bytes);
     return true;

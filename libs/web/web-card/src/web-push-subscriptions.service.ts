@@ -11,7 +11,7 @@ import { VapidKeys } from './vapid-keys.service.js';
 import type { WebPushSubscription } from './web-push-subscription.js';
 
 /** Browsers of one customer. Whoever has more has long forgotten the oldest. */
-const MOST_PER_CARD = 10;
+const MAX_PER_CARD = 10;
 
 export type StoredSubscription = {
   id: number;
@@ -20,12 +20,12 @@ export type StoredSubscription = {
   customerId: number;
   sealed: Buffer;
   /** False: the card's holder was erased. */
-  known: boolean;
+  hasHolder: boolean;
   /** The tag of the notice that this browser was told last. */
-  toldTag: number;
+  notifiedTag: number;
 };
 
-const contextOf = (customerCardId: number): string => `web push ${customerCardId}`;
+const sealingContext = (customerCardId: number): string => `web push ${customerCardId}`;
 
 /** The browsers that are told of changes. Their addresses are sealed with the customer's own key. */
 @Injectable()
@@ -41,7 +41,7 @@ export class WebPushSubscriptions {
   async add(card: CustomerCard, subscription: WebPushSubscription): Promise<void> {
     const { id, accountId, customerId } = card;
     const text = JSON.stringify(subscription);
-    const sealed = await this.keys.sealText(customerId, text, contextOf(id));
+    const sealed = await this.keys.sealText(customerId, text, sealingContext(id));
     if (!sealed) throw customerErased();
     const { noticeTag } = await this.passes.open(card);
     const hash = this.vapid.fingerprintOf(subscription.endpoint);
@@ -58,14 +58,14 @@ export class WebPushSubscriptions {
       name: 'web_push_prune',
       text: `delete from web_push_subscriptions where id in (
                select id from web_push_subscriptions where customer_card_id = $1
-               order by id desc offset ${MOST_PER_CARD})`,
+               order by id desc offset ${MAX_PER_CARD})`,
       values: [id],
     });
     await this.passes.installed(id, accountId, 'web');
   }
 
   async remove(customerCardId: number, endpoint: string): Promise<void> {
-    await this.end(customerCardId, {
+    await this.deleteWith(customerCardId, {
       name: 'web_push_remove',
       text: 'delete from web_push_subscriptions where customer_card_id = $1 and endpoint_hash = $2',
       values: [customerCardId, this.vapid.fingerprintOf(endpoint)],
@@ -74,7 +74,7 @@ export class WebPushSubscriptions {
 
   /** The browser has ended it, or nobody can read it any more. */
   async forget({ id, customerCardId }: StoredSubscription): Promise<void> {
-    await this.end(customerCardId, {
+    await this.deleteWith(customerCardId, {
       name: 'web_push_forget',
       text: 'delete from web_push_subscriptions where id = $1',
       values: [id],
@@ -88,13 +88,13 @@ export class WebPushSubscriptions {
       account_id: number;
       customer_id: number;
       sealed: Buffer;
-      known: boolean;
+      hasHolder: boolean;
       notified_tag: string;
     }>(this.pool, {
       name: 'web_push_find',
       text: `select s.id, s.customer_card_id, s.account_id, s.customer_id, s.sealed, s.notified_tag,
                exists (select from ${PASS_HOLDERS} r join personal_keys k on k.subject_id = r.customer_id
-                       where r.id = s.customer_card_id) as known
+                       where r.id = s.customer_card_id) as "hasHolder"
              from web_push_subscriptions s where s.id = $1`,
       values: [id],
     });
@@ -105,23 +105,23 @@ export class WebPushSubscriptions {
         accountId: row.account_id,
         customerId: row.customer_id,
         sealed: row.sealed,
-        known: row.known,
-        toldTag: Number(row.notified_tag),
+        hasHolder: row.hasHolder,
+        notifiedTag: Number(row.notified_tag),
       }
     );
   }
 
   /** Undefined when the customer was erased. */
-  async opened({
+  async decrypt({
     customerId,
     customerCardId,
     sealed,
   }: StoredSubscription): Promise<WebPushSubscription | undefined> {
-    const text = await this.keys.openText(customerId, sealed, contextOf(customerCardId));
+    const text = await this.keys.openText(customerId, sealed, sealingContext(customerCardId));
     return text === undefined ? undefined : (JSON.parse(text) as WebPushSubscription);
   }
 
-  async told({ id }: StoredSubscription, noticeTag: number): Promise<void> {
+  async markNotified({ id }: StoredSubscription, noticeTag: number): Promise<void> {
     await ask(this.pool, {
       name: 'web_push_told',
       text: 'update web_push_subscriptions set notified_tag = greatest(notified_tag, $2) where id = $1',
@@ -142,7 +142,7 @@ export class WebPushSubscriptions {
     }));
   }
 
-  private async end(customerCardId: number, deletion: pg.QueryConfig): Promise<void> {
+  private async deleteWith(customerCardId: number, deletion: pg.QueryConfig): Promise<void> {
     await inTransaction(this.pool, (client) =>
       this.passes.removing(client, [customerCardId], 'web', async () => {
         await client.query(deletion);

@@ -4,10 +4,10 @@ import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { Throttle } from '#http/throttle.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { WebCards } from './web-cards.service.js';
-import { readEndpointOf, readSubscription } from './web-push-subscription.js';
+import { parseUnsubscription, parseSubscription } from './web-push-subscription.js';
 import { WebPushSubscriptions } from './web-push-subscriptions.service.js';
 
-type Sender = Record<string, string | undefined>;
+type RequestHeaders = Record<string, string | undefined>;
 
 const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
@@ -25,11 +25,11 @@ export class WebPushController {
   @Throttle(PER_MINUTE)
   async subscribe(
     @Param('uuid') uuid: string,
-    @Headers() headers: Sender,
+    @Headers() headers: RequestHeaders,
     @Body() body: unknown,
   ): Promise<void> {
-    const card = await this.known(uuid, headers);
-    await this.subscriptions.add(card, readSubscription(body, this.config.webPushRules));
+    const card = await this.getCard(uuid, headers);
+    await this.subscriptions.add(card, parseSubscription(body, this.config.webPushRules));
   }
 
   @Delete()
@@ -37,22 +37,22 @@ export class WebPushController {
   @Throttle(PER_MINUTE)
   async unsubscribe(
     @Param('uuid') uuid: string,
-    @Headers() headers: Sender,
+    @Headers() headers: RequestHeaders,
     @Body() body: unknown,
   ): Promise<void> {
-    const card = await this.known(uuid, headers);
-    await this.subscriptions.remove(card.id, readEndpointOf(body));
+    const card = await this.getCard(uuid, headers);
+    await this.subscriptions.remove(card.id, parseUnsubscription(body));
   }
 
   /** @throws RejectedError for what another site sends through somebody's browser, NotFoundError */
-  private async known(uuid: string, headers: Sender): Promise<CustomerCard> {
+  private async getCard(uuid: string, headers: RequestHeaders): Promise<CustomerCard> {
     const { origin } = new URL(this.config.publicUrl);
     const site = headers['sec-fetch-site'] ?? 'same-origin';
     if (headers['origin'] !== origin || site !== 'same-origin') {
       throw new RejectedError({ base: ['Only the page of the card may do this'] });
     }
-    const found = await this.cards.find(uuid);
-    if (!found) throw new NotFoundError('Card');
-    return found.card;
+    const match = await this.cards.find(uuid);
+    if (!match) throw new NotFoundError('Card');
+    return match.card;
   }
 }

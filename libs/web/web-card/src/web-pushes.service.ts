@@ -12,16 +12,16 @@ import {
   type WantedUpdate,
 } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
-import { pushNotice } from './push-notice.js';
+import { createPushNotice } from './push-notice.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import { WebPushClient } from './web-push.client.js';
-import { authorization, encrypted, newKeyPair } from './web-push-message.js';
+import { createAuthorization, encryptMessage, generateKeyPair } from './web-push-message.js';
 import type { WebPushSubscription } from './web-push-subscription.js';
 import { WebPushSubscriptions, type StoredSubscription } from './web-push-subscriptions.service.js';
 
 /** A phone that was off for longer need not hear of a stamp any more; neither need one that could not be reached. */
-const WORTH_SECONDS = 24 * 60 * 60;
-const MOST_WAIT_SECONDS = 60 * 60;
+const MAX_AGE_SECONDS = 24 * 60 * 60;
+const MAX_RETRY_SECONDS = 60 * 60;
 
 /** Tells browsers what their holder is to be told: once each notice, and nothing of silent changes. */
 @Injectable()
@@ -50,22 +50,22 @@ export class WebPushes extends PassSender {
     const readAt = performance.now();
     const stored = await this.subscriptions.find(Number(target));
     if (!stored) return { kind: 'done' };
-    const browser = await this.subscriptions.opened(stored);
+    const browser = await this.subscriptions.decrypt(stored);
     const pass = await this.passes.find(stored.customerCardId);
     const content = (await this.contents.load([stored.customerCardId])).get(stored.customerCardId);
-    if (!stored.known || !browser || !pass || !content) {
+    if (!stored.hasHolder || !browser || !pass || !content) {
       await this.subscriptions.forget(stored);
       return { kind: 'done' };
     }
     const { notice, noticeTag } = pass;
-    if (notice === null || noticeTag <= stored.toldTag) return { kind: 'done' };
-    if (Date.now() - pass.changedAt.getTime() > WORTH_SECONDS * 1000) {
-      await this.subscriptions.told(stored, noticeTag);
+    if (notice === null || noticeTag <= stored.notifiedTag) return { kind: 'done' };
+    if (Date.now() - pass.changedAt.getTime() > MAX_AGE_SECONDS * 1000) {
+      await this.subscriptions.markNotified(stored, noticeTag);
       return { kind: 'done' };
     }
-    const text = JSON.stringify(pushNotice(content, notice, this.config.publicUrl));
+    const text = JSON.stringify(createPushNotice(content, notice, this.config.publicUrl));
     const mayBeSent = () => this.erasures.isCurrent(content.customerId, readAt, performance.now());
-    return this.settle(stored, noticeTag, await this.post(browser, text, mayBeSent));
+    return this.recordOutcome(stored, noticeTag, await this.post(browser, text, mayBeSent));
   }
 
   private post(
@@ -77,12 +77,17 @@ export class WebPushes extends PassSender {
       p256dh: Buffer.from(p256dh, 'base64url'),
       auth: Buffer.from(auth, 'base64url'),
     };
-    const body = encrypted(Buffer.from(text), keys, newKeyPair(), randomBytes(16));
+    const body = encryptMessage(Buffer.from(text), keys, generateKeyPair(), randomBytes(16));
     const headers = {
-      authorization: authorization(endpoint, this.vapid.pair, this.config.publicUrl, new Date()),
+      authorization: createAuthorization(
+        endpoint,
+        this.vapid.pair,
+        this.config.publicUrl,
+        new Date(),
+      ),
       'content-type': 'application/octet-stream',
       'content-encoding': 'aes128gcm',
-      ttl: String(WORTH_SECONDS),
+      ttl: String(MAX_AGE_SECONDS),
       urgency: 'normal',
       // Of several that wait for a phone that is off, it gets the last.
       topic: 'card',
@@ -90,7 +95,7 @@ export class WebPushes extends PassSender {
     return this.client.post(endpoint, headers, body, mayBeSent);
   }
 
-  private async settle(
+  private async recordOutcome(
     stored: StoredSubscription,
     noticeTag: number,
     outcome: Outcome,
@@ -98,7 +103,7 @@ export class WebPushes extends PassSender {
     const { customerCardId, accountId } = stored;
     const status = outcome.kind === 'answered' ? outcome.status : 0;
     if (isSuccess(outcome)) {
-      await this.subscriptions.told(stored, noticeTag);
+      await this.subscriptions.markNotified(stored, noticeTag);
       await this.passes.synced(customerCardId, accountId, 'web');
       return { kind: 'done' };
     }
@@ -111,12 +116,12 @@ export class WebPushes extends PassSender {
     const error = errorOf(outcome) ?? messageOf(outcome);
     await this.passes.synced(customerCardId, accountId, 'web', error);
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
-      await this.subscriptions.told(stored, noticeTag);
+      await this.subscriptions.markNotified(stored, noticeTag);
       return { kind: 'refused', error };
     }
     const retryAfter = outcome.kind === 'answered' ? Number(outcome.retryAfter ?? NaN) : NaN;
     return Number.isFinite(retryAfter)
-      ? { kind: 'failed', error, retryInMs: Math.min(retryAfter, MOST_WAIT_SECONDS) * 1000 }
+      ? { kind: 'failed', error, retryInMs: Math.min(retryAfter, MAX_RETRY_SECONDS) * 1000 }
       : { kind: 'failed', error };
   }
 }

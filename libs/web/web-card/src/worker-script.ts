@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 
 /**
- * The service worker of one card: shows the card's last state without a connection, and the notifications. Its scope
- * is the card's own link, so cards of several shops on one phone know nothing of each other.
+ * Runs as the service worker of one card: shows its last state without a connection, and its notifications. Its scope
+ * is the card's own link, which keeps the cards of several shops on one phone apart.
  */
 const TEXT = `
 const scope = new URL(registration.scope).pathname;
@@ -22,7 +22,7 @@ async function takeOver() {
 function isPage(url) {
   return url.pathname === scope;
 }
-function isKept(url) {
+function isCacheable(url) {
   if (url.origin !== location.origin) return false;
   if (isPage(url)) return true;
   const root = scope.slice(0, scope.indexOf('/passes/'));
@@ -33,7 +33,7 @@ function isKept(url) {
 addEventListener('fetch', (event) => {
   const { request } = event;
   const url = new URL(request.url);
-  if (request.method === 'GET' && isKept(url)) event.respondWith(networkFirst(request, url));
+  if (request.method === 'GET' && isCacheable(url)) event.respondWith(networkFirst(request, url));
 });
 async function networkFirst(request, url) {
   const key = url.origin + url.pathname;
@@ -43,32 +43,32 @@ async function networkFirst(request, url) {
       const cache = await caches.open(cacheName);
       if (response.ok && response.type === 'basic' && !response.redirected) {
         await cache.put(key, response.clone());
-      } else if (isPage(url)) await forget();
+      } else if (isPage(url)) await deleteCache();
       return response;
     }
-    return (await kept(key)) || response;
+    return (await findCached(key)) || response;
   } catch (error) {
-    const found = await kept(key);
-    if (found) return found;
+    const cached = await findCached(key);
+    if (cached) return cached;
     throw error;
   }
 }
-async function kept(key) {
+async function findCached(key) {
   return (await caches.open(cacheName)).match(key);
 }
-/** The card is gone: nothing of it may stay on the device. */
-function forget() {
+/** Removes everything of a deleted card from the device. */
+function deleteCache() {
   return caches.delete(cacheName);
 }
 
 addEventListener('message', (event) => {
-  if (event.data && Array.isArray(event.data.keep)) event.waitUntil(keep(event.data.keep));
+  if (event.data && Array.isArray(event.data.urlsToCache)) event.waitUntil(cacheOnly(event.data.urlsToCache));
 });
-async function keep(urls) {
+async function cacheOnly(texts) {
   const cache = await caches.open(cacheName);
-  const wanted = new Set(urls.map((text) => new URL(text)).filter(isKept).map((url) => url.origin + url.pathname));
-  for (const { url } of await cache.keys()) if (!wanted.has(url)) await cache.delete(url);
-  for (const url of wanted) if (!(await cache.match(url))) await cache.add(url);
+  const urls = new Set(texts.map((text) => new URL(text)).filter(isCacheable).map((url) => url.origin + url.pathname));
+  for (const { url } of await cache.keys()) if (!urls.has(url)) await cache.delete(url);
+  for (const url of urls) if (!(await cache.match(url))) await cache.add(url);
 }
 
 addEventListener('push', (event) => {
@@ -85,20 +85,20 @@ async function openCard(data) {
   const url = new URL((data && data.url) || scope, location.origin);
   if (url.origin !== location.origin) return;
   const open = await clients.matchAll({ type: 'window', includeUncontrolled: true });
-  const found = open.find((client) => new URL(client.url).pathname === url.pathname);
-  await (found ? found.focus() : clients.openWindow(url.pathname));
+  const openPage = open.find((client) => new URL(client.url).pathname === url.pathname);
+  await (openPage ? openPage.focus() : clients.openWindow(url.pathname));
 }
 addEventListener('pushsubscriptionchange', (event) => event.waitUntil(renew(event)));
 async function renew({ oldSubscription, newSubscription }) {
   const options = oldSubscription && oldSubscription.options;
-  const made = newSubscription || (options && await registration.pushManager.subscribe(options));
-  if (!made) return;
+  const renewed = newSubscription || (options && await registration.pushManager.subscribe(options));
+  if (!renewed) return;
   const headers = { 'content-type': 'application/json' };
-  await fetch(scope + '/push', { method: 'POST', headers, body: JSON.stringify(made) });
+  await fetch(scope + '/push', { method: 'POST', headers, body: JSON.stringify(renewed) });
 }
 `;
 
 const version = createHash('sha256').update(TEXT).digest('hex').slice(0, 16);
 
-/** Browsers install it anew when a byte of it has changed, so its version is part of it. */
+/** Contains its own version: browsers install a worker again when any byte of it has changed. */
 export const WORKER_SCRIPT = `'use strict';\nconst version = '${version}';${TEXT}`;

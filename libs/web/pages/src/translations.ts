@@ -1,7 +1,7 @@
 import { wordsIn } from '#kernel/languages.js';
 
 /** What pages of every kind say when something is wrong. */
-export type ErrorWords = {
+export type ErrorTranslations = {
   notFound: string;
   notFoundWhy: string;
   forbidden: string;
@@ -22,7 +22,7 @@ export type ErrorWords = {
   start: string;
 };
 
-const en: ErrorWords = {
+const en: ErrorTranslations = {
   notFound: 'This page does not exist',
   notFoundWhy: 'The link may be incomplete, or what it led to was removed.',
   forbidden: 'You may not do this',
@@ -41,7 +41,7 @@ const en: ErrorWords = {
   start: 'To the start page',
 };
 
-const de: ErrorWords = {
+const de: ErrorTranslations = {
   notFound: 'Diese Seite gibt es nicht',
   notFoundWhy: 'Vielleicht ist der Link unvollständig, oder die Seite wurde entfernt.',
   forbidden: 'Das ist nicht erlaubt',
@@ -60,7 +60,7 @@ const de: ErrorWords = {
   start: 'Zur Startseite',
 };
 
-const fr: ErrorWords = {
+const fr: ErrorTranslations = {
   notFound: 'Cette page n’existe pas',
   notFoundWhy: 'Le lien est peut-être incomplet, ou la page a été supprimée.',
   forbidden: 'Ce n’est pas autorisé',
@@ -79,7 +79,7 @@ const fr: ErrorWords = {
   start: 'Vers la page d’accueil',
 };
 
-const es: ErrorWords = {
+const es: ErrorTranslations = {
   notFound: 'Esta página no existe',
   notFoundWhy: 'Puede que el enlace esté incompleto o que la página se haya eliminado.',
   forbidden: 'Esto no está permitido',
@@ -104,6 +104,7 @@ const LANGUAGES = { en, de, fr, es };
 export const languages: string[] = Object.keys(LANGUAGES);
 
 /** @param locale a BCP 47 tag */
-export function errorWords(locale: string): { words: ErrorWords; locale: string } {
-  return wordsIn<ErrorWords>(LANGUAGES, locale);
+export function findErrorTranslations(locale: string): { t: ErrorTranslations; locale: string } {
+  const { words: t, locale: textLocale } = wordsIn<ErrorTranslations>(LANGUAGES, locale);
+  return { t, locale: textLocale };
 }

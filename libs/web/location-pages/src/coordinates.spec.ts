@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { typedPlace } from './typed-place.js';
+import { parseCoordinates } from './coordinates.js';
 
 const PLACE = { latitude: 53.5503, longitude: 9.9929 };
 
@@ -20,7 +20,7 @@ it.each([
   ['https://maps.apple.com/?ll=53.5503,9.9929&z=15', ''],
   ['geo:53.5503,9.9929?z=19', ''],
 ])('%s and %s are a place', (latitude, longitude) => {
-  expect(typedPlace(latitude, longitude)).toEqual(PLACE);
+  expect(parseCoordinates(latitude, longitude)).toEqual(PLACE);
 });
 
 it.each([
@@ -32,10 +32,13 @@ it.each([
   ['https://maps.example/short', ''],
   [`${'1'.repeat(3_000)},2`, ''],
 ])('%s and %s are none', (latitude, longitude) => {
-  expect(typedPlace(latitude, longitude)).toBeUndefined();
+  expect(parseCoordinates(latitude, longitude)).toBeUndefined();
 });
 
 it('is on the other side of the world as well', () => {
-  expect(typedPlace('-33.8568', '151.2153')).toEqual({ latitude: -33.8568, longitude: 151.2153 });
-  expect(typedPlace('0', '0')).toEqual({ latitude: 0, longitude: 0 });
+  expect(parseCoordinates('-33.8568', '151.2153')).toEqual({
+    latitude: -33.8568,
+    longitude: 151.2153,
+  });
+  expect(parseCoordinates('0', '0')).toEqual({ latitude: 0, longitude: 0 });
 });

@@ -15,24 +15,24 @@ const FORMS = [
   new RegExp(String.raw`^geo:${NUMBER},${NUMBER}`),
   new RegExp(String.raw`^\(?${NUMBER}°?\s*[,;\s]\s*${NUMBER}°?\)?$`),
 ];
-const LONGEST = 2_048;
+const MAX_LENGTH = 2_048;
 
 /**
  * What somebody has entered in the two fields: two numbers, or in either one both of them or the link of a map.
  * @returns undefined when it is no place
  */
-export function typedPlace(latitude: string, longitude: string): Coordinates | undefined {
-  const pasted = [latitude, longitude].map(pairIn).find((pair) => pair !== undefined);
-  const [lat, lon] = pasted ?? [decimal(latitude), decimal(longitude)];
+export function parseCoordinates(latitude: string, longitude: string): Coordinates | undefined {
+  const pasted = [latitude, longitude].map(findPair).find((pair) => pair !== undefined);
+  const [lat, lon] = pasted ?? [parseDecimal(latitude), parseDecimal(longitude)];
   if (lat === undefined || lon === undefined) return undefined;
   return Math.abs(lat) <= 90 && Math.abs(lon) <= 180
     ? { latitude: lat, longitude: lon }
     : undefined;
 }
 
-function pairIn(text: string): [number, number] | undefined {
+function findPair(text: string): [number, number] | undefined {
   const plain = normalizeNumber(text);
-  if (plain.length > LONGEST) return undefined;
+  if (plain.length > MAX_LENGTH) return undefined;
   for (const form of FORMS) {
     const [, lat, lon] = form.exec(plain) ?? [];
     if (lat !== undefined && lon !== undefined) return [Number(lat), Number(lon)];
@@ -41,7 +41,7 @@ function pairIn(text: string): [number, number] | undefined {
 }
 
 /** Many people write a comma. */
-function decimal(text: string): number | undefined {
+function parseDecimal(text: string): number | undefined {
   const plain = normalizeNumber(text).replace(/[,٫]/, '.');
   return /^[+-]?\d{1,3}(\.\d{1,20})?$/.test(plain) ? Number(plain) : undefined;
 }

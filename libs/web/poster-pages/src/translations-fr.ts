@@ -1,8 +1,8 @@
-import type { Words } from './words-en.js';
+import type { PosterTranslations } from './translations-en.js';
 
 const stamps = (text: string, count: number) => `${text} tampon${count > 1 ? 's' : ''}`;
 
-export const fr: Words = {
+export const fr: PosterTranslations = {
   stampCard: 'Carte de fidélité',
   offer: (text, count) => `pour ${stamps(text, count)}`,
   collect: (text, count) => `Collectez ${stamps(text, count)}`,

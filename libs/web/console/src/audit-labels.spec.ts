@@ -1,10 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  describeAuditType,
-  describeChanges,
-  describeDetails,
-  describeActor,
-} from './audit-words.js';
+import { getAuditLabel, describeChanges, describeDetails, describeActor } from './audit-labels.js';
 
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
@@ -66,6 +61,6 @@ describe('an audit entry in words', () => {
   });
 
   it('has words for a type that is not in the list', () => {
-    expect(describeAuditType('card.painted_over')).toBe('Card painted over');
+    expect(getAuditLabel('card.painted_over')).toBe('Card painted over');
   });
 });

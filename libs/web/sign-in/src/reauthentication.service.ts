@@ -10,22 +10,22 @@ import { Sessions, type SignedIn } from '#identity/sessions.service.js';
 import { isTooMany, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
-import { Doors } from './doors.service.js';
-import { waitText } from './form-text.js';
+import { SessionCookies } from './session-cookies.service.js';
+import { formatWait } from './form-text.js';
 
 /** What a cookie is sent with. */
-type Exchange = { request: FastifyRequest; reply: FastifyReply };
+type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
 
 /** Asks for the password again before what would let somebody else take over the account. */
 @Injectable()
-export class Reentry {
+export class Reauthentication {
   constructor(
     private readonly pool: Pool,
     private readonly passwords: Passwords,
     private readonly failures: SignInFailures,
     private readonly sessions: Sessions,
-    private readonly doors: Doors,
-    private readonly repeated: RepeatedAudits,
+    private readonly sessionCookies: SessionCookies,
+    private readonly repeatedAudits: RepeatedAudits,
   ) {}
 
   /**
@@ -33,17 +33,17 @@ export class Reentry {
    * @param field of the form that asks for it
    * @throws RejectedError
    */
-  async require(
+  async requirePassword(
     signedIn: SignedIn,
-    given: string | undefined,
+    password: string | undefined,
     field: string,
-    { request, reply }: Exchange,
+    { request, reply }: HttpExchange,
   ): Promise<void> {
     const { userId } = signedIn;
-    const counted = await this.failures.count(`password of user ${userId}`, null);
-    if (isTooMany(counted)) {
+    const attempt = await this.failures.count(`password of user ${userId}`, null);
+    if (isTooMany(attempt)) {
       throw new RejectedError({
-        [field]: [`was wrong too often: wait ${waitText(counted.seconds)}`],
+        [field]: [`was wrong too often: wait ${formatWait(attempt.seconds)}`],
       });
     }
     const [user] = await ask<{ password_hash: string }>(this.pool, {
@@ -51,26 +51,26 @@ export class Reentry {
       text: 'select password_hash from users where id = $1',
       values: [userId],
     });
-    if (!(await this.passwords.matches(user?.password_hash, given ?? ''))) {
-      await this.noteFailure(userId, request as ConsoleRequest);
+    if (!(await this.passwords.matches(user?.password_hash, password ?? ''))) {
+      await this.recordFailure(userId, request as ConsoleRequest);
       throw new RejectedError({ [field]: ['is wrong'] });
     }
-    await this.failures.forget(this.pool, counted);
+    await this.failures.forget(this.pool, attempt);
     await this.renewSession(signedIn, { request, reply });
   }
 
   /** Whoever has got hold of a session guesses here. */
-  private async noteFailure(userId: number, request: ConsoleRequest): Promise<void> {
+  private async recordFailure(userId: number, request: ConsoleRequest): Promise<void> {
     const kind = ['password again', userId, addressKey(request.ipAddress)];
-    await this.repeated.write(createUserWriter(request, userId), kind, (transaction, times) =>
+    await this.repeatedAudits.write(createUserWriter(request, userId), kind, (transaction, times) =>
       auditUser(transaction, userId, 'user.reauthentication_failed', { times }),
     );
   }
 
   /** For what changes how the user signs in without asking for the password. */
-  async renewSession(former: SignedIn, { request, reply }: Exchange): Promise<void> {
-    const { token, signedIn } = await this.sessions.renew(former);
-    this.doors.renew(reply, token);
+  async renewSession(current: SignedIn, { request, reply }: HttpExchange): Promise<void> {
+    const { token, signedIn } = await this.sessions.renew(current);
+    this.sessionCookies.setSession(reply, token);
     // The response may be a page with forms.
     (request as ConsoleRequest).signedIn = signedIn;
   }

@@ -1,8 +1,8 @@
-import type { Words } from './words-en.js';
+import type { PosterTranslations } from './translations-en.js';
 
 const stamps = (text: string, count: number) => `${text} sello${count === 1 ? '' : 's'}`;
 
-export const es: Words = {
+export const es: PosterTranslations = {
   stampCard: 'Tarjeta de sellos',
   offer: (text, count) => `por ${stamps(text, count)}`,
   collect: (text, count) => `Reúne ${stamps(text, count)}`,

@@ -1,9 +1,9 @@
-import type { Words } from './words-en.js';
+import type { CardTranslations } from './translations-en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} tampon${s(count)}`;
 
-export const fr: Words = {
+export const fr: CardTranslations = {
   stamps: 'Tampons',
   stampsOf: (have, need) => `${have} tampons sur ${need}`,
   stampsBeyond: stamps,

@@ -1,8 +1,8 @@
-import type { Words } from './words-en.js';
+import type { CardTranslations } from './translations-en.js';
 
 const stamps = (text: string) => `${text} Stempel`;
 
-export const de: Words = {
+export const de: CardTranslations = {
   stamps: 'Stempel',
   stampsOf: (have, need) => `${have} von ${need} Stempeln`,
   stampsBeyond: stamps,

@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { PosterTranslations } from './translations-en.js';
 
-export const de: Words = {
+export const de: PosterTranslations = {
   stampCard: 'Stempelkarte',
   offer: (text) => `für ${text} Stempel`,
   collect: (text) => `${text} Stempel sammeln`,

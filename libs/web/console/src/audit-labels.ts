@@ -1,8 +1,8 @@
 import type { Changes } from '#kernel/changes.js';
-import { ROLE_WORDS } from './role-words.js';
+import { ROLE_LABELS } from './role-labels.js';
 import { isRole } from '#identity/roles.js';
 
-const WORDS: Readonly<Record<string, string>> = {
+const AUDIT_LABELS: Readonly<Record<string, string>> = {
   'user.created': 'User created',
   'user.updated': 'User changed',
   'user.removed': 'User removed',
@@ -45,8 +45,8 @@ const WORDS: Readonly<Record<string, string>> = {
 };
 
 /** What was done; a type without words of its own is spelled out. */
-export function describeAuditType(type: string): string {
-  const words = Object.hasOwn(WORDS, type) ? WORDS[type] : undefined;
+export function getAuditLabel(type: string): string {
+  const words = Object.hasOwn(AUDIT_LABELS, type) ? AUDIT_LABELS[type] : undefined;
   if (words !== undefined) return words;
   const spelled = type.replaceAll(/[._]+/g, ' ').trim();
   return spelled.charAt(0).toUpperCase() + spelled.slice(1);
@@ -67,16 +67,16 @@ export function describeActor(
 
 /** What an entry says besides whom it is about. @param day writes one */
 export function describeDetails(subject: object, day: (time: Date) => string): string {
-  const details = subject as Record<string, unknown>;
-  const text = (field: string) => (typeof details[field] === 'string' ? details[field] : '');
+  const fields = subject as Record<string, unknown>;
+  const text = (field: string) => (typeof fields[field] === 'string' ? fields[field] : '');
   const number = (field: string, words: (value: number) => string) =>
-    typeof details[field] === 'number' ? words(details[field]) : '';
+    typeof fields[field] === 'number' ? words(fields[field]) : '';
   const parts = [
     number('webhook_subscription_id', (id) => `webhook ${id}`),
     number('customer_id', (id) => `customer ${id}`),
     text('email'),
-    renderRole(details['role']),
-    METHODS[text('method')] ?? '',
+    getRoleLabel(fields['role']),
+    METHOD_LABELS[text('method')] ?? '',
     number('times', (times) => (times > 1 ? `${times} times within an hour` : '')),
     text('expires_at') && `until ${day(new Date(text('expires_at')))}`,
     text('target_url'),
@@ -84,7 +84,7 @@ export function describeDetails(subject: object, day: (time: Date) => string): s
   return parts.filter((part) => part !== '').join(', ');
 }
 
-const METHODS: Readonly<Record<string, string>> = {
+const METHOD_LABELS: Readonly<Record<string, string>> = {
   password: 'by password',
   code: 'by code',
   app: 'by password and code',
@@ -93,7 +93,7 @@ const METHODS: Readonly<Record<string, string>> = {
   invitation: 'by invitation',
 };
 
-const FIELDS: Readonly<Record<string, string>> = {
+const FIELD_LABELS: Readonly<Record<string, string>> = {
   name: 'Name',
   email: 'E-mail address',
   role: 'Role',
@@ -110,20 +110,20 @@ export function describeChanges(subject: object): string[] {
   return Object.entries(changes)
     .filter(([field]) => field !== 'enabled')
     .map(([field, { from, to }]) => {
-      const name = Object.hasOwn(FIELDS, field) ? FIELDS[field] : describeAuditType(field);
-      return `${name} from ${renderValue(field, from)} to ${renderValue(field, to)}`;
+      const name = Object.hasOwn(FIELD_LABELS, field) ? FIELD_LABELS[field] : getAuditLabel(field);
+      return `${name} from ${describeValue(field, from)} to ${describeValue(field, to)}`;
     });
 }
 
-function renderValue(field: string, value: unknown): string {
+function describeValue(field: string, value: unknown): string {
   if (value === null || value === undefined) {
     return field === 'per_minute' ? 'the usual limit' : 'nothing';
   }
   if (Array.isArray(value)) return value.includes('*') ? 'all events' : value.join(', ');
-  if (field === 'role') return renderRole(value);
+  if (field === 'role') return getRoleLabel(value);
   return typeof value === 'string' && field !== 'payload_format' ? `“${value}”` : String(value);
 }
 
-function renderRole(role: unknown): string {
-  return typeof role === 'string' && isRole(role) ? ROLE_WORDS[role].text : '';
+function getRoleLabel(role: unknown): string {
+  return typeof role === 'string' && isRole(role) ? ROLE_LABELS[role].text : '';
 }

@@ -1,9 +1,9 @@
-import type { Words } from './words-en.js';
+import type { CardTranslations } from './translations-en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} sello${s(count)}`;
 
-export const es: Words = {
+export const es: CardTranslations = {
   stamps: 'Sellos',
   stampsOf: (have, need) => `${have} de ${need} sellos`,
   stampsBeyond: stamps,

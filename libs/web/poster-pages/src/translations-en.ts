@@ -1,5 +1,5 @@
 /** What a poster and its page say. Numbers come as text in the form of the language, beside the count itself. */
-export type Words = {
+export type PosterTranslations = {
   /** In place of a title of which nothing can be drawn. */
   stampCard: string;
   offer: (stamps: string, count: number) => string;
@@ -16,7 +16,7 @@ export type Words = {
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
-export const en: Words = {
+export const en: PosterTranslations = {
   stampCard: 'Stamp card',
   offer: (text, count) => `for ${stamps(text, count)}`,
   collect: (text, count) => `Collect ${stamps(text, count)}`,

@@ -9,18 +9,18 @@ import { Cookies } from '#pages/cookies.js';
 /** Names the browser for a year, so that failures of others do not count against it. */
 const BROWSER_COOKIE = 'inkpad-browser';
 const BROWSER_SECONDS = 365 * 24 * 60 * 60;
-const CODE_SECONDS = 10 * 60;
+const PENDING_SECONDS = 10 * 60;
 
 /** The cookies of those who come and go. */
 @Injectable()
-export class Doors {
+export class SessionCookies {
   private readonly cookies: Cookies;
 
   constructor(config: Config) {
     this.cookies = new Cookies(config.publicUrl);
   }
 
-  visitorOf(request: FastifyRequest): Visitor {
+  readVisitor(request: FastifyRequest): Visitor {
     const browser = this.cookies.read(request, BROWSER_COOKIE);
     const session = this.cookies.read(request, SESSION_COOKIE);
     return {
@@ -30,25 +30,25 @@ export class Doors {
     };
   }
 
-  letIn(reply: FastifyReply, { session, browser }: SignedInAnew): void {
-    this.renew(reply, session);
-    this.remember(reply, browser);
+  set(reply: FastifyReply, { session, browser }: SignedInAnew): void {
+    this.setSession(reply, session);
+    this.setTrustedBrowser(reply, browser);
   }
 
   /** The same session with another token. */
-  renew(reply: FastifyReply, session: string): void {
+  setSession(reply: FastifyReply, session: string): void {
     this.cookies.set(reply, SESSION_COOKIE, session, { maxAgeSeconds: SESSION_SECONDS });
   }
 
-  remember(reply: FastifyReply, browser: string): void {
+  setTrustedBrowser(reply: FastifyReply, browser: string): void {
     this.cookies.set(reply, BROWSER_COOKIE, browser, { maxAgeSeconds: BROWSER_SECONDS });
   }
 
-  letWait(reply: FastifyReply, session: string): void {
-    this.cookies.set(reply, SESSION_COOKIE, session, { maxAgeSeconds: CODE_SECONDS });
+  setPending(reply: FastifyReply, session: string): void {
+    this.cookies.set(reply, SESSION_COOKIE, session, { maxAgeSeconds: PENDING_SECONDS });
   }
 
-  letOut(reply: FastifyReply): void {
+  clear(reply: FastifyReply): void {
     this.cookies.remove(reply, SESSION_COOKIE);
   }
 }

@@ -1,10 +1,10 @@
 import { ROLES, type Role } from '#identity/roles.js';
 
-export const ROLE_WORDS: Record<Role, { text: string; hint: string }> = {
+export const ROLE_LABELS: Record<Role, { text: string; hint: string }> = {
   owner: { text: 'Owner', hint: 'Everything, also users, all API tokens and webhooks.' },
   manager: { text: 'Manager', hint: 'Cards, rewards, posters, customers, settings, history.' },
   staff: { text: 'Staff', hint: 'Finds and adds customers, stamps and redeems.' },
 };
 
 /** For a list to choose from. */
-export const ROLE_OPTIONS = ROLES.map((value) => ({ value, text: ROLE_WORDS[value].text }));
+export const ROLE_OPTIONS = ROLES.map((value) => ({ value, text: ROLE_LABELS[value].text }));

@@ -1,5 +1,5 @@
 /** What a web card says. Numbers and dates come as text in the form of the language, beside the count itself. */
-export type Words = {
+export type CardTranslations = {
   stamps: string;
   stampsOf: (have: string, need: string) => string;
   /** More than the card takes. */
@@ -42,7 +42,7 @@ export type Words = {
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
-export const en: Words = {
+export const en: CardTranslations = {
   stamps: 'Stamps',
   stampsOf: (have, need) => `${have} of ${need} stamps`,
   stampsBeyond: stamps,

@@ -8,8 +8,8 @@ import { ask } from '#database/connection.js';
 import { pathId, pathOf } from '#http/path.js';
 import { may, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
-import { rootOf } from './page.js';
-import { requireOwnSite } from './own-site.js';
+import { getRootPath } from './page.js';
+import { assertOwnSite } from './own-site.js';
 import { PageError } from './page-error.js';
 import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
 import { Cookies } from './cookies.js';
@@ -20,16 +20,16 @@ const STORE = {
          from memberships m join accounts a on a.id = m.account_id
          where m.user_id = $1 and m.account_id = $2`,
 };
-const READS = new Set(['GET', 'HEAD']);
+const SAFE_METHODS = new Set(['GET', 'HEAD']);
 /** Of forms that only somebody who is signed in can send. */
-const FORM_LIMIT = 64 * 1024;
+const MAX_FORM_BYTES = 64 * 1024;
 
 /**
  * Lets people into the console. Every route below /app passes it, unless it says otherwise itself: session, store of
  * the path and role before a body is read, the origin and the token of a form before it is taken.
  */
 @Injectable()
-export class ConsoleGate {
+export class ConsoleGuard {
   private readonly cookies: Cookies;
   private readonly root: string;
 
@@ -39,27 +39,27 @@ export class ConsoleGate {
     private readonly config: Config,
   ) {
     this.cookies = new Cookies(config.publicUrl);
-    this.root = rootOf(config);
+    this.root = getRootPath(config);
   }
 
   /** Before any route is there. */
   install(server: FastifyInstance): void {
     server.addHook('onRoute', (route) => {
-      if (!isConsole(route.url)) return;
-      const own = (route.config ?? {}) as ConsoleRoute;
-      if (route.url.includes('/:account_id') && own.operation === undefined) {
+      if (!isConsolePath(route.url)) return;
+      const routeOptions = (route.config ?? {}) as ConsoleRoute;
+      if (route.url.includes('/:account_id') && routeOptions.operation === undefined) {
         throw new Error(`${route.url} is a page of a store and names no operation`);
       }
-      if (!own.withoutSession) route.bodyLimit ??= FORM_LIMIT;
+      if (!routeOptions.withoutSession) route.bodyLimit ??= MAX_FORM_BYTES;
       route.onRequest = [
         ...[route.onRequest ?? []].flat(),
-        async (request, reply) => this.admit(request as ConsoleRequest, reply, own),
+        async (request, reply) => this.admit(request as ConsoleRequest, reply, routeOptions),
       ];
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
         async (request) => {
           // Of these forms nobody could make use through somebody else's session.
-          if (!own.withoutSession) this.checkToken(request as ConsoleRequest);
+          if (!routeOptions.withoutSession) this.checkToken(request as ConsoleRequest);
         },
       ];
     });
@@ -70,13 +70,13 @@ export class ConsoleGate {
     reply: FastifyReply,
     { operation, withoutSession }: ConsoleRoute,
   ): Promise<FastifyReply | undefined> {
-    if (!READS.has(request.method)) requireOwnSite(request, this.config.publicUrl);
+    if (!SAFE_METHODS.has(request.method)) assertOwnSite(request, this.config.publicUrl);
     const cookie = this.cookies.read(request, SESSION_COOKIE);
     const signedIn = cookie === undefined ? undefined : await this.sessions.find(cookie);
     if (signedIn) {
       request.signedIn = signedIn;
       request.principalId = signedIn.userId;
-    } else if (!withoutSession) return this.toSignIn(request, reply);
+    } else if (!withoutSession) return this.redirectToSignIn(request, reply);
     if (operation !== undefined) await this.admitToStore(request, operation);
     return undefined;
   }
@@ -87,7 +87,7 @@ export class ConsoleGate {
     if (!signedIn) throw new Error('a page for everybody names an operation');
     const { account_id } = params as { account_id?: string };
     if (account_id === undefined) return;
-    const store = await this.storeOf(signedIn.userId, pathId(account_id));
+    const store = await this.findStore(signedIn.userId, pathId(account_id));
     if (!store) throw new NotFoundError('Store');
     request.accountId = store.id;
     if (!may(store.role, operation)) {
@@ -97,16 +97,16 @@ export class ConsoleGate {
     request.store = store;
   }
 
-  private async storeOf(userId: number, accountId: number): Promise<EnteredStore | undefined> {
+  private async findStore(userId: number, accountId: number): Promise<EnteredStore | undefined> {
     const values = [userId, accountId];
     const [store] = await ask<EnteredStore>(this.pool, { ...STORE, values });
     return store;
   }
 
-  private toSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
+  private redirectToSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
     // A form cannot be sent again after signing in, and its page is not known.
-    const wanted = READS.has(request.method) ? pathAndQuery(request.url) : '/app';
-    const query = wanted === '/app' ? '' : `?return_to=${encodeURIComponent(wanted)}`;
+    const returnPath = SAFE_METHODS.has(request.method) ? getPathAndQuery(request.url) : '/app';
+    const query = returnPath === '/app' ? '' : `?return_to=${encodeURIComponent(returnPath)}`;
     return reply
       .header('cache-control', 'no-store')
       .redirect(`${this.root}/app/sign-in${query}`, 303);
@@ -114,11 +114,11 @@ export class ConsoleGate {
 
   private checkToken(request: ConsoleRequest): void {
     const { method, signedIn, body } = request;
-    if (READS.has(method) || !signedIn) return;
+    if (SAFE_METHODS.has(method) || !signedIn) return;
     const { _csrf: token } = (body ?? {}) as { _csrf?: unknown };
-    const given = Buffer.from(String(token ?? ''));
+    const received = Buffer.from(String(token ?? ''));
     const expected = Buffer.from(signedIn.csrfToken);
-    if (given.length === expected.length && timingSafeEqual(given, expected)) return;
+    if (received.length === expected.length && timingSafeEqual(received, expected)) return;
     request.refusal = 'csrf_token';
     throw new PageError(
       403,
@@ -128,11 +128,11 @@ export class ConsoleGate {
   }
 }
 
-export function isConsole(path: string): boolean {
+export function isConsolePath(path: string): boolean {
   return path === '/app' || path.startsWith('/app/');
 }
 
-function pathAndQuery(url: string): string {
+function getPathAndQuery(url: string): string {
   const path = pathOf(url);
   const at = url.indexOf('?');
   return at < 0 ? path : path + url.slice(at);
