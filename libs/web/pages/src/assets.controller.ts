@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 import { findAsset } from './assets.js';
 
-/** Style, scripts and pictures of the pages. */
+/** Serves the style sheets, scripts and pictures of the pages. */
 @Controller('assets')
 export class AssetsController {
   @Get(':file')

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readTextFile } from './view.js';
 
-/** A file that pages load. Its path changes with its text, so that browsers may keep it for ever. */
+/** Describes a file that pages load. Its path changes with its text, so that browsers may cache it for ever. */
 export type Asset = { name: string; path: string; type: string; text: string };
 
 const TYPES = {
@@ -13,8 +13,9 @@ const TYPES = {
 const assets = new Map<string, Asset>();
 
 /**
+ * Loads a file that pages use, and registers it.
  * @param from import.meta.url of the caller
- * @param path from there, such as `./assets/pin.js`; its last part may be used once in the service
+ * @param path from there, such as `./assets/pin.js`; its file name must be unique in the service
  */
 export function loadAsset(from: string, path: string): Asset {
   const [, name = '', extension = ''] = /([a-z-]+)[.]([a-z]+)$/.exec(path) ?? [];
@@ -35,8 +36,8 @@ export function loadAsset(from: string, path: string): Asset {
 }
 
 /**
- * While a new version is rolled out, a page of one version may ask a process of the other: that gets what there is,
- * which is not to be kept.
+ * Finds a file by its path. During a rolling update a page of one version may ask a process of the other: it gets the
+ * file that this process has, with `isCurrent` false, which must not be cached.
  */
 export function findAsset(file: string): { asset: Asset; isCurrent: boolean } | undefined {
   const [, name, ending] = /^([a-z-]+)-[A-Za-z0-9_-]{12}[.]([a-z]+)$/.exec(file) ?? [];

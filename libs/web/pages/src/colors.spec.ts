@@ -2,19 +2,19 @@ import { describe, expect, it } from '@jest/globals';
 import { contrast, pickReadableColor } from './colors.js';
 
 describe('contrast', () => {
-  it('counts as WCAG does', () => {
+  it('computes the ratio of WCAG', () => {
     expect(contrast('#000000', '#FFFFFF')).toBeCloseTo(21, 5);
     expect(contrast('#FFFFFF', '#777777')).toBeCloseTo(4.48, 2);
     expect(contrast('#123456', '#123456')).toBe(1);
   });
 });
 
-describe('readableOn', () => {
-  it('keeps a colour that can be read', () => {
+describe('pickReadableColor', () => {
+  it('keeps a readable colour', () => {
     expect(pickReadableColor('#6B4226', '#FFFFFF')).toBe('#FFFFFF');
   });
 
-  it('finds a colour of at least 4.5 on every ground', () => {
+  it('returns a colour with a contrast of at least 4.5 on every ground', () => {
     for (let grey = 0; grey < 256; grey++) {
       const ground = `#${grey.toString(16).padStart(2, '0').repeat(3)}`;
       expect(contrast(ground, pickReadableColor(ground, ground))).toBeGreaterThanOrEqual(4.5);

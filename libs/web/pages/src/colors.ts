@@ -3,13 +3,13 @@ const WHITE = '#FFFFFF';
 /** WCAG 2.2, success criterion 1.4.3: for text of any size. */
 const READABLE = 4.5;
 
-/** The wanted colour if it can be read on this ground, else black or white. Both as `#RRGGBB`. */
+/** Returns the colour if it is readable on this ground, else black or white. Both as `#RRGGBB`. */
 export function pickReadableColor(ground: string, color: string): string {
   if (contrast(ground, color) >= READABLE) return color;
   return contrast(ground, BLACK) > contrast(ground, WHITE) ? BLACK : WHITE;
 }
 
-/** From 1 to 21, as WCAG counts it. */
+/** Computes the contrast ratio of WCAG, from 1 to 21. */
 export function contrast(one: string, other: string): number {
   const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
   return (lighter + 0.05) / (darker + 0.05);

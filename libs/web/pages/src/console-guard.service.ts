@@ -21,12 +21,12 @@ const STORE = {
          where m.user_id = $1 and m.account_id = $2`,
 };
 const SAFE_METHODS = new Set(['GET', 'HEAD']);
-/** Of forms that only somebody who is signed in can send. */
+/** The limit for forms that need a session. */
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**
- * Lets people into the console. Every route below /app passes it, unless it says otherwise itself: session, store of
- * the path and role before a body is read, the origin and the token of a form before it is taken.
+ * Guards every route below /app. It checks the session, the store of the path and the role before a body is read, and
+ * the origin and the CSRF token before a form is accepted.
  */
 @Injectable()
 export class ConsoleGuard {
@@ -42,7 +42,7 @@ export class ConsoleGuard {
     this.root = getRootPath(config);
   }
 
-  /** Before any route is there. */
+  /** Adds the guard to every route; call it before the first one is registered. */
   install(server: FastifyInstance): void {
     server.addHook('onRoute', (route) => {
       if (!isConsolePath(route.url)) return;
@@ -58,7 +58,7 @@ export class ConsoleGuard {
       route.preHandler = [
         ...[route.preHandler ?? []].flat(),
         async (request) => {
-          // Of these forms nobody could make use through somebody else's session.
+          // Forms without a session gain nothing from the session of somebody else.
           if (!routeOptions.withoutSession) this.checkToken(request as ConsoleRequest);
         },
       ];
@@ -81,7 +81,7 @@ export class ConsoleGuard {
     return undefined;
   }
 
-  /** @throws NotFoundError also for a store that the user has nothing to do with, PageError */
+  /** Admits the user to the store of the path. @throws NotFoundError also without a membership, PageError */
   private async admitToStore(request: ConsoleRequest, operation: Operation): Promise<void> {
     const { signedIn, params } = request;
     if (!signedIn) throw new Error('a page for everybody names an operation');
@@ -104,7 +104,7 @@ export class ConsoleGuard {
   }
 
   private redirectToSignIn(request: ConsoleRequest, reply: FastifyReply): FastifyReply {
-    // A form cannot be sent again after signing in, and its page is not known.
+    // A form cannot be repeated after signing in, and its page is unknown.
     const returnPath = SAFE_METHODS.has(request.method) ? getPathAndQuery(request.url) : '/app';
     const query = returnPath === '/app' ? '' : `?return_to=${encodeURIComponent(returnPath)}`;
     return reply

@@ -7,8 +7,8 @@ type CookieOptions = {
 };
 
 /**
- * Cookies of one installation. Over https they carry the prefix `__Host-`: a browser takes them from this host alone,
- * over TLS alone, for all paths, so that nobody on a neighbouring host can plant one (RFC 6265bis, section 4.1.3.2).
+ * Reads and sets the cookies of one installation. Over https they carry the prefix `__Host-`, so that nobody on a
+ * neighbouring host can plant one (RFC 6265bis, section 4.1.3.2).
  */
 export class Cookies {
   private readonly secure: boolean;

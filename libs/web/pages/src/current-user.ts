@@ -8,21 +8,21 @@ import type { Operation as OperationName, Role } from '#identity/roles.js';
 
 export type { SignedIn };
 
-/** The store of the path, which the user is a member of. */
+/** Holds the store of the path, which the user is a member of. */
 export type EnteredStore = { id: number; name: string; role: Role };
 
-/** Left on the request by the gate of the console. */
+/** Carries what the guard of the console has found out about the request. */
 export type ConsoleRequest = GatedRequest & { signedIn?: SignedIn; store?: EnteredStore };
 
 export type ConsoleRoute = { operation?: OperationName; withoutSession?: true };
 
-/** What the role of a user must allow for a page of a store, or for a form of it. */
+/** Names the operation that the user's role must allow for a page or a form of a store. */
 export function Operation(operation: OperationName): MethodDecorator {
   const config: ConsoleRoute = { operation };
   return routeConfig(config);
 }
 
-/** For the few pages of the console that are for everybody. */
+/** Opens a page of the console to visitors without a session. */
 export function WithoutSession(): MethodDecorator {
   const config: ConsoleRoute = { withoutSession: true };
   return routeConfig(config);
@@ -36,7 +36,7 @@ export const CurrentStore = createParamDecorator((_: unknown, execution: Executi
   getStore(getConsoleRequest(execution)),
 );
 
-/** For commands about the store of the path. */
+/** Injects the context of commands about the store of the path. */
 export const ConsoleContext = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
     const request = getConsoleRequest(execution);
@@ -49,7 +49,7 @@ export const ConsoleContext = createParamDecorator(
   },
 );
 
-/** For changes of plain records. */
+/** Injects the actor of audited writes. */
 export const ConsoleWriter = createParamDecorator(
   (_: unknown, execution: ExecutionContext): PlainWriter => {
     const request = getConsoleRequest(execution);

@@ -6,7 +6,7 @@ import { loadView } from './view.js';
 
 const view = loadView(import.meta.url, './views/elements.eta');
 
-/** Every element that pages are made of, for those who make one. It shows nobody's data and its forms go nowhere. */
+/** Shows every element that pages are made of, for developers. It has no data, and its forms do nothing. */
 @Controller('app/elements')
 export class ElementsController {
   constructor(private readonly pages: Pages) {}

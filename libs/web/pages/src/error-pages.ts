@@ -25,13 +25,13 @@ type ErrorView = {
 
 const view = loadView<ErrorView>(import.meta.url, './views/error.eta');
 
-/** Pages for people without an account, who have no use for the page at `/`. */
+/** Pages for people without an account, whom a link to `/` would not help. */
 const PUBLIC_ROUTES = /^[/](join|posters|passes)(?![^/])/;
 
-/** Only programs ask there, whatever they accept. */
+/** Routes that only programs call, whatever their Accept header says. */
 const PROGRAM_ROUTES = /^[/](api|health|wallet)(?![^/])/;
 
-/** What went wrong, said to a person instead of to a program. */
+/** Renders errors as HTML pages for people; programs get JSON. */
 export class HtmlErrorPages implements ErrorPages {
   constructor(private readonly config: Config) {}
 
@@ -70,7 +70,7 @@ export class HtmlErrorPages implements ErrorPages {
   }
 }
 
-/** Nobody has looked for a session yet when there are too many requests, no such page or no database. */
+/** Builds the link back. The session is unknown when the limit, the route or the database failed first. */
 function buildConsoleLink(
   { signedIn }: ConsoleRequest,
   { start }: ErrorTranslations,
@@ -80,7 +80,7 @@ function buildConsoleLink(
 
 const MEDIA_TYPES = ['application/json', 'application/problem+json', 'text/html'];
 
-/** Programs that say nothing get JSON. Scripts of pages ask for other types than HTML. */
+/** Tells whether the client prefers HTML. Programs without an Accept header get JSON. */
 export function prefersPage(request: FastifyRequest): boolean {
   return new Negotiator(request).mediaType(MEDIA_TYPES) === 'text/html';
 }

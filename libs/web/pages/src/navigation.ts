@@ -1,19 +1,19 @@
 import type { Operation } from '#identity/roles.js';
 
-/** A page of a store, found at `/app/stores/:account_id/<path>`. */
+/** Describes a page of a store at `/app/stores/:account_id/<path>`. */
 export type NavigationEntry = {
   path: string;
   title: string;
-  /** A few words, for those who look for something. */
+  /** A short description for the overview. */
   about: string;
-  /** Who may do this sees the page. */
+  /** The operation that a role must allow to see the page. */
   operation: Operation;
 };
 
-/** As it stands in a menu. @property path from the root of the service */
+/** An entry of a menu. @property path from the root of the service */
 export type NavigationLink = { path: string; title: string; about: string; current: boolean };
 
-/** The pages of a store, in the order of its menu. A lib adds a line for each of its pages. */
+/** Lists the pages of a store in the order of the menu. A lib adds an entry for each of its pages. */
 export const NAVIGATION: readonly NavigationEntry[] = [
   {
     path: 'locations',
@@ -50,8 +50,9 @@ export const NAVIGATION: readonly NavigationEntry[] = [
 ];
 
 /**
- * @param may whether the user may do an operation in this store
- * @param at the path of the page that the menu stands on
+ * Lists the pages that the user may open.
+ * @param may tells whether the user may do an operation in this store
+ * @param at the path of the current page
  */
 export function listNavigationLinks(
   accountId: number,

@@ -13,8 +13,8 @@ function isAccepted(headers: Record<string, string>): boolean {
   }
 }
 
-describe('a form', () => {
-  it('is taken from a page of this service alone', () => {
+describe('assertOwnSite', () => {
+  it('accepts forms only from pages of this service', () => {
     const origin = 'https://cards.example';
     expect(isAccepted({ origin })).toBe(true);
     expect(isAccepted({ origin, 'sec-fetch-site': 'same-origin' })).toBe(true);
@@ -28,9 +28,9 @@ describe('a form', () => {
   });
 });
 
-describe('where to go after signing in', () => {
+describe('parseReturnPath', () => {
   it.each(['/app', '/app/stores/7', '/app/stores/7/tokens?after=3&q=a%20b'])(
-    'is a page of the console: %s',
+    'accepts a page of the console: %s',
     (path) => expect(parseReturnPath(path)).toBe(path),
   );
 
@@ -48,5 +48,7 @@ describe('where to go after signing in', () => {
     '/app/\u0000',
     'javascript:alert(1)',
     '/app/ü',
-  ])('is not %j', (path) => expect(parseReturnPath(path)).toBe('/app'));
+  ])('replaces %j by the start page of the console', (path) =>
+    expect(parseReturnPath(path)).toBe('/app'),
+  );
 });

@@ -2,7 +2,7 @@ import type { GatedRequest } from '#http/caller.js';
 import { PageError } from './page-error.js';
 
 /**
- * That a form was sent by a page of this service and not by another site through somebody's browser.
+ * Asserts that a page of this service sent the form, and not another site through the user's browser (CSRF).
  * @param publicUrl the service's
  * @throws PageError
  */
@@ -24,14 +24,14 @@ export function assertOwnSite(
 }
 
 /**
- * A path of the console to go to after signing in, as far as it is one.
- * @param path by anybody, such as in a link that somebody was sent
+ * Returns the path of the console to open after signing in, or `/app` if it is not one.
+ * @param path untrusted: anybody can send a link with it
  */
 export function parseReturnPath(path: string | undefined): string {
   const start = '/app';
   if (path === undefined || !/^\/app(?![^/?])[\x21-\x5b\x5d-\x7e]*$/.test(path)) return start;
   const url = new URL(path, 'http://own.invalid');
-  // Resolved, so that dots do not lead out of it.
+  // Resolved first, so that dots do not lead out of it.
   const isInside = url.pathname === start || url.pathname.startsWith(`${start}/`);
   return isInside && url.host === 'own.invalid' ? url.pathname + url.search : start;
 }

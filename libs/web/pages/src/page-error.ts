@@ -1,4 +1,4 @@
-/** Why there is no page, said to a person. */
+/** Carries the texts of an error page. */
 export class PageError extends Error {
   constructor(
     readonly status: 400 | 403 | 404 | 409 | 503,

@@ -22,7 +22,7 @@ const page = {
 };
 
 describe('a page', () => {
-  it('shows what it is given as text, and nothing for what is not there', () => {
+  it('escapes its data, and shows nothing for missing values', () => {
     const { html } = renderPage(page);
     expect(html).toContain(`<title>${ESCAPED}</title>`);
     expect(html).toContain(`<h1>${ESCAPED}</h1>`);
@@ -32,7 +32,7 @@ describe('a page', () => {
     expect(html).toMatch(/href="\/loyalty\/assets\/inkpad-[\w-]{12}\.css"/);
   });
 
-  it('may do nothing that was not said', () => {
+  it('has a policy that allows only what it declares', () => {
     expect(renderPage(page).policy).toBe(
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
@@ -43,7 +43,7 @@ describe('a page', () => {
     expect(policy).not.toContain('script-src');
   });
 
-  it('runs its own scripts by a nonce, another one each time', () => {
+  it('runs its own scripts by a nonce, which changes with each response', () => {
     const script = { name: 'a.js', path: '/assets/a-123456789012.js', type: '', text: '' };
     const nonces = [1, 2].map(() => {
       const { html, policy } = renderPage({ ...page, scripts: [script] });
@@ -56,7 +56,7 @@ describe('a page', () => {
     expect(nonces[1]).not.toBe(nonces[0]);
   });
 
-  it('has the colours of a store, readable, and no others', () => {
+  it('shows the colours of a store with readable text, and refuses invalid ones', () => {
     const colors = { ground: '#FFE0B2', text: '#FFF3E0' };
     const { html, policy } = renderPage({ ...page, colors });
     expect(html).toContain('<style>:root{--brand:#FFE0B2;--on-brand:#000000}</style>');

@@ -6,10 +6,10 @@ import { pickReadableColor } from './colors.js';
 import type { PageFrame } from './page-frame.js';
 import { loadView, type View } from './view.js';
 
-/** Both as `#RRGGBB`, checked when they were stored. */
+/** Holds two colours as `#RRGGBB`, validated before they were stored. */
 export type Colors = { ground: string; text: string };
 
-/** What a page may do beyond showing itself, and why it must be said: everything else is forbidden to it. */
+/** Lists what a page may load or do. Its content security policy forbids everything else. */
 export type PageExtras = {
   scripts?: readonly Asset[];
   /** Sources by directive of the content security policy, such as `{ 'connect-src': ["'self'"] }`. */
@@ -72,7 +72,7 @@ export function renderPage<D extends object>(input: PageInput<D>): RenderedPage 
   return { html, policy: buildContentSecurityPolicy({ colors, nonce, allow }) };
 }
 
-/** Forms go by the referrer policy too: without a referrer browsers would send them without their origin. */
+/** Sends a page. The referrer policy keeps the Origin header of forms, which the guard checks. */
 export async function sendRenderedPage(
   reply: FastifyReply,
   { html, policy }: RenderedPage,
@@ -86,7 +86,7 @@ export async function sendRenderedPage(
     .send(html);
 }
 
-/** In front of every path, where the service has only a part of its host. */
+/** The prefix of every path, where the service shares its host with others. */
 export function getRootPath({ publicUrl }: Pick<Config, 'publicUrl'>): string {
   return new URL(publicUrl).pathname.replace(/\/$/, '');
 }

@@ -6,7 +6,7 @@ import { Pages } from './pages.service.js';
 import { SecurityTxtController } from './security-txt.controller.js';
 import { StartPageController } from './start-page.controller.js';
 
-/** What every page needs. Global, because many libs have pages. */
+/** Provides what every page needs. Global, because many libs have pages. */
 @Global()
 @Module({
   controllers: [AssetsController, ElementsController, SecurityTxtController, StartPageController],

@@ -19,21 +19,21 @@ export type ConsolePage<D extends object> = PageExtras & {
 export type PublicPage<D extends object> = ConsolePage<D> & {
   /** A BCP 47 tag. */
   lang: string;
-  /** Of the store; without them the page has those of Inkpad. */
+  /** The colours of the store; the default is Inkpad's. */
   colors?: Colors;
 };
 
-/** Asked before what cannot be taken back. Paths are from the root of the service. */
+/** Describes a question before an action that cannot be undone. Paths are from the root of the service. */
 export type Confirmation = {
   question: string;
-  /** Whom or what, by name. */
+  /** The name of the affected person or thing. */
   about: string;
-  /** What would follow. */
+  /** The consequences. */
   text: string;
-  /** What the button says that does it, and the link that does not. */
+  /** The label of the button that does it, and of the link that does not. */
   yes: string;
   no: string;
-  /** Where the form goes. */
+  /** The path that the form is sent to. */
   action: string;
   fields?: Readonly<Record<string, string>>;
   back: string;
@@ -41,7 +41,7 @@ export type Confirmation = {
 
 const confirmView = loadView<Required<Confirmation>>(import.meta.url, './views/confirm.eta');
 
-/** Sends pages: each in the one layout, with the one style, and allowed nothing that it does not need. */
+/** Sends pages in one layout and one style, each with the narrowest content security policy. */
 @Injectable()
 export class Pages {
   private readonly root: string;
@@ -50,7 +50,7 @@ export class Pages {
     this.root = getRootPath(config);
   }
 
-  /** A page of the console, in English. Store and menu are those of the request. */
+  /** Sends a page of the console, in English, with the store and the menu of the request. */
   async send<D extends object>(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -75,7 +75,7 @@ export class Pages {
     );
   }
 
-  /** A page of its own, since it has to work without a script; whoever presses Enter at once has not agreed. */
+  /** Asks for confirmation on a page of its own, which works without a script. The focus is on the harmless link. */
   async sendConfirmation(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -90,7 +90,7 @@ export class Pages {
     });
   }
 
-  /** A page for anybody, in the language and colours of a store. */
+  /** Sends a page that needs no session, in the language and colours of a store. */
   async sendPublic<D extends object>(
     reply: FastifyReply,
     { status = 200, lang, ...page }: PublicPage<D>,
@@ -99,7 +99,7 @@ export class Pages {
     await sendRenderedPage(reply.status(status), renderPage({ kind: 'public', frame, ...page }));
   }
 
-  /** After a form. @param path from the root of the service, such as `/app/account?done=saved` */
+  /** Redirects after a form. @param path from the root of the service, such as `/app/account?done=saved` */
   async redirect(reply: FastifyReply, path: string): Promise<void> {
     await reply.header('cache-control', 'no-store').redirect(this.root + path, 303);
   }

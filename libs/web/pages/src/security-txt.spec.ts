@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { renderSecurityTxt } from './security-txt.js';
 
 describe('renderSecurityTxt', () => {
-  it('has the required fields of RFC 9116, one a line', () => {
+  it('contains the required fields of RFC 9116, one per line', () => {
     const text = renderSecurityTxt(
       'mailto:security@shop.example',
       'https://cards.example',

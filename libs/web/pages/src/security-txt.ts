@@ -1,9 +1,9 @@
 const DAY_MS = 86_400_000;
-/** RFC 9116 recommends less than a year. It is written anew for each request, so only copies grow old. */
+/** RFC 9116 recommends less than a year. Each request gets a new date, so only copies expire. */
 const VALID_MS = 90 * DAY_MS;
 
 /**
- * Writes security.txt (RFC 9116): whom somebody tells who has found a vulnerability.
+ * Renders security.txt (RFC 9116), which says where to report a vulnerability.
  * @param contact a URL
  */
 export function renderSecurityTxt(contact: string, publicUrl: string, now: Date): string {

@@ -10,7 +10,7 @@ import { loadView } from './view.js';
 
 const view = loadView<{ icon: string }>(import.meta.url, './views/start.eta');
 
-/** Where people land who were given nothing but the name of the host. */
+/** Serves the start page, or links for programs. */
 @Controller()
 export class StartPageController {
   constructor(

@@ -1,13 +1,13 @@
 import { wordsIn } from '#kernel/languages.js';
 
-/** What pages of every kind say when something is wrong. */
+/** The texts of error pages. */
 export type ErrorTranslations = {
   notFound: string;
   notFoundWhy: string;
   forbidden: string;
   forbiddenWhy: string;
   tooMany: string;
-  /** @param wait how long, in the language: 1 second */
+  /** @param wait the duration in the language, such as "1 second" */
   tooManyWhy: (wait: string) => string;
   unavailable: string;
   unavailableWhy: string;
@@ -18,7 +18,7 @@ export type ErrorTranslations = {
   refused: string;
   refusedWhy: string;
   requestNumber: (id: string) => string;
-  /** The way to the page at `/`. */
+  /** The link to the page at `/`. */
   start: string;
 };
 
@@ -100,10 +100,10 @@ const es: ErrorTranslations = {
 
 const LANGUAGES = { en, de, fr, es };
 
-/** English is first: whoever asks for none of them gets it. */
+/** Lists the codes, English first, because a negotiation without a match takes the first. */
 export const languages: string[] = Object.keys(LANGUAGES);
 
-/** @param locale a BCP 47 tag */
+/** Finds the texts in a language, or in English. @param locale a BCP 47 tag */
 export function findErrorTranslations(locale: string): { t: ErrorTranslations; locale: string } {
   const { words: t, locale: textLocale } = wordsIn<ErrorTranslations>(LANGUAGES, locale);
   return { t, locale: textLocale };

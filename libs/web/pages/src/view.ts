@@ -2,14 +2,14 @@ import { readFileSync } from 'node:fs';
 import { Eta } from 'eta/core';
 import type { PageFrame } from './page-frame.js';
 
-/** Draws the inside of a page. What it gets is written escaped, except by `<%~`. */
+/** Renders the inside of a page. Escapes every value, except those written with `<%~`. */
 export type View<D extends object> = (data: D, page: PageFrame) => string;
 
 const PARTS = ['csrf', 'field', 'choice', 'check', 'faults', 'notice', 'empty', 'menu'] as const;
 
 /**
- * In every view `part(name, data)` draws one of parts/*.eta. Unlike the engine's own `include` it passes on nothing
- * but what it is given, so that no value of a page can slip into an element by chance.
+ * Renders views. In every view `part(name, data)` renders one of parts/*.eta. Unlike the engine's own `include` it
+ * passes on only `data`, so that no value of a page can slip into an element by chance.
  */
 const eta = new Eta({
   escapeFunction: escapeHtml,
@@ -19,7 +19,7 @@ for (const name of PARTS)
   eta.loadTemplate(`@${name}`, readTextFile(import.meta.url, `./parts/${name}.eta`));
 
 /**
- * A view in a file, which the build copies beside the code.
+ * Loads a view from a file, which the build copies next to the code.
  * @param from import.meta.url of the caller
  * @param path from there, such as `./views/sign-in.eta`
  */
@@ -43,7 +43,7 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** What is not there is written as nothing. */
+/** Escapes a value for HTML; undefined and null become an empty text. */
 function escapeHtml(value: unknown): string {
   if (value === undefined || value === null) return '';
   return String(value).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? '');
