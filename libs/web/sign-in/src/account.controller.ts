@@ -20,7 +20,7 @@ import { Reauthentication } from './reauthentication.service.js';
 
 type AccountView = {
   done: string;
-  /** Of one of the forms: which, what was entered, and what is wrong with it. */
+  /** The form that was refused, its values and its errors. */
   form: string;
   values: { name: string; email: string };
   errors: FieldErrors;
@@ -50,7 +50,7 @@ const DONE = new Map([
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
-/** What people see to themselves. */
+/** Serves the pages of the user's own account. */
 @Controller('app/account')
 export class AccountController {
   constructor(
@@ -89,7 +89,7 @@ export class AccountController {
     };
     const isNewAddress = values.email !== user.email;
     try {
-      // The address is where links for new passwords go to.
+      // Links for new passwords go to this address.
       if (isNewAddress) {
         this.addresses.assertMailIsConfigured();
         await this.reauthentication.requirePassword(

@@ -6,7 +6,7 @@ import {
 import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
-/** To the new address. */
+/** Writes the mail to the new address. */
 export function createAddressMail(
   { name, email, token, taken: isTaken }: WantedAddress,
   publicUrl: string,
@@ -28,7 +28,7 @@ If it was not you, leave this mail alone.
   return {
     to: email,
     subject,
-    // Whoever typed it may have given somebody else's address as their own.
+    // The address may belong to somebody else: never reveal anything about the account.
     text: `Hello ${inOneLine(name)},
 
 somebody, most likely you, wants to use this address for their account. Open this link within ${ADDRESS_LINK_HOURS} hours, and sign in

@@ -11,7 +11,7 @@ import { Addresses } from './addresses.service.js';
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
-/** Where the link leads to that is sent to a new address. */
+/** Serves the link that confirms a new e-mail address. */
 @Controller('app/account/address')
 export class AddressController {
   constructor(

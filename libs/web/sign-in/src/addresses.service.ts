@@ -9,7 +9,7 @@ import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedIn } from '#pages/current-user.js';
 import { createAddressChangedMail, createAddressMail } from './address-mails.js';
 
-/** People change their address by a link in a mail to the new one. It works once, for a day, and for them alone. */
+/** Changes the user's e-mail address by a link to the new one. It works once, for a day, in the user's own session. */
 @Injectable()
 export class Addresses {
   constructor(
@@ -19,7 +19,7 @@ export class Addresses {
     private readonly config: Config,
   ) {}
 
-  /** @throws RejectedError when nobody can be sent a link */
+  /** Asserts that links can be sent. @throws RejectedError without a mail server */
   assertMailIsConfigured(): void {
     if (this.config.mail !== null) return;
     throw new RejectedError({
@@ -27,7 +27,7 @@ export class Addresses {
     });
   }
 
-  /** @throws RejectedError */
+  /** Parses the settings of a store. @throws RejectedError */
   async requestChange(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
     await this.bus.execute(
       new WantAddress(by, userId, email, async (manager, change) => {
@@ -40,7 +40,7 @@ export class Addresses {
     );
   }
 
-  /** @returns undefined: the link does not count any more, or is another user's */
+  /** Finds the new address. @returns undefined if the link has expired or is another user's */
   find({ userId }: SignedIn, token: string): Promise<string | undefined> {
     return findWantedAddress(this.source.manager, userId, token);
   }

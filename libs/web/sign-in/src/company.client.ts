@@ -21,12 +21,12 @@ const TIMEOUT_SECONDS = 10;
 const PURPOSE = 'company sign-in';
 export const CALLBACK_PATH = '/app/sign-in/company/done';
 
-/** Kept by the browser while its owner is at the company's page. */
+/** The state of a sign-in that is under way, sealed in a cookie. */
 type PendingSignIn = { state: string; nonce: string; verifier: string; returnTo: string };
 
 export type VerifiedSignIn = { person: CompanyPerson; returnTo: string };
 
-/** The identity provider of a company: OpenID Connect, code flow with PKCE, state and nonce. */
+/** Signs in with a company's identity provider: OpenID Connect, code flow with PKCE, state and nonce. */
 @Injectable()
 export class IdentityProvider {
   private readonly log = new Logger('company sign-in');
@@ -41,7 +41,7 @@ export class IdentityProvider {
     return this.config.oidc !== null;
   }
 
-  /** @property sealed for a cookie @throws PageError */
+  /** Starts a sign-in. @returns the provider's URL and the sealed state for a cookie @throws PageError */
   async begin(returnTo: string): Promise<{ url: string; sealed: string }> {
     const pending: PendingSignIn = {
       state: randomState(),
@@ -61,7 +61,7 @@ export class IdentityProvider {
     return { url: url.href, sealed: sealed.toString('base64url') };
   }
 
-  /** @param query of the provider's redirect @throws PageError */
+  /** Verifies the provider's response. @param query of its redirect @throws PageError */
   async finish(query: string, sealed: string | undefined): Promise<VerifiedSignIn> {
     const pending = sealed === undefined ? undefined : this.unseal(sealed);
     if (!pending) throw createRefusal('That took too long, or was begun in another browser.');
@@ -96,7 +96,7 @@ export class IdentityProvider {
     }
   }
 
-  /** Asked for once it is needed, and again when it could not be reached. */
+  /** Discovers the provider at first use, and again after a failure. */
   private async provider(): Promise<Configuration> {
     this.configuration ??= this.discover();
     try {
@@ -118,7 +118,7 @@ export class IdentityProvider {
     const issuer = new URL(oidc.issuer);
     return discovery(issuer, oidc.clientId, oidc.clientSecret ?? undefined, undefined, {
       timeout: TIMEOUT_SECONDS,
-      // Only for a provider on this machine: see OIDC_ISSUER.
+      // Only for a provider on this machine (OIDC_ISSUER).
       ...(issuer.protocol === 'http:' && { execute: [allowInsecureRequests] }),
     });
   }

@@ -16,7 +16,7 @@ const COOKIE = 'inkpad-company';
 const COOKIE_SECONDS = 10 * 60;
 const PER_ADDRESS = { default: { limit: 60, ttl: 60_000 } };
 
-/** Signing in with a company. By links and not by forms: the policy for forms holds for where they lead, too. */
+/** Signs in with a company. Links start it, because `form-action` of the policy also covers redirects of forms. */
 @Controller('app/sign-in/company')
 export class CompanyController {
   private readonly cookies: Cookies;

@@ -18,9 +18,9 @@ const forgotView = loadView<{ isSent: boolean; isPossible: boolean }>(
 );
 const resetView = loadView<{
   token: string;
-  /** Null: the link does not count any more. */
+  /** Null: the link has expired. */
   email: string | null;
-  /** What else ends with the password. */
+  /** Whether the account's API tokens end with the password. */
   endsTokens: boolean;
   errors: string[];
   minPasswordLength: number;

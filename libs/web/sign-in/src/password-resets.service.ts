@@ -19,7 +19,7 @@ import { createResetMail } from './reset-mail.js';
 
 const TOKEN_BYTES = 32;
 const MAX_PER_HOUR = 3;
-/** Longer than writing a mail takes, so that the time tells nobody whether there was one. */
+/** Longer than storing a mail takes, so that the response time does not reveal whether a user exists. */
 const RESPONSE_DELAY_MS = 400;
 
 type UserRow = { id: number; name: string; email: string };
@@ -36,7 +36,7 @@ const FIND_USER = {
          where r.sha256 = $1 and r.used_at is null and r.expires_at > now() and u.removed_at is null`,
 };
 
-/** Links by mail to set a new password. Each can be used once, for an hour; only its hash is stored. */
+/** Sends links to set a new password. Each works once, for an hour; only its hash is stored. */
 @Injectable()
 export class PasswordResets {
   constructor(
@@ -50,26 +50,26 @@ export class PasswordResets {
     private readonly config: Config,
   ) {}
 
-  /** False: nobody can be sent a link. */
+  /** False without a mail server. */
   get isPossible(): boolean {
     return this.config.mail !== null;
   }
 
-  /** Answers alike whether there is such a user or not. */
+  /** Sends a link. Behaves the same whether the user exists or not. */
   async requestLink(source: RequestSource, email: string): Promise<void> {
     await Promise.all([this.send(source, email), wait(RESPONSE_DELAY_MS)]);
   }
 
-  /** Whose link it is; undefined: nobody's any more. */
+  /** Finds the user of a link; undefined once it was used or has expired. */
   async find(token: string): Promise<LinkedUser | undefined> {
     const [user] = await ask<LinkedUser>(this.pool, { ...FIND_USER, values: [sha256Of(token)] });
     return user;
   }
 
   /**
-   * @returns for the cookie of this browser, from which signing in is possible whatever others have tried; undefined when
-   * the link has been used
-   * @throws RejectedError for a password that is not taken
+   * Sets the password.
+   * @returns the value of the trusted-browser cookie; undefined if the link was used
+   * @throws RejectedError for an unacceptable password
    */
   async use(visitor: Visitor, token: string, password: string): Promise<string | undefined> {
     const user = await this.find(token);
@@ -78,7 +78,7 @@ export class PasswordResets {
     const by = createUserWriter(visitor, user.id);
     const browser = await this.writes.write(by, async (transaction) => {
       const { manager, repeated } = transaction;
-      // Of two at the same time one finds it used.
+      // Of two concurrent requests, one finds the link used.
       const [rows]: [unknown[]] = await manager.query(
         'update password_resets set used_at = now() where sha256 = $1 and used_at is null returning user_id',
         [sha256Of(token)],

@@ -13,10 +13,10 @@ import type { ConsoleRequest } from '#pages/current-user.js';
 import { SessionCookies } from './session-cookies.service.js';
 import { formatWait } from './form-text.js';
 
-/** What a cookie is sent with. */
+/** The request and the response that cookies belong to. */
 type HttpExchange = { request: FastifyRequest; reply: FastifyReply };
 
-/** Asks for the password again before what would let somebody else take over the account. */
+/** Asks for the password again (step-up) before actions that could let somebody take over the account. */
 @Injectable()
 export class Reauthentication {
   constructor(
@@ -29,7 +29,7 @@ export class Reauthentication {
   ) {}
 
   /**
-   * Then the session goes on with another token, so that whoever has copied its cookie is out.
+   * Checks the password and renews the session token, which locks out anybody with a copied cookie.
    * @param field of the form that asks for it
    * @throws RejectedError
    */
@@ -59,7 +59,7 @@ export class Reauthentication {
     await this.renewSession(signedIn, { request, reply });
   }
 
-  /** Whoever has got hold of a session guesses here. */
+  /** Audits the failure: a stolen session is used here to guess the password. */
   private async recordFailure(userId: number, request: ConsoleRequest): Promise<void> {
     const kind = ['password again', userId, addressKey(request.ipAddress)];
     await this.repeatedAudits.write(createUserWriter(request, userId), kind, (transaction, times) =>
@@ -67,11 +67,11 @@ export class Reauthentication {
     );
   }
 
-  /** For what changes how the user signs in without asking for the password. */
+  /** Renews the session token after changes of sign-in that do not ask for the password. */
   async renewSession(current: SignedIn, { request, reply }: HttpExchange): Promise<void> {
     const { token, signedIn } = await this.sessions.renew(current);
     this.sessionCookies.setSession(reply, token);
-    // The response may be a page with forms.
+    // The response may be a page with forms, which need the new CSRF token.
     (request as ConsoleRequest).signedIn = signedIn;
   }
 }

@@ -8,7 +8,7 @@ export function createResetMail(
   return {
     to: email,
     subject: 'A new password for Inkpad',
-    // Whoever typed it may have given somebody else's address as their own.
+    // The address may belong to somebody else: never reveal anything about the account.
     text: `Hello ${inOneLine(name)},
 
 somebody, most likely you, has asked for a new password. Open this link within an hour to set it:

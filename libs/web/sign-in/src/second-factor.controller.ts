@@ -15,11 +15,11 @@ import { Reauthentication } from './reauthentication.service.js';
 
 type CodesView = {
   state: 'off' | 'waiting' | 'on';
-  /** An SVG, while it is being set up. */
+  /** An SVG during enrolment. */
   qr: string;
   secret: string;
   codesLeftCount: number;
-  /** The form that was refused, and why. */
+  /** The refused form and its errors. */
   refused: { form: string; errors: string[] };
 };
 
@@ -31,7 +31,7 @@ const recoveryView = loadView<{ codes: string[]; isNew: boolean }>(
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 
-/** The second factor of somebody who is signed in. */
+/** Serves the pages of the user's own second factor. */
 @Controller('app/account/codes')
 export class SecondFactorController {
   constructor(
@@ -116,7 +116,7 @@ export class SecondFactorController {
     await this.pages.redirect(reply, '/app/account?done=second_factor_off');
   }
 
-  /** @returns false when the page has been sent again, with why */
+  /** Asks for the password again. @returns false when it has sent the page with the error */
   private async confirmPassword(
     form: Form,
     user: SignedIn,
@@ -163,7 +163,7 @@ export class SecondFactorController {
     });
   }
 
-  /** Not after a redirect: they are stored nowhere. */
+  /** Shows the codes in the response itself: only their hashes are stored, so a redirect would lose them. */
   private async showOnce(
     request: FastifyRequest,
     reply: FastifyReply,

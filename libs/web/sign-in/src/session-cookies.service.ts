@@ -6,12 +6,12 @@ import { SESSION_COOKIE, SESSION_SECONDS } from '#identity/sessions.service.js';
 import type { SignedInAnew, Visitor } from '#identity/sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
 
-/** Names the browser for a year, so that failures of others do not count against it. */
+/** Identifies a trusted browser for a year: failures elsewhere do not block it. */
 const BROWSER_COOKIE = 'inkpad-browser';
 const BROWSER_SECONDS = 365 * 24 * 60 * 60;
 const PENDING_SECONDS = 10 * 60;
 
-/** The cookies of those who come and go. */
+/** Reads and sets the session and trusted-browser cookies. */
 @Injectable()
 export class SessionCookies {
   private readonly cookies: Cookies;
@@ -35,7 +35,7 @@ export class SessionCookies {
     this.setTrustedBrowser(reply, browser);
   }
 
-  /** The same session with another token. */
+  /** Sets the token of the session. */
   setSession(reply: FastifyReply, session: string): void {
     this.cookies.set(reply, SESSION_COOKIE, session, { maxAgeSeconds: SESSION_SECONDS });
   }

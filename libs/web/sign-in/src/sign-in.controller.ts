@@ -25,7 +25,7 @@ type SignInView = {
   returnTo: string;
   failure: string;
   done: string;
-  /** Companies sign in elsewhere. */
+  /** Whether to offer the sign-in of a company. */
   hasCompanySignIn: boolean;
 };
 
@@ -35,10 +35,10 @@ const codeView = loadView<{ failure: string; returnTo: string }>(
   './views/code.eta',
 );
 
-/** For one address; a whole shop may share one. */
+/** Per IP address, which a whole shop may share. */
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
 
-/** What a page before this one has done. */
+/** Notices about the previous page, by the parameter `done`. */
 const DONE = new Map([
   ['signed_out', 'You are signed out.'],
   ['password', 'Your new password is set. Please sign in with it.'],

@@ -14,7 +14,7 @@ import { SecondFactorController } from './second-factor.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { Stores } from './stores.service.js';
 
-/** How people get into the console, and what they see to themselves. */
+/** Signs people in to the console, and lets them change their own account. */
 @Module({
   imports: [MessagesModule],
   controllers: [

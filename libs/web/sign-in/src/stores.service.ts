@@ -3,14 +3,14 @@ import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import type { EnteredStore } from '#pages/current-user.js';
 
-/** Far more than anybody has, and little enough for one page. */
+/** Far more than anybody has, but still readable on one page. */
 const MAX_STORES = 500;
 
 @Injectable()
 export class Stores {
   constructor(private readonly pool: Pool) {}
 
-  /** By name. */
+  /** Lists the stores of a user by name. */
   async listForUser(userId: number): Promise<EnteredStore[]> {
     return ask<EnteredStore>(this.pool, {
       name: 'stores_of_user',

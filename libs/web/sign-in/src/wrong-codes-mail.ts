@@ -2,7 +2,7 @@ import type { WrongCodes } from '#identity/second-factor.js';
 import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
-/** To somebody for whom wrong codes were entered, by whoever knows their password. */
+/** Warns a user that somebody knows their password and has entered wrong codes. */
 export function createWrongCodesMail(
   { name, email, failures, isLocked }: WrongCodes,
   publicUrl: string,
