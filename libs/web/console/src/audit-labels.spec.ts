@@ -3,7 +3,7 @@ import { getAuditLabel, describeChanges, describeDetails, describeActor } from '
 
 const day = (time: Date) => time.toISOString().slice(0, 10);
 
-describe('an audit entry in words', () => {
+describe('the description of an audit entry', () => {
   it.each([
     [{ role: { from: 'staff', to: 'owner' } }, ['Role from Staff to Owner']],
     [
@@ -27,7 +27,7 @@ describe('an audit entry in words', () => {
       ['Sunset date from nothing to “2027-01-01”'],
     ],
     [{}, []],
-  ])('says what changed: %j', (changes, lines) => {
+  ])('lists the changes: %j', (changes, lines) => {
     expect(describeChanges({ changes })).toEqual(lines);
   });
 
@@ -44,7 +44,7 @@ describe('an audit entry in words', () => {
       'webhook 5, https://a.example/',
     ],
     [{ customer_id: 12, times: 1 }, 'customer 12'],
-  ])('says the rest: %j', (subject, details) => {
+  ])('describes the details: %j', (subject, details) => {
     expect(describeDetails(subject, day)).toBe(details);
     expect(describeChanges(subject)).toEqual([]);
   });
@@ -56,11 +56,11 @@ describe('an audit entry in words', () => {
     ['token.limited', { type: 'system', name: 'root' }, 'The operator'],
     ['webhook_subscription.disabled', { type: 'system', name: null }, 'Inkpad'],
     ['user.sign_in_failed', { type: 'system', name: null }, 'Somebody'],
-  ])('says who: %s by %j', (what, actor, who) => {
+  ])('names the actor: %s by %j', (what, actor, who) => {
     expect(describeActor(what, actor)).toBe(who);
   });
 
-  it('has words for a type that is not in the list', () => {
+  it('spells out a type that has no label', () => {
     expect(getAuditLabel('card.painted_over')).toBe('Card painted over');
   });
 });

@@ -44,7 +44,7 @@ const AUDIT_LABELS: Readonly<Record<string, string>> = {
   'card_message.sent_again': 'Card link sent again',
 };
 
-/** What was done; a type without words of its own is spelled out. */
+/** Returns the label of an audit entry's type; unknown types are spelled out. */
 export function getAuditLabel(type: string): string {
   const words = Object.hasOwn(AUDIT_LABELS, type) ? AUDIT_LABELS[type] : undefined;
   if (words !== undefined) return words;
@@ -52,7 +52,7 @@ export function getAuditLabel(type: string): string {
   return spelled.charAt(0).toUpperCase() + spelled.slice(1);
 }
 
-/** What somebody does who has not signed in. */
+/** Actions of visitors who are not signed in. */
 const BY_STRANGERS = new Set(['user.sign_in_failed', 'user.password_link_sent']);
 
 export function describeActor(
@@ -60,12 +60,12 @@ export function describeActor(
   { type, name }: { type: string; name: string | null },
 ): string {
   if (BY_STRANGERS.has(what)) return 'Somebody';
-  // Whoever used the command line, by the name of their account on that machine: of no use to a shop.
+  // The command line records the operator's account name on the server, which means nothing to a shop.
   if (type === 'system') return name === null ? 'Inkpad' : 'The operator';
   return type === 'token' ? `API token ${name ?? ''}`.trim() : (name ?? 'Somebody');
 }
 
-/** What an entry says besides whom it is about. @param day writes one */
+/** Describes the details of an entry. @param day formats a day */
 export function describeDetails(subject: object, day: (time: Date) => string): string {
   const fields = subject as Record<string, unknown>;
   const text = (field: string) => (typeof fields[field] === 'string' ? fields[field] : '');
@@ -104,7 +104,7 @@ const FIELD_LABELS: Readonly<Record<string, string>> = {
   payload_format: 'Format',
 };
 
-/** What changed, one line for each field. That a webhook was turned on or off is what the entry is called already. */
+/** Describes the changes, one line for each field. `enabled` is omitted, because the entry's label says it. */
 export function describeChanges(subject: object): string[] {
   const { changes = {} } = subject as { changes?: Changes };
   return Object.entries(changes)

@@ -21,7 +21,7 @@ type AuditView = {
     details: string;
     changes: string[];
   }[];
-  /** The number of the last entry shown, when there are more. */
+  /** The id of the last entry on this page, if there are more. */
   next: number | null;
   isFirst: boolean;
 };
@@ -31,7 +31,7 @@ const view = loadView<AuditView>(import.meta.url, './views/audit.eta');
 const PAGE_SIZE = 50;
 const NO_FILTER = { type: null, actor: null, from: null, to: null };
 
-/** What was done to users, tokens and webhook subscriptions, and by whom data was taken out. */
+/** Shows the audit log of users, API tokens, webhook subscriptions and exports. */
 @Controller('app/stores/:account_id/audit')
 export class AuditPageController {
   constructor(
@@ -51,7 +51,7 @@ export class AuditPageController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const before = /^[1-9]\d{0,14}$/.test(String(beforeParameter)) ? Number(beforeParameter) : null;
-    // One more says whether there is another page.
+    // One more entry tells whether there is another page.
     const range = { before, limit: PAGE_SIZE + 1 };
     const rows = await this.audit.list(store.id, NO_FILTER, range);
     const entries = rows.slice(0, PAGE_SIZE);
@@ -81,18 +81,18 @@ export class AuditPageController {
   }
 }
 
-/** Their name stands in the entry as who did it. */
+/** Tells whether the entry is about the actor, whose name it shows anyway. */
 function isAboutSelf({ actor, subject }: AuditEntryJson): boolean {
   const { type, id } = findSubject(subject);
   return type === 'user' && actor.type === type && actor.id === id;
 }
 
-/** The entry has no address, since it is never deleted. */
+/** Finds the invitation. The entry itself has no address, since entries are never deleted. */
 function findInvitationId(subject: object): number | undefined {
   return (subject as { invitation_id?: number }).invitation_id;
 }
 
-/** Whom or what an entry is about, to be called by name. */
+/** Finds the person or token that an entry is about, to show its name. */
 function findSubject(subject: object): Actor {
   const {
     token_id: token,

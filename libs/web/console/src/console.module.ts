@@ -11,7 +11,7 @@ import { StoreTokensController } from './store-tokens.controller.js';
 import { StoreTimes } from './store-times.service.js';
 import { StoreUsersController } from './store-users.controller.js';
 
-/** The pages of a store about itself: its users, API tokens, settings, and what was done to them. */
+/** Serves the pages of a store's users, API tokens, settings and audit log. */
 @Module({
   imports: [AccountsModule, AuditModule, MessagesModule, SignInModule],
   controllers: [

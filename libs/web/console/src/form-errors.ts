@@ -17,7 +17,7 @@ export function toFormErrors(error: unknown): FormErrors {
   };
 }
 
-/** @param seconds until the next mail to the address */
+/** Creates the error of an address with too many mails. @param seconds until the next one is allowed */
 export function createTooManyMailsErrors(seconds: number): FormErrors {
   const hours = Math.ceil(seconds / 3_600);
   const wait = hours === 1 ? 'in an hour' : `in ${hours} hours`;

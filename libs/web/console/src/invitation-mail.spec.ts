@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { createInvitationMail } from './invitation-mail.js';
 
-it('names in an invitation stay in one line, without what turns the direction of the text', () => {
+it('an invitation keeps names on one line and removes characters that change the text direction', () => {
   const hostile = (name: string) => `${name}\r\nBcc: all@x.example\u0000 \u202eevil`;
   const { subject, text } = createInvitationMail(
     {

@@ -12,7 +12,7 @@ type Invitation = {
   inviter: string;
 };
 
-/** In English, as the console is. */
+/** Writes the mail of an invitation, in English like the console. */
 export function createInvitationMail(
   { email, secret, role, store, inviter }: Invitation,
   { publicUrl }: { publicUrl: string },

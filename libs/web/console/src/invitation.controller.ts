@@ -23,7 +23,7 @@ type InvitationView = FoundInvitation & {
   secret: string;
   roleText: string;
   roleHint: string;
-  /** Signed in with the invited address; with another one; not at all. */
+  /** Whether the visitor is signed in with the invited address, with another one, or not at all. */
   signedInAs: 'invited' | 'other' | 'nobody';
   minPasswordLength: number;
   name: string;
@@ -34,7 +34,7 @@ const view = loadView<InvitationView>(import.meta.url, './views/invitation.eta')
 
 const PER_ADDRESS = { default: { limit: 30, ttl: 60_000 } };
 
-/** Where the link of an invitation leads to. */
+/** Serves the link of an invitation. */
 @Controller('app/invitations/:secret')
 export class InvitationController {
   constructor(

@@ -31,11 +31,11 @@ type NewStoreView = {
 
 const view = loadView<NewStoreView>(import.meta.url, './views/new-store.eta');
 
-/** That one user is an owner of. */
+/** The most stores that one user can own. */
 const MAX_STORES = 50;
 const PER_MINUTE = { default: { limit: 10, ttl: 60_000 } };
 
-/** An owner of a store may make another one. */
+/** Lets owners of a store create another one. */
 @Controller('app/new-store')
 export class NewStoreController {
   constructor(
@@ -85,7 +85,7 @@ export class NewStoreController {
     await this.pages.redirect(reply, `/app/stores/${accountId}`);
   }
 
-  /** @throws PageError when the user is an owner of none */
+  /** Returns the stores that the user owns. @throws PageError if there are none */
   private async getOwnedStores({ userId }: SignedIn): Promise<OwnedStores> {
     const owned = await this.members.storesOwnedBy(userId);
     if (owned.count > 0) return owned;

@@ -6,5 +6,5 @@ export const ROLE_LABELS: Record<Role, { text: string; hint: string }> = {
   staff: { text: 'Staff', hint: 'Finds and adds customers, stamps and redeems.' },
 };
 
-/** For a list to choose from. */
+/** The options of a select. */
 export const ROLE_OPTIONS = ROLES.map((value) => ({ value, text: ROLE_LABELS[value].text }));

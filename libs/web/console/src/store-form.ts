@@ -14,7 +14,7 @@ export type StoreForm = {
   country: string;
 };
 
-/** By the names that faults of the texts have. */
+/** The form fields, named as the errors name them. */
 export type ConsentForm = {
   marketing_consent_text: string;
   sms_consent_text: string;
@@ -34,7 +34,7 @@ export type StoreSettings = {
 
 const MAX_NAME = 255;
 
-/** Languages that customers are written to in. Others can be set over the API, and stay when they are. */
+/** Languages with translations. Others can be set through the API, and are then kept. */
 export const LANGUAGES = [
   { value: 'en', text: 'English' },
   { value: 'de', text: 'German' },
@@ -42,7 +42,7 @@ export const LANGUAGES = [
   { value: 'es', text: 'Spanish' },
 ];
 
-/** What was entered, to be shown again. */
+/** Reads the entered values, which are shown again with errors. */
 export function readStoreForm(form: FormFields): StoreForm {
   return {
     name: readText(form, 'name'),
@@ -66,12 +66,12 @@ export function toSmsForm(countries: string[]): SmsForm {
   return { sms_countries: countries.join(', ') };
 }
 
-/** Reads codes with anything between them that stands between words. */
+/** Parses country codes separated by spaces, commas or semicolons. */
 export function parseSmsCountries({ sms_countries: text }: SmsForm): string[] {
   return text.split(/[\s,;]+/u).filter((code) => code !== '');
 }
 
-/** Says where the SMS of a store go without an entry of its owners. */
+/** Explains to which countries a store sends SMS. */
 export function describeSmsCountries(country: string | null): string {
   const destination =
     country === null
@@ -84,7 +84,7 @@ function getCountryName(country: string): string {
   return new Intl.DisplayNames('en', { type: 'region' }).of(country) ?? country;
 }
 
-/** As they were typed. A blank text is none. */
+/** Reads the texts as typed. A blank text means none. */
 export function readConsentTexts(form: FormFields): ConsentTexts {
   return {
     marketing: form['marketing_consent_text'] ?? null,
@@ -94,7 +94,7 @@ export function readConsentTexts(form: FormFields): ConsentTexts {
   };
 }
 
-/** @throws RejectedError */
+/** Parses the settings of a store. @throws RejectedError */
 export function parseStoreSettings(values: StoreForm): StoreSettings {
   const { name, store_name, time_zone, locale: tag } = values;
   const timeZone = timeZoneOf(time_zone);
@@ -118,7 +118,7 @@ export function parseStoreSettings(values: StoreForm): StoreSettings {
   return { name, storeName: store_name === '' ? null : store_name, timeZone, locale, country };
 }
 
-/** With the one that is set, whatever it is. */
+/** Lists the languages to choose from, including the current one. */
 export function listLanguages(locale: string): { value: string; text: string }[] {
   if (locale === '' || LANGUAGES.some(({ value }) => value === locale)) return LANGUAGES;
   return [...LANGUAGES, { value: locale, text: getLanguageName(locale) }];
@@ -128,20 +128,20 @@ function getLanguageName(locale: string): string {
   try {
     return new Intl.DisplayNames('en', { type: 'language' }).of(locale) ?? locale;
   } catch (error) {
-    // There is no name for a language with extensions, such as de-u-co-phonebk, nor for what is no language.
+    // Intl has no name for languages with extensions, such as de-u-co-phonebk, or for invalid tags.
     if (error instanceof RangeError) return locale;
     throw error;
   }
 }
 
-/** The names that the system knows, and the one that is set. */
+/** Lists the time zones of the system, including the current one. */
 export function listTimeZones(timeZone: string): { value: string; text: string }[] {
   const names = new Set(['UTC', ...Intl.supportedValuesOf('timeZone'), timeZone]);
   names.delete('');
   return [...names].map((value) => ({ value, text: value.replaceAll('_', ' ') }));
 }
 
-/** Countries to choose from, or none. */
+/** Lists the countries to choose from, or none. */
 export function listCountryChoices(): { value: string; text: string }[] {
   const countries = listCountries().map(({ code, name }) => ({ value: code, text: name }));
   return [{ value: '', text: 'None' }, ...countries];

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 
-/** Writes a moment for people. */
+/** Formats times for people. */
 export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) => string };
 
-/** Moments as they are said in a store: by its time zone. */
+/** Creates time formats in the time zone of a store. */
 @Injectable()
 export class StoreTimes {
   constructor(private readonly pool: Pool) {}

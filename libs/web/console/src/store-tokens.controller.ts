@@ -53,7 +53,7 @@ const newTokenView = loadView<{ name: string; token: string; expires: string; ex
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** In days; empty: until it is revoked. */
+/** The lifetimes to choose from, in days; empty means until revoked. */
 const LIFETIMES = [
   { value: '', text: 'Until it is revoked' },
   { value: '30', text: '30 days' },
@@ -104,7 +104,7 @@ export class StoreTokensController {
       const { token } = await this.bus.execute(command);
       const { day } = await this.times.forStore(store.id);
       const url = `${this.config.publicUrl}/api/v1/accounts/${store.id}`;
-      // Not after a redirect: the token would have to be kept until then.
+      // In this response, because a redirect would require storing the token.
       await this.pages.send(request, reply, {
         view: newTokenView,
         title: 'Your new API token',

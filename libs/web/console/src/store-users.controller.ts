@@ -128,7 +128,7 @@ export class StoreUsersController {
       return this.send(request, reply, user, store, { values, formErrors: toFormErrors(error) });
     }
     if (this.config.mail !== null) return this.done(reply, store, 'invited');
-    // Nobody else can tell the person: shown to whoever invited, this once.
+    // Without mail, the inviting user has to pass on the link, which is shown this once.
     const link = `${this.config.publicUrl}/app/invitations/${invited.secret}`;
     await this.pages.send(request, reply, {
       view: linkView,
@@ -203,7 +203,7 @@ export class StoreUsersController {
     } catch (error) {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
-    // Who gives up being an owner does not see this page any more.
+    // A former owner may not see this page any more.
     if (pathId(id) === user.userId) return this.pages.redirect(reply, `/app/stores/${store.id}`);
     await this.done(reply, store, 'role');
   }
@@ -334,7 +334,7 @@ function buildUsersPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/users`;
 }
 
-/** Only owners get to this page. */
+/** Tells whether owners give up their own role. Only owners can open this page. */
 function givesUpOwnership({ userId }: SignedIn, id: number, role: Role): boolean {
   return id === userId && role !== 'owner';
 }
