@@ -19,7 +19,7 @@ const time = createTimeFormat('Europe/Paris');
 const explain = (overrides: Partial<OutboxEntry>) => explainState({ ...entry, ...overrides }, time);
 
 describe('a message in the outbox', () => {
-  it('stands in a list with the times of the store', () => {
+  it('is listed with its time in the time zone of the store', () => {
     expect(toOutboxLine(entry, '/app/stores/1/messages', time)).toEqual({
       path: '/app/stores/1/messages/01a1ff5c-02e4-749b-9839-d72c9d71752e',
       customer: 'Grace Hopper',
@@ -30,7 +30,7 @@ describe('a message in the outbox', () => {
     });
   });
 
-  it('says what became of it, and what comes next', () => {
+  it('explains its state and what happens next', () => {
     expect(explain({})).toContain('Given to the mail server on 2 Mar 2026, 00:31');
     expect(explain({ channel: 'sms' })).toContain('the SMS provider');
     const lost = { channel: 'sms', arrival: { arrived: false, code: 30003 } } as const;

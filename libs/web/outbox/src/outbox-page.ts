@@ -1,25 +1,25 @@
 import type { OutboxEntry, MessagePreview } from '#messages/card-message.js';
 
-/** A message in the list, in words. */
+/** A message in the list. */
 export type OutboxLine = {
   path: string;
   customer: string;
   channel: string;
   at: string;
   state: string;
-  /** The look of the state. */
+  /** The colour of the state. */
   mood: '' | 'good' | 'bad';
 };
 
 export type OutboxData = { lines: OutboxLine[]; older: string | null; holds: boolean };
 
 export type MessageData = OutboxLine & {
-  /** Why it has this state, and what can be done. */
+  /** Explains the state, and what to do about it. */
   explanation: string;
   providerId: string | null;
   preview: MessagePreview | null;
   canBeSent: boolean;
-  /** Where the form goes. */
+  /** The path that the form is sent to. */
   send: string;
   back: string;
   done: boolean;
@@ -35,7 +35,7 @@ const STATES: Record<OutboxEntry['state'], { state: string; mood: OutboxLine['mo
   dropped: { state: 'Not sent', mood: 'bad' },
 };
 
-/** @param timeZone of the store */
+/** Creates a time format. @param timeZone of the store */
 export function createTimeFormat(timeZone: string): (at: Date) => string {
   const format = new Intl.DateTimeFormat('en-GB', {
     timeZone,
@@ -81,7 +81,7 @@ function describeSent(
   return `${handedOver} It could not be delivered${why}. Please check the customer’s number.`;
 }
 
-/** In plain words: what operators need stands in the log. */
+/** Explains the state of a message in plain words; details for operators are in the log. */
 export function explainState(entry: OutboxEntry, time: (at: Date) => string): string {
   const { state, dueAt, attempts, reason } = entry;
   switch (state) {

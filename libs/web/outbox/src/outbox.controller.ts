@@ -22,7 +22,7 @@ const messageView = loadView<MessageData>(import.meta.url, './views/message.eta'
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** What was sent to the customers of a store, and what was not. */
+/** Shows the messages to the customers of a store. */
 @Controller('app/stores/:account_id/messages')
 export class OutboxController {
   constructor(
@@ -113,7 +113,7 @@ function buildMessagesPath({ id }: EnteredStore): string {
   return `/app/stores/${id}/messages`;
 }
 
-/** @throws NotFoundError */
+/** Parses the id of a message. @throws NotFoundError */
 function parseMessageId(path: string): string {
   const id = findMessageId(path);
   if (id === null) throw new NotFoundError('Message');
