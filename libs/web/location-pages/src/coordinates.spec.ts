@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { parseCoordinates } from './coordinates.js';
 
-const PLACE = { latitude: 53.5503, longitude: 9.9929 };
+const COORDINATES = { latitude: 53.5503, longitude: 9.9929 };
 
 it.each([
   ['53.5503', '9.9929'],
@@ -19,8 +19,8 @@ it.each([
   ['https://maps.google.com/?q=53.5503%2C9.9929', ''],
   ['https://maps.apple.com/?ll=53.5503,9.9929&z=15', ''],
   ['geo:53.5503,9.9929?z=19', ''],
-])('%s and %s are a place', (latitude, longitude) => {
-  expect(parseCoordinates(latitude, longitude)).toEqual(PLACE);
+])('parses %s and %s', (latitude, longitude) => {
+  expect(parseCoordinates(latitude, longitude)).toEqual(COORDINATES);
 });
 
 it.each([
@@ -31,11 +31,11 @@ it.each([
   ['0', '-180.5'],
   ['https://maps.example/short', ''],
   [`${'1'.repeat(3_000)},2`, ''],
-])('%s and %s are none', (latitude, longitude) => {
+])('refuses %s and %s', (latitude, longitude) => {
   expect(parseCoordinates(latitude, longitude)).toBeUndefined();
 });
 
-it('is on the other side of the world as well', () => {
+it('parses negative and zero coordinates', () => {
   expect(parseCoordinates('-33.8568', '151.2153')).toEqual({
     latitude: -33.8568,
     longitude: 151.2153,

@@ -2,7 +2,7 @@ import { normalizeNumber } from '#kernel/text.js';
 import type { Coordinates } from '#locations/location.events.js';
 
 const NUMBER = String.raw`(-?\d{1,3}(?:\.\d{1,20})?)`;
-/** As they are copied from OpenStreetMap, Google's and Apple's maps, and from phones. */
+/** The formats of OpenStreetMap, Google Maps, Apple Maps and phones. */
 const FORMS = [
   new RegExp(String.raw`!3d${NUMBER}!4d${NUMBER}`),
   new RegExp(String.raw`[?&]mlat=${NUMBER}&mlon=${NUMBER}`),
@@ -18,8 +18,8 @@ const FORMS = [
 const MAX_LENGTH = 2_048;
 
 /**
- * What somebody has entered in the two fields: two numbers, or in either one both of them or the link of a map.
- * @returns undefined when it is no place
+ * Parses the two fields of a form: two numbers, or both numbers or the link of a map in either field.
+ * @returns undefined if they are not coordinates
  */
 export function parseCoordinates(latitude: string, longitude: string): Coordinates | undefined {
   const pasted = [latitude, longitude].map(findPair).find((pair) => pair !== undefined);
@@ -40,7 +40,7 @@ function findPair(text: string): [number, number] | undefined {
   return undefined;
 }
 
-/** Many people write a comma. */
+/** Parses a decimal number with a point or a comma. */
 function parseDecimal(text: string): number | undefined {
   const plain = normalizeNumber(text).replace(/[,٫]/, '.');
   return /^[+-]?\d{1,3}(\.\d{1,20})?$/.test(plain) ? Number(plain) : undefined;

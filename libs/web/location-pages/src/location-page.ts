@@ -7,7 +7,7 @@ type LocationFields = Pick<
 
 type State = { state: string; mood: '' | 'good' | 'bad'; explanation: string };
 
-/** What there is to do about it. */
+/** The label of the action. */
 type Action = 'Set the pin' | 'Confirm the pin' | 'Change the pin';
 
 export type LocationLine = State & {
@@ -26,7 +26,7 @@ export type PinData = State & {
   longitude: string;
   errors: string[];
   isPinned: boolean;
-  /** What the button says. */
+  /** The label of the button. */
   action: Action;
   map: string;
   save: string;
@@ -70,12 +70,12 @@ export function describeAction(location: LocationFields): Action {
   return isExact(location) ? 'Confirm the pin' : 'Set the pin';
 }
 
-/** As a place to begin with. That of a town must not be confirmed by mistake. */
+/** Tells whether the coordinates are exact enough to confirm. Those of a town must not be confirmed by mistake. */
 export function isExact({ precision }: LocationFields): boolean {
   return precision === 'manual' || precision === 'rooftop' || precision === 'street';
 }
 
-/** To look at, not to be shown here: a map from elsewhere would tell others who is looking. */
+/** Builds the link of a map. The page embeds none, because that would tell another service who looks at it. */
 export function buildMapUrl({ latitude, longitude, address }: LocationFields): string {
   const map = 'https://www.openstreetmap.org';
   return latitude === null || longitude === null
@@ -89,7 +89,7 @@ const CREDITS = {
   server: 'Addresses: © OpenStreetMap contributors',
 };
 
-/** Whose data the coordinates are. */
+/** Returns the attribution of the coordinates' source. */
 export function getAttribution(geocoder: 'offline' | 'none' | object): string {
   return CREDITS[typeof geocoder === 'string' ? geocoder : 'server'];
 }

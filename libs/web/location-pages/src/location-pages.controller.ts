@@ -31,7 +31,7 @@ const DONE: Record<string, string> = { pinned: 'The pin is set.', removed: 'The 
 const NO_PLACE =
   'Please enter two numbers such as 53.5503 and 9.9929, or paste both or the link of a map';
 
-/** Where the shops of a store are. */
+/** Serves the pages that show and pin the locations of a store. */
 @Controller('app/stores/:account_id/locations')
 export class LocationPagesController {
   constructor(

@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { LocationsModule } from '#locations/locations.module.js';
 import { LocationPagesController } from './location-pages.controller.js';
 
-/** The locations of a store, in the console. */
+/** Serves the locations of a store in the console. */
 @Module({ imports: [LocationsModule], controllers: [LocationPagesController] })
 export class LocationPagesModule {}
