@@ -1,6 +1,6 @@
 import type { PassContent } from '#passes/pass-content.js';
 
-/** What a phone needs to put the card on its home screen. */
+/** Creates the web app manifest, with which phones install the card on the home screen. */
 export function createCardManifest({ uuid, card, storeName, locale }: PassContent, root: string) {
   const cardPath = `${root}/passes/${uuid}`;
   return {

@@ -7,36 +7,36 @@ import { html, verbatim, type Html } from './html.js';
 import { renderQrCode } from './qr-code.js';
 import { findCardTranslations, type CardLocalization } from './translations.js';
 
-/** The card's strip: one picture in three resolutions. */
+/** Links the card's strip image in three resolutions. */
 export type StripLinks = { '1x': string; '2x': string; '3x': string };
 
 export type CardView = {
   content: PassContent;
-  /** Of the pass: rises when what it shows has changed. */
+  /** The pass's tag, which rises with every visible change. */
   tag: number;
   /**
-   * Null unless somebody has just signed up for it, who may have had one before (ADR-0051).
+   * Set right after signing up, because the customer may have had a card before (ADR-0051).
    * @property isLinkSent whether a message with its link is sent
    */
   joined: { isLinkSent: boolean } | null;
   now: Date;
   device: Device;
-  /** The wallets that a pass can be made for. */
+  /** The wallets that are configured. */
   wallets: { apple: boolean; google: boolean };
   strip: StripLinks;
   /** A square PNG with the card's icon. */
   logo: string;
-  /** With which the browser subscribes to notifications; null: there are none. */
+  /** The key for subscribing to notifications; null without them. */
   pushKey: string | null;
-  /** In front of every path. */
+  /** The prefix of every path. */
   root: string;
-  /** Of the script that keeps the page up to date. */
+  /** The path of the script that keeps the page up to date. */
   scriptPath: string;
 };
 
 export type Page = { body: string; policy: string };
 
-/** The page of one customer card. Everything in it is seen without its script, which only keeps it up to date. */
+/** Renders the page of a customer card. It is complete without its script, which only keeps it up to date. */
 export function renderCardPage(view: CardView): Page {
   const { content, root, scriptPath, logo } = view;
   const localization = findCardTranslations(content.locale);
@@ -56,7 +56,7 @@ export function renderCardPage(view: CardView): Page {
   });
 }
 
-/** A page that says in a few words why there is no card. */
+/** Renders a page that says why there is no card. */
 export function renderMessagePage(locale: string, title: string, text: string): Page {
   return renderDocument({
     lang: locale,
@@ -200,7 +200,7 @@ function renderReward(
   </li>`;
 }
 
-/** How to keep the card: in a wallet, and by what the script offers. */
+/** Renders the buttons for wallets, installation and notifications. */
 function renderButtons(
   view: CardView,
   localization: CardLocalization,
@@ -256,7 +256,7 @@ function hasEnded(content: PassContent, now: Date): boolean {
   return content.state === 'void' || isExpired(content, now);
 }
 
-/** What the card holds, in one sentence. */
+/** Describes the balance in one sentence. */
 export function summarize(
   { stampsCount, card: { stampsRequired } }: PassContent,
   localization: CardLocalization,
@@ -295,11 +295,11 @@ function renderDocument({ lang, title, style, head, body }: Parts): Page {
         ${body}
       </body>
     </html> `.text;
-  // Indentation is for people who read this file.
+  // Removes the indentation of this file.
   return { body: text.replace(/\n +/g, '\n'), policy: buildContentSecurityPolicy(style) };
 }
 
-/** The one inline thing is the style, which is allowed by its hash: a page kept for later stays whole without a request. */
+/** Allows the inline style by its hash: thus a cached page is complete without another request. */
 function buildContentSecurityPolicy(style: string): string {
   return [
     "default-src 'none'",

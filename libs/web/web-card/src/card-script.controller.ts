@@ -1,7 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { CARD_SCRIPT } from './card-script.js';
 
-/** The script of every web card. */
+/** Serves the script of every web card. */
 @Controller(CARD_SCRIPT.folder)
 export class CardScriptController {
   @Get(CARD_SCRIPT.file)

@@ -8,13 +8,13 @@ import { ask } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { addressKey } from '#http/rate-limit.js';
 
-/** What the database notifies: customer cards with their new tags, as in `12:345 13:346` (migration 0039). */
+/** The channel of notifications with customer cards and their new tags, as in `12:345 13:346` (migration 0039). */
 const CHANNEL = 'inkpad_passes';
-/** Proxies close what has been silent for a minute. */
+/** Proxies close connections that are idle for a minute. */
 const ALIVE_EVERY_MS = 25_000;
-/** For a notification that was lost without the connection being lost: one query for all cards together. */
+/** Finds changes whose notification was lost, with one query for all open cards. */
 const COMPARE_EVERY_MS = 60_000;
-/** A browser that does not read gets no more. Each event has fewer than 100 bytes. */
+/** The limit after which a browser that does not read is disconnected. An event has fewer than 100 bytes. */
 const MAX_UNREAD_BYTES = 16 * 1024;
 const RETRY_AFTER_SECONDS = 30;
 
@@ -24,8 +24,8 @@ const NO_TAG = -1;
 type Watcher = { stream: Readable; sentTag: number };
 
 /**
- * Tells the open pages of cards that something has changed, and nothing else: what it is they ask for themselves. One
- * connection to the database for all of them.
+ * Notifies the open pages of cards that their card has changed; they then load it themselves. Uses one database
+ * connection for all of them.
  */
 @Injectable()
 export class CardStreams implements OnModuleDestroy {
@@ -52,8 +52,8 @@ export class CardStreams implements OnModuleDestroy {
   }
 
   /**
-   * Server-sent events about one card, until the page is closed.
-   * @param shownTag the tag that the page shows; if the card has changed since, or without one, it is told at once
+   * Opens a stream of server-sent events about one card.
+   * @param shownTag the tag that the page shows; null, or a card that has changed since, causes an event at once
    * @throws RateLimitedError, UnavailableError
    */
   async open(customerCardId: number, shownTag: number | null, ip: string): Promise<Readable> {
@@ -68,7 +68,7 @@ export class CardStreams implements OnModuleDestroy {
     return watcher.stream;
   }
 
-  /** Before the server stops to accept connections, which waits until the open ones have ended. */
+  /** Ends all streams, because the server's shutdown waits for open connections. */
   async onModuleDestroy(): Promise<void> {
     this.isEnding = true;
     for (const timer of this.timers) clearInterval(timer);
@@ -91,7 +91,7 @@ export class CardStreams implements OnModuleDestroy {
     this.watchers.set(customerCardId, watchers.add(watcher));
     stream.push(`retry: ${2_000 + Math.floor(Math.random() * 3_000)}\n\n`);
     stream.push(ALIVE);
-    // Also when the browser is gone: then the server destroys what it was sending.
+    // The server also destroys the stream when the browser has left.
     stream.once('close', () => {
       this.changeCount(-1);
       watchers.delete(watcher);
@@ -162,7 +162,7 @@ export class CardStreams implements OnModuleDestroy {
   }
 }
 
-/** An event and not a comment, so that the page notices a connection that died without a word. */
+/** An event instead of a comment, so that the page can detect a dead connection. */
 const ALIVE = 'event: alive\ndata:\n\n';
 
 function send({ stream }: Watcher, text: string): void {

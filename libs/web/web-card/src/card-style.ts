@@ -3,12 +3,12 @@ import { pickReadableColor } from '#pages/colors.js';
 
 type Colors = Pick<PassLooks, 'cardColor' | 'textColor'>;
 
-/** The whole style of a page. Colours are checked when a card is written, so nothing else can get in here. */
+/** Renders the style of a page. Colours are validated when a card is written, so nothing else can be injected here. */
 export function renderCardStyle({ cardColor, textColor }: Colors): string {
   return `:root{--card:${cardColor};--on-card:${pickReadableColor(cardColor, textColor)}}${STYLE}`;
 }
 
-/** Of pages that show no card. */
+/** Returns the style of pages that show no card. */
 export function getPlainStyle(): string {
   return STYLE;
 }

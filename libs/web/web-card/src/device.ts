@@ -1,8 +1,8 @@
 export type Device = 'apple' | 'android' | 'other';
 
 /**
- * Which wallet a browser's device can have. A guess that only hides a button or leads to the web card instead: iPads
- * that ask for the desktop's pages look like Macs, and both open passes.
+ * Detects which wallet a browser's device can have. A wrong guess only hides a button or leads to the web card: iPads
+ * with desktop mode look like Macs, and both open passes.
  */
 export function detectDevice(userAgent: string | undefined): Device {
   if (userAgent === undefined) return 'other';

@@ -1,4 +1,4 @@
-/** Markup that may stand in a page as it is. */
+/** Holds markup that needs no escaping. */
 export class Html {
   constructor(readonly text: string) {}
 }
@@ -6,8 +6,7 @@ export class Html {
 type Part = Html | string | number | null | false | Part[];
 
 /**
- * A template of markup: every value in it is escaped, unless it is markup itself. Lists are joined, null and false are
- * left out.
+ * Builds markup from a template. It escapes every value except markup, joins lists, and omits null and false.
  */
 export function html(strings: TemplateStringsArray, ...values: Part[]): Html {
   const text = strings.reduce(
@@ -16,7 +15,7 @@ export function html(strings: TemplateStringsArray, ...values: Part[]): Html {
   return new Html(text);
 }
 
-/** For text that this program has written itself, such as a style sheet. Never for what anybody else has. */
+/** Marks text of this program, such as a style sheet, as markup. Never use it for anybody's input. */
 export function verbatim(text: string): Html {
   return new Html(text);
 }

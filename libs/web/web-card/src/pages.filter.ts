@@ -7,7 +7,7 @@ import type { GatedRequest } from '#http/caller.js';
 import { renderMessagePage, type Page } from './card-page.js';
 import { cardLanguages, findCardTranslations, type CardLocalization } from './translations.js';
 
-/** What went wrong while a page was made, said to a person instead of to a program. */
+/** Renders an error of the card's page as HTML. */
 @Catch()
 export class PagesFilter implements ExceptionFilter {
   private readonly log = new Logger('pages');
@@ -33,7 +33,7 @@ export class PagesFilter implements ExceptionFilter {
   }
 }
 
-/** In the language of the browser, where no store is known. */
+/** Negotiates the language with the browser, where no store is known. */
 export function negotiateTranslations(request: FastifyRequest): CardLocalization {
   return findCardTranslations(new Negotiator(request).language(cardLanguages) ?? 'en');
 }

@@ -8,8 +8,8 @@ import { WebCards } from './web-cards.service.js';
 const PACKAGE_TYPE = 'application/vnd.apple.pkpass';
 
 /**
- * The wallet links of every customer card. They work always: where there is no pass to be had, they lead to the web
- * card, which also says what is wrong with a link.
+ * Serves the wallet links of every customer card. Without a pass they redirect to the web card, which also explains a
+ * broken link.
  */
 @Controller('passes/:uuid')
 export class PassLinksController {
@@ -44,7 +44,7 @@ export class PassLinksController {
     @Req() { headers }: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    // A card saved on a desktop is on the phone of the same person.
+    // A card saved on a desktop also appears on the same person's phone.
     const canBeSaved = this.links.googleEnabled && detectDevice(headers['user-agent']) !== 'apple';
     const card = canBeSaved ? (await this.cards.find(uuid))?.card : undefined;
     const url = card && (await this.links.saveUrlOf(card));

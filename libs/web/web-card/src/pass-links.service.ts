@@ -1,17 +1,17 @@
 import type { CustomerCard } from '#stamping/customer-card.js';
 
-/** A signed `.pkpass`. */
+/** Holds a signed `.pkpass`. */
 export type PassPackage = { bytes: Buffer; changedAt: Date };
 
-/** What the wallets of the vendors can be given, behind the two links of every customer card. */
+/** Creates what the two wallet links of every customer card lead to. */
 export abstract class PassLinks {
-  /** Whether there are credentials for a vendor's wallet. */
+  /** Whether the vendor's credentials are configured. */
   abstract readonly appleEnabled: boolean;
   abstract readonly googleEnabled: boolean;
 
-  /** Undefined: there can be none. Only asked while `appleEnabled`. */
+  /** Creates a package; undefined if there can be none. Call it only while `appleEnabled`. */
   abstract createPackage(card: CustomerCard): Promise<PassPackage | undefined>;
 
-  /** The vendor's page that saves the pass. Undefined: there can be none. Only asked while `googleEnabled`. */
+  /** Returns the URL that saves the pass to Google Wallet; undefined if there is none. Call it only while `googleEnabled`. */
   abstract saveUrlOf(card: CustomerCard): Promise<string | undefined>;
 }

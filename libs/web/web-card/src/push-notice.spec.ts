@@ -13,8 +13,8 @@ const content = {
 const createNotice = (notice: Parameters<typeof createPushNotice>[1], of = content) =>
   createPushNotice(of, notice, 'https://cards.example');
 
-describe('pushNotice', () => {
-  it('tells what happened and where the card stands, in the language of the store', () => {
+describe('createPushNotice', () => {
+  it('describes the event and the balance in the language of the store', () => {
     expect(createNotice({ kind: 'stamped', stamps: 2 })).toEqual({
       title: 'Eck-Café',
       body: '2 Stempel gesammelt\nKaffee: 4 von 10 Stempeln',
@@ -29,11 +29,11 @@ describe('pushNotice', () => {
     );
   });
 
-  it('tells only where the card stands when stamps were taken off', () => {
+  it('describes only the balance when stamps were removed', () => {
     expect(createNotice({ kind: 'stamped', stamps: -1 }).body).toBe('Kaffee: 4 von 10 Stempeln');
   });
 
-  it('speaks English where it has no words', () => {
+  it('falls back to English without translations', () => {
     expect(
       createNotice({ kind: 'stamped', stamps: 1 }, { ...content, locale: 'ja' }),
     ).toMatchObject({

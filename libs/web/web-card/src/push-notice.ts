@@ -3,10 +3,10 @@ import type { PassNotice } from '#passes/pass-notice.js';
 import { formatCount, summarize } from './card-page.js';
 import { findCardTranslations, type CardLocalization } from './translations.js';
 
-/** What the service worker of a card shows. */
+/** The notification that the service worker of a card shows. */
 export type PushNotice = { title: string; body: string; url: string; lang: string };
 
-/** @param publicUrl without a trailing slash */
+/** Creates a notification in the language of the store. @param publicUrl without a trailing slash */
 export function createPushNotice(
   content: PassContent,
   notice: PassNotice,
@@ -25,7 +25,7 @@ export function createPushNotice(
   };
 }
 
-/** Null where the balance says it all: stamps were taken off. */
+/** Describes a notice; null when stamps were removed, where the balance alone is enough. */
 function describeNotice(notice: PassNotice, localization: CardLocalization): string | null {
   const { t } = localization;
   switch (notice.kind) {

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import qrcode from 'qrcode';
 import { renderQrCode } from './qr-code.js';
 
-describe('qrCode', () => {
-  it('draws every dark module and no other, with four modules of white around', () => {
+describe('renderQrCode', () => {
+  it('draws every dark module and no other, within a quiet zone of four modules', () => {
     const { size, data } = qrcode.create('ABCD2345', { errorCorrectionLevel: 'M' }).modules;
     const svg = renderQrCode('ABCD2345', 'Code').text;
     expect(svg).toContain(`viewBox="0 0 ${size + 8} ${size + 8}"`);
@@ -17,7 +17,7 @@ describe('qrCode', () => {
     expect([...drawn].sort((a, b) => a - b)).toEqual(dark);
   });
 
-  it('has a name that is text', () => {
+  it('escapes its label', () => {
     expect(renderQrCode('A', '"><script>').text).toContain('aria-label="&quot;&gt;&lt;script&gt;"');
   });
 });

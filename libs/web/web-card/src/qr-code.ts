@@ -2,8 +2,8 @@ import { html, verbatim, type Html } from './html.js';
 import { findDarkModules } from './qr-modules.js';
 
 /**
- * Dark on white whatever the card's colours are, because scanners need it.
- * @param name what it is, for those who do not see it
+ * Renders a QR code, always dark on white, because scanners need it.
+ * @param name the label for screen readers
  */
 export function renderQrCode(text: string, name: string): Html {
   const { path, side } = findDarkModules(text, 'M');

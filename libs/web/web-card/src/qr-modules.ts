@@ -1,11 +1,11 @@
 import qrcode from 'qrcode';
 
-/** ISO/IEC 18004 asks for four modules of white on every side. */
+/** ISO/IEC 18004 requires four white modules on every side. */
 const QUIET_ZONE = 4;
 
 /**
- * The dark modules of a QR code, each of side 1, with the white that must surround them. One path of horizontal runs, so
- * that no hairlines show between modules.
+ * Computes the dark modules of a QR code as one path of horizontal runs, so that no hairlines show between them. Each
+ * module has side 1, and `side` includes the quiet zone.
  * @param level how much of the code may be damaged: M 15 %, Q 25 %
  */
 export function findDarkModules(text: string, level: 'M' | 'Q'): { path: string; side: number } {

@@ -1,13 +1,13 @@
-/** What a web card says. Numbers and dates come as text in the form of the language, beside the count itself. */
+/** The texts of a web card. Numbers arrive formatted, together with the count for the plural. */
 export type CardTranslations = {
   stamps: string;
   stampsOf: (have: string, need: string) => string;
-  /** More than the card takes. */
+  /** For more stamps than the card needs. */
   stampsBeyond: (have: string, count: number) => string;
-  /** To somebody who has just signed up. */
+  /** After signing up. */
   joined: string;
   joinedWhy: string;
-  /** Instead of it, to somebody whom no message reaches. */
+  /** Instead of `joinedWhy`, if no message can be sent. */
   joinedWithoutLink: string;
   member: string;
   toReward: string;
@@ -24,11 +24,11 @@ export type CardTranslations = {
   addToGoogle: string;
   notifyMe: string;
   stopNotifying: string;
-  /** By the browser's settings. */
+  /** In the browser's settings. */
   notificationsBlocked: string;
   notificationsFailed: string;
   install: string;
-  /** For iPhones, where a page cannot offer it. */
+  /** For iPhones, where a page cannot offer to install it. */
   installByHand: string;
   offline: (when: string) => string;
   notFound: string;

@@ -4,8 +4,8 @@ import { MasterKeys } from '#database/master-keys.js';
 import { createKeyPair, type KeyPair } from './web-push-message.js';
 
 /**
- * The key by which push services and browsers know this service. It follows from a data key: made at the first start,
- * sealed with the master key, and the same after that one was changed. Every subscription is bound to it.
+ * Derives the VAPID key of this service from a data key, to which every subscription is bound. The data key is created
+ * at the first start and sealed with the master key, so it survives a rotation of the master key.
  */
 @Injectable()
 export class VapidKeys {
@@ -17,18 +17,18 @@ export class VapidKeys {
     return (this.cachedPair ??= deriveKeyPair(this.keys.dataKey('web push')));
   }
 
-  /** Base64url, as browsers take it. */
+  /** The public key in base64url, as browsers expect it. */
   get publicKey(): string {
     return this.pair.publicKey.toString('base64url');
   }
 
-  /** By which the subscription of a browser is found again. */
+  /** Computes the keyed hash by which a browser's subscription is found again. */
   fingerprintOf(endpoint: string): Buffer {
     return fingerprint(deriveKey(this.keys.dataKey('web push'), 'endpoints'), endpoint);
   }
 }
 
-/** One in four billion 32-byte values is no private key of P-256; then the next is taken. */
+/** Derives a key pair. One in four billion 32-byte values is not a private key of P-256; then it tries the next. */
 function deriveKeyPair(seed: Buffer): KeyPair {
   for (let i = 0; i < 10; i++) {
     try {

@@ -5,7 +5,7 @@ import { GoogleLinks } from '#google-wallet/google-links.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PassLinks, type PassPackage } from './pass-links.service.js';
 
-/** The wallets of the vendors whose credentials are set. */
+/** Creates the wallet links of the vendors whose credentials are configured. */
 @Injectable()
 export class VendorLinks extends PassLinks {
   constructor(

@@ -2,12 +2,12 @@ import type { PassLooks } from '#passes/pass-content.js';
 import { contrast } from '#pages/colors.js';
 import { html, type Html } from './html.js';
 
-/** What can still be told apart as a shape (WCAG 2.2, success criterion 1.4.11). */
+/** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const MIN_CONTRAST = 3;
 
 type Colors = Pick<PassLooks, 'cardColor' | 'stampColor' | 'stampBackgroundColor'>;
 
-/** The card on a home screen: a stamp. Everything that counts lies within the circle that launchers cut out. */
+/** Renders the icon for the home screen: a stamp, within the circle that launchers cut out. */
 export function renderCardIcon({ cardColor, stampColor, stampBackgroundColor }: Colors): Html {
   const mark = contrast(stampColor, stampBackgroundColor) >= MIN_CONTRAST ? stampColor : cardColor;
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512">

@@ -21,13 +21,13 @@ import { renderCardIcon } from './web-card-icon.js';
 import { WebCards } from './web-cards.service.js';
 import { WORKER_SCRIPT } from './worker-script.js';
 
-/** A worker is bound by the policy of its own script: it asks this service and nobody else. */
+/** The policy of a worker's own script applies to it: it may only connect to this service. */
 const WORKER_POLICY = "default-src 'none'; connect-src 'self'";
 
-/** The card as a page. For anybody who has the link, which is as secret as the pass itself. */
+/** Serves the card as a page to anybody with the link, which is as secret as the pass itself. */
 @Controller('passes/:uuid')
 export class WebCardController {
-  /** In front of every path, where the service has only a part of its host. */
+  /** The prefix of every path, where the service shares its host with others. */
   private readonly root: string;
 
   constructor(
@@ -78,7 +78,7 @@ export class WebCardController {
     await sendPage(reply, page);
   }
 
-  /** From the page's own host, whatever its public name is. */
+  /** Finds the images, as paths on the page's own host. */
   private async findImages(content: PassContent): Promise<{ strip: StripLinks; logo: string }> {
     const { strip, logo } = await this.images.linksOf(content);
     const path = (url: string) => new URL(url).pathname;
@@ -104,18 +104,18 @@ export class WebCardController {
     return renderCardIcon((await this.getContent(await this.getCard(uuid))).card).text;
   }
 
-  /** For any link, so that a browser whose card is gone still gets the newest. */
+  /** Serves the worker for any link, so that browsers with a deleted card still get updates. */
   @Get('worker.js')
   @Header('content-type', 'text/javascript; charset=utf-8')
   @Header('cache-control', 'no-cache')
   worker(@Param('uuid') uuid: string, @Res({ passthrough: true }) reply: FastifyReply): string {
-    // Its own folder would not contain the card's page.
+    // By default its scope would not contain the card's page.
     reply.header('content-security-policy', WORKER_POLICY);
     reply.header('service-worker-allowed', `${this.root}/passes/${encodeURIComponent(uuid)}`);
     return WORKER_SCRIPT;
   }
 
-  /** Server-sent events: that the card has changed, with the tag of the change. */
+  /** Sends server-sent events, each with the tag of a change. */
   @Get('events')
   async events(
     @Param('uuid') uuid: string,
@@ -127,12 +127,12 @@ export class WebCardController {
     await this.passes.open(card);
     const issuedTag = await this.passes.findIssuedTag(parseTag(headers['last-event-id'] ?? since));
     const stream = await this.streams.open(card.id, issuedTag, ip);
-    // Fastify does not send it then, so no browser that leaves would ever end it, and it would be counted for ever.
+    // Fastify does not send the stream for HEAD, so nothing else would ever close it.
     if (method === 'HEAD') stream.push(null);
     await reply
       .type('text/event-stream')
       .header('cache-control', 'no-store, no-transform')
-      // For nginx, which otherwise collects answers before it passes them on.
+      // Otherwise nginx buffers the response.
       .header('x-accel-buffering', 'no')
       .send(stream);
   }

@@ -12,7 +12,7 @@ import { WebPushController } from './web-push.controller.js';
 import { WebPushModule } from './web-push.module.js';
 import { WebCards } from './web-cards.service.js';
 
-/** The web card, and the two links that lead to it or to a wallet. */
+/** Serves the web card, and the two links that lead to it or to a wallet. */
 @Module({
   imports: [AppleWalletModule, GoogleWalletModule, PassesModule, WebPushModule],
   controllers: [WebCardController, PassLinksController, CardScriptController, WebPushController],

@@ -5,9 +5,9 @@ import { ask } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 
-/** Merges of merged cards; nobody merges one person this often. */
+/** The longest chain of merged cards to follow; nobody merges one person this often. */
 const MAX_MERGES = 10;
-/** A uuid that no card has. */
+/** A UUID that no card has. */
 const UNUSED_UUID = '00000000-0000-0000-0000-000000000000';
 
 const FIND = `
@@ -16,14 +16,14 @@ const FIND = `
 
 type CardRow = { state: CustomerCard; hasHolder: boolean };
 
-/** Whose card a link leads to. */
+/** Finds the card of a link. */
 @Injectable()
 export class WebCards {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * The card of this link, or the one that goes on for it; `merged` says which. Undefined for a link that leads nowhere
-   * and for an erased customer's, after the same one look-up: nobody can tell that there was one.
+   * Finds the card of a link, or with `isMerged` the card that it was merged into. Unknown links and those of erased
+   * customers take the same single query, so that nobody can tell them apart.
    */
   async find(link: string): Promise<{ card: CustomerCard; isMerged: boolean } | undefined> {
     const uuid = isUuid(link) ? link : UNUSED_UUID;

@@ -4,8 +4,8 @@ import { createAuthorization, encryptMessage, createKeyPair } from './web-push-m
 
 const bytes = (text: string) => Buffer.from(text, 'base64url');
 
-describe('encrypted', () => {
-  it('is what RFC 8291 shows in section 5', () => {
+describe('encryptMessage', () => {
+  it('creates the example of RFC 8291, section 5', () => {
     const own = createKeyPair(bytes('yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw'));
     expect(own.publicKey.toString('base64url')).toBe(
       'BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8',
@@ -27,8 +27,8 @@ describe('encrypted', () => {
   });
 });
 
-describe('authorization', () => {
-  it('is signed with the key that it names, for one push service and half a day', () => {
+describe('createAuthorization', () => {
+  it('signs with the key that it names, for one push service and half a day', () => {
     const own = createKeyPair(Buffer.alloc(32, 9));
     const now = new Date('2026-11-21T12:00:00.500Z');
     const header = createAuthorization(

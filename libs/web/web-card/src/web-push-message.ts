@@ -1,6 +1,6 @@
 import { createCipheriv, createECDH, createPrivateKey, hkdfSync, sign } from 'node:crypto';
 
-/** A point of P-256, uncompressed. */
+/** The length of an uncompressed point of P-256. */
 export const POINT_BYTES = 65;
 export const AUTH_BYTES = 16;
 
@@ -8,15 +8,15 @@ const CURVE = 'prime256v1';
 const RECORD_BYTES = 4096;
 /** After the last byte of the last record (RFC 8188, section 2). */
 const LAST_RECORD_DELIMITER = Buffer.from([2]);
-/** RFC 8292 allows at most 24 hours, and clocks differ. */
+/** Half of the 24 hours that RFC 8292 allows, because clocks differ. */
 const TOKEN_SECONDS = 12 * 60 * 60;
 
-/** What a browser has given us: its public key and the secret that authenticates us. */
+/** The browser's public key and authentication secret. */
 export type BrowserKeys = { p256dh: Buffer; auth: Buffer };
 
 export type KeyPair = { privateKey: Buffer; publicKey: Buffer };
 
-/** @param privateKey 32 bytes @throws when it is not one of the curve's */
+/** Creates a key pair. @param privateKey 32 bytes @throws when it is not a private key of P-256 */
 export function createKeyPair(privateKey: Buffer): KeyPair {
   const ecdh = createECDH(CURVE);
   ecdh.setPrivateKey(privateKey);
@@ -30,10 +30,9 @@ export function generateKeyPair(): KeyPair {
 }
 
 /**
- * Encrypts for one browser, in a single record of aes128gcm (RFC 8291, section 3.4).
- * @param own a pair for this message alone
+ * Encrypts a message for one browser, in a single record of aes128gcm (RFC 8291, section 3.4).
  * @param salt 16 random bytes
- * @throws when the browser's key is no point of the curve
+ * @throws when the browser's key is not a point of P-256
  */
 export function encryptMessage(
   plain: Buffer,
@@ -59,7 +58,7 @@ export function encryptMessage(
 }
 
 /**
- * Tells a push service who sends (VAPID, RFC 8292).
+ * Creates the Authorization header that identifies this service to a push service (VAPID, RFC 8292).
  * @param contact a URL or mailto: address
  */
 export function createAuthorization(

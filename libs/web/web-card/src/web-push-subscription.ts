@@ -4,13 +4,13 @@ import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
 import { targetUrlFault, type TargetRules } from '#sending/target-address.js';
 import { AUTH_BYTES, generateKeyPair, POINT_BYTES } from './web-push-message.js';
 
-/** Where a browser takes messages, as its PushSubscription says it. Keys in base64url. */
+/** Holds a browser's PushSubscription. Keys are in base64url. */
 export type WebPushSubscription = { endpoint: string; p256dh: string; auth: string };
 
 const BASE64URL = /^[\w-]+={0,2}$/;
 
 /**
- * What the script of a page has sent: anybody may have written it.
+ * Parses a subscription, which is untrusted input.
  * @throws InvalidFieldsError
  */
 export function parseSubscription(body: unknown, rules: TargetRules): WebPushSubscription {
@@ -26,7 +26,7 @@ export function parseSubscription(body: unknown, rules: TargetRules): WebPushSub
   return { endpoint, p256dh: key.toString('base64url'), auth: secret.toString('base64url') };
 }
 
-/** Of a subscription that is to be forgotten. @throws InvalidFieldsError */
+/** Parses the endpoint of the subscription to remove. @throws InvalidFieldsError */
 export function parseUnsubscription(body: unknown): string {
   const { endpoint } = toRecord(body);
   if (typeof endpoint === 'string') return parseAbsoluteUrl(endpoint)?.href ?? endpoint;
@@ -51,7 +51,7 @@ function decodeBytes(value: unknown): Buffer | undefined {
     : undefined;
 }
 
-/** Of the curve, which whoever encrypts to it relies on. */
+/** Tells whether the bytes are a point of P-256. Encryption relies on it. */
 function isPoint(bytes: Buffer): boolean {
   if (bytes.length !== POINT_BYTES) return false;
   const ecdh = createECDH('prime256v1');

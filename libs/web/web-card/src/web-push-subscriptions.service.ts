@@ -10,7 +10,7 @@ import { customerErased } from '#stamping/customer-subjects.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import type { WebPushSubscription } from './web-push-subscription.js';
 
-/** Browsers of one customer. Whoever has more has long forgotten the oldest. */
+/** The most browsers of one customer; the oldest beyond them are long out of use. */
 const MAX_PER_CARD = 10;
 
 export type StoredSubscription = {
@@ -19,15 +19,15 @@ export type StoredSubscription = {
   accountId: number;
   customerId: number;
   sealed: Buffer;
-  /** False: the card's holder was erased. */
+  /** False after the card's holder was erased. */
   hasHolder: boolean;
-  /** The tag of the notice that this browser was told last. */
+  /** The tag of the last notice that was sent to this browser. */
   notifiedTag: number;
 };
 
 const sealingContext = (customerCardId: number): string => `web push ${customerCardId}`;
 
-/** The browsers that are told of changes. Their addresses are sealed with the customer's own key. */
+/** Stores the browsers to notify of changes. Their addresses are sealed with the customer's own key. */
 @Injectable()
 export class WebPushSubscriptions {
   constructor(
@@ -37,7 +37,7 @@ export class WebPushSubscriptions {
     private readonly passes: Passes,
   ) {}
 
-  /** Doing so again changes nothing but the keys of the browser. @throws RejectedError when the customer was erased */
+  /** Adds a browser, or updates the keys of a known one. @throws RejectedError when the customer was erased */
   async add(card: CustomerCard, subscription: WebPushSubscription): Promise<void> {
     const { id, accountId, customerId } = card;
     const text = JSON.stringify(subscription);
@@ -72,7 +72,7 @@ export class WebPushSubscriptions {
     });
   }
 
-  /** The browser has ended it, or nobody can read it any more. */
+  /** Removes a subscription that the browser has ended, or that cannot be decrypted any more. */
   async forget({ id, customerCardId }: StoredSubscription): Promise<void> {
     await this.deleteWith(customerCardId, {
       name: 'web_push_forget',
@@ -111,7 +111,7 @@ export class WebPushSubscriptions {
     );
   }
 
-  /** Undefined when the customer was erased. */
+  /** Decrypts a subscription; undefined when the customer was erased. */
   async decrypt({
     customerId,
     customerCardId,

@@ -8,7 +8,7 @@ import { HttpConnections } from '#sending/http-connections.client.js';
 
 const DEADLINE_MS = 10_000;
 
-/** Posts to push services. Their addresses come from browsers, so the guard of webhooks against our own network applies. */
+/** Posts to push services. Browsers supply their addresses, so the rules of webhook targets protect our own network. */
 @Injectable()
 export class WebPushClient implements OnApplicationShutdown {
   private readonly connections: HttpConnections;
@@ -18,7 +18,7 @@ export class WebPushClient implements OnApplicationShutdown {
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
-  /** Never throws: every failure is an outcome. */
+  /** Posts a message. Never throws: every failure is an outcome. */
   async post(
     url: string,
     headers: Record<string, string>,

@@ -11,7 +11,7 @@ type RequestHeaders = Record<string, string | undefined>;
 
 const PER_MINUTE = { default: { limit: 60, ttl: 60_000 } };
 
-/** Called by the script of the web card. Errors are the API's JSON. */
+/** Serves the script of the web card. Errors are JSON, as in the API. */
 @Controller('passes/:uuid/push')
 export class WebPushController {
   constructor(
@@ -44,7 +44,7 @@ export class WebPushController {
     await this.subscriptions.remove(card.id, parseUnsubscription(body));
   }
 
-  /** @throws RejectedError for what another site sends through somebody's browser, NotFoundError */
+  /** Finds the card. @throws RejectedError for a cross-site request, NotFoundError */
   private async getCard(uuid: string, headers: RequestHeaders): Promise<CustomerCard> {
     const { origin } = new URL(this.config.publicUrl);
     const site = headers['sec-fetch-site'] ?? 'same-origin';

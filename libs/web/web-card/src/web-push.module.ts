@@ -6,7 +6,7 @@ import { WebPushClient } from './web-push.client.js';
 import { WebPushSubscriptions } from './web-push-subscriptions.service.js';
 import { WebPushes } from './web-pushes.service.js';
 
-/** Who is to be notified, with or without an API. */
+/** Stores the subscriptions. */
 @Module({
   imports: [PassesModule],
   providers: [VapidKeys, WebPushSubscriptions],
@@ -14,7 +14,7 @@ import { WebPushes } from './web-pushes.service.js';
 })
 export class WebPushModule {}
 
-/** The part that runs in the dispatcher. */
+/** Sends the notices, in the dispatcher. */
 @Module({
   imports: [PassesModule, SendingModule, WebPushModule],
   providers: [WebPushClient, WebPushes],

@@ -19,11 +19,11 @@ import { createAuthorization, encryptMessage, generateKeyPair } from './web-push
 import type { WebPushSubscription } from './web-push-subscription.js';
 import { WebPushSubscriptions, type StoredSubscription } from './web-push-subscriptions.service.js';
 
-/** A phone that was off for longer need not hear of a stamp any more; neither need one that could not be reached. */
+/** The age after which a notice is dropped: nobody needs to hear of a stamp of yesterday. */
 const MAX_AGE_SECONDS = 24 * 60 * 60;
 const MAX_RETRY_SECONDS = 60 * 60;
 
-/** Tells browsers what their holder is to be told: once each notice, and nothing of silent changes. */
+/** Sends notices to browsers: each notice once, and nothing for silent changes. */
 @Injectable()
 export class WebPushes extends PassSender {
   readonly channel = 'web';
@@ -89,7 +89,7 @@ export class WebPushes extends PassSender {
       'content-encoding': 'aes128gcm',
       ttl: String(MAX_AGE_SECONDS),
       urgency: 'normal',
-      // Of several that wait for a phone that is off, it gets the last.
+      // A phone that was off gets only the last of several.
       topic: 'card',
     };
     return this.client.post(endpoint, headers, body, mayBeSent);
