@@ -1,7 +1,7 @@
-/** Both are fonts of Inter; see `PosterFonts`. */
+/** A weight of the font Inter; see `PosterFonts`. */
 export type Weight = 'regular' | 'bold';
 
-/** In points, with y downwards from the upper left corner of the paper as it is after cutting. */
+/** A shape in points, with y downwards from the upper left corner of the trimmed paper. */
 export type Shape =
   | {
       kind: 'rectangle';
@@ -13,9 +13,9 @@ export type Shape =
       fill: string;
     }
   | { kind: 'disc'; x: number; y: number; radius: number; fill: string }
-  /** Filled where it goes around; `scale` is points for each of its own units. */
+  /** A filled path; `scale` is the number of points for each of its units. */
   | { kind: 'path'; x: number; y: number; scale: number; path: string; fill: string }
-  /** `x` is the left end, `y` the line that letters stand on. */
+  /** `x` is the left end, `y` the baseline. */
   | {
       kind: 'text';
       x: number;
@@ -27,10 +27,10 @@ export type Shape =
     };
 
 export type Drawing = {
-  /** The paper as it is after cutting. */
+  /** The trimmed size of the paper. */
   width: number;
   height: number;
-  /** Around it on all sides: what is cut off, and the part of that which the drawing covers. */
+  /** The margin that is cut off on all sides, and the part of it that the drawing covers. */
   margin: number;
   bleed: number;
   title: string;

@@ -9,30 +9,30 @@ const room: Room = { width: 100, height: 40, maxSize: 20, minSize: 2, maxLines: 
 const widest = ({ size, lines }: { size: number; lines: string[] }) =>
   Math.max(...lines.map((line) => half(line) * size));
 
-describe('fitted', () => {
-  it('takes the largest letters for a short text', () => {
+describe('fitText', () => {
+  it('uses the largest size for a short text', () => {
     expect(fitText('Coffee', room, half)).toEqual({ size: 20, lines: ['Coffee'] });
   });
 
-  it('rather takes more lines than smaller letters, and makes them about as long as each other', () => {
+  it('prefers more lines to a smaller size, and balances their lengths', () => {
     const fit = fitText('one two six four', room, half);
     expect(fit).toEqual({ size: 20, lines: ['one two', 'six four'] });
   });
 
-  it('makes letters smaller before it takes a word apart', () => {
+  it('reduces the size before it splits a word', () => {
     const fit = fitText('a'.repeat(30), room, half);
     expect(fit.lines).toEqual(['a'.repeat(30)]);
     expect(widest(fit)).toBeLessThanOrEqual(100);
   });
 
-  it('takes a word apart that is too long in the smallest letters', () => {
+  it('splits a word that is too long in the smallest size', () => {
     const fit = fitText('a'.repeat(150), room, half);
     expect(fit.size).toBe(2);
     expect(fit.lines.join('')).toBe('a'.repeat(150));
     expect(widest(fit)).toBeLessThanOrEqual(100);
   });
 
-  it('takes no letter of several characters apart', () => {
+  it('never splits a grapheme of several characters', () => {
     const family = '👨‍👩‍👧‍👦';
     const fit = fitText(family.repeat(60), room, half);
     expect(fit.lines.every((line) => line.replaceAll(family, '').replace('…', '') === '')).toBe(
@@ -40,14 +40,14 @@ describe('fitted', () => {
     );
   });
 
-  it('cuts what fits at no size, and says so', () => {
+  it('cuts a text that fits in no size, and marks it with an ellipsis', () => {
     const fit = fitText('word '.repeat(500), room, half);
     expect(fit.lines).toHaveLength(3);
     expect(fit.lines.at(-1)).toMatch(/ wor…$/);
     expect(widest(fit)).toBeLessThanOrEqual(100);
   });
 
-  it.each([1, 10, 40, 80, 160, 255, 1000])('stays within its room, %i characters', (length) => {
+  it.each([1, 10, 40, 80, 160, 255, 1000])('stays within the box with %i characters', (length) => {
     for (const text of ['W'.repeat(length), 'ab '.repeat(length), `x ${'y'.repeat(length)}`]) {
       const fit = fitText(text, room, half);
       expect(widest(fit)).toBeLessThanOrEqual(100);

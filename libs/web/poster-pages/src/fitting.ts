@@ -1,28 +1,28 @@
-/** @returns the width of a text in ems: of one line, at size 1 */
+/** Measures the width of a line in ems. */
 export type Measure = (text: string) => number;
 
 export type Room = {
   width: number;
   height: number;
-  /** The largest and the smallest size of letters. */
+  /** The largest font size. */
   maxSize: number;
   minSize: number;
   maxLines: number;
-  /** From one line to the next, as a multiple of the size. */
+  /** The line height, as a multiple of the font size. */
   leading: number;
 };
 
 export type FittedText = { size: number; lines: string[] };
 
 const STEP = 0.97;
-/** Widths of words are added up, without what pairs of letters across a space may add. */
+/** The widths of words are added up without the kerning across a space. */
 const SAFETY = 0.995;
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /**
- * The largest letters in which a text fits, in lines of about the same length. Words are taken apart only where they
- * would not fit in the smallest letters, and the text is cut only where even that is too long.
+ * Fits a text into a box in the largest possible font size, in lines of similar length. It splits words only if they do
+ * not fit in the smallest size, and cuts the text only if even that is too long.
  */
 export function fitText(text: string, room: Room, measure: Measure): FittedText {
   const words = text.split(/[ \t\r\n]+/).filter((word) => word !== '');
@@ -80,7 +80,7 @@ function wrapWords(words: string[], width: number, measure: Measure): string[] {
   return lines;
 }
 
-/** The same number of lines, in the narrowest column that takes no more. */
+/** Balances the lines: finds the narrowest column that needs the same number of lines. */
 function balanceLines(words: string[], lines: string[], width: number, measure: Measure): string[] {
   let [narrow, wide] = [width / 2, width];
   let best = lines;
@@ -94,7 +94,7 @@ function balanceLines(words: string[], lines: string[], width: number, measure: 
   return best;
 }
 
-/** A word in parts that are no wider. */
+/** Splits a word into parts of at most this width. */
 function splitWord(word: string, width: number, measure: Measure): string[] {
   if (measure(word) <= width) return [word];
   const parts: string[] = [];

@@ -5,25 +5,25 @@ import type { Poster } from '#posters/poster.js';
 import type { Reward } from '#rewards/reward.js';
 import { findPosterTranslations, type PosterLocalization } from './translations.js';
 
-/** More would have to be too small to be read from afar. */
+/** More offers would be too small to read from afar. */
 const MAX_OFFERS = 3;
 
 export type Offer = { reward: string; price: string };
 
-/** Everything that a poster shows, whatever its size. */
+/** Holds everything that a poster shows, in any size. */
 export type PosterContent = {
   title: string;
   storeName: string;
   /** BCP 47. */
   lang: string;
   offers: Offer[];
-  /** What customers do, where there is nothing that they get. */
+  /** The call to action of a card without rewards. */
   aim: string;
   stamps: { count: number; icon: string; rewards: number[] };
   colors: { ground: string; text: string; stamps: string };
-  /** What the QR code says. */
+  /** The text of the QR code. */
   code: string;
-  /** The same for people who type it. */
+  /** The same address, for people to type. */
   address: string;
   createdAt: string;
 };
@@ -31,7 +31,7 @@ export type PosterContent = {
 export type PosterParts = {
   poster: Poster;
   card: Card;
-  /** All of the card. */
+  /** All rewards of the card. */
   rewards: Reward[];
   store: { name: string; locale: string };
   urls: { signup: string; code: string };
@@ -71,18 +71,18 @@ export function createPosterContent({
       stamps: poster.secondaryColor,
     },
     code: urls.code,
-    // A browser adds it by itself.
+    // Browsers add the scheme.
     address: urls.signup.replace(/^https:\/\//, ''),
     createdAt: poster.createdAt,
   };
 }
 
-/** Hex: what is equal in it looks the same. */
+/** Hashes a value, in hex: posters with the same hash look the same. */
 export function hashJson(value: unknown): string {
   return createHash('sha256').update(canonicalJson(value)).digest('hex');
 }
 
-/** The nearest ones, and the one at the end of the card. */
+/** Selects the first rewards, and the one at the end of the card. */
 function selectOffers<R>(rewards: R[]): R[] {
   if (rewards.length <= MAX_OFFERS) return rewards;
   return [...rewards.slice(0, MAX_OFFERS - 1), ...rewards.slice(-1)];

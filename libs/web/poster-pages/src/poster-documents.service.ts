@@ -35,7 +35,7 @@ type PosterRow = {
   rewards: Reward[];
 };
 
-/** The cap of posters keeps it short, unless an operator raises it far. */
+/** The cap of posters keeps the list short, unless an operator raises it far. */
 const LIST = {
   name: 'poster_list',
   text: `
@@ -55,20 +55,20 @@ export type ListedPoster = {
 
 export type PublishedPoster = { poster: Poster; content: PosterContent };
 
-/** @property bleed with a ground that goes on beyond the edge, and marks where to cut */
+/** Describes a document. @property bleed with a ground beyond the edge, and crop marks */
 export type Sheet = { format: Format; paperSize: PaperSize; bleed: boolean };
 
 type DocumentRequest = { accountId: number; content: PosterContent; sheet: Sheet };
 
-/** The documents of posters. Each is made when it is asked for, and kept for a while under a hash of what it shows. */
+/** Renders the documents of posters on demand, and caches them by a hash of their content. */
 @Injectable()
 export class PosterDocuments {
-  /** Those asked for at the same time are made once. */
+  /** The cache also joins concurrent requests for the same document. */
   private readonly documents = new LRUCache<string, Buffer, DocumentRequest>({
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: countKeptBytes,
     fetchMethod: (_hash, _old, { context }) => this.make(context),
-    // One that others push out while it is made is still wanted.
+    // Returns a document that others evict while it is rendered.
     ignoreFetchAbort: true,
     allowStaleOnFetchAbort: true,
   });
@@ -80,7 +80,7 @@ export class PosterDocuments {
     private readonly renderer: PosterRenderer,
   ) {}
 
-  /** @returns undefined if there is none, or it was deleted */
+  /** Finds a poster. @returns undefined if there is none, or it was deleted */
   async find(slug: string): Promise<PublishedPoster | undefined> {
     if (!SLUG.test(slug)) return undefined;
     const [row] = await ask<PosterRow>(this.pool, { ...FIND, values: [slug] });
@@ -92,7 +92,7 @@ export class PosterDocuments {
     return { poster, content };
   }
 
-  /** Of a store, by id. */
+  /** Lists the posters of a store by id. */
   async list(accountId: number): Promise<ListedPoster[]> {
     const rows = await ask<Omit<ListedPoster, 'paper'> & { paper_size: PaperSize }>(this.pool, {
       ...LIST,
@@ -101,12 +101,12 @@ export class PosterDocuments {
     return rows.map(({ paper_size: size, ...row }) => ({ ...row, paper: PAPERS[size].name }));
   }
 
-  /** Hex, of everything that decides about its bytes. */
+  /** Computes the hash, in hex, of everything that determines a document's bytes. */
   computeHash({ content }: PublishedPoster, sheet: Sheet): string {
     return hashJson({ content, sheet, layout: LAYOUT_VERSION, fonts: this.fonts.hash });
   }
 
-  /** @throws UnavailableError when there is too much to draw */
+  /** @throws UnavailableError when too many documents wait */
   async get(published: PublishedPoster, sheet: Sheet): Promise<Buffer> {
     const { poster, content } = published;
     const context = { accountId: poster.accountId, content, sheet };

@@ -8,31 +8,31 @@ import { fileFault } from '#kernel/file-faults.js';
 import { messageOf } from '#kernel/errors.js';
 import type { Weight } from './drawing.js';
 
-/** Of the package @expo-google-fonts/inter: the TTF files that Google Fonts publishes. */
+/** The files of the package @expo-google-fonts/inter, as Google Fonts publishes them. */
 const INTER: Record<Weight, string> = {
   regular: '400Regular/Inter_400Regular.ttf',
   bold: '700Bold/Inter_700Bold.ttf',
 };
 
-/** Pairs of letters across a space are set apart like any others, in every document alike. */
+/** OpenType features: none beyond the defaults, so that all document types agree. */
 export const FEATURES: never[] = [];
 
 export type Face = { name: string; file: Buffer; readonly font: Font };
-/** A part of a text that one font draws. */
+/** A part of a text in one font. */
 export type Run = { face: Face; text: string };
 
 const require = createRequire(import.meta.url);
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
-/** They have no shape of their own, and fonts need not know them. */
+/** Characters without a shape, which fonts need not contain. */
 const SHAPELESS = /\p{Default_Ignorable_Code_Point}/u;
-/** Controls, halves of characters, and marks that turn the direction of what follows them. */
+/** Control characters, surrogates, and marks that change the direction of text. */
 const UNWANTED = /(?![\t\r\n])[\p{Cc}\p{Cs}\p{Co}\p{Cn}\u200E\u200F\u202A-\u202E\u2066-\u2069]/gu;
 
-/** The letters of posters: Inter, and for what it does not have a font of the operator. */
+/** Provides the fonts of posters: Inter, and the operator's fonts for characters that it lacks. */
 @Injectable()
 export class PosterFonts {
   private readonly faces: Record<Weight, Face[]>;
-  /** Changes with the fonts, and with it what documents look like. */
+  /** The hash of the font files, which is part of a document's hash. */
   readonly hash: string;
 
   constructor({ posterFonts: { regular, bold } }: Config) {
@@ -49,7 +49,7 @@ export class PosterFonts {
     this.hash = hash.digest('hex');
   }
 
-  /** In ems. */
+  /** Measures a text in ems. */
   width(text: string, weight: Weight): number {
     return this.runs(text, weight).reduce(
       (sum, { face: { font }, text }) =>
@@ -58,7 +58,7 @@ export class PosterFonts {
     );
   }
 
-  /** Without what no font can draw; empty if nothing is left. */
+  /** Removes characters that no font can draw; empty if nothing is left. */
   removeIllegible(text: string, weight: Weight): string {
     const parts = [...graphemes.segment(text.normalize('NFC').replace(UNWANTED, ''))]
       .map(({ segment }) => segment)
@@ -78,7 +78,7 @@ export class PosterFonts {
     return runs;
   }
 
-  /** The path of a text as SVG, from its left end on the line that letters stand on. */
+  /** Converts a text to an SVG path, from its left end on the baseline. */
   outline(text: string, weight: Weight, at: { x: number; y: number; size: number }): string {
     let { x } = at;
     return this.runs(text, weight)
@@ -149,7 +149,7 @@ function faceOf(name: string, file: Buffer): Face {
 }
 
 function parseFont(file: Buffer): Font {
-  // Takes 10 MB of memory, and few processes ever draw a poster. The same copy as pdfkit's.
+  // Loaded on demand: it takes 10 MB, and few processes ever render a poster. Shares pdfkit's copy.
   const { create } = require('fontkit') as typeof import('fontkit');
   const font = create(file);
   if (!('layout' in font)) throw new Error('it holds several fonts; name a file that holds one');

@@ -31,7 +31,7 @@ const drawPoster = (
 
 type Box = { left: number; top: number; right: number; bottom: number };
 
-/** What a shape really covers. */
+/** Computes the box that a shape really covers. */
 function getBox(shape: Shape): Box {
   switch (shape.kind) {
     case 'rectangle': {
@@ -116,7 +116,7 @@ describe.each(SIZES)('a poster on %s', (size) => {
       'ÄÖÜ Éçñ jpqy '.repeat(19),
       'i '.repeat(127),
     ].map((title) => ({ title })),
-  )('shows a title whole: $title', ({ title }) => {
+  )('shows the whole title: $title', ({ title }) => {
     const drawing = drawPoster({ title }, size);
     expectTidy(drawing, size);
     const text = texts(drawing)
@@ -126,7 +126,7 @@ describe.each(SIZES)('a poster on %s', (size) => {
     expect(text).toContain(title.replace(/\s/g, ''));
   });
 
-  it('has room for everything at its longest', () => {
+  it('fits all texts at their maximum length', () => {
     const long = 'Wundervolle Überraschung '.repeat(10);
     const offers = [3, 7, 21].map((stamps) => ({ reward: long, price: `für ${stamps} Stempel` }));
     expectTidy(
@@ -146,11 +146,11 @@ describe.each(SIZES)('a poster on %s', (size) => {
     );
   });
 
-  it.each(['en', 'de', 'fr', 'es', 'pl'])('says it in %s', (lang) => {
+  it.each(['en', 'de', 'fr', 'es', 'pl'])('fits the texts in %s', (lang) => {
     expectTidy(drawPoster({ lang }, size), size);
   });
 
-  it('continues its ground beyond the edge for a cut, with marks outside of that', () => {
+  it('extends its ground into the bleed, with crop marks outside of it', () => {
     const drawing = drawPoster({}, size, true);
     const { width, height } = PAPERS[size];
     const [ground] = drawing.shapes;
@@ -174,7 +174,7 @@ describe.each(SIZES)('a poster on %s', (size) => {
 });
 
 describe('the stamps of a poster', () => {
-  it.each(Array.from({ length: 21 }, (_, index) => index + 1))('are all there: %i', (count) => {
+  it.each(Array.from({ length: 21 }, (_, index) => index + 1))('are complete: %i', (count) => {
     const drawing = drawPoster({ stamps: { count, icon: 'star', rewards: [count] } });
     expectTidy(drawing, 'a4');
     expect(drawing.shapes.filter(({ kind }) => kind === 'disc')).toHaveLength(count);
@@ -191,7 +191,7 @@ describe('the code of a poster', () => {
     expect(code?.kind === 'path' && inMillimetres(code.scale)).toBeGreaterThan(3);
   });
 
-  it('is never smaller than two centimetres, and has white around it', () => {
+  it('is never smaller than two centimetres', () => {
     for (const size of SIZES) {
       const { left, right } = getCodeBox(drawPoster({}, size));
       expect(inMillimetres(right - left)).toBeGreaterThan(20);
@@ -207,7 +207,7 @@ describe('the colours of a poster', () => {
     ['#FFD400', '#FFFFFF', '#FFE600'],
     ['#B3002D', '#00B32D', '#B3002D'],
     ['#00FFFF', '#FF00FF', '#FFFF00'],
-  ])('can be read on %s, whatever the shop chose', (ground, text, stamps) => {
+  ])('stay readable on %s with any choice of the shop', (ground, text, stamps) => {
     const drawing = drawPoster({ colors: { ground, text, stamps } });
     const panel = getPanelBox(drawing);
     for (const shape of texts(drawing)) {
@@ -222,14 +222,14 @@ describe('the colours of a poster', () => {
   });
 });
 
-describe('letters', () => {
-  it('that no font has are left out', () => {
+describe('letters of a poster', () => {
+  it('without a glyph in any font are removed', () => {
     const { title, shapes } = drawPoster({ title: '🍣 Sushi 寿司 club', storeName: '寿司' });
     expect(title).toBe('Sushi club');
     expect(shapes.some((shape) => shape.kind === 'text' && /[🍣寿]/u.test(shape.text))).toBe(false);
   });
 
-  it('give way to a title of ours if none of its own is left', () => {
+  it('are replaced by our own title if none is left', () => {
     for (const title of ['🍣', '寿司', '– …', '\u202E\u0000']) {
       expect(drawPoster({ title, lang: 'de' }).title).toBe('Stempelkarte');
     }

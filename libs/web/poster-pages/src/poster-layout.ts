@@ -8,36 +8,36 @@ import { BLEED, MARKS, type Paper } from './paper.js';
 import type { PosterContent } from './poster-content.js';
 import { findPosterTranslations } from './translations.js';
 
-/** Raise it when the drawing changes: documents are known by what they show. */
+/** Increase it when the layout changes: it is part of a document's hash. */
 export const LAYOUT_VERSION = 1;
 
-/** Lets a layout see letters without knowing fonts. */
+/** Measures and filters letters for the layout. */
 export type Lettering = {
-  /** In ems. */
+  /** Measures a text in ems. */
   width: (text: string, weight: Weight) => number;
-  /** The text without what no font can draw. */
+  /** Removes characters that no font can draw. */
   removeIllegible: (text: string, weight: Weight) => string;
 };
 
-/** WCAG 2.2, success criterion 1.4.11: what can be told apart as a shape. */
+/** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const VISIBLE = 3;
 const WHITE = '#FFFFFF';
 const INK = '#111111';
-/** Above and below the line of letters of Inter, in ems. */
+/** The extent of Inter above and below the baseline, in ems. */
 const ASCENT = 0.76;
 const DESCENT = 0.24;
 
-/** All lengths are in hundredths of the width of an A sheet that fits on the paper. */
+/** Lengths are in hundredths of the width of the A sheet that fits on the paper. */
 const EDGE = 6;
 const WIDE = 88;
 const GAP = 4;
 const CODE = 71;
 const PANEL = { above: 3.6, below: 3.2, radius: 3.5, scan: 4.4, address: 2.6 };
 const MAX_IN_ROW = 12;
-/** Of the room above the panel: what the title may have before the rest gets smaller. */
+/** The share of the height above the panel that the title may have before the rest shrinks. */
 const TITLE_SHARE = 0.4;
 
-/** What lies below another thing, with the space before it. */
+/** An element of the column, with the space before it. */
 type Block = { before: number; height: number; draw: (top: number) => Shape[] };
 
 export function layOutPoster(
@@ -103,7 +103,7 @@ class PosterLayout {
     return this.letters.removeIllegible(this.content.title, 'bold') || this.t.stampCard;
   }
 
-  /** Store, title, stamps and rewards: what is left over is divided evenly above and below. */
+  /** Lays out store name, title, stamps and rewards, centred vertically. */
   private head(from: number, to: number): Shape[] {
     const room = (to - from) / this.unit;
     const heightOf = (blocks: Block[]) =>
@@ -168,7 +168,7 @@ class PosterLayout {
       height: (single ? 13 : 5) * scale,
     };
     const maxSize = (single ? 5.4 : 4) * scale;
-    // All in the size of the longest.
+    // All offers get the size of the longest.
     const sizes = texts.map(
       (text) => fitText(text, { ...room, maxSize: maxSize }, this.measure('bold')).size,
     );
@@ -181,7 +181,7 @@ class PosterLayout {
     );
   }
 
-  /** As many as the card takes, a present where a reward is due. */
+  /** Lays out one stamp for each that the card needs, with a gift where a reward is due. */
   private stamps(scale: number): Block {
     const { count, icon, rewards } = this.content.stamps;
     const rows = Math.ceil(count / MAX_IN_ROW);
@@ -210,7 +210,7 @@ class PosterLayout {
     const radius = cell * 0.44;
     const size = radius * 1.24;
     return [
-      // A stamp of the colour of the ground is still seen as one.
+      // Outlines a stamp that has the colour of the ground.
       ...(contrast(fill, ground) < VISIBLE / 2
         ? [{ kind: 'disc', x, y, radius: radius * 1.04, fill: this.ink } as const]
         : []),
@@ -226,7 +226,7 @@ class PosterLayout {
     ];
   }
 
-  /** The QR code with its quiet zone, on white whatever the colours are, because scanners need it. */
+  /** Lays out the QR code with its quiet zone, always on white, because scanners need it. */
   private panel(): Block {
     const { unit, paper, content } = this;
     const ink = pickReadableColor(WHITE, content.colors.ground);
@@ -276,7 +276,7 @@ class PosterLayout {
     ];
   }
 
-  /** The same words are tried in many sizes. */
+  /** Caches widths, because the same words are measured in many sizes. */
   private measure(weight: Weight): Measure {
     const widths = this.widths[weight];
     return (text) => {
@@ -286,7 +286,7 @@ class PosterLayout {
     };
   }
 
-  /** Centred lines of a text. Lengths of the room are in units. */
+  /** Lays out centred lines of a text. The lengths of the box are in units. */
   private lines(
     text: string,
     weight: Weight,
@@ -296,7 +296,7 @@ class PosterLayout {
     const { size, lines } = fitText(text, room, this.measure(weight));
     const step = size * room.leading * unit;
     const points = size * unit;
-    // So that the letters stand in the middle of their lines.
+    // Centres the letters vertically within their line.
     const drop = (step - (ASCENT + DESCENT) * points) / 2 + ASCENT * points;
     return {
       before: before * unit,
@@ -315,7 +315,7 @@ class PosterLayout {
   }
 }
 
-/** Where to cut, outside of the bleed. */
+/** Draws the crop marks, outside of the bleed. */
 function cropMarks({ width, height }: Paper): Shape[] {
   const thick = 0.3;
   const long = MARKS - 2;

@@ -13,14 +13,14 @@ import { createPosterView, type PosterView } from './poster-view.js';
 
 const view = loadView<PosterView>(import.meta.url, './views/poster.eta');
 
-/** Per minute and address, for each kind of document: what is not kept any more has to be drawn. */
+/** The limit for each kind of document, minute and address, because documents that are not cached are rendered. */
 const LIMITED = { default: { limit: 60, ttl: 60_000 } };
 
 const TYPES = { pdf: 'application/pdf', png: 'image/png' } as const;
 
 type SheetQuery = Record<string, unknown>;
 
-/** Posters for anybody who has the link, which hangs on the wall anyway. */
+/** Serves posters to anybody with the link, which is public on the wall. */
 @Controller('posters')
 export class PosterPagesController {
   constructor(

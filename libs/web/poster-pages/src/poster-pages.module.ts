@@ -6,7 +6,7 @@ import { PosterPagesController } from './poster-pages.controller.js';
 import { PostersConsoleController } from './posters-console.controller.js';
 import { PosterRenderer } from './poster-renderer.service.js';
 
-/** Posters on screen and as documents to print. */
+/** Serves posters on screen and as documents to print. */
 @Module({
   imports: [PostersModule],
   controllers: [PosterPagesController, PostersConsoleController],

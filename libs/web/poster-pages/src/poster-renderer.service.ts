@@ -8,7 +8,7 @@ import { renderPosterSvg, type Outline } from './poster-svg.js';
 
 const require = createRequire(import.meta.url);
 
-/** A PDF is made on the thread that answers requests, and a PNG takes forty megabytes while it is drawn. */
+/** A PDF is rendered on the thread that handles requests, and a PNG takes 40 MB while it is rendered. */
 const CONCURRENCY = 1;
 const MAX_WAITING = 20;
 const WAIT_MS = 15_000;
@@ -17,7 +17,7 @@ const PIXELS_PER_POINT = 300 / 72;
 
 export type Format = 'pdf' | 'png' | 'svg';
 
-/** Makes documents out of a drawing, each store in its turn. Equal drawings make equal bytes. */
+/** Renders documents from drawings, fairly among stores. Equal drawings give equal bytes. */
 @Injectable()
 export class PosterRenderer {
   private readonly queue = new FairQueue({
@@ -28,7 +28,7 @@ export class PosterRenderer {
 
   constructor(private readonly fonts: PosterFonts) {}
 
-  /** @throws UnavailableError when there is too much to draw */
+  /** @throws UnavailableError when too many documents wait */
   render(accountId: number, format: Format, draw: () => Drawing): Promise<Buffer> {
     return this.queue.run(accountId, () => {
       if (format === 'pdf') return this.pdf(draw());
@@ -66,7 +66,7 @@ export class PosterRenderer {
         Author: drawing.author,
         Creator: 'Inkpad',
         Producer: 'Inkpad',
-        // Of the poster, since the same poster has to make the same document whenever it is drawn.
+        // The poster's, so that the same poster gives the same bytes at any time.
         CreationDate: new Date(drawing.createdAt),
       },
     });
@@ -106,7 +106,7 @@ export class PosterRenderer {
       case 'text': {
         let { x } = shape;
         for (const { face, text } of this.fonts.runs(shape.text, shape.weight)) {
-          // @types/pdfkit has no name for the font of a buffer here.
+          // The types of pdfkit lack the overload for a buffer.
           document.registerFont(face.name, face.file).font(face.name).fontSize(shape.size);
           const options = { lineBreak: false, baseline: 'alphabetic', features: FEATURES } as const;
           document.text(text, x, shape.y, options);

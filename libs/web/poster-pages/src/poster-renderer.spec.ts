@@ -30,11 +30,14 @@ const renderDrawing = (format: 'pdf' | 'png' | 'svg', overrides: Partial<Drawing
   new PosterRenderer(fonts).render(1, format, () => ({ ...drawing, ...overrides }));
 
 describe('a document', () => {
-  it.each(['pdf', 'png', 'svg'] as const)('is the same %s for the same drawing', async (format) => {
-    expect((await renderDrawing(format)).equals(await renderDrawing(format))).toBe(true);
-  });
+  it.each(['pdf', 'png', 'svg'] as const)(
+    'has the same %s bytes for the same drawing',
+    async (format) => {
+      expect((await renderDrawing(format)).equals(await renderDrawing(format))).toBe(true);
+    },
+  );
 
-  it('in PDF has the size, the boxes of printers, a language and fonts of its own', async () => {
+  it('in PDF declares its size, its print boxes, its language and embedded fonts', async () => {
     const pdf = (await renderDrawing('pdf', { margin: 20, bleed: 8 })).toString('latin1');
     expect(pdf).toContain('/MediaBox [0 0 140 190]');
     expect(pdf).toContain('/TrimBox [20 20 120 170]');
@@ -46,7 +49,7 @@ describe('a document', () => {
   });
 
   it.each(Object.entries(PAPERS))(
-    'in PNG has 300 dots an inch, %s',
+    'in PNG has 300 dots per inch, %s',
     async (_, { width, height }) => {
       const png = await renderDrawing('png', { width, height });
       const { density, ...size } = await sharp(png).metadata();
@@ -58,7 +61,7 @@ describe('a document', () => {
     },
   );
 
-  it('in SVG has no text and no name that somebody typed', async () => {
+  it('in SVG contains no text of a user', async () => {
     expect((await renderDrawing('svg')).toString()).toMatch(
       /^<svg [^>]*>(<(rect|path|circle) [^<>]*\/>)+<\/svg>$/,
     );
@@ -66,7 +69,7 @@ describe('a document', () => {
 });
 
 describe('the code of a poster on A4', () => {
-  it('is read from two metres by a camera in full HD', async () => {
+  it('is readable from two metres by a full HD camera', async () => {
     const code = 'https://loyalty.corner-cafe.example/join/3kTMd9QwXzR7vB2nLc?src=qr';
     const poster: PosterContent = {
       title: 'Coffee club',
@@ -99,7 +102,7 @@ describe('the code of a poster on A4', () => {
 });
 
 describe('fonts', () => {
-  it('draw texts of the same width in every document', () => {
+  it('give a text the same width in every document', () => {
     const width = fonts.width('Wörter, Æ', 'bold');
     const path = fonts.outline('Wörter, Æ', 'bold', { x: 0, y: 0, size: 1000 });
     const xs = (path.match(/-?\d+(\.\d+)?/g) ?? []).map(Number).filter((_, i) => i % 2 === 0);
@@ -107,7 +110,7 @@ describe('fonts', () => {
     expect(Math.max(...xs)).toBeGreaterThan(width * 1000 - 150);
   });
 
-  it('of an operator must hold letters', () => {
+  it('of an operator are refused without glyphs', () => {
     for (const path of ['/nowhere.ttf', new URL(import.meta.url).pathname]) {
       expect(
         () => new PosterFonts({ posterFonts: { regular: null, bold: path } } as Config),

@@ -1,6 +1,6 @@
 import type { Drawing, Shape, Weight } from './drawing.js';
 
-/** The path of a text. */
+/** Converts a text to a path. */
 export type Outline = (
   text: string,
   weight: Weight,
@@ -8,8 +8,8 @@ export type Outline = (
 ) => string;
 
 /**
- * Letters are paths, so that it looks the same wherever it is drawn; nothing in it is text that somebody typed.
- * @param resolution pixels per point; without it, the drawing takes the room that it is given
+ * Renders a drawing as SVG. Letters are paths, so that it looks the same everywhere and contains no user input.
+ * @param resolution pixels per point; without it, the SVG scales to its container
  */
 export function renderPosterSvg(drawing: Drawing, outline: Outline, resolution?: number): string {
   const { margin } = drawing;
@@ -17,7 +17,7 @@ export function renderPosterSvg(drawing: Drawing, outline: Outline, resolution?:
   const size =
     resolution === undefined
       ? ''
-      : // Its sides are rounded each for itself, and nothing may stay empty at an edge.
+      : // Both sides are rounded on their own, and no edge may stay empty.
         ` preserveAspectRatio="none" width="${Math.round(full.width * resolution)}" height="${Math.round(full.height * resolution)}"`;
   return [
     `<svg xmlns="http://www.w3.org/2000/svg"${size} viewBox="${-margin} ${-margin} ${full.width} ${full.height}">`,

@@ -4,24 +4,24 @@ import type { PosterContent } from './poster-content.js';
 import type { PosterTranslations } from './translations-en.js';
 import { findPosterTranslations } from './translations.js';
 
-/** What the page of a poster shows. */
+/** The data of a poster's page. */
 export type PosterView = {
   svg: string;
-  /** All that stands in the picture, for those who do not see it. */
+  /** The text of the picture, for screen readers. */
   text: string;
   title: string;
   storeName: string;
-  /** Where people sign up; null while they cannot. */
+  /** The path of the signup form; null while it is closed. */
   signup: string | null;
-  /** Of the documents, without their ending. */
+  /** The path of the documents, without their extension. */
   path: string;
-  /** The poster's own. */
+  /** The poster's own paper size. */
   paper: string;
   papers: { name: string; query: string }[];
   t: PosterTranslations;
 };
 
-/** @param root in front of every path */
+/** Creates the data of a poster's page. @param root the prefix of every path */
 export function createPosterView({
   poster,
   content,

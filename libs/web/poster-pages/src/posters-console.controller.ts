@@ -7,7 +7,7 @@ import { PosterDocuments, type ListedPoster } from './poster-documents.service.j
 
 const view = loadView<{ posters: ListedPoster[] }>(import.meta.url, './views/posters.eta');
 
-/** The posters of a store, for those who hang them up. They are made and changed through the API. */
+/** Lists the posters of a store, to print. They are created and changed through the API. */
 @Controller('app/stores/:account_id/posters')
 export class PostersConsoleController {
   constructor(

@@ -1,16 +1,16 @@
-/** What a poster and its page say. Numbers come as text in the form of the language, beside the count itself. */
+/** The texts of a poster and its page. Numbers arrive formatted, together with the count for the plural. */
 export type PosterTranslations = {
-  /** In place of a title of which nothing can be drawn. */
+  /** Replaces a title that no font can draw. */
   stampCard: string;
   offer: (stamps: string, count: number) => string;
   collect: (stamps: string, count: number) => string;
   scan: string;
   signUp: string;
-  /** To print. */
+  /** The heading of the files to print. */
   download: string;
   otherSizes: string;
   paperSize: string;
-  /** Bleed is what a print shop cuts off. */
+  /** Bleed is the margin that a print shop cuts off. */
   withBleed: string;
 };
 

@@ -4,12 +4,12 @@ import { en, type PosterTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
 import { fr } from './translations-fr.js';
 
-/** To add a language: a file like these, and its ISO 639 code here. */
+/** To add a language, add a file like these, and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
 export type PosterLocalization = { t: PosterTranslations; locale: string };
 
-/** @param locale of the store */
+/** Finds the texts in the language of a store, or in English. @param locale a BCP 47 tag */
 export function findPosterTranslations(locale: string): PosterLocalization {
   const { words: t, locale: textLocale } = wordsIn<PosterTranslations>(LANGUAGES, locale);
   return { t, locale: textLocale };
