@@ -28,19 +28,19 @@ const layout = loadView<{
   scripts: string[];
   menu: Menu;
   headings: Guide['headings'];
-  /** The next and the previous guide, in the order of the menu. */
+  /** The previous and the next guide, in the order of the menu. */
   previous: MenuLink | null;
   next: MenuLink | null;
   html: string;
 }>(import.meta.url, './views/docs.eta');
 
-/** Everything from our own server. Scalar writes styles into the page, and nothing else that a policy would notice. */
+/** Builds the policy: everything comes from our own server. Scalar needs inline styles, and nothing else. */
 const buildContentSecurityPolicy = (style: string) =>
   `default-src 'none'; script-src 'self'; style-src ${style}; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 const POLICY = buildContentSecurityPolicy("'self'");
 const REFERENCE_POLICY = buildContentSecurityPolicy("'self' 'unsafe-inline'");
 
-/** /openapi.json for programs; the guides and the reference for people. All of it stays as it is while the process runs. */
+/** Serves /openapi.json, the guides and the reference. They do not change while the process runs. */
 export function serveDocs(server: FastifyInstance, config: Config): void {
   const document = readOpenApiDocument(config.publicUrl);
   const root = getRootPath(config);
@@ -94,7 +94,7 @@ function drawGuide(guide: Guide, menu: Menu, config: Config): string {
   );
 }
 
-/** Scalar, from data/scalar.js.br: scripts/scalar.mjs says where that is from. */
+/** Serves Scalar from data/scalar.js.br, whose origin is in scripts/scalar.mjs. */
 function serveReference(
   server: FastifyInstance,
   { root, menu, document }: { root: string; menu: Menu; document: OpenApiDocument },

@@ -1,6 +1,6 @@
 import { CATALOGUE, worded } from '#kernel/error-catalogue.js';
 
-/** Every code, each at an anchor of its name, to which answers lead. */
+/** Renders every error code, each with an anchor of its name, to which error responses link. */
 export function renderErrorCodes(): string {
   const entries = Object.entries(CATALOGUE).map(
     ([code, { status, meaning, resolution, advice = resolution }]) =>
@@ -10,7 +10,7 @@ export function renderErrorCodes(): string {
   return `<dl class="codes">\n${entries.join('\n')}\n</dl>`;
 }
 
-/** Advice has placeholders and headers in angle brackets. */
+/** Fills the placeholders of an advice, and escapes its angle brackets. */
 function escapeAdvice(text: string): string {
   const { seconds, allowed } = { seconds: 'the', allowed: 'those in Allow' };
   return worded(text, { seconds, allowed }).replaceAll('<', '&lt;').replaceAll('>', '&gt;');

@@ -9,7 +9,7 @@ import { isKnown } from '#http/headers.js';
 const BROTLI = {
   params: {
     [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-    // The highest quality takes seconds and is hardly smaller.
+    // The highest quality takes seconds and saves little.
     [constants.BROTLI_PARAM_QUALITY]: 9,
   },
 };
@@ -22,17 +22,17 @@ type Encoding = keyof typeof COMPRESS;
 
 const negotiator = new Negotiator<Encoding>({ supportedValues: ['br', 'gzip'] });
 
-/** A text that stays the same while the process runs. */
+/** A text that does not change while the process runs. */
 export type FixedText = { type: string; policy: string; body: string | Buffer };
 
 type Handler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** Compresses the text once, when it is first asked for, and sends it only to clients that do not have it yet. */
+/** Serves a text, compressed once at the first request, with an ETag. */
 export function serveFixed(server: FastifyInstance, path: string, text: FixedText): void {
   server.get(path, createHandler(text));
 }
 
-/** @param textNow is asked for each request; each text that it returns is kept until there is another one */
+/** Serves a text that may change. @param textNow is called for each request; equal texts are compressed once */
 export function serveChanging(
   server: FastifyInstance,
   path: string,
@@ -62,7 +62,7 @@ function createHandler({ type, policy, body: text }: FixedText): Handler {
   };
 }
 
-/** A large text that is a file compressed with brotli, and is not kept in memory. */
+/** Serves a large file that is compressed with brotli, without keeping it in memory. */
 export function serveCompressedFile(
   server: FastifyInstance,
   path: string,
@@ -90,7 +90,7 @@ function computeTag(content: Buffer): string {
   return createHash('sha256').update(content).digest('base64url').slice(0, 22);
 }
 
-/** Whether the client has it already. */
+/** Sets the headers, and tells whether the client has the current version. */
 function isUnchanged(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -3,7 +3,7 @@ import { packageFile } from '#kernel/package-file.js';
 
 export const HOME = '/docs';
 
-/** A guide as the build has drawn it: see scripts/guides.mjs. */
+/** A guide as rendered by the build (scripts/guides.mjs). */
 export type Guide = {
   path: string;
   title: string;
@@ -11,7 +11,7 @@ export type Guide = {
   html: string;
   headings: { id: string; text: string; depth: number }[];
   sections: { id: string | null; heading: string; text: string }[];
-  /** Of the first page: all others, in their groups. */
+  /** On the home page: all other guides, in groups. */
   menu: Menu;
 };
 
@@ -23,7 +23,7 @@ export function readGuides(): Guide[] {
   return JSON.parse(readFileSync(packageFile('dist/docs/guides.json'), 'utf8')) as Guide[];
 }
 
-/** @throws Error when a guide is missing, or in no menu */
+/** Returns the menu of the home page. @throws Error if a guide is missing, or not in the menu */
 export function getMenu(guides: readonly Guide[]): Menu {
   const menu = guides.flatMap((guide) => guide.menu);
   const linkedPaths = menu.flatMap(({ links }) => links.map(({ path }) => path));

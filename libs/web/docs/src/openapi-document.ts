@@ -5,7 +5,7 @@ export type OpenApiDocument = Record<string, unknown> & {
   paths: Record<string, Record<string, Record<string, unknown>>>;
 };
 
-/** The document that `npm run openapi` makes from the code, of the service at this address. */
+/** Reads the document that `npm run openapi` generates from the code, for the service at this address. */
 export function readOpenApiDocument(publicUrl: string): OpenApiDocument {
   const document = JSON.parse(readFileSync(packageFile('openapi.json'), 'utf8')) as OpenApiDocument;
   return { ...document, servers: [{ url: publicUrl }] };

@@ -1,4 +1,4 @@
-/** Headers of requests and responses that operations share. */
+/** Describes the headers and parameters that operations share. */
 
 const header = (description: string, schema: Record<string, unknown>, required = false) => ({
   description,
@@ -74,7 +74,7 @@ export const COMMON_HEADERS = [
   'Link',
 ];
 
-/** What the operation says of the whole request, where it has looked at it. */
+/** Headers about the whole request, present once the operation has read it. */
 export const INPUT_HEADERS = ['X-Unknown-Parameters', 'Preference-Applied'];
 export const INPUT_STATUSES = new Set(['404', '422']);
 

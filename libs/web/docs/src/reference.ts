@@ -1,21 +1,21 @@
 import { INPUT_HEADERS, COMMON_HEADERS } from './openapi-headers.js';
 import type { OpenApiDocument } from './openapi-document.js';
 
-/** What the guides say once, and each operation need not repeat for people. */
+/** Headers that the guides explain, and the reference omits. */
 const DOCUMENTED_ONCE = new Set([...COMMON_HEADERS, ...INPUT_HEADERS, 'Idempotent-Replayed']);
 const PARAMETERS_DOCUMENTED_ONCE = new Set([
   '#/components/parameters/RequestId',
   '#/components/parameters/Prefer',
 ]);
-/** Of any operation, whatever it does. */
+/** Errors of every operation. */
 const ERRORS_DOCUMENTED_ONCE = new Set(['400', '409', '410', '413', '415', '429', '500', '503']);
 
 type Node = Record<string, unknown>;
 
 /**
- * The OpenAPI document as the reference shows it: what is the same everywhere is left to the guides. For programs there
- * is /openapi.json, which is complete.
- * @param root in front of every path, where the service has only a part of its host
+ * Creates the OpenAPI document of the reference, without what all operations share and the guides explain. The complete
+ * document is /openapi.json.
+ * @param root the prefix of every path, where the service shares its host with others
  */
 export function createReferenceDocument(document: OpenApiDocument, root: string): Node {
   const { info, paths } = document;
@@ -23,7 +23,7 @@ export function createReferenceDocument(document: OpenApiDocument, root: string)
   return {
     ...trimmedDocument,
     info: { ...(info as Node), description: renderIntroduction(root) },
-    // Wherever the page was loaded from: requests go to the same host.
+    // Requests go to the host that the page was loaded from.
     servers: [{ url: root || '/' }],
     paths: Object.fromEntries(
       Object.entries(paths).map(([path, methods]) => [
@@ -48,7 +48,7 @@ function trimOperation(operation: Node): unknown {
   });
 }
 
-/** Without the headers that every response has. */
+/** Removes the headers that every response has. */
 function trim(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(trim);
   if (typeof value !== 'object' || value === null) return value;

@@ -2,17 +2,17 @@ import type { Guide } from './guides.js';
 import type { OpenApiDocument } from './openapi-document.js';
 
 export type Entry = {
-  /** The page or the operation. */
+  /** The name of the page or the operation. */
   title: string;
-  /** What is said beside the title. */
+  /** The text next to the title. */
   about: string;
-  /** From the root of the service. */
+  /** The path from the root of the service. */
   path: string;
-  /** What else it is found by. */
+  /** Further text to search. */
   text: string;
 };
 
-/** Everything that the search knows: each part of each guide, each operation. Events are parts of a guide. */
+/** Indexes each section of each guide, and each operation. Events are sections of a guide. */
 export function createSearchIndex(guides: readonly Guide[], document: OpenApiDocument): Entry[] {
   return [...guides.flatMap(toGuideEntries), ...toOperationEntries(document)];
 }
@@ -45,7 +45,7 @@ function toOperationEntries({ paths }: OpenApiDocument): Entry[] {
   );
 }
 
-/** Where Scalar shows an operation, with the slugs of assets/reference.js. */
+/** Builds the anchor of an operation in Scalar, with the slugs of assets/reference.js. */
 function buildAnchor({ tags: [tag = ''], operationId }: Operation): string {
   return `tag/${tag.toLowerCase().replaceAll(' ', '-')}/${operationId}`;
 }

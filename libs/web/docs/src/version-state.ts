@@ -1,7 +1,7 @@
 import type { Config } from '#kernel/config.js';
 import { isRetired } from '#http/versioning.js';
 
-/** What stands at the top of the page about versions. */
+/** Renders the state of the version, for the top of the page about versions. */
 export function renderVersionState(config: Config, now: Date): string {
   const { deprecatedAt, sunsetAt } = config.v1;
   const day = (moment: Date) => `<time>${moment.toISOString()}</time>`;

@@ -6,12 +6,12 @@ const list = finder.querySelector('ul');
 const none = finder.querySelector('.docs-none');
 const SHOWN = 12;
 
-/* The address of this service, as the reader has it. */
+/* Shows the address of this service as the reader's browser has it. */
 for (const place of document.querySelectorAll('.address')) {
   place.textContent = location.origin + root;
 }
 
-/* Of samples that say the same one is shown: in the language that was chosen last, here or in the reference. */
+/* Shows one of several equivalent samples: in the language that was chosen last, here or in the reference. */
 const LANGUAGE = 'scalar-reference-selected-client-v2';
 const groups = [...document.querySelectorAll('.samples')].map((group) => ({
   group,
@@ -23,7 +23,7 @@ function remembered() {
   try {
     return localStorage.getItem(LANGUAGE)?.replace('custom/', '');
   } catch {
-    // Storage can be forbidden.
+    // The browser may block storage.
     return undefined;
   }
 }
@@ -56,7 +56,7 @@ for (const { group, figures, buttons } of groups) {
       try {
         localStorage.setItem(LANGUAGE, `custom/${dataset.language}`);
       } catch {
-        // It holds for this page.
+        // The choice then applies to this page only.
       }
     });
     buttons.push(button);
@@ -67,7 +67,7 @@ for (const { group, figures, buttons } of groups) {
 }
 showLanguage(remembered());
 
-/* A button on each piece of code. */
+/* Adds a copy button to each code block. */
 for (const figure of document.querySelectorAll('figure.code')) {
   if (!navigator.clipboard) break;
   const copy = document.createElement('button');
@@ -81,7 +81,7 @@ for (const figure of document.querySelectorAll('figure.code')) {
   figure.append(copy);
 }
 
-/* Which part of the page is being read. */
+/* Marks the section that is being read. */
 const places = [...document.querySelectorAll('.docs-toc a')].map((link) => ({
   link,
   heading: document.getElementById(decodeURIComponent(link.hash.slice(1))),
@@ -116,7 +116,7 @@ async function load() {
   return index;
 }
 
-/* Every word has to be there; where it is decides the order. */
+/* Finds the entries with all words, best matches first. */
 function find(entries, wanted) {
   const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
@@ -206,7 +206,7 @@ button.hidden = false;
 button.addEventListener('click', open);
 input.addEventListener('input', search);
 finder.addEventListener('click', (event) => {
-  // Beside the box, or on a place on the page that is open already.
+  // Outside of the dialog, or on a link within the current page.
   if (event.target === finder || event.target.closest('a')) finder.close();
 });
 finder.addEventListener('keydown', (event) => {

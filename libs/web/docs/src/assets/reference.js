@@ -3,12 +3,12 @@ const place = document.getElementById('scalar');
 
 const configuration = {
   url: place.dataset.document,
-  // Requests go to the host that the page is from, whatever it is called.
+  // Requests go to the host that the page was loaded from.
   baseServerURL: location.origin,
-  // As the links of the search have them.
+  // The links of the search use the same slugs.
   generateTagSlug: ({ name }) => name.toLowerCase().replaceAll(' ', '-'),
   generateOperationSlug: ({ operationId, method, path }) => operationId ?? `${method}${path}`,
-  // Nothing from elsewhere, and nothing that belongs to somebody else's service.
+  // Loads nothing from other servers.
   withDefaultFonts: false,
   telemetry: false,
   agent: { disabled: true },
@@ -18,12 +18,12 @@ const configuration = {
   // The search at the top finds operations and guides.
   hideSearch: true,
   searchHotKey: undefined,
-  // Our samples and no generated ones.
+  // Shows our samples instead of generated ones.
   hiddenClients: true,
   authentication: { preferredSecurityScheme: 'token' },
-  // A token is forgotten with the page: what is stored here, every script of this origin can read.
+  // Does not store the token, because every script of this origin could read it.
   persistAuth: false,
-  // As the device has it.
+  // The device's setting applies.
   hideDarkModeToggle: true,
   defaultOpenFirstTag: true,
   documentDownloadType: 'none',
