@@ -92,7 +92,7 @@ describe('a new address', () => {
   it('counts once its link is opened, and the former one is told', async () => {
     const { browser, email, wanted } = await somebody();
     expect((await want(browser, wanted)).location).toBe(SENT);
-    expect((await browser.get(SENT)).text).toContain('the link that we have sent there');
+    expect((await browser.get(SENT)).text).toContain('open the link that we have sent to it');
     expect(await addressesOf(email, wanted)).toEqual([email]);
     const { page, answer } = await open(browser, await linkTo(wanted));
     expect([page.status, page.text.includes(wanted)]).toEqual([200, true]);
@@ -141,7 +141,7 @@ describe('a new address', () => {
     const spelled = taken.replace(/^./, (letter) => letter.toUpperCase());
     expect((await want(browser, spelled)).location).toBe(SENT);
     const mail = await mailTo(spelled);
-    expect(mail?.text).toContain('It has one already');
+    expect(mail?.text).toContain('It already has an account');
     expect(mail?.text).not.toContain('token=');
     expect(await addressesOf(email, taken)).toEqual([email, taken].sort());
   });
@@ -176,7 +176,7 @@ describe('a new address', () => {
       first.wanted,
     ]);
     const { answer } = await open(first.browser, link);
-    expect([answer.status, answer.text.includes('Another user has it')]).toEqual([409, true]);
+    expect([answer.status, answer.text.includes('Another user signs in with it')]).toEqual([409, true]);
     expect(await addressesOf(first.email)).toEqual([first.email]);
   });
 });
@@ -232,7 +232,7 @@ it('without a mail server, nobody can change their address by themselves', async
     await browser.signIn(email, PASSWORD);
     const answer = await want(browser, `new.${email}`);
     expect(answer.status).toBe(422);
-    expect(answer.text).toContain('this service sends no mail: ask whoever runs it');
+    expect(answer.text).toContain('this service sends no e-mail. Ask your administrator');
   } finally {
     await silent.stop();
   }
@@ -262,13 +262,13 @@ describe('mails to an address that somebody else has entered', () => {
     for (const { browser, accountId } of owners) {
       const refused = await invite(browser, accountId, victim);
       expect(refused.status).toBe(429);
-      expect(refused.text).toContain('has been sent too many mails today. Try again in 24 hours');
+      expect(refused.text).toContain('has received too many e-mails today. Try again in 24 hours');
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
     }
     const wanted = await want(third.browser, victim);
     expect([wanted.status, wanted.text]).toEqual([
       422,
-      expect.stringContaining('has been sent too many mails today'),
+      expect.stringContaining('has received too many e-mails today'),
     ]);
     // An invitation that was refused is none, and others go on.
     expect((await third.browser.get(`/app/stores/${third.accountId}/users`)).text).not.toContain(

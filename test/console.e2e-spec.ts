@@ -375,7 +375,7 @@ describe('a store', () => {
     expect(wrong.status).toBe(422);
     expect(wrong.text).toContain('which is not a country code such as AT');
     expect(wrong.text).toContain('value="AT &lt;XY&gt;"');
-    expect(wrong.text).toContain('The country of this store is not known');
+    expect(wrong.text).toContain('This store has no country');
     const right = { ...form, country: 'DE', sms_countries: 'ch;AT ch' };
     expect((await owner.post(`${page}/settings`, right)).status).toBe(303);
     const saved = (await owner.get(`${page}/settings`)).text;

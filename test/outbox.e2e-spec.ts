@@ -78,7 +78,7 @@ describe('the outbox of a store', () => {
     await settled({ SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' });
     expect(mails.received.map(({ to }) => to)).toEqual([email]);
     const after = await owner.get(path);
-    expect(after.text).toContain('Given to the mail server');
+    expect(after.text).toContain('Handed to the mail server');
     // Pressed once more in another tab: it is not sent twice.
     const again = await owner.submit(pageOf(store), `${path}/send`);
     expect([again.status, again.location]).toEqual([303, path]);
@@ -106,7 +106,7 @@ describe('the outbox of a store', () => {
   it('sends nothing that cannot be sent: an erased person, or a number while there is no SMS', async () => {
     const { path } = await held(store, { email: null, phone: '+4915112345678' });
     const { text } = await owner.get(path);
-    expect(text).toContain('Nothing was sent, because no SMS provider is set up (SMS_URL)');
+    expect(text).toContain('Nothing was sent, because no SMS provider is set up. Once');
     expect(text).not.toContain('Send now');
     const other = await held(store, { email: 'ada@mail.example' });
     const { rows } = await service.database.query<{ customer_id: string }>(

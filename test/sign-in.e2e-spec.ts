@@ -263,7 +263,7 @@ describe('signing in', () => {
       429,
       expect.any(Number),
     ]);
-    expect(paused.text).toContain('wrong too often');
+    expect(paused.text).toContain('Too many wrong attempts');
     expect((await own.signIn(victim.email, PASSWORD)).status).toBe(303);
     const { rows } = await service.database.query(
       "select subject from audit_log where account_id = $1 and type = 'user.sign_in_paused'",
@@ -330,11 +330,11 @@ describe('signing in', () => {
       Array.from({ length: 31 }, (_, i) => browser.signIn(`${i}@nobody.example`, 'guess')),
     );
     const refused = answers.find(({ status }) => status === 429);
-    expect(refused?.text).toContain('That was too much at once');
+    expect(refused?.text).toContain('Too many requests');
     expect(refused?.headers.get('retry-after')).toMatch(/^\d+$/);
     const seconds = Number(refused?.headers.get('retry-after'));
     const wait = seconds === 1 ? '1 second' : `${seconds} seconds`;
-    expect(refused?.text).toContain(`Please wait ${wait} and try again.`);
+    expect(refused?.text).toContain(`Please try again in ${wait}.`);
   });
 });
 
@@ -476,7 +476,7 @@ describe('your account', () => {
     expect((await browser.get('/app/account')).text).toContain('one other browser');
     await browser.post('/app/account/sessions/end');
     expect((await elsewhere.get('/app')).status).toBe(303);
-    expect((await browser.get('/app/account')).text).toContain('here alone');
+    expect((await browser.get('/app/account')).text).toContain('not signed in anywhere else');
   });
 });
 
@@ -567,7 +567,7 @@ describe('a forgotten password', () => {
     ] as const) {
       const link = await linkFor(browser, own.email);
       const token = link.split('token=')[1] ?? '';
-      expect((await browser.get(link)).text.includes('API tokens end')).toBe(isFirst);
+      expect((await browser.get(link)).text.includes('API tokens stop')).toBe(isFirst);
       const { token: made } = await service.execute(new CreateToken(cli, own.email, 'till'));
       expect((await browser.post('/app/password/reset', { token, password })).status).toBe(303);
       const client = new Client(service.baseUrl, own.accountId, made);
@@ -789,7 +789,7 @@ describe('signing in with a company', () => {
     const other = new Browser(service);
     const refused = await comeBack(other);
     expect([refused.status, other.cookies.has('__Host-inkpad')]).toEqual([403, false]);
-    expect(refused.text).toContain('ask whoever runs this service to unlink');
+    expect(refused.text).toContain('ask your administrator to unlink');
     const unlinked = await service.execute(new UnlinkCompany(cli, own.email));
     expect(unlinked).toMatchObject({ unlinked: 1 });
     expect((await browser.get('/app')).status).toBe(303);

@@ -58,8 +58,8 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     const name = `till ${javaScriptEnabled}`;
     const page = await enter('tokens', { javaScriptEnabled });
     await page.getByLabel('Name').fill(name);
-    await page.getByLabel('Works').selectOption('90');
-    await press(page, 'Make the token');
+    await page.getByLabel('Valid').selectOption('90');
+    await press(page, 'Create token');
     const token = (await page.locator('#token').textContent()) ?? '';
     const client = new Client(service.baseUrl, store.accountId, token);
     expect((await client.get(client.store)).status).toBe(200);
@@ -177,7 +177,7 @@ describe('the console in a browser', () => {
     const page = await enter(`locations/${location.id}`);
     await page.context().grantPermissions(['geolocation']);
     await page.context().setGeolocation({ latitude: 48.137154, longitude: 11.576124 });
-    await press(page, 'Use where I am');
+    await press(page, 'Use my location');
     const latitude = page.getByLabel('Latitude');
     await eventually(
       () => latitude.inputValue(),
@@ -196,8 +196,8 @@ describe('the console in a browser', () => {
       ['till', ''],
     ] as const) {
       await page.getByLabel('Name').fill(name);
-      await page.getByLabel('Works').selectOption(lifetime);
-      await press(page, 'Make the token');
+      await page.getByLabel('Valid').selectOption(lifetime);
+      await press(page, 'Create token');
       if (name !== 'till') await page.getByRole('link', { name: 'I have copied it' }).click();
     }
     await expectGoodLooks(page, 'token-made');

@@ -112,7 +112,7 @@ describe('the console in a browser', () => {
     const context = await someone();
     const page = await context.newPage();
     await page.goto(`/app/password/reset?token=${token}`);
-    expect(await page.getByLabel('For').inputValue()).toBe(own.email);
+    expect(await page.getByLabel('E-mail').inputValue()).toBe(own.email);
     expect(await page.evaluate('document.activeElement.name')).toBe('password');
     await expectGoodLooks(page, 'reset');
     await page.keyboard.type('short');
@@ -143,16 +143,16 @@ describe('the console in a browser', () => {
     await page.getByRole('button', { name: 'Save' }).click();
     await expectSaid(403, 'Your stores');
     await page.goto('/app/nothing');
-    await expectSaid(404, 'To the start page');
+    await expectSaid(404, 'Go to the start page');
     await eventually(
       () => page.goto('/app/password/reset?token=x'),
       (answer) => answer?.status() === 429,
     );
-    await expectSaid(429, 'To the start page');
+    await expectSaid(429, 'Go to the start page');
     await service.database.query('begin; lock table sessions in access exclusive mode');
     await page.goto('/app');
     await service.database.query('rollback');
-    await expectSaid(503, 'To the start page');
+    await expectSaid(503, 'Go to the start page');
     await context.close();
   });
 
@@ -181,14 +181,14 @@ describe('the console in a browser', () => {
     await page.getByLabel('Your password').fill(PASSWORD);
     await page.getByRole('button', { name: 'Set up' }).click();
     await expectGoodLooks(page, 'codes-waiting');
-    await page.getByText('It cannot be scanned?').click();
+    await page.getByText('Cannot scan it?').click();
     const key = (await page.locator('.secret').textContent()) ?? '';
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(/\s/g, '')) });
     await page.getByLabel('Code', { exact: true }).fill(totp.generate());
     await page.getByRole('button', { name: 'Turn on' }).click();
     await expectGoodLooks(page, 'recovery-codes');
     const [paper = ''] = await page.locator('.codes li').allTextContents();
-    await page.getByRole('link', { name: 'I have them' }).click();
+    await page.getByRole('link', { name: 'I have saved them' }).click();
     await page.goto('/app/account/codes');
     await expectGoodLooks(page, 'codes-on');
     await page.getByRole('button', { name: 'Sign out' }).click();

@@ -257,7 +257,7 @@ describe('the web card in a browser', () => {
     expect(await balance(page)).toBe('6 / 10');
     await page.locator('#offline').waitFor({ state: 'visible' });
     expect(await page.locator('#offline').textContent()).toMatch(
-      /^No connection\. The card as of \w+/,
+      /^No connection\. This is your card as of \w+/,
     );
     if (SCREENSHOTS !== undefined) {
       await page.screenshot({ path: join(SCREENSHOTS, 'offline.png'), fullPage: true });

@@ -21,5 +21,8 @@ export function toFormErrors(error: unknown): FormErrors {
 export function createTooManyMailsErrors(seconds: number): FormErrors {
   const hours = Math.ceil(seconds / 3_600);
   const wait = hours === 1 ? 'in an hour' : `in ${hours} hours`;
-  return { fields: { email: [`has been sent too many mails today. Try again ${wait}`] }, text: '' };
+  return {
+    fields: { email: [`has received too many e-mails today. Try again ${wait}`] },
+    text: '',
+  };
 }

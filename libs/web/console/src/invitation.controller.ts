@@ -119,6 +119,6 @@ function createLinkError(): PageError {
   return new PageError(
     404,
     'This invitation does not work any more',
-    'It was used, withdrawn, or is too old. Please ask for a new one.',
+    'It was used or withdrawn, or has expired. Please ask for a new one.',
   );
 }

@@ -74,7 +74,7 @@ export class NewStoreController {
     let accountId: number;
     try {
       if ((await this.getOwnedStores(user)).count >= MAX_STORES) {
-        throw new RejectedError({ base: [`You have ${MAX_STORES} stores already`] });
+        throw new RejectedError({ base: [`You already have ${MAX_STORES} stores`] });
       }
       const attributes = { ...parseStoreSettings(values), personal: false };
       accountId = (await this.bus.execute(new CreateAccount(by, attributes, user.userId))).id;
@@ -91,8 +91,8 @@ export class NewStoreController {
     if (owned.count > 0) return owned;
     throw new PageError(
       403,
-      'You may not do this',
-      'Only an owner of a store can make another one.',
+      'You are not allowed to do this',
+      'Only owners of a store can create another one.',
     );
   }
 

@@ -1,7 +1,7 @@
 import { ROLES, type Role } from '#identity/roles.js';
 
 export const ROLE_LABELS: Record<Role, { text: string; hint: string }> = {
-  owner: { text: 'Owner', hint: 'Everything, also users, all API tokens and webhooks.' },
+  owner: { text: 'Owner', hint: 'Full access, including users, all API tokens and webhooks.' },
   manager: { text: 'Manager', hint: 'Cards, rewards, posters, customers, settings, history.' },
   staff: { text: 'Staff', hint: 'Finds and adds customers, stamps and redeems.' },
 };

@@ -75,9 +75,9 @@ export function parseSmsCountries({ sms_countries: text }: SmsForm): string[] {
 export function describeSmsCountries(country: string | null): string {
   const destination =
     country === null
-      ? 'The country of this store is not known, so they go only to the countries that you enter'
+      ? 'This store has no country, so they go only to the countries that you enter'
       : `They go to numbers in ${getCountryName(country)}, and in the countries that you enter`;
-  return `${destination}: two letters each, such as AT, CH. A message abroad can cost you many times as much.`;
+  return `${destination}: two letters each, such as AT, CH. Messages abroad can cost much more.`;
 }
 
 function getCountryName(country: string): string {

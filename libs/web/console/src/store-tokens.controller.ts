@@ -55,10 +55,10 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** The lifetimes to choose from, in days; empty means until revoked. */
 const LIFETIMES = [
-  { value: '', text: 'Until it is revoked' },
-  { value: '30', text: '30 days' },
-  { value: '90', text: '90 days' },
-  { value: '365', text: 'One year' },
+  { value: '', text: 'Until revoked' },
+  { value: '30', text: 'For 30 days' },
+  { value: '90', text: 'For 90 days' },
+  { value: '365', text: 'For one year' },
 ];
 
 const DONE = new Map([['revoked', 'The token is revoked.']]);
@@ -137,7 +137,7 @@ export class StoreTokensController {
     await this.pages.sendConfirmation(request, reply, {
       question: 'Revoke this token?',
       about: token.name,
-      text: 'Whatever uses it stops working at once. It cannot be brought back, only replaced by a new token.',
+      text: 'Every till or program that uses it stops working at once. This cannot be undone; you can only create a new token.',
       yes: 'Revoke it',
       no: 'Keep it',
       action: `${base}/${token.id}/revoke`,

@@ -48,7 +48,8 @@ export function describeState({ precision, geocodeStatus }: LocationFields): Sta
     return { state: 'Needs a pin', mood: 'bad', explanation };
   }
   if (geocodeStatus === 'pending') {
-    const explanation = 'The address is being looked up. You need not wait: a pin is more exact.';
+    const explanation =
+      'The address is being looked up. You do not have to wait: a pin is more exact.';
     return { state: 'Looking up', mood: '', explanation };
   }
   return { state: 'Not found', mood: 'bad', explanation: `The address was not found. ${pin}` };

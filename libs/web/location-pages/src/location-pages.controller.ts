@@ -28,8 +28,7 @@ const listView = loadView<LocationListData>(import.meta.url, './views/locations.
 const pinView = loadView<PinData>(import.meta.url, './views/pin.eta');
 const SCRIPT = loadAsset(import.meta.url, './assets/pin.js');
 const DONE: Record<string, string> = { pinned: 'The pin is set.', removed: 'The pin is removed.' };
-const NO_PLACE =
-  'Please enter two numbers such as 53.5503 and 9.9929, or paste both or the link of a map';
+const NO_PLACE = 'Please enter two numbers such as 53.5503 and 9.9929, or paste the link of a map';
 
 /** Serves the pages that show and pin the locations of a store. */
 @Controller('app/stores/:account_id/locations')

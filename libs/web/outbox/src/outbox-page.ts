@@ -74,11 +74,12 @@ function describeSent(
   time: (at: Date) => string,
 ): string {
   const server = channel === 'email' ? 'the mail server' : 'the SMS provider';
-  const handedOver = `Given to ${server} on ${finishedAt ? time(finishedAt) : ''}.`;
-  if (arrival === null) return `${handedOver} Whether it arrived is not known here.`;
+  const handedOver = `Handed to ${server} on ${finishedAt ? time(finishedAt) : ''}.`;
+  if (arrival === null) return `${handedOver} Inkpad cannot tell whether it arrived.`;
   if (arrival.arrived) return `${handedOver} It has arrived.`;
-  const why = arrival.code === null ? '' : ` (${arrival.code})`;
-  return `${handedOver} It could not be delivered${why}. Please check the customer’s number.`;
+  const details =
+    arrival.code === null ? '' : ` ${describeForAdministrator(`error ${arrival.code}`)}`;
+  return `${handedOver} It could not be delivered. Please check the customer’s number.${details}`;
 }
 
 /** Explains the state of a message in plain words; details for operators are in the log. */
@@ -88,15 +89,25 @@ export function explainState(entry: OutboxEntry, time: (at: Date) => string): st
     case 'sent':
       return describeSent(entry, time);
     case 'queued':
-      if (reason === null || dueAt === null) return 'It is sent within moments.';
-      return `It could not be sent (${reason}), ${attempts} ${attempts === 1 ? 'time' : 'times'} so far. It is tried again on its own, until a day has passed.`;
+      if (reason === null || dueAt === null) return 'It will be sent in a moment.';
+      return `It could not be sent yet, after ${attempts} ${attempts === 1 ? 'attempt' : 'attempts'}. Inkpad keeps trying for a day. ${describeForAdministrator(reason)}`;
     case 'held':
-      return `Nothing was sent, because ${reason ?? ''}. As soon as that has changed, you can send it from here.`;
+      return `Nothing was sent, because ${removeSettingNames(reason ?? '')}. Once that has changed, you can send it here.`;
     case 'failed':
-      return `It could not be sent (${reason ?? ''}), and is not tried again on its own. Please check the customer’s address.`;
+      return `It could not be sent, and Inkpad does not try again. Please check the customer’s address. ${describeForAdministrator(reason ?? '')}`;
     case 'dropped':
       return reason === 'erased'
         ? 'Nothing was sent, because the customer was erased.'
         : `Nothing was sent: ${reason ?? ''}. Once the customer has an address, it can be sent.`;
   }
+}
+
+/** Keeps the technical reason apart, which helps the operator and nobody else. */
+function describeForAdministrator(reason: string): string {
+  return `Details for your administrator: ${reason}.`;
+}
+
+/** Removes names of settings, such as "(SMTP_URL)", which mean nothing to a shop. */
+function removeSettingNames(reason: string): string {
+  return reason.replace(/ \([A-Z][A-Z_]+\)/g, '');
 }

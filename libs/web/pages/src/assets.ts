@@ -20,9 +20,9 @@ const assets = new Map<string, Asset>();
 export function loadAsset(from: string, path: string): Asset {
   const [, name = '', extension = ''] = /([a-z-]+)[.]([a-z]+)$/.exec(path) ?? [];
   const type = TYPES[extension as keyof typeof TYPES];
-  if (type === undefined) throw new Error(`${path} is no kind of file that pages load`);
+  if (type === undefined) throw new Error(`${path} has an unsupported file type`);
   if (assets.has(`${name}.${extension}`))
-    throw new Error(`two assets are called ${name}.${extension}`);
+    throw new Error(`two assets have the name ${name}.${extension}`);
   const text = readTextFile(from, path);
   const hash = createHash('sha256').update(text).digest('base64url').slice(0, 12);
   const asset = {

@@ -48,7 +48,7 @@ export class ConsoleGuard {
       if (!isConsolePath(route.url)) return;
       const routeOptions = (route.config ?? {}) as ConsoleRoute;
       if (route.url.includes('/:account_id') && routeOptions.operation === undefined) {
-        throw new Error(`${route.url} is a page of a store and names no operation`);
+        throw new Error(`${route.url} is a page of a store and needs an operation`);
       }
       if (!routeOptions.withoutSession) route.bodyLimit ??= MAX_FORM_BYTES;
       route.onRequest = [
@@ -84,7 +84,7 @@ export class ConsoleGuard {
   /** Admits the user to the store of the path. @throws NotFoundError also without a membership, PageError */
   private async admitToStore(request: ConsoleRequest, operation: Operation): Promise<void> {
     const { signedIn, params } = request;
-    if (!signedIn) throw new Error('a page for everybody names an operation');
+    if (!signedIn) throw new Error('a page without a session must not have an operation');
     const { account_id } = params as { account_id?: string };
     if (account_id === undefined) return;
     const store = await this.findStore(signedIn.userId, pathId(account_id));
@@ -92,7 +92,11 @@ export class ConsoleGuard {
     request.accountId = store.id;
     if (!may(store.role, operation)) {
       request.refusal = 'role';
-      throw new PageError(403, 'You may not do this', 'Please ask an owner of the store.');
+      throw new PageError(
+        403,
+        'You are not allowed to do this',
+        'Please ask an owner of the store.',
+      );
     }
     request.store = store;
   }
@@ -122,8 +126,8 @@ export class ConsoleGuard {
     request.refusal = 'csrf_token';
     throw new PageError(
       403,
-      'This page was too old',
-      'You have signed in again since it was opened. Please go back, load it again and repeat what you did.',
+      'This page has expired',
+      'You have signed in again since you opened it. Please go back, reload the page and try again.',
     );
   }
 }

@@ -66,11 +66,11 @@ function getConsoleRequest(execution: ExecutionContext): ConsoleRequest {
 }
 
 function getSignedIn({ signedIn }: ConsoleRequest): SignedIn {
-  if (!signedIn) throw new Error('the page is open to people without a session');
+  if (!signedIn) throw new Error('a page without a session needs the user');
   return signedIn;
 }
 
 function getStore({ store }: ConsoleRequest): EnteredStore {
-  if (!store) throw new Error('the path of the page names no store');
+  if (!store) throw new Error('the path of the page has no store');
   return store;
 }

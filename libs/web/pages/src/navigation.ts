@@ -25,7 +25,7 @@ export const NAVIGATION: readonly NavigationEntry[] = [
   {
     path: 'messages',
     title: 'Messages',
-    about: 'What customers were sent',
+    about: 'Links sent to customers',
     operation: 'outbox.read',
   },
   { path: 'users', title: 'Users', about: 'Who can sign in here', operation: 'users.read' },
@@ -38,13 +38,13 @@ export const NAVIGATION: readonly NavigationEntry[] = [
   {
     path: 'settings',
     title: 'Settings',
-    about: 'Name, language, signing up',
+    about: 'Name, language, signup',
     operation: 'store.settings',
   },
   {
     path: 'audit',
     title: 'Log',
-    about: 'What was done to users and tokens',
+    about: 'Changes to users and tokens',
     operation: 'audit.read',
   },
 ];

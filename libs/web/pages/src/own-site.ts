@@ -18,8 +18,8 @@ export function assertOwnSite(
   request.refusal = 'cross_site';
   throw new PageError(
     403,
-    'This form came from elsewhere',
-    `For your safety, forms are only taken from pages at ${origin}. Please open the page there and try again.`,
+    'This form was sent from another site',
+    `For your safety, we only accept forms from ${origin}. Please open the page there and try again.`,
   );
 }
 

@@ -111,7 +111,7 @@ export class PosterDocuments {
     const { poster, content } = published;
     const context = { accountId: poster.accountId, content, sheet };
     const document = await this.documents.fetch(this.computeHash(published, sheet), { context });
-    if (!document) throw new Error(`nothing was made for poster ${poster.id}`);
+    if (!document) throw new Error(`no document was rendered for poster ${poster.id}`);
     return document;
   }
 

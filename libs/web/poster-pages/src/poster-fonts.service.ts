@@ -152,11 +152,11 @@ function parseFont(file: Buffer): Font {
   // Loaded on demand: it takes 10 MB, and few processes ever render a poster. Shares pdfkit's copy.
   const { create } = require('fontkit') as typeof import('fontkit');
   const font = create(file);
-  if (!('layout' in font)) throw new Error('it holds several fonts; name a file that holds one');
+  if (!('layout' in font)) throw new Error('it contains several fonts; use a file with one');
   return font;
 }
 
 function assertOutlines(font: Font): void {
   const { tables } = (font as Font & { directory: { tables: Record<string, unknown> } }).directory;
-  if (!('glyf' in tables) && !('CFF ' in tables)) throw new Error('it has no outlines of letters');
+  if (!('glyf' in tables) && !('CFF ' in tables)) throw new Error('it contains no glyph outlines');
 }

@@ -34,18 +34,15 @@ const accountView = loadView<AccountView>(import.meta.url, './views/account.eta'
 
 const DONE = new Map([
   ['saved', 'Saved.'],
-  [
-    'address_link',
-    'Saved. Your new address counts once you open the link that we have sent there.',
-  ],
-  ['address', 'This is your address now.'],
+  ['address_link', 'Saved. To use your new address, open the link that we have sent to it.'],
+  ['address', 'Your e-mail address has been changed.'],
   [
     'afresh',
-    'You are signed in. Your address was not confirmed until now, so somebody else may have made this account: its password, codes, API tokens and all other sessions have ended. Make new tokens for tills and web shops that used one.',
+    'You are signed in. Your address was not confirmed until now, so somebody else may have created this account. For your safety, its password, codes, API tokens and all other sessions have ended. Create new tokens for your tills and web shops.',
   ],
-  ['password', 'Your new password is set. All other sessions were ended.'],
-  ['sessions', 'All other sessions were ended.'],
-  ['second_factor_off', 'Codes are not asked for any more.'],
+  ['password', 'Your new password is set. You have been signed out everywhere else.'],
+  ['sessions', 'You have been signed out everywhere else.'],
+  ['second_factor_off', 'Two-step verification is off.'],
 ]);
 
 const PER_MINUTE = { default: { limit: 30, ttl: 60_000 } };

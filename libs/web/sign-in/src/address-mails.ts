@@ -18,17 +18,17 @@ export function createAddressMail(
       subject,
       text: `Hello,
 
-somebody, most likely you, wants to use this address for another account. It has one already, so nothing has changed.
+somebody, most likely you, wants to use this address for another account. It already has an account, so nothing has changed.
 You can sign in with it at ${publicUrl}/app, or set a new password there.
 
-If it was not you, leave this mail alone.
+If it was not you, ignore this e-mail.
 `,
     };
   }
   return {
     to: email,
     subject,
-    // The address may belong to somebody else: never reveal anything about the account.
+    // Anybody can enter this address, so the recipient may not have asked for the mail.
     text: `Hello ${inOneLine(name)},
 
 somebody, most likely you, wants to use this address for their account. Open this link within ${ADDRESS_LINK_HOURS} hours, and sign in
@@ -36,7 +36,7 @@ as until now:
 
 ${publicUrl}/app/account/address?token=${token}
 
-If it was not you, leave this mail alone: nothing changes.
+If it was not you, ignore this e-mail: nothing changes.
 `,
   };
 }
@@ -47,9 +47,9 @@ export function createAddressChangedMail({ name, former, email }: ChangedAddress
     subject: 'Your e-mail address for Inkpad has changed',
     text: `Hello ${inOneLine(name)},
 
-your account is now under ${email}, and this address is not used any more.
+you now sign in with ${email}. This address is not used any more.
 
-If it was not you, ask whoever runs the service for help at once.
+If it was not you, ask your administrator for help at once.
 `,
   };
 }

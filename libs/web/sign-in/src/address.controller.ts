@@ -33,8 +33,8 @@ export class AddressController {
     await this.pages.sendConfirmation(request, reply, {
       question: 'Is this your new address?',
       about: email,
-      text: 'You sign in with it from now on, and links for new passwords go there.',
-      yes: 'Use it',
+      text: 'You will sign in with this address, and links for new passwords will be sent to it.',
+      yes: 'Use this address',
       no: 'Keep the old one',
       action: '/app/account/address',
       fields: { token },
@@ -56,7 +56,7 @@ export class AddressController {
     } catch (error) {
       if (error instanceof NotFoundError) throw createLinkError(user);
       if (!(error instanceof RejectedError)) throw error;
-      throw new PageError(409, 'This address cannot be yours', 'Another user has it.');
+      throw new PageError(409, 'This address is already in use', 'Another user signs in with it.');
     }
     await this.pages.redirect(reply, '/app/account?done=address');
   }
@@ -65,7 +65,7 @@ export class AddressController {
 function createLinkError({ email }: SignedIn): PageError {
   return new PageError(
     404,
-    'This link does not work',
-    `It was used, is older than a day or than another one, or is not for you, who are signed in as ${email}.`,
+    'This link does not work any more',
+    `It was used, has expired, was replaced by a newer link, or belongs to another user. You are signed in as ${email}.`,
   );
 }

@@ -23,7 +23,9 @@ export class Addresses {
   assertMailIsConfigured(): void {
     if (this.config.mail !== null) return;
     throw new RejectedError({
-      email: ['cannot be changed here, since this service sends no mail: ask whoever runs it'],
+      email: [
+        'cannot be changed here, because this service sends no e-mail. Ask your administrator',
+      ],
     });
   }
 
@@ -34,7 +36,7 @@ export class Addresses {
         const mail = createAddressMail(change, this.config.publicUrl);
         if ((await this.outbox.addForStranger(manager, mail)) === null) return;
         throw new RejectedError({
-          email: ['has been sent too many mails today: try again tomorrow'],
+          email: ['has received too many e-mails today. Try again tomorrow'],
         });
       }),
     );

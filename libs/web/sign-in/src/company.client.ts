@@ -64,7 +64,8 @@ export class IdentityProvider {
   /** Verifies the provider's response. @param query of its redirect @throws PageError */
   async finish(query: string, sealed: string | undefined): Promise<VerifiedSignIn> {
     const pending = sealed === undefined ? undefined : this.unseal(sealed);
-    if (!pending) throw createRefusal('That took too long, or was begun in another browser.');
+    if (!pending)
+      throw createRefusal('The sign-in took too long, or was started in another browser.');
     const getConfiguration = await this.provider();
     try {
       const url = new URL(`${this.config.publicUrl}${CALLBACK_PATH}${query}`);
@@ -92,7 +93,7 @@ export class IdentityProvider {
       };
     } catch (error) {
       this.log.warn(`a sign-in was refused: ${messageWithCause(error)}`);
-      throw createRefusal('Your company has not let you in.');
+      throw createRefusal('Your company’s sign-in did not confirm who you are.');
     }
   }
 
@@ -106,7 +107,7 @@ export class IdentityProvider {
       this.log.warn(`OIDC_ISSUER cannot be used: ${messageWithCause(error)}`);
       throw new PageError(
         503,
-        'Your company’s sign-in does not answer',
+        'Your company’s sign-in cannot be reached',
         'Please try again in a moment, or sign in with your password.',
       );
     }
@@ -135,5 +136,9 @@ export class IdentityProvider {
 }
 
 export function createRefusal(text: string): PageError {
-  return new PageError(403, 'You are not signed in', `${text} Please go back and try again.`);
+  return new PageError(
+    403,
+    'You are not signed in',
+    `${text} Please try again. If it happens again, ask the IT support of your company.`,
+  );
 }

@@ -63,14 +63,14 @@ export class CompanyController {
       throw new PageError(
         403,
         'You have no account here yet',
-        `Your company knows you as ${email}. Ask an owner of a store to add you with this address.`,
+        `Your company signed you in as ${email}. Ask an owner of a store to invite this address.`,
       );
     }
     if (outcome.kind === 'taken') {
       throw new PageError(
         403,
         'This account belongs to somebody else',
-        `Another person of your company has signed in as ${email} before. If the address is yours now, ask whoever runs this service to unlink the account from that person.`,
+        `Somebody else at your company has signed in as ${email} before. If the address is yours now, ask your administrator to unlink the account from that person.`,
       );
     }
     this.sessionCookies.set(reply, outcome.signedIn);

@@ -43,7 +43,7 @@ export class Reauthentication {
     const attempt = await this.failures.count(`password of user ${userId}`, null);
     if (isTooMany(attempt)) {
       throw new RejectedError({
-        [field]: [`was wrong too often: wait ${formatWait(attempt.seconds)}`],
+        [field]: [`Too many wrong attempts. Try again in ${formatWait(attempt.seconds)}`],
       });
     }
     const [user] = await ask<{ password_hash: string }>(this.pool, {

@@ -8,14 +8,14 @@ export function createResetMail(
   return {
     to: email,
     subject: 'A new password for Inkpad',
-    // The address may belong to somebody else: never reveal anything about the account.
+    // Anybody can enter this address, so the recipient may not have asked for the mail.
     text: `Hello ${inOneLine(name)},
 
 somebody, most likely you, has asked for a new password. Open this link within an hour to set it:
 
 ${link}
 
-If it was not you, leave this mail alone: your password stays as it is.
+If it was not you, ignore this e-mail: your password stays the same.
 `,
   };
 }

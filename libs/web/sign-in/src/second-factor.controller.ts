@@ -77,7 +77,7 @@ export class SecondFactorController {
     const recoveryCodes = await this.factors.confirm(by, user.userId, readText(form, 'code'));
     if (!recoveryCodes) {
       const errors = [
-        'is wrong: wait for the next one, and see that the time of your phone is right',
+        'is wrong. Wait for the next one, and check that the clock of your phone is right',
       ];
       return this.send(request, reply.status(422), user, { form: 'confirm', errors });
     }
@@ -150,7 +150,7 @@ export class SecondFactorController {
       secret && (await qrCodeOf(createEnrolmentUri(secret, email), { type: 'svg', margin: 0 }));
     await this.pages.send(request, reply, {
       view: codesView,
-      title: 'Codes when signing in',
+      title: 'Two-step verification',
       status: reply.statusCode,
       width: 'form',
       data: {

@@ -181,15 +181,15 @@ export class SignInController {
 
 function describeFailure(outcome: SignInOutcome, wrong: string): string {
   if (outcome.kind !== 'wait') return wrong;
-  return `That was wrong too often. Please wait ${formatWait(outcome.seconds)} and try again, or set a new password.`;
+  return `Too many wrong attempts. Try again in ${formatWait(outcome.seconds)}, or set a new password.`;
 }
 
 function describeCodeFailure(outcome: SignInOutcome): string {
   if (outcome.kind === 'locked') {
-    return 'There were too many wrong codes. Please enter one of your recovery codes, or set a new password.';
+    return 'Too many wrong codes. Enter one of your recovery codes, or set a new password.';
   }
-  if (outcome.kind !== 'wait') return 'This code is wrong, or was used before.';
-  return `There were too many wrong codes. Please wait ${formatWait(outcome.seconds)} and try again, or enter one of your recovery codes.`;
+  if (outcome.kind !== 'wait') return 'This code is wrong or has already been used.';
+  return `Too many wrong codes. Try again in ${formatWait(outcome.seconds)}, or enter one of your recovery codes.`;
 }
 
 function setFailureStatus(reply: FastifyReply, outcome: SignInOutcome): FastifyReply {

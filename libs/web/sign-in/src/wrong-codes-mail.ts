@@ -8,7 +8,7 @@ export function createWrongCodesMail(
   publicUrl: string,
 ): Mail {
   const outcome = isLocked
-    ? `Codes of your app are not taken any more. To sign in, enter one of your recovery codes, or set a new password:`
+    ? `Your account no longer accepts codes of your app. To sign in, enter one of your recovery codes, or set a new password:`
     : `If it was not you, somebody knows your password. Set a new one:`;
   return {
     to: email,

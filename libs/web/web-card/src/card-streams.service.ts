@@ -46,7 +46,7 @@ export class CardStreams implements OnModuleDestroy {
   ) {
     this.gauge = new Gauge({
       name: 'inkpad_open_cards',
-      help: 'Web cards that are kept up to date at the moment',
+      help: 'Open web cards with a live update stream',
       registers: [registry],
     });
   }
@@ -135,7 +135,7 @@ export class CardStreams implements OnModuleDestroy {
 
   private sendAllMissedChanges(): void {
     this.sendMissedChanges([...this.watchers.keys()]).catch((error: unknown) =>
-      this.log.warn(`open cards could not be compared: ${messageOf(error)}`),
+      this.log.warn(`open cards could not be checked for missed changes: ${messageOf(error)}`),
     );
   }
 

@@ -110,7 +110,7 @@ export class WebPushes extends PassSender {
     if (status === 404 || status === 410 || outcome.kind === 'blocked') {
       await this.subscriptions.forget(stored);
       return outcome.kind === 'blocked'
-        ? { kind: 'refused', error: 'its address does not lead to a public one' }
+        ? { kind: 'refused', error: 'its address is not a public one' }
         : { kind: 'done' };
     }
     const error = errorOf(outcome) ?? messageOf(outcome);
