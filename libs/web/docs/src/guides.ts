@@ -33,6 +33,8 @@ export function getMenu(guides: readonly Guide[]): Menu {
     ...guidePaths.filter((path) => !linkedPaths.includes(path)),
   ];
   if (mismatches.length > 0)
-    throw new Error(`the menu of docs/guides/README.md is wrong about ${mismatches.join(', ')}`);
+    throw new Error(
+      `the menu of docs/guides/README.md does not match the guides: ${mismatches.join(', ')}`,
+    );
   return menu;
 }

@@ -64,8 +64,8 @@ function trim(value: unknown): unknown {
 }
 
 function renderIntroduction(root: string): string {
-  return `Every operation, with samples in curl, TypeScript and Python. Put your token in once, below, and try them
-here. New to it? [First stamp in five minutes](${root}/docs/first-stamp).
+  return `Every operation, with samples in curl, TypeScript and Python. Enter your token once, below, and try
+them here. New to Inkpad? [First stamp in five minutes](${root}/docs/first-stamp).
 
 The samples take the address of the service and the token from the environment:
 
@@ -73,7 +73,7 @@ The samples take the address of the service and the token from the environment:
 export INKPAD_URL=https://… INKPAD_TOKEN=ink_…
 \`\`\`
 
-What holds for every operation is said once, in the guides, and not repeated below:
+The guides explain what applies to every operation:
 
 | | |
 | --- | --- |

@@ -4,7 +4,7 @@ const finder = document.querySelector('.docs-finder');
 const input = finder.querySelector('input');
 const list = finder.querySelector('ul');
 const none = finder.querySelector('.docs-none');
-const SHOWN = 12;
+const MAX_RESULTS = 12;
 
 /* Shows the address of this service as the reader's browser has it. */
 for (const place of document.querySelectorAll('.address')) {
@@ -19,7 +19,7 @@ const groups = [...document.querySelectorAll('.samples')].map((group) => ({
   buttons: [],
 }));
 
-function remembered() {
+function readStoredLanguage() {
   try {
     return localStorage.getItem(LANGUAGE)?.replace('custom/', '');
   } catch {
@@ -28,13 +28,13 @@ function remembered() {
   }
 }
 
-function showLanguage(wanted) {
+function showLanguage(language) {
   for (const { figures, buttons } of groups) {
-    const found = figures.findIndex(({ dataset }) => dataset.language === wanted);
-    const shown = Math.max(found, 0);
-    for (const [at, figure] of figures.entries()) figure.hidden = at !== shown;
+    const match = figures.findIndex(({ dataset }) => dataset.language === language);
+    const shownIndex = Math.max(match, 0);
+    for (const [at, figure] of figures.entries()) figure.hidden = at !== shownIndex;
     for (const [at, button] of buttons.entries()) {
-      button.setAttribute('aria-pressed', String(at === shown));
+      button.setAttribute('aria-pressed', String(at === shownIndex));
     }
   }
 }
@@ -65,7 +65,7 @@ for (const { group, figures, buttons } of groups) {
   group.prepend(choice);
   group.classList.add('ready');
 }
-showLanguage(remembered());
+showLanguage(readStoredLanguage());
 
 /* Adds a copy button to each code block. */
 for (const figure of document.querySelectorAll('figure.code')) {
@@ -88,9 +88,9 @@ const places = [...document.querySelectorAll('.docs-toc a')].map((link) => ({
 }));
 
 function showPlace() {
-  const read = places.filter(({ heading }) => heading.getBoundingClientRect().top < 160).at(-1);
+  const current = places.filter(({ heading }) => heading.getBoundingClientRect().top < 160).at(-1);
   for (const place of places) {
-    if (place === read) place.link.setAttribute('aria-current', 'location');
+    if (place === current) place.link.setAttribute('aria-current', 'location');
     else place.link.removeAttribute('aria-current');
   }
 }
@@ -102,9 +102,9 @@ if (places.length > 0) {
 
 let index;
 
-async function load() {
+async function loadIndex() {
   index ??= fetch(`${root}/docs/search.json`)
-    .then((answer) => answer.json())
+    .then((response) => response.json())
     .then((entries) =>
       entries.map((entry) => ({
         ...entry,
@@ -117,18 +117,18 @@ async function load() {
 }
 
 /* Finds the entries with all words, best matches first. */
-function find(entries, wanted) {
-  const words = wanted.toLowerCase().split(/\s+/).filter(Boolean);
+function findEntries(entries, query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return entries
-    .map((entry) => ({ entry, score: scoreOf(entry, words) }))
+    .map((entry) => ({ entry, score: computeScore(entry, words) }))
     .filter(({ score }) => score > 0)
     .sort((one, other) => other.score - one.score)
-    .slice(0, SHOWN)
+    .slice(0, MAX_RESULTS)
     .map(({ entry }) => entry);
 }
 
-function scoreOf({ inTitle, inAbout, inText }, words) {
+function computeScore({ inTitle, inAbout, inText }, words) {
   let sum = 0;
   for (const word of words) {
     const score =
@@ -143,67 +143,67 @@ function scoreOf({ inTitle, inAbout, inText }, words) {
   return sum;
 }
 
-function show(found) {
+function showResults(results) {
   list.replaceChildren(
-    ...found.map(({ title, about, path }, i) => {
+    ...results.map(({ title, about, path }, i) => {
       const item = document.createElement('li');
       item.role = 'none';
       const link = document.createElement('a');
       link.role = 'option';
-      link.id = `found-${i}`;
+      link.id = `result-${i}`;
       link.href = root + path;
       link.tabIndex = -1;
       const name = document.createElement('strong');
       name.textContent = title;
-      const beside = document.createElement('small');
-      beside.textContent = about;
-      link.append(name, beside);
+      const description = document.createElement('small');
+      description.textContent = about;
+      link.append(name, description);
       item.append(link);
       return item;
     }),
   );
-  choose(0);
+  selectOption(0);
 }
 
-function choose(i) {
-  const found = options();
-  for (const [at, link] of found.entries()) link.setAttribute('aria-selected', String(at === i));
-  if (found[i]) input.setAttribute('aria-activedescendant', found[i].id);
+function selectOption(i) {
+  const links = listOptions();
+  for (const [at, link] of links.entries()) link.setAttribute('aria-selected', String(at === i));
+  if (links[i]) input.setAttribute('aria-activedescendant', links[i].id);
   else input.removeAttribute('aria-activedescendant');
-  found[i]?.scrollIntoView({ block: 'nearest' });
+  links[i]?.scrollIntoView({ block: 'nearest' });
 }
 
-function chosen() {
-  return options().findIndex((link) => link.getAttribute('aria-selected') === 'true');
+function findSelectedIndex() {
+  return listOptions().findIndex((link) => link.getAttribute('aria-selected') === 'true');
 }
 
-function options() {
+function listOptions() {
   return [...list.querySelectorAll('a')];
 }
 
-function open() {
+function openFinder() {
   if (finder.open) return;
   finder.showModal();
   input.select();
-  void load();
+  void loadIndex();
 }
 
 async function search() {
-  const wanted = input.value;
-  const entries = await load().catch(() => null);
-  if (input.value !== wanted) return;
+  const query = input.value;
+  const entries = await loadIndex().catch(() => null);
+  if (input.value !== query) return;
   if (entries === null) {
     index = undefined;
-    none.textContent = 'The search cannot be reached right now.';
+    none.textContent = 'Search is not available right now.';
     return;
   }
-  const found = find(entries, wanted);
-  show(found);
-  none.textContent = found.length === 0 && wanted.trim() !== '' ? 'Nothing found.' : '';
+  const results = findEntries(entries, query);
+  showResults(results);
+  none.textContent = results.length === 0 && query.trim() !== '' ? 'No results.' : '';
 }
 
 button.hidden = false;
-button.addEventListener('click', open);
+button.addEventListener('click', openFinder);
 input.addEventListener('input', search);
 finder.addEventListener('click', (event) => {
   // Outside of the dialog, or on a link within the current page.
@@ -214,10 +214,10 @@ finder.addEventListener('keydown', (event) => {
   const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
   if (step && count > 0) {
     event.preventDefault();
-    choose((chosen() + step + count) % count);
+    selectOption((findSelectedIndex() + step + count) % count);
   } else if (event.key === 'Enter' && event.target === input) {
     event.preventDefault();
-    options()[chosen()]?.click();
+    listOptions()[findSelectedIndex()]?.click();
   }
 });
 document.addEventListener('keydown', (event) => {
@@ -226,5 +226,5 @@ document.addEventListener('keydown', (event) => {
   const isShortcut = event.key === 'k' && (event.ctrlKey || event.metaKey);
   if (!isSlash && !isShortcut) return;
   event.preventDefault();
-  open();
+  openFinder();
 });
