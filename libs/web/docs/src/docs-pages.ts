@@ -58,7 +58,7 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
     const page = (filled: string) => ({
       type: 'text/html',
       policy: POLICY,
-      body: drawGuide({ ...guide, html: filled }, menu, config),
+      body: renderGuide({ ...guide, html: filled }, menu, config),
     });
     const html = guide.html.replace('<!-- codes -->', renderErrorCodes);
     if (guide.path !== VERSION_POLICY) serveFixed(server, guide.path, page(html));
@@ -70,7 +70,7 @@ export function serveDocs(server: FastifyInstance, config: Config): void {
   }
 }
 
-function drawGuide(guide: Guide, menu: Menu, config: Config): string {
+function renderGuide(guide: Guide, menu: Menu, config: Config): string {
   const root = getRootPath(config);
   const order = menu.flatMap(({ links }) => links);
   const place = order.findIndex(({ path }) => path === guide.path);

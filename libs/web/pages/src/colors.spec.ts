@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { contrast, pickReadableColor } from './colors.js';
+import { computeContrast, pickReadableColor } from './colors.js';
 
-describe('contrast', () => {
+describe('computeContrast', () => {
   it('computes the ratio of WCAG', () => {
-    expect(contrast('#000000', '#FFFFFF')).toBeCloseTo(21, 5);
-    expect(contrast('#FFFFFF', '#777777')).toBeCloseTo(4.48, 2);
-    expect(contrast('#123456', '#123456')).toBe(1);
+    expect(computeContrast('#000000', '#FFFFFF')).toBeCloseTo(21, 5);
+    expect(computeContrast('#FFFFFF', '#777777')).toBeCloseTo(4.48, 2);
+    expect(computeContrast('#123456', '#123456')).toBe(1);
   });
 });
 
@@ -17,7 +17,9 @@ describe('pickReadableColor', () => {
   it('returns a colour with a contrast of at least 4.5 on every ground', () => {
     for (let grey = 0; grey < 256; grey++) {
       const ground = `#${grey.toString(16).padStart(2, '0').repeat(3)}`;
-      expect(contrast(ground, pickReadableColor(ground, ground))).toBeGreaterThanOrEqual(4.5);
+      expect(computeContrast(ground, pickReadableColor(ground, ground))).toBeGreaterThanOrEqual(
+        4.5,
+      );
     }
   });
 });

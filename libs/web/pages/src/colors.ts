@@ -5,17 +5,19 @@ const READABLE = 4.5;
 
 /** Returns the colour if it is readable on this ground, else black or white. Both as `#RRGGBB`. */
 export function pickReadableColor(ground: string, color: string): string {
-  if (contrast(ground, color) >= READABLE) return color;
-  return contrast(ground, BLACK) > contrast(ground, WHITE) ? BLACK : WHITE;
+  if (computeContrast(ground, color) >= READABLE) return color;
+  return computeContrast(ground, BLACK) > computeContrast(ground, WHITE) ? BLACK : WHITE;
 }
 
 /** Computes the contrast ratio of WCAG, from 1 to 21. */
-export function contrast(one: string, other: string): number {
-  const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+export function computeContrast(one: string, other: string): number {
+  const [darker = 0, lighter = 0] = [computeLuminance(one), computeLuminance(other)].sort(
+    (a, b) => a - b,
+  );
   return (lighter + 0.05) / (darker + 0.05);
 }
 
-function luminance(color: string): number {
+function computeLuminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = [1, 3, 5].map((at) => {
     const part = Number.parseInt(color.slice(at, at + 2), 16) / 255;
     return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;

@@ -62,7 +62,7 @@ export class PosterFonts {
   removeIllegible(text: string, weight: Weight): string {
     const parts = [...graphemes.segment(text.normalize('NFC').replace(UNWANTED, ''))]
       .map(({ segment }) => segment)
-      .filter((part) => this.faceOf(part, weight) !== undefined);
+      .filter((part) => this.findFace(part, weight) !== undefined);
     const legible = parts.join('').replace(/\s+/g, (space) => (space === '\u00A0' ? space : ' '));
     return /[\p{L}\p{N}\p{S}]/u.test(legible) ? legible.trim() : '';
   }
@@ -70,7 +70,7 @@ export class PosterFonts {
   runs(text: string, weight: Weight): Run[] {
     const runs: Run[] = [];
     for (const { segment } of graphemes.segment(text)) {
-      const face = this.faceOf(segment, weight) ?? this.first(weight);
+      const face = this.findFace(segment, weight) ?? this.getFirstFace(weight);
       const last = runs.at(-1);
       if (last?.face === face) last.text += segment;
       else runs.push({ face, text: segment });
@@ -100,7 +100,7 @@ export class PosterFonts {
       .join('');
   }
 
-  private faceOf(grapheme: string, weight: Weight): Face | undefined {
+  private findFace(grapheme: string, weight: Weight): Face | undefined {
     return this.faces[weight].find(({ font }) =>
       [...grapheme].every(
         (character) =>
@@ -109,7 +109,7 @@ export class PosterFonts {
     );
   }
 
-  private first(weight: Weight): Face {
+  private getFirstFace(weight: Weight): Face {
     const [face] = this.faces[weight];
     if (!face) throw new Error(`there is no font for ${weight} letters`);
     return face;
@@ -121,14 +121,14 @@ type OwnFont = { setting: string; path: string };
 function loadFaces(weight: Weight, own: OwnFont | null): Face[] {
   const inter = readFileSync(require.resolve(`@expo-google-fonts/inter/${INTER[weight]}`));
   return [
-    faceOf(`Inter ${weight}`, inter),
+    createFace(`Inter ${weight}`, inter),
     ...(own === null ? [] : [loadOperatorFace(`Own ${weight}`, own)]),
   ];
 }
 
 function loadOperatorFace(name: string, { setting, path }: OwnFont): Face {
   try {
-    const face = faceOf(name, readFileSync(path));
+    const face = createFace(name, readFileSync(path));
     assertOutlines(face.font);
     return face;
   } catch (error) {
@@ -137,7 +137,7 @@ function loadOperatorFace(name: string, { setting, path }: OwnFont): Face {
   }
 }
 
-function faceOf(name: string, file: Buffer): Face {
+function createFace(name: string, file: Buffer): Face {
   let font: Font | undefined;
   return {
     name,

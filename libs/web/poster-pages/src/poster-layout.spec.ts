@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { contrast } from '#pages/colors.js';
+import { computeContrast } from '#pages/colors.js';
 import type { Config } from '#kernel/config.js';
 import type { Drawing, Shape } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
@@ -212,12 +212,12 @@ describe('the colours of a poster', () => {
     const panel = getPanelBox(drawing);
     for (const shape of texts(drawing)) {
       const behind = within(getBox(shape), panel) ? '#FFFFFF' : ground;
-      expect(contrast(shape.fill, behind)).toBeGreaterThanOrEqual(4.5);
+      expect(computeContrast(shape.fill, behind)).toBeGreaterThanOrEqual(4.5);
     }
     drawing.shapes.forEach((shape, index) => {
       const below = drawing.shapes[index - 1];
       if (shape.kind !== 'path' || below?.kind !== 'disc') return;
-      expect(contrast(shape.fill, below.fill)).toBeGreaterThanOrEqual(3);
+      expect(computeContrast(shape.fill, below.fill)).toBeGreaterThanOrEqual(3);
     });
   });
 });

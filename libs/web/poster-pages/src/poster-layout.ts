@@ -1,6 +1,6 @@
 import { isStampIcon } from '#cards/card-looks.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
-import { contrast, pickReadableColor } from '#pages/colors.js';
+import { computeContrast, pickReadableColor } from '#pages/colors.js';
 import { findDarkModules } from '#web-card/qr-modules.js';
 import type { Drawing, Shape, Weight } from './drawing.js';
 import { fitText, type Measure, type Room } from './fitting.js';
@@ -106,9 +106,9 @@ class PosterLayout {
   /** Lays out store name, title, stamps and rewards, centred vertically. */
   private head(from: number, to: number): Shape[] {
     const room = (to - from) / this.unit;
-    const heightOf = (blocks: Block[]) =>
+    const sumHeights = (blocks: Block[]) =>
       blocks.reduce((sum, { before, height }) => sum + before + height, 0) / this.unit;
-    const titleIn = (height: number) =>
+    const layOutTitle = (height: number) =>
       this.lines(this.title(), 'bold', {
         before: 1.2,
         width: WIDE,
@@ -118,17 +118,17 @@ class PosterLayout {
         leading: 1.2,
         height: height - 1.2,
       });
-    const around = (scale: number) => {
+    const layOutRest = (scale: number) => {
       const above = this.storeName(scale);
       const below = [this.stamps(scale), ...this.offers(scale)];
-      return { above, below, height: heightOf([...above, ...below]) };
+      return { above, below, height: sumHeights([...above, ...below]) };
     };
-    const availableHeight = room - heightOf([titleIn(room * TITLE_SHARE)]);
+    const availableHeight = room - sumHeights([layOutTitle(room * TITLE_SHARE)]);
     let scale = 1;
-    while (around(scale).height > availableHeight) scale *= 0.95;
-    const { above, below, height } = around(scale);
-    const blocks = [...above, titleIn(room - height), ...below];
-    let y = from + ((room - heightOf(blocks)) / 2) * this.unit;
+    while (layOutRest(scale).height > availableHeight) scale *= 0.95;
+    const { above, below, height } = layOutRest(scale);
+    const blocks = [...above, layOutTitle(room - height), ...below];
+    let y = from + ((room - sumHeights(blocks)) / 2) * this.unit;
     return blocks.flatMap((block) => {
       const shapes = block.draw(y + block.before);
       y += block.before + block.height;
@@ -206,12 +206,13 @@ class PosterLayout {
   ): Shape[] {
     const { ground, stamps } = this.content.colors;
     const fill = due ? this.ink : stamps;
-    const mark = contrast(fill, ground) >= VISIBLE ? ground : pickReadableColor(fill, this.ink);
+    const mark =
+      computeContrast(fill, ground) >= VISIBLE ? ground : pickReadableColor(fill, this.ink);
     const radius = cell * 0.44;
     const size = radius * 1.24;
     return [
       // Outlines a stamp that has the colour of the ground.
-      ...(contrast(fill, ground) < VISIBLE / 2
+      ...(computeContrast(fill, ground) < VISIBLE / 2
         ? [{ kind: 'disc', x, y, radius: radius * 1.04, fill: this.ink } as const]
         : []),
       { kind: 'disc', x, y, radius: radius * 0.97, fill },
@@ -260,7 +261,7 @@ class PosterLayout {
   private frame(box: { x: number; y: number; width: number; height: number }): Shape[] {
     const radius = PANEL.radius * this.unit;
     const panel = { kind: 'rectangle', ...box, radius, fill: WHITE } as const;
-    if (contrast(this.content.colors.ground, WHITE) >= 1.25) return [panel];
+    if (computeContrast(this.content.colors.ground, WHITE) >= 1.25) return [panel];
     const line = 0.4 * this.unit;
     return [
       {

@@ -54,7 +54,7 @@ export class AccountController {
     private readonly bus: CommandBus,
     private readonly signIns: SignIns,
     private readonly sessions: Sessions,
-    private readonly factors: SecondFactors,
+    private readonly secondFactors: SecondFactors,
     private readonly reauthentication: Reauthentication,
     private readonly addresses: Addresses,
     private readonly pages: Pages,
@@ -159,7 +159,7 @@ export class AccountController {
     user: SignedIn,
     state: Partial<AccountView>,
   ): Promise<void> {
-    const factor = await this.factors.stateOf(user.userId);
+    const factor = await this.secondFactors.stateOf(user.userId);
     await this.pages.send(request, reply, {
       view: accountView,
       title: 'Your account',

@@ -23,7 +23,7 @@ export class VapidKeys {
   }
 
   /** Computes the keyed hash by which a browser's subscription is found again. */
-  fingerprintOf(endpoint: string): Buffer {
+  computeFingerprint(endpoint: string): Buffer {
     return fingerprint(deriveKey(this.keys.dataKey('web push'), 'endpoints'), endpoint);
   }
 }

@@ -1,5 +1,5 @@
 import type { PassLooks } from '#passes/pass-content.js';
-import { contrast } from '#pages/colors.js';
+import { computeContrast } from '#pages/colors.js';
 import { html, type Html } from './html.js';
 
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
@@ -9,7 +9,8 @@ type Colors = Pick<PassLooks, 'cardColor' | 'stampColor' | 'stampBackgroundColor
 
 /** Renders the icon for the home screen: a stamp, within the circle that launchers cut out. */
 export function renderCardIcon({ cardColor, stampColor, stampBackgroundColor }: Colors): Html {
-  const mark = contrast(stampColor, stampBackgroundColor) >= MIN_CONTRAST ? stampColor : cardColor;
+  const mark =
+    computeContrast(stampColor, stampBackgroundColor) >= MIN_CONTRAST ? stampColor : cardColor;
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 512 512">
     <rect width="512" height="512" fill="${cardColor}" />
     <circle cx="256" cy="256" r="168" fill="${stampBackgroundColor}" />

@@ -44,7 +44,7 @@ export class WebPushSubscriptions {
     const sealed = await this.keys.sealText(customerId, text, sealingContext(id));
     if (!sealed) throw customerErased();
     const { noticeTag } = await this.passes.open(card);
-    const hash = this.vapid.fingerprintOf(subscription.endpoint);
+    const hash = this.vapid.computeFingerprint(subscription.endpoint);
     await ask(this.pool, {
       name: 'web_push_add',
       text: `insert into web_push_subscriptions
@@ -68,7 +68,7 @@ export class WebPushSubscriptions {
     await this.deleteWith(customerCardId, {
       name: 'web_push_remove',
       text: 'delete from web_push_subscriptions where customer_card_id = $1 and endpoint_hash = $2',
-      values: [customerCardId, this.vapid.fingerprintOf(endpoint)],
+      values: [customerCardId, this.vapid.computeFingerprint(endpoint)],
     });
   }
 
