@@ -8,7 +8,7 @@ import { renderSecurityTxt } from './security-txt.js';
 export class SecurityTxtController {
   constructor(private readonly config: Config) {}
 
-  /** @throws NotFoundError without SECURITY_CONTACT */
+  /** Serves the file. @throws NotFoundError without SECURITY_CONTACT */
   @Get()
   @Header('content-type', 'text/plain; charset=utf-8')
   @Header('cache-control', 'public, max-age=3600')

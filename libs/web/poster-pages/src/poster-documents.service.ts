@@ -68,7 +68,7 @@ export class PosterDocuments {
     maxSize: MAX_CACHE_BYTES,
     sizeCalculation: countKeptBytes,
     fetchMethod: (_hash, _old, { context }) => this.make(context),
-    // Returns a document that others evict while it is rendered.
+    // Still returns a document that others evict while it is rendered.
     ignoreFetchAbort: true,
     allowStaleOnFetchAbort: true,
   });
@@ -106,7 +106,7 @@ export class PosterDocuments {
     return hashJson({ content, sheet, layout: LAYOUT_VERSION, fonts: this.fonts.hash });
   }
 
-  /** @throws UnavailableError when too many documents wait */
+  /** Returns a cached or newly rendered document. @throws UnavailableError when too many documents wait */
   async get(published: PublishedPoster, sheet: Sheet): Promise<Buffer> {
     const { poster, content } = published;
     const context = { accountId: poster.accountId, content, sheet };

@@ -14,7 +14,7 @@ const INTER: Record<Weight, string> = {
   bold: '700Bold/Inter_700Bold.ttf',
 };
 
-/** OpenType features: none beyond the defaults, so that all document types agree. */
+/** No OpenType features. An explicit list keeps pdfkit from laying out word by word, without kerning across spaces. */
 export const FEATURES: never[] = [];
 
 export type Face = { name: string; file: Buffer; readonly font: Font };

@@ -28,7 +28,7 @@ export class PosterRenderer {
 
   constructor(private readonly fonts: PosterFonts) {}
 
-  /** @throws UnavailableError when too many documents wait */
+  /** Renders a drawing. @throws UnavailableError when too many documents wait */
   render(accountId: number, format: Format, draw: () => Drawing): Promise<Buffer> {
     return this.queue.run(accountId, () => {
       if (format === 'pdf') return this.pdf(draw());

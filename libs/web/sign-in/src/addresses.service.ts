@@ -29,7 +29,7 @@ export class Addresses {
     });
   }
 
-  /** Parses the settings of a store. @throws RejectedError */
+  /** Sends a link to the new address. @throws RejectedError */
   async requestChange(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
     await this.bus.execute(
       new WantAddress(by, userId, email, async (manager, change) => {
@@ -47,7 +47,7 @@ export class Addresses {
     return findWantedAddress(this.source.manager, userId, token);
   }
 
-  /** @throws NotFoundError, RejectedError */
+  /** Changes the address to that of the link. @throws NotFoundError, RejectedError */
   async confirm(by: PlainWriter, { userId }: SignedIn, token: string): Promise<void> {
     await this.bus.execute(
       new ConfirmAddress(by, userId, token, async (manager, changed) => {
