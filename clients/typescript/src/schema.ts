@@ -3895,11 +3895,11 @@ export interface components {
     };
   };
   parameters: {
-    /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+    /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
     IdempotencyKey: string;
-    /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+    /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
     RequestId: string;
-    /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+    /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
     Prefer: string;
   };
   requestBodies: never;
@@ -3912,9 +3912,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path?: never;
@@ -3951,9 +3951,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path?: never;
@@ -3987,9 +3987,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4024,11 +4024,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4098,9 +4098,9 @@ export interface operations {
         actor?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4147,9 +4147,9 @@ export interface operations {
         to?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4188,9 +4188,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4248,9 +4248,9 @@ export interface operations {
         to?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4299,9 +4299,9 @@ export interface operations {
         to?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4346,9 +4346,9 @@ export interface operations {
         scope?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4383,11 +4383,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4437,9 +4437,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4476,11 +4476,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4529,11 +4529,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4582,11 +4582,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4628,11 +4628,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4685,9 +4685,9 @@ export interface operations {
         active?: string;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4722,11 +4722,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4776,9 +4776,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4815,11 +4815,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4859,11 +4859,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4919,9 +4919,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -4958,11 +4958,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5010,9 +5010,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5054,11 +5054,11 @@ export interface operations {
         dry_run?: boolean | null;
       };
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5108,11 +5108,11 @@ export interface operations {
         dry_run?: boolean | null;
       };
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5159,9 +5159,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5201,11 +5201,11 @@ export interface operations {
         dry_run?: boolean | null;
       };
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5253,11 +5253,11 @@ export interface operations {
         dry_run?: boolean | null;
       };
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5302,11 +5302,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5354,11 +5354,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5427,9 +5427,9 @@ export interface operations {
         items?: number | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5464,11 +5464,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5527,9 +5527,9 @@ export interface operations {
         as_of?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5566,11 +5566,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5618,11 +5618,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5662,9 +5662,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5702,11 +5702,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5752,11 +5752,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5807,9 +5807,9 @@ export interface operations {
         cursor?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5844,11 +5844,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5895,9 +5895,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5934,11 +5934,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -5978,11 +5978,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6042,9 +6042,9 @@ export interface operations {
         active?: string;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6079,11 +6079,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6130,9 +6130,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6169,11 +6169,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6213,11 +6213,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6266,9 +6266,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6313,9 +6313,9 @@ export interface operations {
         event?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6351,11 +6351,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6399,9 +6399,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6439,11 +6439,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6483,11 +6483,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6533,11 +6533,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6579,11 +6579,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6650,9 +6650,9 @@ export interface operations {
         to?: string | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6690,9 +6690,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6732,11 +6732,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6780,11 +6780,11 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
+        /** @description Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action. */
         'Idempotency-Key'?: components['parameters']['IdempotencyKey'];
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6845,9 +6845,9 @@ export interface operations {
         limit?: number | null;
       };
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {
@@ -6883,9 +6883,9 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
+        /** @description Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced. */
         'X-Request-Id'?: components['parameters']['RequestId'];
-        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
+        /** @description handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters. */
         Prefer?: components['parameters']['Prefer'];
       };
       path: {

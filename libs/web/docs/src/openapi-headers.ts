@@ -34,7 +34,7 @@ export const HEADERS = {
   ),
   'Retry-After': header('Seconds to wait', { type: 'integer', minimum: 0, examples: [12] }, true),
   'Idempotent-Replayed': header(
-    'true: the answer is that of an earlier request with this Idempotency-Key or receipt number',
+    'true: the response is that of an earlier request with this Idempotency-Key or receipt number',
     {
       type: 'string',
       enum: ['true'],
@@ -42,10 +42,10 @@ export const HEADERS = {
   ),
   'X-Dry-Run': header('true: a dry run, nothing was stored', { type: 'string', enum: ['true'] }),
   'X-Unknown-Parameters': header(
-    'What the request has and the operation does not take: names of query parameters and body fields, percent-encoded, separated by commas, up to 1,024 bytes',
+    'Names of query parameters and body fields that the operation does not accept: percent-encoded, separated by commas, up to 1,024 bytes',
     { type: 'string', maxLength: 1024, examples: ['customer.frist_name, limt'] },
   ),
-  'Preference-Applied': header('handling=strict: it was asked for in Prefer, and applied', {
+  'Preference-Applied': header('handling=strict: requested in Prefer, and applied', {
     type: 'string',
     examples: ['handling=strict'],
   }),
@@ -57,7 +57,7 @@ export const HEADERS = {
     'While this version is being retired: since when, in seconds since 1970 (RFC 9745)',
     { type: 'string', pattern: '^@\\d+$', examples: ['@1798761600'] },
   ),
-  Sunset: header('While this version is being retired: when it stops answering (RFC 8594)', {
+  Sunset: header('While this version is being retired: when it stops working (RFC 8594)', {
     type: 'string',
     examples: ['Sat, 01 Jan 2028 00:00:00 GMT'],
   }),
@@ -84,7 +84,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'Makes it safe to send the request again: within 24 hours the same key with the same body gets the first answer and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action.',
+      'Makes it safe to send the request again: within 24 hours, the same key with the same body gets the first response and changes nothing. 1 to 255 printable ASCII characters; use a new key for each new action.',
     schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[\\x20-\\x7e]+$' },
   },
   RequestId: {
@@ -92,7 +92,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'Is returned in the answer and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
+      'Is returned in the response and recorded in the history. Anything but 1 to 128 letters, digits, dots, underscores and hyphens is replaced.',
     schema: { type: 'string' },
   },
   Prefer: {
@@ -100,7 +100,7 @@ export const PARAMETERS = {
     in: 'header',
     required: false,
     description:
-      'handling=strict refuses a request that has a query parameter or a body field that the operation does not take: 422 on each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters.',
+      'handling=strict refuses a request that has a query parameter or a body field that the operation does not accept: 422 for each, and nothing happens. Otherwise they are ignored, and named in X-Unknown-Parameters.',
     schema: { type: 'string' },
   },
 };
