@@ -176,7 +176,10 @@ describe('a new address', () => {
       first.wanted,
     ]);
     const { answer } = await open(first.browser, link);
-    expect([answer.status, answer.text.includes('Another user signs in with it')]).toEqual([409, true]);
+    expect([answer.status, answer.text.includes('Another user signs in with it')]).toEqual([
+      409,
+      true,
+    ]);
     expect(await addressesOf(first.email)).toEqual([first.email]);
   });
 });

@@ -52,7 +52,7 @@ export function renderCardPage(view: CardView): Page {
     style: renderCardStyle(content.card),
     head,
     body: html`${renderMain(view, localization, cardPath)}
-      <p class="said" role="status" id="said"></p>`,
+      <p class="announcement" role="status" id="announcement"></p>`,
   });
 }
 

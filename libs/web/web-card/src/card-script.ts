@@ -68,7 +68,7 @@ async function refresh() {
   document.title = page.title;
   if (isNew) {
     main.classList.add('changed');
-    byId('said').textContent = main.dataset.summary;
+    byId('announcement').textContent = main.dataset.summary;
   }
   updateButtons();
   cachePage();

@@ -62,7 +62,7 @@ progress::-moz-progress-bar{background:var(--ink);border-radius:1rem}
 .button.quiet{background:transparent;color:var(--ink)}
 .button:disabled{opacity:.6;cursor:default}
 .hint{font-size:.9rem;color:var(--soft);text-align:center}
-.said{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
+.announcement{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
 .plain{max-width:27rem;margin:18vh auto 0;text-align:center;display:grid;gap:.75rem}
 @media (prefers-reduced-motion:no-preference){main.changed .count strong{animation:pop .6s ease-out}@keyframes pop{40%{transform:scale(1.18)}}.count strong{display:inline-block}}
 @media (min-width:52rem){body{padding-top:3.5rem}.page{max-width:54rem;grid-template-columns:25rem 1fr;gap:1.25rem 2.25rem;align-items:start}.page>.wide{grid-column:1/-1}}
