@@ -2,8 +2,11 @@ import { createPrivateKey, randomBytes, webcrypto, X509Certificate, createHash }
 import { parseArgs } from 'node:util';
 import { appleCertificates, PASS_TYPE, TEAM } from '../test/support/apple/certificates.mjs';
 import { readPass } from '../test/support/apple/pass-reader.mjs';
-import { passFile, passPackage } from '../dist/libs/outbound/apple-wallet/src/pass-package.js';
-import { passSigner } from '../dist/libs/outbound/apple-wallet/src/pass-signature.js';
+import {
+  createPassFile,
+  createPassPackage,
+} from '../dist/libs/outbound/apple-wallet/src/pass-package.js';
+import { createPassSigner } from '../dist/libs/outbound/apple-wallet/src/pass-signature.js';
 
 /** Passes a second and core that the product promises, with images cached. */
 const FLOOR = 400;
@@ -67,12 +70,12 @@ function passJson(i) {
 }
 
 async function inkpad(made, images) {
-  const files = images.map(([name, bytes]) => passFile(name, bytes));
+  const files = images.map(([name, bytes]) => createPassFile(name, bytes));
   const { certificate, key } = made.pass;
-  const sign = passSigner({ certificate, key: createPrivateKey(key), wwdr: made.wwdr });
+  const sign = createPassSigner({ certificate, key: createPrivateKey(key), wwdr: made.wwdr });
   return (i) => {
-    const json = passFile('pass.json', Buffer.from(JSON.stringify(passJson(i))));
-    return passPackage([json, ...files], sign, new Date());
+    const json = createPassFile('pass.json', Buffer.from(JSON.stringify(passJson(i))));
+    return createPassPackage([json, ...files], sign, new Date());
   };
 }
 

@@ -6,7 +6,7 @@ import { Registry } from 'prom-client';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
 import { AppleDevices } from '#apple-wallet/apple-devices.service.js';
 import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
-import { APNS_TIMES, ApnsClient } from '#apple-wallet/apns.client.js';
+import { APNS_TIMEOUTS, ApnsClient } from '#apple-wallet/apns.client.js';
 import { Passes } from '#passes/passes.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassOutcome } from '#passes/pass-sender.js';
@@ -38,12 +38,12 @@ describe('the connection to the push service', () => {
   let client: ApnsClient;
 
   const open = (
-    times: Partial<typeof APNS_TIMES> = {},
+    times: Partial<typeof APNS_TIMEOUTS> = {},
     settings: NodeJS.ProcessEnv = {},
   ): ApnsClient => {
     const { apple } = testConfig('postgres://u:p@localhost/x', { ...world.settings, ...settings });
     if (!apple) throw new Error('the settings are those of Apple');
-    return new ApnsClient(apple, { ...APNS_TIMES, ...times });
+    return new ApnsClient(apple, { ...APNS_TIMEOUTS, ...times });
   };
 
   afterEach(() => {
@@ -81,7 +81,7 @@ describe('the connection to the push service', () => {
   });
 
   it('is given up when the service falls silent: a push has an end, and a ping finds out', async () => {
-    client = open({ answerWithinMs: 200 });
+    client = open({ responseTimeoutMs: 200 });
     await client.push(TOKEN, NEVER);
     world.apns.fallSilent();
     await expect(client.push(TOKEN, NEVER)).rejects.toThrow(/no answer within 200 ms/);
@@ -90,7 +90,7 @@ describe('the connection to the push service', () => {
     expect((await client.push(TOKEN, NEVER)).status).toBe(200);
     client.close();
 
-    client = open({ pingEveryMs: 50, pongWithinMs: 50 });
+    client = open({ pingIntervalMs: 50, pongTimeoutMs: 50 });
     const before = world.apns.connections;
     await client.push(TOKEN, NEVER);
     world.apns.fallSilent();
@@ -349,7 +349,7 @@ describe('passes on phones', () => {
       const certificate = new AppleCertificate(config, new Registry());
       pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry); // prettier-ignore
       const one = await owner();
-      const [found] = await pushes.targetsOf([one.id]);
+      const [found] = await pushes.findTargets([one.id]);
       target = found?.target ?? '';
     });
 

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GoogleObjectSender } from '#google-wallet/google-object.sender.js';
-import { GoogleObjects, IN_DOUBT } from '#google-wallet/google-objects.service.js';
-import { GooglePace } from '#google-wallet/google-pace.service.js';
+import { GoogleObjects, UNCERTAIN_HASH } from '#google-wallet/google-objects.service.js';
+import { GoogleRateLimiter } from '#google-wallet/google-rate-limiter.service.js';
 import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
 import { eventually } from '../support/eventually.js';
@@ -229,8 +229,8 @@ describe('what is sent to Google', () => {
     const { card, customerCard } = await saved();
     const objects = service.app.get(GoogleObjects, { strict: false });
     const hold = async () => {
-      const held = await objects.holdObject(customerCard.id);
-      const heldClass = await objects.holdClass(card.id);
+      const held = await objects.leaseObject(customerCard.id);
+      const heldClass = await objects.leaseClass(card.id);
       if (!held || held === 'busy' || !heldClass || heldClass === 'busy') throw new Error('busy');
       return { held, heldClass };
     };
@@ -242,17 +242,17 @@ describe('what is sent to Google', () => {
       [second, 'newer'],
       [late, 'older'],
     ] as const) {
-      await objects.objectSent(held, IN_DOUBT);
-      await objects.objectSent(held, hash);
-      await objects.freeObject(held);
-      await objects.classSent(heldClass, IN_DOUBT);
-      await objects.classSent(heldClass, hash);
-      await objects.freeClass(heldClass);
+      await objects.recordSentObject(held, UNCERTAIN_HASH);
+      await objects.recordSentObject(held, hash);
+      await objects.releaseObject(held);
+      await objects.recordSentClass(heldClass, UNCERTAIN_HASH);
+      await objects.recordSentClass(heldClass, hash);
+      await objects.releaseClass(heldClass);
     }
     const { held, heldClass } = await hold();
     expect([held.sentHash, heldClass.sentHash]).toEqual(['newer', 'newer']);
-    await objects.freeObject(held);
-    await objects.freeClass(heldClass);
+    await objects.releaseObject(held);
+    await objects.releaseClass(heldClass);
   });
 
   it('is not doubled by two dispatchers, who keep one pace', async () => {
@@ -360,36 +360,36 @@ describe('the api', () => {
     const tokens = service.app.get(GoogleTokens, { strict: false });
     google.expireTokens();
     const never = new AbortController().signal;
-    tokens.forget(await tokens.current(never));
+    tokens.forget(await tokens.get(never));
     const before = google.tokenRequests;
-    const all = await Promise.all(Array.from({ length: 20 }, () => tokens.current(never)));
+    const all = await Promise.all(Array.from({ length: 20 }, () => tokens.get(never)));
     expect(new Set(all).size).toBe(1);
     expect(google.tokenRequests).toBe(before + 1);
   });
 
   it('does not wait longer than a caller wants to', async () => {
     const tokens = service.app.get(GoogleTokens, { strict: false });
-    tokens.forget(await tokens.current(new AbortController().signal));
+    tokens.forget(await tokens.get(new AbortController().signal));
     google.hold(true);
-    await expect(tokens.current(AbortSignal.timeout(50))).rejects.toThrow();
+    await expect(tokens.get(AbortSignal.timeout(50))).rejects.toThrow();
     google.hold(false);
   });
 
   it('gives turns in the pace that is set, and none that is too far away', async () => {
-    const pace = service.app.get(GooglePace, { strict: false });
+    const pace = service.app.get(GoogleRateLimiter, { strict: false });
     const never = new AbortController().signal;
     const { query } = service.database;
     const startedAt = Date.now();
     await query('update google_rate_limit set next_at = clock_timestamp()');
-    expect(await Promise.all(Array.from({ length: 16 }, () => pace.turn(never)))).toEqual(
+    expect(await Promise.all(Array.from({ length: 16 }, () => pace.acquire(never)))).toEqual(
       Array.from({ length: 16 }, () => true),
     );
     expect(Date.now() - startedAt).toBeGreaterThanOrEqual(990);
     await query(`update google_rate_limit set next_at = clock_timestamp() + interval '11 seconds'`);
-    expect(await pace.turn(never)).toBe(false);
+    expect(await pace.acquire(never)).toBe(false);
     await query('update google_rate_limit set next_at = clock_timestamp()');
-    await pace.rest(500);
-    expect(await pace.turn(AbortSignal.timeout(20))).toBe(false);
+    await pace.pauseFor(500);
+    expect(await pace.acquire(AbortSignal.timeout(20))).toBe(false);
     await query('update google_rate_limit set next_at = clock_timestamp()');
   });
 

@@ -29,13 +29,13 @@ export class Recorder extends PassSender {
   readonly scopes: CardScope[] = [];
   outcome: PassOutcome = { kind: 'done' };
 
-  targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     return Promise.resolve(
       customerCardIds.map((id) => ({ channel: 'web', target: String(id), accountId: 1 })),
     );
   }
 
-  override sharedTargetsOf(scope: CardScope): Promise<WantedUpdate[]> {
+  override findSharedTargets(scope: CardScope): Promise<WantedUpdate[]> {
     this.scopes.push(scope);
     return Promise.resolve([]);
   }

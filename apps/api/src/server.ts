@@ -149,7 +149,7 @@ async function installHooks(
   if (storage.areShared !== undefined) {
     app.get(Readiness).doesWithout('redis', () => storage.areShared === true);
   }
-  app.get(AppleCertificate, { strict: false }).showIn(app.get(Readiness));
+  app.get(AppleCertificate, { strict: false }).addToReadiness(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
   new Gate(storage, authenticator, metrics, config).install(server);
   assertHost(server);

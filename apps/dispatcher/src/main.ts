@@ -65,7 +65,7 @@ async function run(config: Config): Promise<void> {
   const signing = app.get(CheckpointSigning);
   readiness.requires('webhooks', () => webhooks.runs);
   readiness.doesWithout('checkpoints', () => signing.isConsistent);
-  app.get(AppleCertificate).showIn(readiness);
+  app.get(AppleCertificate).addToReadiness(readiness);
   returnStartMemory();
   const health = await listenForHealth(config, () => readiness.ask(), {
     check: 'webhooks',

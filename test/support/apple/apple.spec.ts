@@ -5,8 +5,8 @@ import { createServer, type Server } from 'node:http';
 import { connect, type OutgoingHttpHeaders, type SecureClientSessionOptions } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import type { PassJson } from '#apple-wallet/pass-json.js';
-import { passFile, passPackage } from '#apple-wallet/pass-package.js';
-import { passSigner } from '#apple-wallet/pass-signature.js';
+import { createPassFile, createPassPackage } from '#apple-wallet/pass-package.js';
+import { createPassSigner } from '#apple-wallet/pass-signature.js';
 import { Apns } from './apns.mjs';
 import { appleCertificates, PASS_TYPE, TEAM, type AppleCertificates } from './certificates.mjs';
 import { messageOf, Phone } from './phone.mjs';
@@ -141,10 +141,14 @@ describe('the counterpart of an iPhone', () => {
       storeCard: {},
     };
     const files = [
-      passFile('pass.json', Buffer.from(JSON.stringify(json))),
-      passFile('icon.png', Buffer.from('icon')),
+      createPassFile('pass.json', Buffer.from(JSON.stringify(json))),
+      createPassFile('icon.png', Buffer.from('icon')),
     ];
-    return passPackage(files, passSigner({ certificate, key, wwdr: made.wwdr }), new Date());
+    return createPassPackage(
+      files,
+      createPassSigner({ certificate, key, wwdr: made.wwdr }),
+      new Date(),
+    );
   };
 
   it('refuses by PHONE-01 what is no pass', async () => {

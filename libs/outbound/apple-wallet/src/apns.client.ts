@@ -10,33 +10,33 @@ import {
 import type { AppleCredentials } from '#kernel/apple-credentials.js';
 
 /** Limits of time on everything that Apple may leave unanswered. */
-export type ApnsTimes = {
-  connectWithinMs: number;
-  answerWithinMs: number;
-  pingEveryMs: number;
-  pongWithinMs: number;
+export type ApnsTimeouts = {
+  connectTimeoutMs: number;
+  responseTimeoutMs: number;
+  pingIntervalMs: number;
+  pongTimeoutMs: number;
 };
 
-export const APNS_TIMES: ApnsTimes = {
-  connectWithinMs: 10_000,
-  answerWithinMs: 10_000,
-  pingEveryMs: 60_000,
-  pongWithinMs: 10_000,
+export const APNS_TIMEOUTS: ApnsTimeouts = {
+  connectTimeoutMs: 10_000,
+  responseTimeoutMs: 10_000,
+  pingIntervalMs: 60_000,
+  pongTimeoutMs: 10_000,
 };
 
 /** Apple takes tokens of twenty to sixty minutes. */
-const TOKEN_KEPT_MS = 40 * 60_000;
+const TOKEN_LIFETIME_MS = 40 * 60_000;
 /** How long Apple keeps a push for a phone that is switched off. */
-const KEPT_SECONDS = 30 * 24 * 60 * 60;
+const PUSH_LIFETIME_SECONDS = 30 * 24 * 60 * 60;
 /** Of an answer's body, which is a line of JSON. */
-const LONGEST_BODY = 4_096;
+const MAX_BODY_LENGTH = 4_096;
 
-export type ApnsAnswer = {
+export type ApnsResponse = {
   status: number;
   /** Such as BadDeviceToken; empty on success. */
   reason: string;
   /** Of a 410: when the device was found to be gone. */
-  since: Date | null;
+  goneAt: Date | null;
   /** What Apple asks to wait, if it says so. */
   retryInMs: number | null;
 };
@@ -47,83 +47,83 @@ export type ApnsAnswer = {
  */
 export class ApnsClient {
   private session: Promise<ClientHttp2Session> | undefined;
-  private token: { text: string; madeAt: number } | undefined;
+  private token: { text: string; createdAt: number } | undefined;
   private closed = false;
 
   constructor(
     private readonly credentials: AppleCredentials,
-    private readonly times = APNS_TIMES,
+    private readonly timeouts = APNS_TIMEOUTS,
   ) {}
 
   /** @throws Error when there was no answer: whether the push arrived is then unknown, and it does no harm twice */
-  async push(deviceToken: string, signal: AbortSignal): Promise<ApnsAnswer> {
-    const answer = await this.ask(deviceToken, signal);
+  async push(deviceToken: string, signal: AbortSignal): Promise<ApnsResponse> {
+    const response = await this.sendPush(deviceToken, signal);
     // Its time is Apple's to judge: the clock here may be wrong.
-    if (answer.reason !== 'ExpiredProviderToken' || this.credentials.push.token === null) {
-      return answer;
+    if (response.reason !== 'ExpiredProviderToken' || this.credentials.push.token === null) {
+      return response;
     }
     this.token = undefined;
-    return this.ask(deviceToken, signal);
+    return this.sendPush(deviceToken, signal);
   }
 
   close(): void {
     this.closed = true;
-    const open = this.session;
+    const pendingSession = this.session;
     this.session = undefined;
-    open?.then(
+    pendingSession?.then(
       (session) => session.destroy(),
       () => undefined,
     );
   }
 
-  private async ask(deviceToken: string, signal: AbortSignal): Promise<ApnsAnswer> {
+  private async sendPush(deviceToken: string, signal: AbortSignal): Promise<ApnsResponse> {
     signal.throwIfAborted();
-    const session = await this.connected();
-    const authorization = this.authorization();
+    const session = await this.getOpenSession();
+    const authorization = this.createAuthorization();
     const stream = session.request({
       ':method': 'POST',
       ':path': `/3/device/${deviceToken}`,
       'apns-topic': this.credentials.passTypeId,
       'apns-push-type': 'background',
       'apns-priority': '5',
-      'apns-expiration': String(Math.floor(Date.now() / 1000) + KEPT_SECONDS),
+      'apns-expiration': String(Math.floor(Date.now() / 1000) + PUSH_LIFETIME_SECONDS),
       ...(authorization !== null && { authorization }),
     });
     stream.end('{}');
     try {
-      return await answerOn(stream, signal, this.times.answerWithinMs);
+      return await readResponse(stream, signal, this.timeouts.responseTimeoutMs);
     } catch (error) {
       // A peer that is silent on one stream is silent on all.
-      if (error instanceof SilentError) session.destroy(error);
+      if (error instanceof TimeoutError) session.destroy(error);
       throw error;
     }
   }
 
-  private async connected(): Promise<ClientHttp2Session> {
+  private async getOpenSession(): Promise<ClientHttp2Session> {
     // One that was just destroyed has not told so yet.
-    const session = await this.opened();
+    const session = await this.getSession();
     if (!session.closed && !session.destroyed) return session;
     this.session = undefined;
-    return this.opened();
+    return this.getSession();
   }
 
-  private opened(): Promise<ClientHttp2Session> {
+  private getSession(): Promise<ClientHttp2Session> {
     if (this.closed) throw new Error('the connection to the push service was closed');
     if (this.session) return this.session;
-    const opening = this.open();
+    const opening = this.openSession();
     this.session = opening;
-    const forget = () => {
+    const forgetSession = () => {
       if (this.session === opening) this.session = undefined;
     };
     opening.then((session) => {
       // GOAWAY: pushes under way still get their answers, new ones need another connection.
-      session.once('goaway', forget);
-      session.once('close', forget);
-    }, forget);
+      session.once('goaway', forgetSession);
+      session.once('close', forgetSession);
+    }, forgetSession);
     return opening;
   }
 
-  private open(): Promise<ClientHttp2Session> {
+  private openSession(): Promise<ClientHttp2Session> {
     const { push, certificate, key, wwdr } = this.credentials;
     return new Promise((resolve, reject) => {
       const session = connect(push.url, {
@@ -133,72 +133,72 @@ export class ApnsClient {
           key: key.export({ type: 'pkcs8', format: 'pem' }),
         }),
       });
-      const late = setTimeout(() => {
-        session.destroy(new SilentError('no connection', this.times.connectWithinMs));
-      }, this.times.connectWithinMs);
+      const timer = setTimeout(() => {
+        session.destroy(new TimeoutError('no connection', this.timeouts.connectTimeoutMs));
+      }, this.timeouts.connectTimeoutMs);
       session.once('connect', () => {
-        clearTimeout(late);
+        clearTimeout(timer);
         this.keepAlive(session);
         resolve(session);
       });
       // Every fault is told to the pushes that wait for it.
       session.on('error', reject);
       session.once('close', () => {
-        clearTimeout(late);
+        clearTimeout(timer);
         reject(new Error('the connection was closed'));
       });
     });
   }
 
   private keepAlive(session: ClientHttp2Session): void {
-    const { pingEveryMs, pongWithinMs } = this.times;
-    const timer = setInterval(() => {
+    const { pingIntervalMs, pongTimeoutMs } = this.timeouts;
+    const pingTimer = setInterval(() => {
       if (session.closed || session.destroyed) return;
-      const late = setTimeout(() => {
-        session.destroy(new SilentError('no pong', pongWithinMs));
-      }, pongWithinMs);
+      const pongTimer = setTimeout(() => {
+        session.destroy(new TimeoutError('no pong', pongTimeoutMs));
+      }, pongTimeoutMs);
       // An error of the ping is one of the session, which is told there.
-      session.ping(() => clearTimeout(late));
-      session.once('close', () => clearTimeout(late));
-    }, pingEveryMs).unref();
-    session.once('close', () => clearInterval(timer));
+      session.ping(() => clearTimeout(pongTimer));
+      session.once('close', () => clearTimeout(pongTimer));
+    }, pingIntervalMs).unref();
+    session.once('close', () => clearInterval(pingTimer));
     session.unref();
   }
 
   /** Null: the certificate speaks for itself. */
-  private authorization(): string | null {
+  private createAuthorization(): string | null {
     const { token } = this.credentials.push;
     if (token === null) return null;
     const now = Date.now();
-    if (!this.token || now - this.token.madeAt > TOKEN_KEPT_MS) {
-      const head = encoded({ alg: 'ES256', kid: token.id });
-      const claims = encoded({ iss: this.credentials.teamId, iat: Math.floor(now / 1000) });
+    if (!this.token || now - this.token.createdAt > TOKEN_LIFETIME_MS) {
+      const head = encodeJwtPart({ alg: 'ES256', kid: token.id });
+      const claims = encodeJwtPart({ iss: this.credentials.teamId, iat: Math.floor(now / 1000) });
       const signature = sign('sha256', Buffer.from(`${head}.${claims}`), {
         key: token.key,
         dsaEncoding: 'ieee-p1363',
       });
       const text = `${head}.${claims}.${signature.toString('base64url')}`;
-      this.token = { text, madeAt: now };
+      this.token = { text, createdAt: now };
     }
     return `bearer ${this.token.text}`;
   }
 }
 
-class SilentError extends Error {
-  constructor(what: string, withinMs: number) {
-    super(`${what} within ${withinMs} ms`);
+class TimeoutError extends Error {
+  constructor(problem: string, timeoutMs: number) {
+    super(`${problem} within ${timeoutMs} ms`);
   }
 }
 
-function answerOn(
+function readResponse(
   stream: ClientHttp2Stream,
   signal: AbortSignal,
-  withinMs: number,
-): Promise<ApnsAnswer> {
+  timeoutMs: number,
+): Promise<ApnsResponse> {
   return new Promise((resolve, reject) => {
     let headers: IncomingHttpHeaders = {};
     let body = '';
-    const late = setTimeout(() => giveUp(new SilentError('no answer', withinMs)), withinMs);
+    const timer = setTimeout(() => giveUp(new TimeoutError('no answer', timeoutMs)), timeoutMs);
     const onAbort = () => giveUp(new Error('cut off'));
     const giveUp = (error: Error) => {
       reject(error);
@@ -208,33 +208,34 @@ function answerOn(
     // It may have aborted while the connection was opened.
     if (signal.aborted) onAbort();
     stream.setEncoding('utf8');
-    stream.once('response', (received) => (headers = received));
+    stream.once('response', (responseHeaders) => (headers = responseHeaders));
     stream.on('data', (chunk: string) => {
-      if (body.length < LONGEST_BODY) body += chunk;
+      if (body.length < MAX_BODY_LENGTH) body += chunk;
     });
     stream.on('error', reject);
     stream.once('close', () => {
-      clearTimeout(late);
+      clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       const { ':status': status } = headers as IncomingHttpStatusHeader;
       if (status === undefined) reject(new Error('the connection ended before the answer'));
-      else resolve(answerOf(status, headers, body));
+      else resolve(parseResponse(status, headers, body));
     });
   });
 }
 
-function answerOf(status: number, headers: IncomingHttpHeaders, body: string): ApnsAnswer {
-  const { reason, timestamp } = jsonOf(body);
-  const wait = Number(headers['retry-after']);
+function parseResponse(status: number, headers: IncomingHttpHeaders, body: string): ApnsResponse {
+  const { reason, timestamp } = parseJsonBody(body);
+  const retryAfterSeconds = Number(headers['retry-after']);
   return {
     status,
     reason: typeof reason === 'string' ? reason : '',
-    since: typeof timestamp === 'number' ? new Date(timestamp) : null,
-    retryInMs: Number.isFinite(wait) && wait > 0 ? wait * 1000 : null,
+    goneAt: typeof timestamp === 'number' ? new Date(timestamp) : null,
+    retryInMs:
+      Number.isFinite(retryAfterSeconds) && retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : null,
   };
 }
 
-function jsonOf(body: string): { reason?: unknown; timestamp?: unknown } {
+function parseJsonBody(body: string): { reason?: unknown; timestamp?: unknown } {
   try {
     return (JSON.parse(body) ?? {}) as object;
   } catch {
@@ -243,6 +244,6 @@ function jsonOf(body: string): { reason?: unknown; timestamp?: unknown } {
   }
 }
 
-function encoded(part: object): string {
-  return Buffer.from(JSON.stringify(part)).toString('base64url');
+function encodeJwtPart(claims: object): string {
+  return Buffer.from(JSON.stringify(claims)).toString('base64url');
 }

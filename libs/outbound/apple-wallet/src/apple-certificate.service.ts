@@ -9,30 +9,30 @@ import type { AppleCredentials } from '#kernel/apple-credentials.js';
 import { Config } from '#kernel/config.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
-const WARN_AHEAD_MS = 30 * DAY_MS;
+const WARNING_PERIOD_MS = 30 * DAY_MS;
 
 /** Whether passes can be signed: an operator has given a certificate, and it has not expired. */
 @Injectable()
 export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger('apple');
-  private readonly given: AppleCredentials | null;
+  private readonly configured: AppleCredentials | null;
   private timer: NodeJS.Timeout | undefined;
 
   constructor({ apple }: Config, registry: Registry) {
-    this.given = apple;
+    this.configured = apple;
     if (apple === null) return;
-    const expires = new Gauge({
+    const expiryGauge = new Gauge({
       name: 'inkpad_apple_certificate_expires_timestamp_seconds',
       help: 'When the certificate that signs passes for Apple Wallet expires',
       registers: [registry],
     });
-    expires.set(apple.expiresAt.getTime() / 1000);
+    expiryGauge.set(apple.expiresAt.getTime() / 1000);
   }
 
   onApplicationBootstrap(): void {
-    if (this.given === null) return;
-    this.warn(new Date());
-    this.timer = setInterval(() => this.warn(new Date()), DAY_MS).unref();
+    if (this.configured === null) return;
+    this.warnBeforeExpiry(new Date());
+    this.timer = setInterval(() => this.warnBeforeExpiry(new Date()), DAY_MS).unref();
   }
 
   onModuleDestroy(): void {
@@ -40,28 +40,30 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
   }
 
   /** While it has expired, the process is ready without it. */
-  showIn(readiness: { doesWithout: (name: string, isThere: () => boolean) => void }): void {
-    if (this.given === null) return;
+  addToReadiness(readiness: { doesWithout: (name: string, isThere: () => boolean) => void }): void {
+    if (this.configured === null) return;
     readiness.doesWithout('apple_certificate', () => this.credentials !== null);
   }
 
   /** Null: there are none, or they have expired. */
   get credentials(): AppleCredentials | null {
-    return this.given !== null && this.given.expiresAt > new Date() ? this.given : null;
+    return this.configured !== null && this.configured.expiresAt > new Date()
+      ? this.configured
+      : null;
   }
 
-  private warn(now: Date): void {
-    if (this.given === null) return;
-    const { expiresAt, passTypeId } = this.given;
-    const left = expiresAt.getTime() - now.getTime();
-    const when = expiresAt.toISOString();
-    if (left <= 0) {
+  private warnBeforeExpiry(now: Date): void {
+    if (this.configured === null) return;
+    const { expiresAt, passTypeId } = this.configured;
+    const remainingMs = expiresAt.getTime() - now.getTime();
+    const expiry = expiresAt.toISOString();
+    if (remainingMs <= 0) {
       this.log.error(
-        `the certificate of ${passTypeId} has expired (${when}): no pass for Apple Wallet is made or updated until APPLE_PASS_CERT and APPLE_WWDR_CERT are renewed`,
+        `the certificate of ${passTypeId} has expired (${expiry}): no pass for Apple Wallet is made or updated until APPLE_PASS_CERT and APPLE_WWDR_CERT are renewed`,
       );
-    } else if (left < WARN_AHEAD_MS) {
+    } else if (remainingMs < WARNING_PERIOD_MS) {
       this.log.warn(
-        `the certificate of ${passTypeId} expires in ${Math.floor(left / DAY_MS)} days (${when}): renew APPLE_PASS_CERT, or passes in Apple Wallet stop being updated`,
+        `the certificate of ${passTypeId} expires in ${Math.floor(remainingMs / DAY_MS)} days (${expiry}): renew APPLE_PASS_CERT, or passes in Apple Wallet stop being updated`,
       );
     }
   }

@@ -10,14 +10,14 @@ import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
 
 /** Nobody has more phones with one card; of more, the ones that came last stay. */
-const MOST_DEVICES_OF_A_CARD = 20;
+const MAX_DEVICES_PER_CARD = 20;
 
 export type AppleDevice = { id: number; pushToken: string; passTypeId: string };
 
 /** What a device asks for names itself: its identifier is its secret. */
 export type DeviceKey = { libraryId: string; passTypeId: string };
 
-const DEVICE = {
+const UPSERT_DEVICE = {
   name: 'apple_device_named',
   text: `
     insert into apple_devices (library_hash, pass_type_id, push_token) values ($1, $2, $3)
@@ -37,7 +37,7 @@ const REGISTER = {
                 and p.changed_at > now() - interval '1 hour') as late`,
 };
 
-const CHANGED = {
+const FIND_CHANGED = {
   name: 'apple_changed',
   text: `
     select r.uuid, p.tag
@@ -53,7 +53,7 @@ const CHANGED = {
     order by p.tag`,
 };
 
-const REGISTERED = {
+const FIND_REGISTERED = {
   name: 'apple_registered',
   text: `
     select encode(library_hash, 'hex') as name from apple_devices where library_hash = any ($1)
@@ -63,12 +63,12 @@ const REGISTERED = {
       select from apple_registrations g where g.customer_card_id = r.id)`,
 };
 
-const FORGET_OVERFLOWING = {
+const DELETE_EXCESS_REGISTRATIONS = {
   name: 'apple_forget_overflowing',
   text: `
     delete from apple_registrations where customer_card_id = $1 and device_id in (
       select device_id from apple_registrations where customer_card_id = $1
-      order by registered_at desc, device_id desc offset ${MOST_DEVICES_OF_A_CARD}
+      order by registered_at desc, device_id desc offset ${MAX_DEVICES_PER_CARD}
     )`,
 };
 
@@ -90,8 +90,8 @@ export class AppleDevices {
     return inTransaction(this.pool, async (client) => {
       // First, as in `unregister`.
       const { rows: devices } = await client.query<{ id: number }>({
-        ...DEVICE,
-        values: [hashOf(libraryId), passTypeId, pushToken],
+        ...UPSERT_DEVICE,
+        values: [hashLibraryId(libraryId), passTypeId, pushToken],
       });
       // Whoever notes a change now is waited for, and whoever does so later finds the registration.
       await this.passes.installing(client, id, accountId, 'apple');
@@ -99,10 +99,11 @@ export class AppleDevices {
         ...REGISTER,
         values: [devices[0]?.id, id, accountId],
       });
-      const [added] = rows;
-      if (!added) return false;
-      await client.query({ ...FORGET_OVERFLOWING, values: [id] });
-      if (added.late) await this.updates.ask(client, [update(added.device_id, accountId)], 0);
+      const [registration] = rows;
+      if (!registration) return false;
+      await client.query({ ...DELETE_EXCESS_REGISTRATIONS, values: [id] });
+      if (registration.late)
+        await this.updates.ask(client, [toPassUpdate(registration.device_id, accountId)], 0);
       return true;
     });
   }
@@ -111,13 +112,13 @@ export class AppleDevices {
    * The passes of a device that have changed after `since`, and the tag to ask with next time.
    * @param since null: all
    */
-  async changed(
+  async findChangedPasses(
     { libraryId, passTypeId }: DeviceKey,
     since: number | null,
   ): Promise<{ serials: string[]; tag: number }> {
     const rows = await ask<{ uuid: string; tag: number }>(this.pool, {
-      ...CHANGED,
-      values: [hashOf(libraryId), passTypeId, since ?? -1],
+      ...FIND_CHANGED,
+      values: [hashLibraryId(libraryId), passTypeId, since ?? -1],
     });
     const tag = Math.max(since ?? 0, ...rows.map((row) => Number(row.tag)));
     return { serials: rows.map(({ uuid }) => uuid), tag };
@@ -127,17 +128,17 @@ export class AppleDevices {
    * Tells which of these are the identifiers of devices that have registered, or the serial numbers of passes that a
    * device has registered for.
    */
-  async registeredAmong(names: string[]): Promise<Set<string>> {
-    if (names.length === 0) return new Set();
+  async findRegistered(identifiers: string[]): Promise<Set<string>> {
+    if (identifiers.length === 0) return new Set();
     const rows = await ask<{ name: string }>(this.pool, {
-      ...REGISTERED,
-      values: [names.map(hashOf), names.filter((name) => isUuid(name))],
+      ...FIND_REGISTERED,
+      values: [identifiers.map(hashLibraryId), identifiers.filter((name) => isUuid(name))],
     });
     const registered = new Set(rows.map(({ name }) => name));
     return new Set(
-      names.filter(
+      identifiers.filter(
         (name) =>
-          registered.has(name.toLowerCase()) || registered.has(hashOf(name).toString('hex')),
+          registered.has(name.toLowerCase()) || registered.has(hashLibraryId(name).toString('hex')),
       ),
     );
   }
@@ -148,7 +149,7 @@ export class AppleDevices {
       const { rows } = await client.query<{ id: number }>({
         name: 'apple_device_hold',
         text: 'select id from apple_devices where library_hash = $1 and pass_type_id = $2 for update',
-        values: [hashOf(libraryId), passTypeId],
+        values: [hashLibraryId(libraryId), passTypeId],
       });
       const [device] = rows;
       if (!device) return;
@@ -164,7 +165,7 @@ export class AppleDevices {
                    and not exists (select from apple_registrations g where g.device_id = d.id)`,
           values: [device.id],
         });
-        return withoutDevice(client, [customerCardId]);
+        return findCardsWithoutDevice(client, [customerCardId]);
       });
     });
   }
@@ -182,13 +183,13 @@ export class AppleDevices {
    * Apple says that it is not there any more. Unless it has registered again meanwhile, with another token or after
    * that time, nothing is kept of it.
    */
-  async forget({ id, pushToken }: AppleDevice, goneSince: Date | null): Promise<boolean> {
+  async forget({ id, pushToken }: AppleDevice, goneAt: Date | null): Promise<boolean> {
     return inTransaction(this.pool, async (client) => {
       const { rowCount } = await client.query({
         name: 'apple_device_gone',
         text: `select from apple_devices where id = $1 and push_token = $2
                  and ($3::timestamptz is null or token_since <= $3) for update`,
-        values: [id, pushToken, goneSince],
+        values: [id, pushToken, goneAt],
       });
       if (rowCount === 0) return false;
       const { rows } = await client.query<{ customer_card_id: number }>({
@@ -196,14 +197,14 @@ export class AppleDevices {
         text: 'select customer_card_id from apple_registrations where device_id = $1',
         values: [id],
       });
-      const cards = rows.map((row) => row.customer_card_id);
-      await this.passes.removing(client, cards, 'apple', async () => {
+      const customerCardIds = rows.map((row) => row.customer_card_id);
+      await this.passes.removing(client, customerCardIds, 'apple', async () => {
         await client.query({
           name: 'apple_forget',
           text: 'delete from apple_devices where id = $1',
           values: [id],
         });
-        return withoutDevice(client, cards);
+        return findCardsWithoutDevice(client, customerCardIds);
       });
       return true;
     });
@@ -221,18 +222,21 @@ export class AppleDevices {
   }
 
   /** Each device once, however many of its passes have changed. */
-  async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  async findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     const rows = await ask<{ device_id: number; account_id: number }>(this.pool, {
       name: 'apple_targets',
       text: `select device_id, min(account_id) as account_id from apple_registrations
              where customer_card_id = any ($1) group by device_id`,
       values: [customerCardIds],
     });
-    return rows.map((row) => update(row.device_id, row.account_id));
+    return rows.map((row) => toPassUpdate(row.device_id, row.account_id));
   }
 }
 
-async function withoutDevice(client: pg.ClientBase, customerCardIds: number[]): Promise<number[]> {
+async function findCardsWithoutDevice(
+  client: pg.ClientBase,
+  customerCardIds: number[],
+): Promise<number[]> {
   const { rows } = await client.query<{ id: number }>({
     name: 'apple_cards_without_device',
     text: `select id from unnest($1::bigint[]) as c (id)
@@ -242,10 +246,10 @@ async function withoutDevice(client: pg.ClientBase, customerCardIds: number[]): 
   return rows.map(({ id }) => id);
 }
 
-function update(deviceId: number, accountId: number): WantedUpdate {
+function toPassUpdate(deviceId: number, accountId: number): WantedUpdate {
   return { channel: 'apple', target: String(deviceId), accountId };
 }
 
-function hashOf(libraryId: string): Buffer {
+function hashLibraryId(libraryId: string): Buffer {
   return createHash('sha256').update(libraryId).digest();
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { EARLIEST_TIME, LATEST_TIME } from '#kernel/zoned-time.js';
 import type { PassContent } from '#passes/pass-content.js';
-import { applePass, type Told } from './apple-pass.js';
-import { passFaults, type PassJson } from './pass-json.js';
+import { renderApplePass, type LastChange } from './apple-pass.js';
+import { findPassErrors, type PassJson } from './pass-json.js';
 
 const content: PassContent = {
   customerCardId: 7,
@@ -51,7 +51,7 @@ const content: PassContent = {
   expiresAt: '2027-07-31T21:59:59.000Z',
   locations: [{ name: 'Market square', latitude: 52.5, longitude: 13.4 }],
 };
-const quiet: Told = { notice: null, balanceTag: 0, noticeTag: 0 };
+const quiet: LastChange = { notice: null, balanceTag: 0, noticeTag: 0 };
 const issuer = {
   passTypeId: 'pass.example.inkpad',
   teamId: 'A1B2C3D4E5',
@@ -59,15 +59,15 @@ const issuer = {
   token: 'x'.repeat(43),
 };
 const NOW = new Date('2026-11-01T12:00:00Z');
-const compose = (changes: Partial<PassContent> = {}, told: Told = quiet, now = NOW) =>
-  applePass({ ...content, ...changes }, told, issuer, now);
-const back = ({ storeCard }: PassJson, key: string) =>
+const render = (changes: Partial<PassContent> = {}, lastChange: LastChange = quiet, now = NOW) =>
+  renderApplePass({ ...content, ...changes }, lastChange, issuer, now);
+const findBackField = ({ storeCard }: PassJson, key: string) =>
   storeCard.backFields.find((field) => field.key === key);
 
 describe('pass.json', () => {
   it('shows what the card says', () => {
-    const pass = compose();
-    expect(passFaults(pass)).toEqual([]);
+    const pass = render();
+    expect(findPassErrors(pass)).toEqual([]);
     expect(pass).toMatchObject({
       serialNumber: content.uuid,
       logoText: 'Corner Café',
@@ -94,17 +94,17 @@ describe('pass.json', () => {
       },
     });
     expect(pass.voided).toBeUndefined();
-    expect(back(pass, 'expires')).toMatchObject({
+    expect(findBackField(pass, 'expires')).toMatchObject({
       value: '2027-07-31T23:59:59+02:00',
       ignoresTimeZone: true,
     });
-    expect(back(pass, 'rewards')?.value).toBe(
+    expect(findBackField(pass, 'rewards')?.value).toBe(
       'Free coffee: 2 stamps (ready for you)\nAny size\n\nCake: 10 stamps',
     );
   });
 
   it('leaves out what the card leaves out', () => {
-    const pass = compose({
+    const pass = render({
       memberName: null,
       stampsToReward: null,
       expiresAt: null,
@@ -112,7 +112,7 @@ describe('pass.json', () => {
       locations: [],
       card: { ...content.card, headerText: null, auxiliaryFields: [] },
     });
-    expect(passFaults(pass)).toEqual([]);
+    expect(findPassErrors(pass)).toEqual([]);
     expect(pass.storeCard).toMatchObject({
       headerFields: [{ key: 'stamps' }],
       secondaryFields: [],
@@ -124,12 +124,16 @@ describe('pass.json', () => {
   });
 
   it('is voided, off the lock screen and silent when the card is no longer valid', () => {
-    const told: Told = { notice: { kind: 'stamped', stamps: 1 }, balanceTag: 4, noticeTag: 4 };
-    const pass = compose({ state: 'void', memberName: null }, told);
-    expect(passFaults(pass)).toEqual([]);
+    const lastChange: LastChange = {
+      notice: { kind: 'stamped', stamps: 1 },
+      balanceTag: 4,
+      noticeTag: 4,
+    };
+    const pass = render({ state: 'void', memberName: null }, lastChange);
+    expect(findPassErrors(pass)).toEqual([]);
     expect(pass.voided).toBe(true);
     expect(pass).not.toHaveProperty('locations');
-    expect(back(pass, 'news')).toEqual({
+    expect(findBackField(pass, 'news')).toEqual({
       key: 'news',
       label: 'Latest news',
       value: 'This card is no longer valid.',
@@ -139,17 +143,17 @@ describe('pass.json', () => {
   it('is voided from the moment its card expires, and keeps what it says', () => {
     const { expiresAt } = content;
     const end = Date.parse(expiresAt ?? '');
-    const before = compose({}, quiet, new Date(end - 1));
-    const after = compose({}, quiet, new Date(end));
+    const before = render({}, quiet, new Date(end - 1));
+    const after = render({}, quiet, new Date(end));
     expect(before.voided).toBeUndefined();
     expect(after.voided).toBe(true);
     expect(after).not.toHaveProperty('locations');
-    expect(passFaults(after)).toEqual([]);
+    expect(findPassErrors(after)).toEqual([]);
     expect(after.storeCard.headerFields).toEqual(before.storeCard.headerFields);
-    expect(back(after, 'news')).toEqual(back(before, 'news'));
+    expect(findBackField(after, 'news')).toEqual(findBackField(before, 'news'));
   });
 
-  it.each<[string, Told['notice'], string]>([
+  it.each<[string, LastChange['notice'], string]>([
     ['stamps', { kind: 'stamped', stamps: 1 }, 'You have 3 stamps.'],
     [
       'a reward that is within reach',
@@ -162,15 +166,15 @@ describe('pass.json', () => {
       'Reward redeemed: Cake. You have 3 stamps.',
     ],
   ])('tells of %s', (_, notice, value) => {
-    const pass = compose({}, { notice, balanceTag: 9, noticeTag: 9 });
-    expect(passFaults(pass)).toEqual([]);
-    expect(back(pass, 'news')).toMatchObject({ value, changeMessage: '%@' });
+    const pass = render({}, { notice, balanceTag: 9, noticeTag: 9 });
+    expect(findPassErrors(pass)).toEqual([]);
+    expect(findBackField(pass, 'news')).toMatchObject({ value, changeMessage: '%@' });
   });
 
   it('tells nothing once the balance has changed silently', () => {
     const notice = { kind: 'unlocked', rewardName: 'Cake' } as const;
-    const pass = compose({}, { notice, balanceTag: 9, noticeTag: 8 });
-    expect(back(pass, 'news')).toEqual({
+    const pass = render({}, { notice, balanceTag: 9, noticeTag: 8 });
+    expect(findBackField(pass, 'news')).toEqual({
       key: 'news',
       label: 'Latest news',
       value: 'You have 3 stamps.',
@@ -178,18 +182,22 @@ describe('pass.json', () => {
   });
 
   it('keeps the field that speaks up as it is when anything but the balance changes', () => {
-    const told: Told = { notice: { kind: 'stamped', stamps: 1 }, balanceTag: 4, noticeTag: 4 };
-    const before = back(compose({}, told), 'news');
-    const after = compose(
+    const lastChange: LastChange = {
+      notice: { kind: 'stamped', stamps: 1 },
+      balanceTag: 4,
+      noticeTag: 4,
+    };
+    const before = findBackField(render({}, lastChange), 'news');
+    const after = render(
       {
         storeName: 'Other',
         rewards: [],
         stampsToReward: 9,
         card: { ...content.card, name: 'Tea card', stampsRequired: 12, headerText: 'New' },
       },
-      told,
+      lastChange,
     );
-    expect(back(after, 'news')).toEqual(before);
+    expect(findBackField(after, 'news')).toEqual(before);
   });
 
   it.each([
@@ -198,35 +206,39 @@ describe('pass.json', () => {
     ['es-MX', 'Sellos', 'Tienes 1,234 sellos.'],
     ['pt-BR', 'Stamps', 'You have 1,234 stamps.'],
   ])('speaks the language of the store (%s)', (locale, label, news) => {
-    const pass = compose({ locale, stampsCount: 1234 });
-    expect(passFaults(pass)).toEqual([]);
+    const pass = render({ locale, stampsCount: 1234 });
+    expect(findPassErrors(pass)).toEqual([]);
     expect(pass.storeCard.headerFields.at(-1)?.label).toBe(label);
-    expect(String(back(pass, 'news')?.value).replace(/[\u202f\u00a0]/g, ' ')).toBe(
+    expect(String(findBackField(pass, 'news')?.value).replace(/[\u202f\u00a0]/g, ' ')).toBe(
       locale === 'de-AT' ? 'Du hast 1 234 Stempel.' : news,
     );
   });
 
   it('ends in the time of the store, winter and summer, and at the date line', () => {
-    const ends = (expiresAt: string, timeZone: string) =>
-      compose({ expiresAt, timeZone }).expirationDate;
-    expect(ends('2027-01-31T22:59:59.000Z', 'Europe/Berlin')).toBe('2027-01-31T23:59:59+01:00');
-    expect(ends('2027-01-31T10:00:00.000Z', 'UTC')).toBe('2027-01-31T10:00:00+00:00');
-    expect(ends('2027-01-31T10:00:00.000Z', 'Pacific/Kiritimati')).toBe('2027-02-01T00:00:00+14:00'); // prettier-ignore
-    expect(ends('2027-01-31T10:00:00.000Z', 'America/St_Johns')).toBe('2027-01-31T06:30:00-03:30');
+    const renderEnd = (expiresAt: string, timeZone: string) =>
+      render({ expiresAt, timeZone }).expirationDate;
+    expect(renderEnd('2027-01-31T22:59:59.000Z', 'Europe/Berlin')).toBe(
+      '2027-01-31T23:59:59+01:00',
+    );
+    expect(renderEnd('2027-01-31T10:00:00.000Z', 'UTC')).toBe('2027-01-31T10:00:00+00:00');
+    expect(renderEnd('2027-01-31T10:00:00.000Z', 'Pacific/Kiritimati')).toBe('2027-02-01T00:00:00+14:00'); // prettier-ignore
+    expect(renderEnd('2027-01-31T10:00:00.000Z', 'America/St_Johns')).toBe(
+      '2027-01-31T06:30:00-03:30',
+    );
   });
 
   it('is as it should be at both ends of the years, and before there were time zones', () => {
     for (const expiresAt of [EARLIEST_TIME, LATEST_TIME, Date.parse('1800-01-01T12:00:00Z')]) {
       for (const timeZone of [...Intl.supportedValuesOf('timeZone'), 'Etc/GMT-14']) {
-        const pass = compose({ expiresAt: new Date(expiresAt).toISOString(), timeZone });
-        expect(passFaults(pass)).toEqual([]);
+        const pass = render({ expiresAt: new Date(expiresAt).toISOString(), timeZone });
+        expect(findPassErrors(pass)).toEqual([]);
       }
     }
   });
 });
 
 describe('the schema of pass.json', () => {
-  const card = compose().storeCard;
+  const card = render().storeCard;
   const field = { key: 'x', value: 'y' };
   it.each<[string, object, RegExp]>([
     ['a key that no phone knows', { colour: 'red' }, /^colour: is unknown/],
@@ -296,14 +308,16 @@ describe('the schema of pass.json', () => {
       },
       /headerFields: more than 3/,
     ],
-  ])('refuses %s', (_, changes, fault) => {
-    const faults = passFaults({ ...compose(), ...changes });
-    expect(faults.length).toBeGreaterThan(0);
-    expect(faults.join('\n')).toMatch(fault);
+  ])('refuses %s', (_, changes, pattern) => {
+    const errors = findPassErrors({ ...render(), ...changes });
+    expect(errors.length).toBeGreaterThan(0);
+    expect(errors.join('\n')).toMatch(pattern);
   });
 
   it('refuses what is no pass at all', () => {
-    expect(passFaults(null)).toEqual(['pass: must be an object']);
-    expect(passFaults({ ...compose(), storeCard: [] })).toEqual(['storeCard: must be an object']);
+    expect(findPassErrors(null)).toEqual(['pass: must be an object']);
+    expect(findPassErrors({ ...render(), storeCard: [] })).toEqual([
+      'storeCard: must be an object',
+    ]);
   });
 });

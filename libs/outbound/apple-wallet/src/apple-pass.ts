@@ -2,11 +2,11 @@ import { zonedTime } from '#kernel/zoned-time.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassField, PassJson } from './pass-json.js';
-import type { Words } from './words-en.js';
-import { wordsOf } from './words.js';
+import type { AppleTranslations } from './translations-en.js';
+import { getAppleTranslations } from './translations.js';
 
 /** What is told of the last change (`Pass` of `#passes`). */
-export type Told = {
+export type LastChange = {
   notice:
     | { kind: 'stamped'; stamps: number }
     | { kind: 'unlocked'; rewardName: string }
@@ -29,22 +29,27 @@ export type Issuer = {
  * The layout: the stamps are the strip image, so that no primary field covers it; header text and balance above it,
  * member and distance to the reward below, beside the two fields of the store; everything else on the back.
  */
-export function applePass(content: PassContent, told: Told, issuer: Issuer, now: Date): PassJson {
-  const { words, locale } = wordsOf(content.locale);
+export function renderApplePass(
+  content: PassContent,
+  lastChange: LastChange,
+  issuer: Issuer,
+  now: Date,
+): PassJson {
+  const { translations, locale } = getAppleTranslations(content.locale);
   const { card, state, storeName } = content;
   const isVoid = state === 'void' || isExpired(content, now);
-  const text = rgbOf(card.textColor);
+  const textColor = toRgb(card.textColor);
   return {
     formatVersion: 1,
     passTypeIdentifier: issuer.passTypeId,
     teamIdentifier: issuer.teamId,
     serialNumber: content.uuid,
     organizationName: storeName,
-    description: words.description(card.name, storeName),
+    description: translations.description(card.name, storeName),
     logoText: storeName,
-    backgroundColor: rgbOf(card.cardColor),
-    foregroundColor: text,
-    labelColor: text,
+    backgroundColor: toRgb(card.cardColor),
+    foregroundColor: textColor,
+    labelColor: textColor,
     webServiceURL: issuer.webServiceUrl,
     authenticationToken: issuer.token,
     sharingProhibited: true,
@@ -57,41 +62,52 @@ export function applePass(content: PassContent, told: Told, issuer: Issuer, now:
       },
     ],
     // A card that is no longer valid has no business on a lock screen.
-    ...(!isVoid && content.locations.length > 0 && { locations: placesOf(content) }),
+    ...(!isVoid && content.locations.length > 0 && { locations: toPassPlaces(content) }),
     ...(content.expiresAt !== null && {
       expirationDate: zonedTime(content.expiresAt, content.timeZone),
     }),
     ...(isVoid && { voided: true }),
     storeCard: {
-      headerFields: headerFields(content, words),
+      headerFields: renderHeaderFields(content, translations),
       primaryFields: [],
-      secondaryFields: secondaryFields(content, words),
-      auxiliaryFields: auxiliaryFields(content),
-      backFields: [newsField(content, told, words, locale), ...backFields(content, words, locale)],
+      secondaryFields: renderSecondaryFields(content, translations),
+      auxiliaryFields: renderAuxiliaryFields(content),
+      backFields: [
+        renderNewsField(content, lastChange, translations, locale),
+        ...renderBackFields(content, translations, locale),
+      ],
     },
   };
 }
 
 /** Two, of which the balance stands at the edge. */
-function headerFields({ card, stampsCount }: PassContent, words: Words): PassField[] {
+function renderHeaderFields(
+  { card, stampsCount }: PassContent,
+  translations: AppleTranslations,
+): PassField[] {
   const count = {
     key: 'stamps',
-    label: words.stamps,
+    label: translations.stamps,
     value: `${stampsCount}/${card.stampsRequired}`,
   };
   return card.headerText ? [{ key: 'header', value: card.headerText }, count] : [count];
 }
 
-function secondaryFields({ memberName, stampsToReward }: PassContent, words: Words): PassField[] {
+function renderSecondaryFields(
+  { memberName, stampsToReward }: PassContent,
+  translations: AppleTranslations,
+): PassField[] {
   return [
-    ...(memberName === null ? [] : [{ key: 'member', label: words.member, value: memberName }]),
+    ...(memberName === null
+      ? []
+      : [{ key: 'member', label: translations.member, value: memberName }]),
     ...(stampsToReward === null
       ? []
-      : [{ key: 'to_reward', label: words.toReward, value: stampsToReward }]),
+      : [{ key: 'to_reward', label: translations.toReward, value: stampsToReward }]),
   ];
 }
 
-function auxiliaryFields({ card: { auxiliaryFields: fields } }: PassContent): PassField[] {
+function renderAuxiliaryFields({ card: { auxiliaryFields: fields } }: PassContent): PassField[] {
   // The keys of the API, aux_1 and aux_2 (CARD-25): none of ours begins like them.
   return fields.map(({ key, label, value }) => ({ key, ...(label && { label }), value }));
 }
@@ -100,41 +116,47 @@ function auxiliaryFields({ card: { auxiliaryFields: fields } }: PassContent): Pa
  * The only field that speaks up. Its value depends on nothing but the balance and what was last told of it: if the
  * layout, a name or a colour changes, it stays, and the phone keeps quiet.
  */
-function newsField(
+function renderNewsField(
   { state, stampsCount }: PassContent,
-  { notice, noticeTag, balanceTag }: Told,
-  words: Words,
+  { notice, noticeTag, balanceTag }: LastChange,
+  translations: AppleTranslations,
   locale: string,
 ): PassField {
-  const field = { key: 'news', label: words.news };
-  if (state === 'void') return { ...field, value: words.void };
-  const balance = words.balance(numberIn(locale, stampsCount), stampsCount);
+  const field = { key: 'news', label: translations.news };
+  if (state === 'void') return { ...field, value: translations.void };
+  const balance = translations.balance(formatNumber(locale, stampsCount), stampsCount);
   // The balance has changed silently since then.
   if (notice === null || noticeTag !== balanceTag) return { ...field, value: balance };
   const news =
-    notice.kind === 'stamped' ? balance : `${words[notice.kind](notice.rewardName)} ${balance}`;
+    notice.kind === 'stamped'
+      ? balance
+      : `${translations[notice.kind](notice.rewardName)} ${balance}`;
   return { ...field, value: news, changeMessage: '%@' };
 }
 
-function backFields(content: PassContent, words: Words, locale: string): PassField[] {
+function renderBackFields(
+  content: PassContent,
+  translations: AppleTranslations,
+  locale: string,
+): PassField[] {
   const { rewards, expiresAt, timeZone, locations, state } = content;
-  const listed = rewards.map(({ name, description, stampsRequired, available }) => {
-    const line = words.reward(name, numberIn(locale, stampsRequired), stampsRequired);
-    return [available ? `${line} (${words.available})` : line, description]
+  const rewardLines = rewards.map(({ name, description, stampsRequired, available }) => {
+    const line = translations.reward(name, formatNumber(locale, stampsRequired), stampsRequired);
+    return [available ? `${line} (${translations.available})` : line, description]
       .filter(Boolean)
       .join('\n');
   });
   const shops = [...new Set(locations.map(({ name }) => name))];
   return [
-    ...(listed.length === 0
+    ...(rewardLines.length === 0
       ? []
-      : [{ key: 'rewards', label: words.rewards, value: listed.join('\n\n') }]),
+      : [{ key: 'rewards', label: translations.rewards, value: rewardLines.join('\n\n') }]),
     ...(expiresAt === null
       ? []
       : [
           {
             key: 'expires',
-            label: words.expires,
+            label: translations.expires,
             value: zonedTime(expiresAt, timeZone),
             dateStyle: 'PKDateStyleMedium' as const,
             timeStyle: 'PKDateStyleNone' as const,
@@ -143,11 +165,11 @@ function backFields(content: PassContent, words: Words, locale: string): PassFie
         ]),
     ...(shops.length === 0 || state === 'void'
       ? []
-      : [{ key: 'shops', label: words.shops, value: shops.join('\n') }]),
+      : [{ key: 'shops', label: translations.shops, value: shops.join('\n') }]),
   ];
 }
 
-function placesOf({ locations, storeName }: PassContent) {
+function toPassPlaces({ locations, storeName }: PassContent) {
   return locations.map(({ name, latitude, longitude }) => ({
     latitude,
     longitude,
@@ -156,13 +178,13 @@ function placesOf({ locations, storeName }: PassContent) {
 }
 
 /** @param hex as #rrggbb or #rgb, which the card's rules admit */
-function rgbOf(hex: string): string {
+function toRgb(hex: string): string {
   const digits = hex.slice(1);
   const full = digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits;
-  const parts = [0, 2, 4].map((at) => Number.parseInt(full.slice(at, at + 2), 16));
+  const parts = [0, 2, 4].map((index) => Number.parseInt(full.slice(index, index + 2), 16));
   return `rgb(${parts.join(', ')})`;
 }
 
-function numberIn(locale: string, count: number): string {
+function formatNumber(locale: string, count: number): string {
   return new Intl.NumberFormat(locale).format(count);
 }

@@ -8,27 +8,27 @@ import type { CustomerCard } from '#stamping/customer-card.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import type { Pass } from '#passes/passes.service.js';
 import { AppleCertificate } from './apple-certificate.service.js';
-import { applePass } from './apple-pass.js';
-import { passFaults } from './pass-json.js';
-import { passFile, passPackage } from './pass-package.js';
+import { renderApplePass } from './apple-pass.js';
+import { findPassErrors } from './pass-json.js';
+import { createPassFile, createPassPackage } from './pass-package.js';
 import { PassPictures } from './pass-pictures.service.js';
-import { passSigner, type PassSigner } from './pass-signature.js';
+import { createPassSigner, type PassSigner } from './pass-signature.js';
 
 /** Makes passes for Apple Wallet, on request and from the rows as they are. */
 @Injectable()
 export class ApplePasses {
-  private signer: { of: AppleCredentials; sign: PassSigner } | undefined;
+  private signer: { credentials: AppleCredentials; sign: PassSigner } | undefined;
 
   constructor(
     private readonly config: Config,
     private readonly keys: MasterKeys,
     private readonly certificate: AppleCertificate,
     private readonly contents: PassContents,
-    private readonly pictures: PassPictures,
+    private readonly passPictures: PassPictures,
   ) {}
 
   /** Otherwise the links lead to the web card. */
-  get enabled(): boolean {
+  get isEnabled(): boolean {
     return this.certificate.credentials !== null;
   }
 
@@ -44,38 +44,38 @@ export class ApplePasses {
       passTypeId: credentials.passTypeId,
       teamId: credentials.teamId,
       webServiceUrl: `${this.config.publicUrl}/wallet/apple`,
-      token: this.tokenOf(customerCard.uuid),
+      token: this.deriveToken(customerCard.uuid),
     };
-    const json = applePass(content, pass, issuer, now);
-    const faults = passFaults(json);
+    const json = renderApplePass(content, pass, issuer, now);
+    const errors = findPassErrors(json);
     // A phone would refuse it without a word.
-    if (faults.length > 0) throw new Error(`pass ${customerCard.id}: ${faults.join('; ')}`);
+    if (errors.length > 0) throw new Error(`pass ${customerCard.id}: ${errors.join('; ')}`);
     const files = [
-      passFile('pass.json', Buffer.from(JSON.stringify(json))),
-      ...(await this.pictures.filesOf(content)),
+      createPassFile('pass.json', Buffer.from(JSON.stringify(json))),
+      ...(await this.passPictures.getFiles(content)),
     ];
-    return { bytes: await passPackage(files, this.signerOf(credentials), now), pass };
+    return { bytes: await createPassPackage(files, this.getSigner(credentials), now), pass };
   }
 
   /** In constant time. */
-  isTokenOf(uuid: string, given: string): boolean {
-    const wanted = Buffer.from(this.tokenOf(uuid));
-    const got = Buffer.from(given);
-    return got.length === wanted.length && timingSafeEqual(got, wanted);
+  isValidToken(uuid: string, token: string): boolean {
+    const expected = Buffer.from(this.deriveToken(uuid));
+    const actual = Buffer.from(token);
+    return actual.length === expected.length && timingSafeEqual(actual, expected);
   }
 
   /**
    * Derived, so that nothing is stored; its key is a data key, which stays when the master key is changed, since the
    * passes on phones carry it for years.
    */
-  private tokenOf(uuid: string): string {
+  private deriveToken(uuid: string): string {
     const key = this.keys.dataKey('apple passes');
     return createHmac('sha256', key).update(uuid.toLowerCase()).digest('base64url');
   }
 
-  private signerOf(credentials: AppleCredentials): PassSigner {
-    if (this.signer?.of !== credentials) {
-      this.signer = { of: credentials, sign: passSigner(credentials) };
+  private getSigner(credentials: AppleCredentials): PassSigner {
+    if (this.signer?.credentials !== credentials) {
+      this.signer = { credentials, sign: createPassSigner(credentials) };
     }
     return this.signer.sign;
   }

@@ -8,20 +8,20 @@ import {
   type PassUpdate,
   type WantedUpdate,
 } from '#passes/pass-sender.js';
-import { APNS_TIMES, ApnsClient, type ApnsAnswer } from './apns.client.js';
+import { APNS_TIMEOUTS, ApnsClient, type ApnsResponse } from './apns.client.js';
 import { AppleCertificate } from './apple-certificate.service.js';
 import { AppleDevices, type AppleDevice } from './apple-devices.service.js';
 
 /** How long nothing is pushed after Apple has refused the certificate or the token. */
-const STOPPED_MS = 5 * 60_000;
+const PAUSE_MS = 5 * 60_000;
 /** While one push finds out whether Apple takes them again. */
-const PROBED_MS = 5_000;
+const PROBE_MS = 5_000;
 const HOUR_MS = 60 * 60_000;
 
 /** Reasons of a 400 that are about the device, not about us. */
-const DEVICE_FAULTS = new Set(['BadDeviceToken', 'DeviceTokenNotForTopic']);
+const DEVICE_ERRORS = new Set(['BadDeviceToken', 'DeviceTokenNotForTopic']);
 /** Reasons of a 400 that every push would get. */
-const OUR_FAULTS = new Set(['TopicDisallowed', 'BadTopic', 'BadCertificateEnvironment']);
+const CONFIGURATION_ERRORS = new Set(['TopicDisallowed', 'BadTopic', 'BadCertificateEnvironment']);
 
 /** Tells a phone that some of its passes have changed; which ones, it asks for itself. */
 @Injectable()
@@ -30,10 +30,10 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   readonly atOnce = 50;
 
   private readonly log = new Logger('apple pushes');
-  private readonly refused: Gauge;
-  private open: { of: AppleCredentials; client: ApnsClient } | undefined;
+  private readonly refusedGauge: Gauge;
+  private connection: { credentials: AppleCredentials; client: ApnsClient } | undefined;
   /** Apple refuses every push. */
-  private stopped: { because: string; until: number } | undefined;
+  private pause: { reason: string; endsAt: number } | undefined;
 
   constructor(
     private readonly certificate: AppleCertificate,
@@ -41,7 +41,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     registry: Registry,
   ) {
     super();
-    this.refused = new Gauge({
+    this.refusedGauge = new Gauge({
       name: 'inkpad_apple_pushes_refused',
       help: '1 while Apple refuses the certificate or token of pushes',
       registers: [registry],
@@ -53,12 +53,12 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   }
 
   onModuleDestroy(): void {
-    this.open?.client.close();
+    this.connection?.client.close();
   }
 
   /** Also while the certificate has expired: the updates wait for the next one. */
-  targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    return this.devices.targetsOf(customerCardIds);
+  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    return this.devices.findTargets(customerCardIds);
   }
 
   async send({ target }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
@@ -66,8 +66,8 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     if (credentials === null) {
       return { kind: 'failed', error: 'the certificate has expired', retryInMs: HOUR_MS };
     }
-    const waiting = this.waitsFor(Date.now());
-    if (waiting) return waiting;
+    const pauseOutcome = this.findPauseOutcome(Date.now());
+    if (pauseOutcome) return pauseOutcome;
     const device = await this.devices.find(Number(target));
     // Passes of another type cannot be pushed to with this certificate.
     if (!device || device.passTypeId !== credentials.passTypeId) return { kind: 'done' };
@@ -82,28 +82,29 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     device: AppleDevice,
     signal: AbortSignal,
   ): Promise<PassOutcome> {
-    let answer: ApnsAnswer;
+    let response: ApnsResponse;
     try {
-      answer = await this.clientOf(credentials).push(device.pushToken, signal);
+      response = await this.getClient(credentials).push(device.pushToken, signal);
     } catch (error) {
       return { kind: 'failed', error: `Apple: ${messageOf(error)}` };
     }
-    return this.outcomeOf(answer, device);
+    return this.handleResponse(response, device);
   }
 
-  private async outcomeOf(answer: ApnsAnswer, device: AppleDevice): Promise<PassOutcome> {
-    const { status, reason, since, retryInMs } = answer;
+  private async handleResponse(response: ApnsResponse, device: AppleDevice): Promise<PassOutcome> {
+    const { status, reason, goneAt, retryInMs } = response;
     const error = `Apple: ${status} ${reason}`.trim();
-    if (status === 403 || (status === 400 && OUR_FAULTS.has(reason))) return this.stop(error);
-    if (this.stopped) {
-      this.stopped = undefined;
-      this.refused.set(0);
+    if (status === 403 || (status === 400 && CONFIGURATION_ERRORS.has(reason)))
+      return this.pausePushes(error);
+    if (this.pause) {
+      this.pause = undefined;
+      this.refusedGauge.set(0);
       this.log.log('Apple takes pushes again');
     }
     if (status === 200) return { kind: 'done' };
-    if (status === 410 || (status === 400 && DEVICE_FAULTS.has(reason))) {
-      const gone = await this.devices.forget(device, since);
-      if (gone) this.log.log(`device ${device.id} is gone (${reason})`);
+    if (status === 410 || (status === 400 && DEVICE_ERRORS.has(reason))) {
+      const isDeleted = await this.devices.forget(device, goneAt);
+      if (isDeleted) this.log.log(`device ${device.id} is gone (${reason})`);
       return { kind: 'done' };
     }
     if (status === 429 || status >= 500) {
@@ -113,31 +114,32 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   }
 
   /** Every further push would be refused too, and Apple would take them for an attack. */
-  private stop(error: string): PassOutcome {
-    if (!this.stopped) {
+  private pausePushes(error: string): PassOutcome {
+    if (!this.pause) {
       this.log.error(
-        `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it takes them again; one push every ${STOPPED_MS / 60_000} minutes tries. See docs/operating.md, Apple Wallet`,
+        `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it takes them again; one push every ${PAUSE_MS / 60_000} minutes tries. See docs/operating.md, Apple Wallet`,
       );
     }
-    this.refused.set(1);
-    this.stopped = { because: error, until: Date.now() + STOPPED_MS };
-    return { kind: 'failed', error, retryInMs: STOPPED_MS };
+    this.refusedGauge.set(1);
+    this.pause = { reason: error, endsAt: Date.now() + PAUSE_MS };
+    return { kind: 'failed', error, retryInMs: PAUSE_MS };
   }
 
   /** Undefined: this push may go, if need be as the one that tries. */
-  private waitsFor(now: number): PassOutcome | undefined {
-    if (!this.stopped) return undefined;
-    const { because, until } = this.stopped;
-    if (now < until) return { kind: 'failed', error: because, retryInMs: until - now };
-    this.stopped.until = now + PROBED_MS + APNS_TIMES.connectWithinMs + APNS_TIMES.answerWithinMs;
+  private findPauseOutcome(now: number): PassOutcome | undefined {
+    if (!this.pause) return undefined;
+    const { reason, endsAt } = this.pause;
+    if (now < endsAt) return { kind: 'failed', error: reason, retryInMs: endsAt - now };
+    this.pause.endsAt =
+      now + PROBE_MS + APNS_TIMEOUTS.connectTimeoutMs + APNS_TIMEOUTS.responseTimeoutMs;
     return undefined;
   }
 
-  private clientOf(credentials: AppleCredentials): ApnsClient {
-    if (this.open?.of !== credentials) {
-      this.open?.client.close();
-      this.open = { of: credentials, client: new ApnsClient(credentials) };
+  private getClient(credentials: AppleCredentials): ApnsClient {
+    if (this.connection?.credentials !== credentials) {
+      this.connection?.client.close();
+      this.connection = { credentials, client: new ApnsClient(credentials) };
     }
-    return this.open.client;
+    return this.connection.client;
   }
 }

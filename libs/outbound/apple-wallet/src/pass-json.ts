@@ -52,34 +52,34 @@ export type PassBarcode = {
 
 export type PassPlace = { latitude: number; longitude: number; relevantText: string };
 
-const MOST_LOCATIONS = 10;
-const MOST_HEADER_FIELDS = 3;
+const MAX_LOCATIONS = 10;
+const MAX_HEADER_FIELDS = 3;
 /** Secondary and auxiliary ones share a row of four. */
-const MOST_FRONT_FIELDS = 4;
-const SHORTEST_TOKEN = 16;
+const MAX_FRONT_FIELDS = 4;
+const MIN_TOKEN_LENGTH = 16;
 
 type Rule = (value: unknown) => string | undefined;
-type Keys = Record<string, { rule: Rule; optional?: true }>;
+type Schema = Record<string, { rule: Rule; optional?: true }>;
 
-const text: Rule = (value) =>
+const nonEmptyString: Rule = (value) =>
   typeof value === 'string' && value !== '' ? undefined : 'must be a text';
-const only =
-  (wanted: unknown): Rule =>
+const exactly =
+  (expected: unknown): Rule =>
   (value) =>
-    value === wanted ? undefined : `must be ${JSON.stringify(wanted)}`;
+    value === expected ? undefined : `must be ${JSON.stringify(expected)}`;
 const matching =
   (pattern: RegExp, message: string): Rule =>
   (value) =>
     typeof value === 'string' && pattern.test(value) ? undefined : message;
 const between =
-  (least: number, most: number): Rule =>
+  (min: number, max: number): Rule =>
   (value) =>
-    typeof value === 'number' && value >= least && value <= most
+    typeof value === 'number' && value >= min && value <= max
       ? undefined
-      : `must be from ${least} to ${most}`;
+      : `must be from ${min} to ${max}`;
 const anything: Rule = () => undefined;
 /** Looked into by itself. */
-const list: Rule = (value) => (Array.isArray(value) ? undefined : 'must be a list');
+const anyList: Rule = (value) => (Array.isArray(value) ? undefined : 'must be a list');
 
 const colour: Rule = (value) => {
   const parts = /^rgb\((\d{1,3}), (\d{1,3}), (\d{1,3})\)$/.exec(String(value))?.slice(1) ?? [];
@@ -88,27 +88,27 @@ const colour: Rule = (value) => {
     : 'must be rgb(r, g, b)';
 };
 
-const PASS: Keys = {
-  formatVersion: { rule: only(1) },
+const PASS: Schema = {
+  formatVersion: { rule: exactly(1) },
   passTypeIdentifier: { rule: matching(/^pass\./, 'must begin with pass.') },
   teamIdentifier: { rule: matching(/^[A-Z0-9]{10}$/, 'must be ten letters and digits') },
-  serialNumber: { rule: text },
-  organizationName: { rule: text },
-  description: { rule: text },
-  logoText: { rule: text },
+  serialNumber: { rule: nonEmptyString },
+  organizationName: { rule: nonEmptyString },
+  description: { rule: nonEmptyString },
+  logoText: { rule: nonEmptyString },
   backgroundColor: { rule: colour },
   foregroundColor: { rule: colour },
   labelColor: { rule: colour },
   webServiceURL: { rule: matching(/^https:\/\/[^/]/, 'must begin with https://') },
   authenticationToken: {
     rule: (value) =>
-      typeof value === 'string' && value.length >= SHORTEST_TOKEN
+      typeof value === 'string' && value.length >= MIN_TOKEN_LENGTH
         ? undefined
-        : `must have at least ${SHORTEST_TOKEN} characters`,
+        : `must have at least ${MIN_TOKEN_LENGTH} characters`,
   },
-  sharingProhibited: { rule: only(true) },
-  barcodes: { rule: list },
-  locations: { rule: list, optional: true },
+  sharingProhibited: { rule: exactly(true) },
+  barcodes: { rule: anyList },
+  locations: { rule: anyList, optional: true },
   expirationDate: {
     rule: matching(
       /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)$/,
@@ -116,34 +116,34 @@ const PASS: Keys = {
     ),
     optional: true,
   },
-  voided: { rule: only(true), optional: true },
+  voided: { rule: exactly(true), optional: true },
   storeCard: { rule: anything },
 };
 
-const FIELD: Keys = {
-  key: { rule: text },
+const FIELD: Schema = {
+  key: { rule: nonEmptyString },
   value: {
     rule: (value) =>
       typeof value === 'string' || Number.isFinite(value) ? undefined : 'must be text or number',
   },
-  label: { rule: text, optional: true },
+  label: { rule: nonEmptyString, optional: true },
   changeMessage: { rule: matching(/%@/, 'must contain %@'), optional: true },
-  dateStyle: { rule: only('PKDateStyleMedium'), optional: true },
-  timeStyle: { rule: only('PKDateStyleNone'), optional: true },
-  ignoresTimeZone: { rule: only(true), optional: true },
+  dateStyle: { rule: exactly('PKDateStyleMedium'), optional: true },
+  timeStyle: { rule: exactly('PKDateStyleNone'), optional: true },
+  ignoresTimeZone: { rule: exactly(true), optional: true },
 };
 
-const BARCODE: Keys = {
-  format: { rule: only('PKBarcodeFormatQR') },
+const BARCODE: Schema = {
+  format: { rule: exactly('PKBarcodeFormatQR') },
   message: { rule: matching(/^[\x20-\x7e]+$/, 'must be printable ASCII') },
-  messageEncoding: { rule: only('iso-8859-1') },
-  altText: { rule: text },
+  messageEncoding: { rule: exactly('iso-8859-1') },
+  altText: { rule: nonEmptyString },
 };
 
-const PLACE: Keys = {
+const PLACE: Schema = {
   latitude: { rule: between(-90, 90) },
   longitude: { rule: between(-180, 180) },
-  relevantText: { rule: text },
+  relevantText: { rule: nonEmptyString },
 };
 
 const FIELD_LISTS = [
@@ -153,70 +153,70 @@ const FIELD_LISTS = [
   'auxiliaryFields',
   'backFields',
 ] as const;
-const STORE_CARD: Keys = Object.fromEntries(FIELD_LISTS.map((name) => [name, { rule: list }]));
+const STORE_CARD: Schema = Object.fromEntries(FIELD_LISTS.map((name) => [name, { rule: anyList }]));
 
 /**
  * A phone refuses a whole pass for one fault and does not say which, and it shows too many fields cut off.
  * @returns every fault, beginning with its key; none: the pass is as it should be
  */
-export function passFaults(pass: unknown): string[] {
-  const faults = keyFaults(pass, PASS, '');
-  if (faults.length > 0) return faults;
+export function findPassErrors(pass: unknown): string[] {
+  const errors = findSchemaErrors(pass, PASS, '');
+  if (errors.length > 0) return errors;
   const { storeCard, barcodes, locations = [] } = pass as PassJson;
-  const shape = keyFaults(storeCard, STORE_CARD, 'storeCard.');
-  if (shape.length > 0) return shape;
+  const storeCardErrors = findSchemaErrors(storeCard, STORE_CARD, 'storeCard.');
+  if (storeCardErrors.length > 0) return storeCardErrors;
   const fields = FIELD_LISTS.flatMap((name) =>
     storeCard[name].map((field, i) => ({ field, at: `storeCard.${name}[${i}].` })),
   );
   return [
-    ...fields.flatMap(({ field, at }) => keyFaults(field, FIELD, at)),
-    ...barcodes.flatMap((barcode, i) => keyFaults(barcode, BARCODE, `barcodes[${i}].`)),
-    ...locations.flatMap((place, i) => keyFaults(place, PLACE, `locations[${i}].`)),
-    ...fieldFaults(fields.map(({ field }) => field)),
-    ...roomFaults(storeCard),
-    ...(locations.length > MOST_LOCATIONS
-      ? [`locations: ${locations.length} are more than ${MOST_LOCATIONS}`]
+    ...fields.flatMap(({ field, at }) => findSchemaErrors(field, FIELD, at)),
+    ...barcodes.flatMap((barcode, i) => findSchemaErrors(barcode, BARCODE, `barcodes[${i}].`)),
+    ...locations.flatMap((place, i) => findSchemaErrors(place, PLACE, `locations[${i}].`)),
+    ...findFieldErrors(fields.map(({ field }) => field)),
+    ...findOverflowErrors(storeCard),
+    ...(locations.length > MAX_LOCATIONS
+      ? [`locations: ${locations.length} are more than ${MAX_LOCATIONS}`]
       : []),
   ];
 }
 
-function fieldFaults(fields: PassField[]): string[] {
+function findFieldErrors(fields: PassField[]): string[] {
   const keys = fields.map(({ key }) => key);
-  const twice = new Set(keys.filter((key, i) => keys.indexOf(key) !== i));
-  const telling = fields.filter(({ changeMessage }) => changeMessage !== undefined);
+  const duplicateKeys = new Set(keys.filter((key, i) => keys.indexOf(key) !== i));
+  const withChangeMessage = fields.filter(({ changeMessage }) => changeMessage !== undefined);
   return [
-    ...[...twice].map((key) => `storeCard: two fields have the key ${key}`),
+    ...[...duplicateKeys].map((key) => `storeCard: two fields have the key ${key}`),
     // With two changes at once a phone shows neither text.
-    ...(telling.length > 1 ? ['storeCard: changeMessage on more than one field'] : []),
+    ...(withChangeMessage.length > 1 ? ['storeCard: changeMessage on more than one field'] : []),
   ];
 }
 
-function roomFaults(card: PassJson['storeCard']): string[] {
+function findOverflowErrors(card: PassJson['storeCard']): string[] {
   const { headerFields, primaryFields, secondaryFields, auxiliaryFields } = card;
-  const faults: string[] = [];
-  if (headerFields.length > MOST_HEADER_FIELDS) {
-    faults.push(`storeCard.headerFields: more than ${MOST_HEADER_FIELDS}`);
+  const errors: string[] = [];
+  if (headerFields.length > MAX_HEADER_FIELDS) {
+    errors.push(`storeCard.headerFields: more than ${MAX_HEADER_FIELDS}`);
   }
-  if (secondaryFields.length + auxiliaryFields.length > MOST_FRONT_FIELDS) {
-    faults.push(`storeCard: more than ${MOST_FRONT_FIELDS} secondary and auxiliary fields`);
+  if (secondaryFields.length + auxiliaryFields.length > MAX_FRONT_FIELDS) {
+    errors.push(`storeCard: more than ${MAX_FRONT_FIELDS} secondary and auxiliary fields`);
   }
   // It would be printed over the stamps.
-  if (primaryFields.length > 0) faults.push('storeCard.primaryFields: must be empty');
-  return faults;
+  if (primaryFields.length > 0) errors.push('storeCard.primaryFields: must be empty');
+  return errors;
 }
 
-function keyFaults(value: unknown, keys: Keys, at: string): string[] {
+function findSchemaErrors(value: unknown, schema: Schema, path: string): string[] {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return [`${at.slice(0, -1) || 'pass'}: must be an object`];
+    return [`${path.slice(0, -1) || 'pass'}: must be an object`];
   }
-  const unknown = Object.keys(value)
-    .filter((key) => !Object.hasOwn(keys, key))
-    .map((key) => `${at}${key}: is unknown`);
-  const wrong = Object.entries(keys).flatMap(([key, { rule, optional }]) => {
-    const given = (value as Record<string, unknown>)[key];
-    if (given === undefined) return optional ? [] : [`${at}${key}: is missing`];
-    const fault = rule(given);
-    return fault === undefined ? [] : [`${at}${key}: ${fault}`];
+  const unknownKeys = Object.keys(value)
+    .filter((key) => !Object.hasOwn(schema, key))
+    .map((key) => `${path}${key}: is unknown`);
+  const invalidKeys = Object.entries(schema).flatMap(([key, { rule, optional }]) => {
+    const entry = (value as Record<string, unknown>)[key];
+    if (entry === undefined) return optional ? [] : [`${path}${key}: is missing`];
+    const error = rule(entry);
+    return error === undefined ? [] : [`${path}${key}: ${error}`];
   });
-  return [...unknown, ...wrong];
+  return [...unknownKeys, ...invalidKeys];
 }

@@ -7,9 +7,9 @@ import {
   type AppleCertificates,
 } from '../../../../test/support/apple/certificates.mjs';
 import { readPass } from '../../../../test/support/apple/pass-reader.mjs';
-import { passFile, passPackage } from './pass-package.js';
-import { passSigner, type PassSigner } from './pass-signature.js';
-import { storedZip, zipFile } from './stored-zip.js';
+import { createPassFile, createPassPackage } from './pass-package.js';
+import { createPassSigner, type PassSigner } from './pass-signature.js';
+import { createStoredZip, createZipEntry } from './stored-zip.js';
 
 const NOW = new Date();
 const ICON = Buffer.from('not really an image');
@@ -28,59 +28,81 @@ const pass = (changes: object = {}) =>
   );
 
 describe('a signed pass', () => {
-  let made: AppleCertificates;
+  let certificates: AppleCertificates;
   let sign: PassSigner;
 
   beforeAll(() => {
-    made = appleCertificates();
-    const key = createPrivateKey(made.pass.key);
-    sign = passSigner({ certificate: made.pass.certificate, key, wwdr: made.wwdr });
+    certificates = appleCertificates();
+    const key = createPrivateKey(certificates.pass.key);
+    sign = createPassSigner({
+      certificate: certificates.pass.certificate,
+      key,
+      wwdr: certificates.wwdr,
+    });
   });
 
-  const files = (json = pass()) => [passFile('pass.json', json), passFile('icon.png', ICON)];
+  const files = (json = pass()) => [
+    createPassFile('pass.json', json),
+    createPassFile('icon.png', ICON),
+  ];
 
   it('is accepted by OpenSSL, with both certificates in it', async () => {
-    const { pass: read, files: found } = readPass(await passPackage(files(), sign, NOW), made.root);
-    expect(read.serialNumber).toBe('s');
-    expect([...found.keys()]).toEqual(['pass.json', 'icon.png', 'manifest.json', 'signature']);
-    expect(found.get('icon.png')).toEqual(ICON);
+    const { pass: passJson, files: entries } = readPass(
+      await createPassPackage(files(), sign, NOW),
+      certificates.root,
+    );
+    expect(passJson.serialNumber).toBe('s');
+    expect([...entries.keys()]).toEqual(['pass.json', 'icon.png', 'manifest.json', 'signature']);
+    expect(entries.get('icon.png')).toEqual(ICON);
   });
 
   it('is refused with one bit changed anywhere', async () => {
-    const bytes = await passPackage(files(), sign, NOW);
+    const bytes = await createPassPackage(files(), sign, NOW);
     const parts = ['"serialNumber":"s"', 'not really', '"icon.png":"'];
     for (const part of parts) {
       const changed = Buffer.from(bytes);
       const at = changed.indexOf(part) + part.length - 2;
       changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
-      expect(() => readPass(changed, made.root)).toThrow(/PASS-0/);
+      expect(() => readPass(changed, certificates.root)).toThrow(/PASS-0/);
     }
   });
 
   it('is refused with another manifest under its signature', async () => {
     const manifest = Buffer.from('{}');
     const other = Buffer.from('{ }');
-    const zip = storedZip([
-      zipFile('manifest.json', manifest),
-      zipFile('signature', await sign(other, NOW)),
+    const zip = createStoredZip([
+      createZipEntry('manifest.json', manifest),
+      createZipEntry('signature', await sign(other, NOW)),
     ]);
-    expect(() => readPass(zip, made.root)).toThrow(/PASS-03/);
+    expect(() => readPass(zip, certificates.root)).toThrow(/PASS-03/);
   });
 
   it('is refused by whoever trusts another root', async () => {
-    const bytes = await passPackage(files(), sign, NOW);
+    const bytes = await createPassPackage(files(), sign, NOW);
     expect(() => readPass(bytes, appleCertificates().root)).toThrow(/PASS-03/);
   });
 
   it('packs equal passes alike, and large files and long names as they are', async () => {
     const long = `${'ü'.repeat(90)}.png`;
     const large = Buffer.alloc(300_000, 7);
-    const zip = storedZip([zipFile(long, large), zipFile('b', Buffer.alloc(0))]);
-    expect(storedZip([zipFile(long, large), zipFile('b', Buffer.alloc(0))])).toEqual(zip);
-    const more = [...files(), passFile(long, large), passFile('empty', Buffer.alloc(0))];
-    const { files: found } = readPass(await passPackage(more, sign, NOW), made.root);
-    expect(found.get(long)).toEqual(large);
-    expect(found.get('empty')).toHaveLength(0);
+    const zip = createStoredZip([
+      createZipEntry(long, large),
+      createZipEntry('b', Buffer.alloc(0)),
+    ]);
+    expect(
+      createStoredZip([createZipEntry(long, large), createZipEntry('b', Buffer.alloc(0))]),
+    ).toEqual(zip);
+    const more = [
+      ...files(),
+      createPassFile(long, large),
+      createPassFile('empty', Buffer.alloc(0)),
+    ];
+    const { files: entries } = readPass(
+      await createPassPackage(more, sign, NOW),
+      certificates.root,
+    );
+    expect(entries.get(long)).toEqual(large);
+    expect(entries.get('empty')).toHaveLength(0);
   });
 
   // The rules of the counterpart (test/support/apple/README.md): each refuses what breaks it.
@@ -99,19 +121,23 @@ describe('a signed pass', () => {
     ['PASS-11', { suppressStripShine: true }],
     ['PASS-10', { storeCard: { backFields: [{ key: 'a' }, { key: 'a' }] } }],
   ])('is refused by %s: %j', async (rule, changes) => {
-    const bytes = await passPackage(files(pass(changes)), sign, NOW);
-    expect(() => readPass(bytes, made.root)).toThrow(new RegExp(`^${rule}`));
+    const bytes = await createPassPackage(files(pass(changes)), sign, NOW);
+    expect(() => readPass(bytes, certificates.root)).toThrow(new RegExp(`^${rule}`));
   });
 
   it('is refused by PASS-01, PASS-02 and PASS-05', async () => {
-    const read = (bytes: Buffer) => () => readPass(bytes, made.root);
+    const read = (bytes: Buffer) => () => readPass(bytes, certificates.root);
     expect(read(Buffer.from('no archive'))).toThrow(/^PASS-01/);
-    expect(read(storedZip([zipFile('pass.json', pass())]))).toThrow(/^PASS-01/);
+    expect(read(createStoredZip([createZipEntry('pass.json', pass())]))).toThrow(/^PASS-01/);
     const manifest = Buffer.from('{"pass.json":"0"}');
-    const signed = [zipFile('manifest.json', manifest), zipFile('signature', await sign(manifest, NOW))]; // prettier-ignore
-    expect(read(storedZip([...signed, zipFile('pass.json', pass())]))).toThrow(/^PASS-02/);
-    expect(read(storedZip(signed))).toThrow(/^PASS-02/);
-    expect(read(await passPackage([passFile('pass.json', pass())], sign, NOW))).toThrow(/^PASS-05/);
-    expect(read(await passPackage([passFile('pass.json', Buffer.from('{')), passFile('icon.png', ICON)], sign, NOW))).toThrow(/^PASS-06/); // prettier-ignore
+    const signed = [createZipEntry('manifest.json', manifest), createZipEntry('signature', await sign(manifest, NOW))]; // prettier-ignore
+    expect(read(createStoredZip([...signed, createZipEntry('pass.json', pass())]))).toThrow(
+      /^PASS-02/,
+    );
+    expect(read(createStoredZip(signed))).toThrow(/^PASS-02/);
+    expect(read(await createPassPackage([createPassFile('pass.json', pass())], sign, NOW))).toThrow(
+      /^PASS-05/,
+    );
+    expect(read(await createPassPackage([createPassFile('pass.json', Buffer.from('{')), createPassFile('icon.png', ICON)], sign, NOW))).toThrow(/^PASS-06/); // prettier-ignore
   });
 });

@@ -21,7 +21,7 @@ import { parseTag } from '#passes/pass-tag.js';
 import { Passes } from '#passes/passes.service.js';
 import { AppleDevices } from './apple-devices.service.js';
 import { ApplePasses } from './apple-passes.service.js';
-import { complaintsIn, isUnchanged, lastModified, pushTokenIn } from './passkit.js';
+import { parsePhoneLog, isUnchanged, getLastModifiedMs, parsePushToken } from './passkit.js';
 
 const REGISTRATIONS = 'devices/:device/registrations/:pass_type';
 
@@ -39,8 +39,8 @@ export class PasskitController {
 
   constructor(
     private readonly config: Config,
-    private readonly holders: Passes,
-    private readonly passes: ApplePasses,
+    private readonly passes: Passes,
+    private readonly applePasses: ApplePasses,
     private readonly devices: AppleDevices,
   ) {}
 
@@ -52,25 +52,25 @@ export class PasskitController {
     @Body() body: unknown,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const customerCard = await this.admitted(path, authorization);
-    const pushToken = pushTokenIn(body);
+    const customerCard = await this.authenticate(path, authorization);
+    const pushToken = parsePushToken(body);
     if (pushToken === undefined) {
       throw new RejectedError({ pushToken: ['must be a token of the push service, in hex'] });
     }
-    const isNew = await this.devices.register(deviceOf(path), pushToken, customerCard);
+    const isNew = await this.devices.register(toDeviceKey(path), pushToken, customerCard);
     await reply.status(isNew ? 201 : 200).send();
   }
 
   /** The identifier of the device is all that it shows. */
   @WithApple()
   @Get(REGISTRATIONS)
-  async changed(
+  async listChanged(
     @Param() path: Omit<PassPath, 'serial'>,
     @Query('passesUpdatedSince') since: unknown,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const issuedTag = await this.holders.findIssuedTag(parseTag(since));
-    const { serials, tag } = await this.devices.changed(deviceOf(path), issuedTag);
+    const issuedTag = await this.passes.findIssuedTag(parseTag(since));
+    const { serials, tag } = await this.devices.findChangedPasses(toDeviceKey(path), issuedTag);
     reply.header('cache-control', 'no-store');
     if (serials.length === 0) await reply.status(204).send();
     else await reply.send({ serialNumbers: serials, lastUpdated: String(tag) });
@@ -78,24 +78,24 @@ export class PasskitController {
 
   @WithApple()
   @Get('passes/:pass_type/:serial')
-  async newest(
+  async getNewest(
     @Param() path: Omit<PassPath, 'device'>,
     @Headers('authorization') authorization: string | undefined,
     @Headers('if-modified-since') since: string | undefined,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const customerCard = await this.admitted(path, authorization);
+    const customerCard = await this.authenticate(path, authorization);
     const { id, accountId } = customerCard;
     reply.header('cache-control', 'no-store');
-    const known = await this.holders.find(id);
-    if (known && isUnchanged(known, since)) {
-      await this.holders.synced(id, accountId, 'apple');
+    const existing = await this.passes.find(id);
+    if (existing && isUnchanged(existing, since)) {
+      await this.passes.synced(id, accountId, 'apple');
       await reply.status(304).send();
       return;
     }
-    const { bytes, pass } = await this.passes.issue(customerCard);
-    reply.header('last-modified', new Date(lastModified(pass, new Date())).toUTCString());
-    await this.holders.synced(id, accountId, 'apple');
+    const { bytes, pass } = await this.applePasses.issue(customerCard);
+    reply.header('last-modified', new Date(getLastModifiedMs(pass, new Date())).toUTCString());
+    await this.passes.synced(id, accountId, 'apple');
     await reply.type('application/vnd.apple.pkpass').send(bytes);
   }
 
@@ -106,8 +106,8 @@ export class PasskitController {
     @Param() path: PassPath,
     @Headers('authorization') authorization: string | undefined,
   ): Promise<void> {
-    const { id } = await this.admitted(path, authorization);
-    await this.devices.unregister(deviceOf(path), id);
+    const { id } = await this.authenticate(path, authorization);
+    await this.devices.unregister(toDeviceKey(path), id);
   }
 
   /**
@@ -118,30 +118,33 @@ export class PasskitController {
   @Post('log')
   @HttpCode(200)
   @Throttle({ default: { limit: 30, ttl: 60_000 } })
-  async complain(@Body() body: unknown): Promise<void> {
-    const complaints = complaintsIn(body);
-    const registered = await this.devices.registeredAmong(complaints.flatMap(({ names }) => names));
-    for (const { names, line } of complaints) {
-      if (names.some((name) => registered.has(name))) this.log.warn(line);
+  async receiveLog(@Body() body: unknown): Promise<void> {
+    const lines = parsePhoneLog(body);
+    const registeredIdentifiers = await this.devices.findRegistered(
+      lines.flatMap(({ identifiers }) => identifiers),
+    );
+    for (const { identifiers, text } of lines) {
+      if (identifiers.some((identifier) => registeredIdentifiers.has(identifier)))
+        this.log.warn(text);
     }
   }
 
   /** @throws UnauthorizedError */
-  private async admitted(
+  private async authenticate(
     { pass_type: passType, serial }: Omit<PassPath, 'device'>,
     authorization: string | undefined,
   ): Promise<CustomerCard> {
     const token = /^ApplePass +(\S+) *$/i.exec(authorization ?? '')?.[1];
-    const isMeant = passType === this.config.apple?.passTypeId;
-    if (token === undefined || !isMeant || !this.passes.isTokenOf(serial, token)) {
+    const isOurPassType = passType === this.config.apple?.passTypeId;
+    if (token === undefined || !isOurPassType || !this.applePasses.isValidToken(serial, token)) {
       throw new UnauthorizedError();
     }
-    const customerCard = await this.holders.holderOf(serial);
+    const customerCard = await this.passes.holderOf(serial);
     if (!customerCard) throw new UnauthorizedError();
     return customerCard;
   }
 }
 
-function deviceOf({ device, pass_type: passTypeId }: Omit<PassPath, 'serial'>) {
+function toDeviceKey({ device, pass_type: passTypeId }: Omit<PassPath, 'serial'>) {
   return { libraryId: device, passTypeId };
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { complaintsIn } from './passkit.js';
+import { parsePhoneLog } from './passkit.js';
 
-const lineOf = (text: unknown) => complaintsIn({ logs: [text] })[0]?.line;
+const parseLine = (text: unknown) => parsePhoneLog({ logs: [text] })[0]?.text;
 
 describe('a line that a phone reports', () => {
   it.each([
@@ -18,17 +18,17 @@ describe('a line that a phone reports', () => {
     ['a device', `device ${'a1'.repeat(16)}`, 'device …'],
     ['line breaks', 'a\r\nERROR b\u2028c', 'a ERROR b c'],
     ['a long line', 'ab '.repeat(400), 'ab '.repeat(400).slice(0, 500)],
-  ])('is logged without what could be personal: %s', (_, given, line) => {
-    expect(lineOf(given)).toBe(line);
+  ])('is logged without what could be personal: %s', (_, text, line) => {
+    expect(parseLine(text)).toBe(line);
   });
 
   it('names the devices and passes that it may be about', () => {
-    const [complaint] = complaintsIn({ logs: [`device ${'a1'.repeat(16)} failed`] });
-    expect(complaint?.names).toEqual(['a1'.repeat(16)]);
-    expect([complaintsIn(null), complaintsIn({ logs: 'x' }), complaintsIn({ logs: [1] })]).toEqual([
-      [],
-      [],
-      [],
-    ]);
+    const [logLine] = parsePhoneLog({ logs: [`device ${'a1'.repeat(16)} failed`] });
+    expect(logLine?.identifiers).toEqual(['a1'.repeat(16)]);
+    expect([
+      parsePhoneLog(null),
+      parsePhoneLog({ logs: 'x' }),
+      parsePhoneLog({ logs: [1] }),
+    ]).toEqual([[], [], []]);
   });
 });

@@ -1,21 +1,21 @@
 /** Longer than a change may take from its timestamp until others can read it. */
-const SETTLED_MS = 60_000;
-const MOST_LINES = 20;
-const LONGEST_LINE = 500;
-const MOST_NAMES = 5;
+const VISIBLE_AFTER_MS = 60_000;
+const MAX_LINES = 20;
+const MAX_LINE_LENGTH = 500;
+const MAX_IDENTIFIERS = 5;
 /** Serial numbers have 36 characters; identifiers of devices have 32 and more. */
-const NAME = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{16,64}(?![A-Za-z0-9_-])/g;
+const IDENTIFIER = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{16,64}(?![A-Za-z0-9_-])/g;
 
-type Changed = { changedAt: Date };
+type PassVersion = { changedAt: Date };
 
 /**
  * In milliseconds, whole seconds: HTTP knows no smaller ones. A change of the last minute is dated a second earlier
  * when it is handed out: if the pass changes again within the same second, the phone's next question is answered with
  * the pass and never with 304.
  */
-export function lastModified({ changedAt }: Changed, now: Date): number {
-  const second = secondOf(changedAt);
-  return now.getTime() - changedAt.getTime() < SETTLED_MS ? second - 1000 : second;
+export function getLastModifiedMs({ changedAt }: PassVersion, now: Date): number {
+  const second = toWholeSecondMs(changedAt);
+  return now.getTime() - changedAt.getTime() < VISIBLE_AFTER_MS ? second - 1000 : second;
 }
 
 /**
@@ -23,12 +23,12 @@ export function lastModified({ changedAt }: Changed, now: Date): number {
  * a backup was restored.
  * @param since the If-Modified-Since of a phone
  */
-export function isUnchanged({ changedAt }: Changed, since: string | undefined): boolean {
-  return since !== undefined && Date.parse(since) === secondOf(changedAt);
+export function isUnchanged({ changedAt }: PassVersion, since: string | undefined): boolean {
+  return since !== undefined && Date.parse(since) === toWholeSecondMs(changedAt);
 }
 
 /** @returns undefined unless it is hex, which then can stand in a path */
-export function pushTokenIn(body: unknown): string | undefined {
+export function parsePushToken(body: unknown): string | undefined {
   const { pushToken } = (body ?? {}) as { pushToken?: unknown };
   return typeof pushToken === 'string' && /^[0-9a-f]{16,200}$/i.test(pushToken)
     ? pushToken
@@ -36,31 +36,31 @@ export function pushTokenIn(body: unknown): string | undefined {
 }
 
 /** A line that a phone reports. @property names what may be serial numbers or identifiers of devices in it */
-export type Complaint = { line: string; names: string[] };
+export type PhoneLogLine = { text: string; identifiers: string[] };
 
 /**
  * What a phone reports, without line breaks, without the serial numbers, which open passes, and without what looks like an
  * e-mail address or a phone number: whoever has a pass can send any text.
  */
-export function complaintsIn(body: unknown): Complaint[] {
+export function parsePhoneLog(body: unknown): PhoneLogLine[] {
   const { logs } = (body ?? {}) as { logs?: unknown };
   if (!Array.isArray(logs)) return [];
   return logs
     .filter((line) => typeof line === 'string')
-    .slice(0, MOST_LINES)
+    .slice(0, MAX_LINES)
     .map((line) => ({
-      names: (line.match(NAME) ?? []).slice(0, MOST_NAMES),
-      line: line
+      identifiers: (line.match(IDENTIFIER) ?? []).slice(0, MAX_IDENTIFIERS),
+      text: line
         // eslint-disable-next-line no-control-regex
         .replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ')
         .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/gi, '…')
         .replaceAll(/[A-Za-z0-9_-]{32,}/g, '…')
         .replaceAll(/(?<![^\s<>"',;:])[^\s<>"',;:@]+@[^\s<>"',;:]+/g, '…')
         .replaceAll(/\+\d[\d ()/.-]{6,}\d|\d{7,}/g, '…')
-        .slice(0, LONGEST_LINE),
+        .slice(0, MAX_LINE_LENGTH),
     }));
 }
 
-function secondOf(at: Date): number {
-  return Math.floor(at.getTime() / 1000) * 1000;
+function toWholeSecondMs(time: Date): number {
+  return Math.floor(time.getTime() / 1000) * 1000;
 }

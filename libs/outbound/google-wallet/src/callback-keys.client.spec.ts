@@ -15,16 +15,16 @@ const spki = () =>
 
 let server: Server;
 let keys: CallbackKeys;
-let asked = 0;
+let requestCount = 0;
 let status = 200;
 let now = Date.now();
 
 beforeEach(async () => {
-  asked = 0;
+  requestCount = 0;
   status = 200;
   jest.spyOn(Date, 'now').mockImplementation(() => now);
   server = createServer((_request, response) => {
-    asked++;
+    requestCount++;
     const key = {
       keyValue: spki(),
       protocolVersion: 'ECv2SigningOnly',
@@ -44,42 +44,42 @@ afterEach(async () => {
 
 describe('the keys of callbacks', () => {
   it('are fetched once for all who need them, and again after an hour', async () => {
-    const all = await Promise.all([keys.current(), keys.current(), keys.current()]);
+    const all = await Promise.all([keys.get(), keys.get(), keys.get()]);
     expect(all.map(({ length }) => length)).toEqual([1, 1, 1]);
-    await keys.current();
-    expect(asked).toBe(1);
+    await keys.get();
+    expect(requestCount).toBe(1);
     now += HOUR + 1;
-    await keys.current();
-    expect(asked).toBe(2);
+    await keys.get();
+    expect(requestCount).toBe(2);
   });
 
   it('are looked at again for an unknown signature, once a minute', async () => {
-    const [before] = await keys.current();
-    expect(await keys.refreshed()).toBe(false);
+    const [before] = await keys.get();
+    expect(await keys.refreshAfterUnknownSignature()).toBe(false);
     now += MINUTE;
-    expect(await keys.refreshed()).toBe(true);
-    expect(await keys.refreshed()).toBe(false);
-    const [after] = await keys.current();
+    expect(await keys.refreshAfterUnknownSignature()).toBe(true);
+    expect(await keys.refreshAfterUnknownSignature()).toBe(false);
+    const [after] = await keys.get();
     expect(after?.key.equals(before?.key ?? after.key)).toBe(false);
-    expect(asked).toBe(2);
+    expect(requestCount).toBe(2);
   });
 
   it('are missing while they cannot be fetched, which is not tried for every caller', async () => {
     status = 503;
-    await expect(keys.current()).rejects.toThrow(UnavailableError);
-    await expect(keys.current()).rejects.toThrow(UnavailableError);
-    expect(asked).toBe(1);
+    await expect(keys.get()).rejects.toThrow(UnavailableError);
+    await expect(keys.get()).rejects.toThrow(UnavailableError);
+    expect(requestCount).toBe(1);
     status = 200;
     now += 5_001;
-    expect(await keys.current()).toHaveLength(1);
+    expect(await keys.get()).toHaveLength(1);
   });
 
   it('go on while new ones cannot be had', async () => {
-    await keys.current();
+    await keys.get();
     status = 500;
     now += HOUR + 1;
-    expect(await keys.current()).toHaveLength(1);
-    expect(await keys.current()).toHaveLength(1);
-    expect(asked).toBe(2);
+    expect(await keys.get()).toHaveLength(1);
+    expect(await keys.get()).toHaveLength(1);
+    expect(requestCount).toBe(2);
   });
 });

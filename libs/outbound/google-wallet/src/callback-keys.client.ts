@@ -1,20 +1,20 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError } from '#kernel/errors.js';
-import { rootKeysOf, type RootKey } from './callback.js';
+import { parseRootKeys, type RootKey } from './callback.js';
 
 const DEADLINE_MS = 5_000;
-const KEPT_MS = 3600_000;
+const CACHE_MS = 3600_000;
 /** Callers cannot make the service fetch the keys more often, whatever they send. */
-const FETCHED_AT_MOST_EVERY_MS = 60_000;
-const RETRIED_AT_MOST_EVERY_MS = 5_000;
+const MIN_REFRESH_INTERVAL_MS = 60_000;
+const MIN_RETRY_INTERVAL_MS = 5_000;
 
 /** Google's public root keys for callbacks. */
 @Injectable()
 export class CallbackKeys {
   private keys: RootKey[] = [];
   private fetchedAt = -Infinity;
-  private triedAt = -Infinity;
+  private attemptedAt = -Infinity;
   private fetching: Promise<void> | undefined;
 
   constructor(private readonly config: Config) {}
@@ -23,9 +23,9 @@ export class CallbackKeys {
    * Those that are known go on while new ones cannot be had; each says itself until when it counts.
    * @throws UnavailableError when there are none, and none can be had
    */
-  async current(): Promise<RootKey[]> {
+  async get(): Promise<RootKey[]> {
     const now = Date.now();
-    const isDue = now - this.fetchedAt > KEPT_MS && now - this.triedAt > RETRIED_AT_MOST_EVERY_MS;
+    const isDue = now - this.fetchedAt > CACHE_MS && now - this.attemptedAt > MIN_RETRY_INTERVAL_MS;
     if (isDue || this.fetching) {
       try {
         await this.refresh();
@@ -42,8 +42,8 @@ export class CallbackKeys {
    * @returns whether they were fetched
    * @throws UnavailableError
    */
-  async refreshed(): Promise<boolean> {
-    if (Date.now() - this.triedAt < FETCHED_AT_MOST_EVERY_MS) return false;
+  async refreshAfterUnknownSignature(): Promise<boolean> {
+    if (Date.now() - this.attemptedAt < MIN_REFRESH_INTERVAL_MS) return false;
     await this.refresh();
     return true;
   }
@@ -58,17 +58,17 @@ export class CallbackKeys {
   private async fetch(): Promise<void> {
     const url = this.config.google?.callbackKeysUrl;
     if (url === undefined) throw new UnavailableError('Google Wallet is not configured');
-    this.triedAt = Date.now();
+    this.attemptedAt = Date.now();
     try {
       const response = await fetch(url, {
         redirect: 'error',
         signal: AbortSignal.timeout(DEADLINE_MS),
       });
       if (!response.ok) throw new Error(`answered ${response.status}`);
-      const keys = rootKeysOf(await response.json());
+      const keys = parseRootKeys(await response.json());
       if (keys.length === 0) throw new Error('no keys in the answer');
       this.keys = keys;
-      this.fetchedAt = this.triedAt;
+      this.fetchedAt = this.attemptedAt;
     } catch (cause) {
       throw new UnavailableError(`Google's keys cannot be fetched: ${messageOf(cause)}`, { cause });
     }

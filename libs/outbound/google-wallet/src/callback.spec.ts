@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
-import { rootKeysOf, verifiedCallback } from './callback.js';
+import { parseRootKeys, verifyCallback } from './callback.js';
 
 const PROTOCOL = 'ECv2SigningOnly';
 const ISSUER = '3388000000022000000';
@@ -11,7 +11,7 @@ const pair = (namedCurve = 'P-256') => generateKeyPairSync('ec', { namedCurve })
 const spki = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64');
 const [root, other, intermediate] = [pair(), pair(), pair()];
 
-function signed(key: KeyObject, parts: string[]): string {
+function signParts(key: KeyObject, parts: string[]): string {
   const bytes = parts.map((part) => {
     const length = Buffer.alloc(4);
     length.writeUInt32LE(Buffer.byteLength(part));
@@ -20,7 +20,7 @@ function signed(key: KeyObject, parts: string[]): string {
   return sign('sha256', Buffer.concat(bytes), key).toString('base64');
 }
 
-const published = (change: object = {}, key = root) => ({
+const publishedKeys = (change: object = {}, key = root) => ({
   keys: [
     {
       keyValue: spki(key.publicKey),
@@ -30,20 +30,20 @@ const published = (change: object = {}, key = root) => ({
     },
   ],
 });
-const ROOTS = rootKeysOf(published());
+const ROOTS = parseRootKeys(publishedKeys());
 
 function envelope(
   message: object = {},
   {
     sender = 'GooglePayPasses',
     issuer = ISSUER,
-    by = root,
+    by: signer = root,
     expires = LATER,
-    own = intermediate,
+    own: intermediatePair = intermediate,
   } = {},
 ) {
   const signedKey = JSON.stringify({
-    keyValue: spki(own.publicKey),
+    keyValue: spki(intermediatePair.publicKey),
     keyExpiration: String(expires),
   });
   const signedMessage = JSON.stringify({
@@ -56,10 +56,10 @@ function envelope(
     ...message,
   });
   return {
-    signature: signed(own.privateKey, [sender, issuer, PROTOCOL, signedMessage]),
+    signature: signParts(intermediatePair.privateKey, [sender, issuer, PROTOCOL, signedMessage]),
     intermediateSigningKey: {
       signedKey,
-      signatures: [signed(by.privateKey, [sender, PROTOCOL, signedKey])],
+      signatures: [signParts(signer.privateKey, [sender, PROTOCOL, signedKey])],
     },
     protocolVersion: PROTOCOL,
     signedMessage,
@@ -67,7 +67,7 @@ function envelope(
 }
 
 const verify = (body: unknown, roots = ROOTS, now = NOW) =>
-  verifiedCallback(body, roots, ISSUER, now);
+  verifyCallback(body, roots, ISSUER, now);
 
 describe('a callback', () => {
   it('is believed when Google has signed it for this issuer', () => {
@@ -82,7 +82,7 @@ describe('a callback', () => {
   });
 
   it('is found among several root keys and signatures', () => {
-    const both = [...rootKeysOf(published({}, other)), ...ROOTS];
+    const both = [...parseRootKeys(publishedKeys({}, other)), ...ROOTS];
     const twice = envelope();
     twice.intermediateSigningKey.signatures.unshift('AAAA');
     expect(verify(twice, both)).toBeDefined();
@@ -143,9 +143,9 @@ describe('root keys', () => {
       { keyValue: spki(pair('P-384').publicKey) },
       { keyExpiration: 'never' },
     ]) {
-      expect([change, rootKeysOf(published(change)).length]).toEqual([change, 0]);
+      expect([change, parseRootKeys(publishedKeys(change)).length]).toEqual([change, 0]);
     }
-    expect(rootKeysOf({})).toEqual([]);
-    expect(rootKeysOf('keys')).toEqual([]);
+    expect(parseRootKeys({})).toEqual([]);
+    expect(parseRootKeys('keys')).toEqual([]);
   });
 });

@@ -3,7 +3,7 @@ import { createPublicKey, verify, type KeyObject } from 'node:crypto';
 const PROTOCOL = 'ECv2SigningOnly';
 /** Google's documentation names both; the id is part of what is signed. */
 const SENDERS = ['GooglePayPasses', 'GoogleWalletPasses'];
-const LONGEST_NONCE = 200;
+const MAX_NONCE_LENGTH = 200;
 
 /** What Google tells of a customer's phone. */
 export type Callback = {
@@ -27,49 +27,57 @@ type Envelope = {
  * @param issuerId whom the message must be for
  * @returns undefined for everything that Google has not signed for this issuer, and for what has expired
  */
-export function verifiedCallback(
+export function verifyCallback(
   body: unknown,
   roots: RootKey[],
   issuerId: string,
   now: Date,
 ): Callback | undefined {
-  const envelope = envelopeOf(body);
+  const envelope = parseEnvelope(body);
   if (!envelope) return undefined;
   const { signature, signedMessage, intermediateSigningKey } = envelope;
   const { signedKey, signatures } = intermediateSigningKey;
-  const valid = roots.filter(({ expiresAt }) => expiresAt > now);
+  const validRoots = roots.filter(({ expiresAt }) => expiresAt > now);
   const sender = SENDERS.find((id) =>
-    signatures.some((one) =>
-      valid.some(({ key }) => isSigned(key, [id, PROTOCOL, signedKey], one)),
+    signatures.some((candidate) =>
+      validRoots.some(({ key }) => isSigned(key, [id, PROTOCOL, signedKey], candidate)),
     ),
   );
-  const intermediate = sender === undefined ? undefined : intermediateOf(signedKey, now);
-  if (sender === undefined || !intermediate) return undefined;
-  if (!isSigned(intermediate, [sender, issuerId, PROTOCOL, signedMessage], signature)) {
+  const intermediateKey = sender === undefined ? undefined : parseIntermediateKey(signedKey, now);
+  if (sender === undefined || !intermediateKey) return undefined;
+  if (!isSigned(intermediateKey, [sender, issuerId, PROTOCOL, signedMessage], signature)) {
     return undefined;
   }
-  const callback = callbackOf(signedMessage);
+  const callback = parseCallback(signedMessage);
   return callback && callback.expiresAt > now ? callback : undefined;
 }
 
 /** @param document what Google publishes; unknown protocols and keys that cannot be read are left out */
-export function rootKeysOf(document: unknown): RootKey[] {
-  const { keys } = membersOf(document);
-  return (Array.isArray(keys) ? keys : []).flatMap((one: unknown) => {
-    const { protocolVersion, keyValue, keyExpiration } = membersOf(one);
+export function parseRootKeys(document: unknown): RootKey[] {
+  const { keys } = toObject(document);
+  return (Array.isArray(keys) ? keys : []).flatMap((entry: unknown) => {
+    const { protocolVersion, keyValue, keyExpiration } = toObject(entry);
     if (protocolVersion !== PROTOCOL) return [];
-    const key = publicKeyOf(keyValue);
-    const expiresAt = momentOf(keyExpiration);
+    const key = parsePublicKey(keyValue);
+    const expiresAt = parseTime(keyExpiration);
     return key && expiresAt ? [{ key, expiresAt }] : [];
   });
 }
 
-function envelopeOf(body: unknown): Envelope | undefined {
-  const { signature, signedMessage, intermediateSigningKey, protocolVersion } = membersOf(body);
-  const { signedKey, signatures } = membersOf(intermediateSigningKey);
-  if (protocolVersion !== PROTOCOL || !isText(signature) || !isText(signedMessage))
+function parseEnvelope(body: unknown): Envelope | undefined {
+  const { signature, signedMessage, intermediateSigningKey, protocolVersion } = toObject(body);
+  const { signedKey, signatures } = toObject(intermediateSigningKey);
+  if (
+    protocolVersion !== PROTOCOL ||
+    !isNonEmptyString(signature) ||
+    !isNonEmptyString(signedMessage)
+  )
     return undefined;
-  if (!isText(signedKey) || !Array.isArray(signatures) || !signatures.every(isText)) {
+  if (
+    !isNonEmptyString(signedKey) ||
+    !Array.isArray(signatures) ||
+    !signatures.every(isNonEmptyString)
+  ) {
     return undefined;
   }
   // More than one while Google changes its root key; each costs as many checks as there are root keys.
@@ -80,16 +88,17 @@ function envelopeOf(body: unknown): Envelope | undefined {
   };
 }
 
-function intermediateOf(signedKey: string, now: Date): KeyObject | undefined {
-  const { keyValue, keyExpiration } = membersOf(jsonOf(signedKey));
-  const expiresAt = momentOf(keyExpiration);
-  return expiresAt && expiresAt > now ? publicKeyOf(keyValue) : undefined;
+function parseIntermediateKey(signedKey: string, now: Date): KeyObject | undefined {
+  const { keyValue, keyExpiration } = toObject(parseJson(signedKey));
+  const expiresAt = parseTime(keyExpiration);
+  return expiresAt && expiresAt > now ? parsePublicKey(keyValue) : undefined;
 }
 
-function callbackOf(signedMessage: string): Callback | undefined {
-  const { objectId, eventType, nonce, expTimeMillis } = membersOf(jsonOf(signedMessage));
-  const expiresAt = momentOf(expTimeMillis);
-  if (!isText(objectId) || !isText(nonce) || nonce.length > LONGEST_NONCE) return undefined;
+function parseCallback(signedMessage: string): Callback | undefined {
+  const { objectId, eventType, nonce, expTimeMillis } = toObject(parseJson(signedMessage));
+  const expiresAt = parseTime(expTimeMillis);
+  if (!isNonEmptyString(objectId) || !isNonEmptyString(nonce) || nonce.length > MAX_NONCE_LENGTH)
+    return undefined;
   if ((eventType !== 'save' && eventType !== 'del') || !expiresAt) return undefined;
   return { objectId, eventType, nonce, expiresAt };
 }
@@ -104,8 +113,8 @@ function isSigned(key: KeyObject, parts: string[], signature: string): boolean {
   return verify('sha256', Buffer.concat(bytes), key, Buffer.from(signature, 'base64'));
 }
 
-function publicKeyOf(value: unknown): KeyObject | undefined {
-  if (!isText(value)) return undefined;
+function parsePublicKey(value: unknown): KeyObject | undefined {
+  if (!isNonEmptyString(value)) return undefined;
   try {
     const bytes = Buffer.from(value, 'base64');
     const key = createPublicKey({ key: bytes, type: 'spki', format: 'der' });
@@ -117,14 +126,14 @@ function publicKeyOf(value: unknown): KeyObject | undefined {
 }
 
 /** @param milliseconds since 1970, as a number or in digits */
-function momentOf(milliseconds: unknown): Date | undefined {
-  const number = isText(milliseconds) ? Number(milliseconds) : milliseconds;
+function parseTime(milliseconds: unknown): Date | undefined {
+  const number = isNonEmptyString(milliseconds) ? Number(milliseconds) : milliseconds;
   if (typeof number !== 'number') return undefined;
-  const moment = new Date(number);
-  return Number.isNaN(moment.getTime()) ? undefined : moment;
+  const time = new Date(number);
+  return Number.isNaN(time.getTime()) ? undefined : time;
 }
 
-function jsonOf(text: string): unknown {
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {
@@ -133,10 +142,10 @@ function jsonOf(text: string): unknown {
   }
 }
 
-function membersOf(value: unknown): Record<string, unknown> {
+function toObject(value: unknown): Record<string, unknown> {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
 }
 
-function isText(value: unknown): value is string {
+function isNonEmptyString(value: unknown): value is string {
   return typeof value === 'string' && value !== '';
 }

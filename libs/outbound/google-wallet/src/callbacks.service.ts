@@ -7,9 +7,9 @@ import { ask } from '#database/connection.js';
 import { Passes } from '#passes/passes.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { CallbackKeys } from './callback-keys.client.js';
-import { verifiedCallback, type Callback } from './callback.js';
+import { verifyCallback, type Callback } from './callback.js';
 import { GoogleObjects } from './google-objects.service.js';
-import { uuidOf } from './google-pass.js';
+import { parseObjectId } from './google-pass.js';
 
 /**
  * What Google tells of customers' phones. A hint only: callbacks have been missing for months at times, so nothing but
@@ -35,7 +35,7 @@ export class GoogleCallbacks {
   async receive(body: unknown, now: Date): Promise<void> {
     const { google } = this.config;
     if (google === null) throw new NotFoundError('Path');
-    const callback = await this.verified(body, google, now);
+    const callback = await this.verify(body, google, now);
     if (!callback) {
       throw new RejectedError(
         { base: ['This is no callback that Google has signed for this issuer, or it has expired'] },
@@ -43,24 +43,24 @@ export class GoogleCallbacks {
         'Send what Google has sent, unchanged and in time.',
       );
     }
-    if (await this.isKnown(callback)) return;
+    if (await this.isRecorded(callback)) return;
     await this.apply(callback, google);
-    await this.keep(callback);
+    await this.recordNonce(callback);
   }
 
-  private async verified(
+  private async verify(
     body: unknown,
     { issuerId }: GoogleWallet,
     now: Date,
   ): Promise<Callback | undefined> {
-    const callback = verifiedCallback(body, await this.keys.current(), issuerId, now);
-    if (callback || !(await this.keys.refreshed())) return callback;
-    return verifiedCallback(body, await this.keys.current(), issuerId, now);
+    const callback = verifyCallback(body, await this.keys.get(), issuerId, now);
+    if (callback || !(await this.keys.refreshAfterUnknownSignature())) return callback;
+    return verifyCallback(body, await this.keys.get(), issuerId, now);
   }
 
   private async apply({ objectId, eventType }: Callback, google: GoogleWallet): Promise<void> {
     const { issuerId, idSuffix } = google;
-    const uuid = uuidOf(objectId, { issuerId, idSuffix, publicUrl: this.config.publicUrl });
+    const uuid = parseObjectId(objectId, { issuerId, idSuffix, publicUrl: this.config.publicUrl });
     const card = uuid === undefined ? undefined : await this.passes.holderOf(uuid);
     if (!card) {
       this.log.debug(`a callback for a pass of another installation: ${eventType}`);
@@ -69,30 +69,30 @@ export class GoogleCallbacks {
     if (eventType === 'del') return this.passes.removed(card.id, 'google');
     await this.passes.installed(card.id, card.accountId, 'google');
     // Google may have inserted what an old link held.
-    await this.updates.ask(this.pool, await this.objects.targetsOf([card.id]), 0);
+    await this.updates.ask(this.pool, await this.objects.findObjectTargets([card.id]), 0);
   }
 
-  private async isKnown({ nonce }: Callback): Promise<boolean> {
+  private async isRecorded({ nonce }: Callback): Promise<boolean> {
     const rows = await ask(this.pool, {
       name: 'google_callbacks_find',
       text: 'select from google_callbacks where nonce_hash = $1',
-      values: [hashOf(nonce)],
+      values: [hashNonce(nonce)],
     });
     return rows.length > 0;
   }
 
   /** Only until it has expired: afterwards it is not taken anyway. */
-  private async keep({ nonce, expiresAt }: Callback): Promise<void> {
+  private async recordNonce({ nonce, expiresAt }: Callback): Promise<void> {
     await ask(this.pool, {
       name: 'google_callbacks_keep',
       text: `with expired as (delete from google_callbacks where expires_at < now())
              insert into google_callbacks (nonce_hash, expires_at) values ($1, $2)
              on conflict do nothing`,
-      values: [hashOf(nonce), expiresAt],
+      values: [hashNonce(nonce), expiresAt],
     });
   }
 }
 
-function hashOf(nonce: string): Buffer {
+function hashNonce(nonce: string): Buffer {
   return createHash('sha256').update(nonce).digest();
 }

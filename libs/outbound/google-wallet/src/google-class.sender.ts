@@ -9,15 +9,15 @@ import {
 } from '#passes/pass-sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
-import { settled } from './publication.js';
+import { toPassOutcome } from './publication.js';
 
-const AT_ONCE = 4;
+const CONCURRENCY = 4;
 
 /** What all customers of a card see alike. The target is the card's id. */
 @Injectable()
 export class GoogleClassSender extends PassSender {
   readonly channel = 'google_class';
-  readonly atOnce = AT_ONCE;
+  readonly atOnce = CONCURRENCY;
   readonly enabled: boolean;
 
   constructor(
@@ -30,15 +30,15 @@ export class GoogleClassSender extends PassSender {
   }
 
   /** A change of one pass does not change what it shares with the others. */
-  async targetsOf(): Promise<WantedUpdate[]> {
+  async findTargets(): Promise<WantedUpdate[]> {
     return [];
   }
 
-  override sharedTargetsOf(scope: CardScope): Promise<WantedUpdate[]> {
-    return this.objects.classTargetsOf(scope);
+  override findSharedTargets(scope: CardScope): Promise<WantedUpdate[]> {
+    return this.objects.findClassTargets(scope);
   }
 
   async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
-    return settled(await this.passes.publishClass(Number(target), attempts, signal));
+    return toPassOutcome(await this.passes.publishClass(Number(target), attempts, signal));
   }
 }

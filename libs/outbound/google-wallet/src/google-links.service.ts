@@ -8,22 +8,22 @@ import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import { LONGEST_SAVE_JWT, saveJwt } from './google-jwt.js';
+import { MAX_SAVE_JWT_LENGTH, createSaveJwt } from './google-jwt.js';
 import { GoogleObjects } from './google-objects.service.js';
 import {
-  classId,
-  loyaltyClass,
-  loyaltyObject,
-  objectId,
+  toClassId,
+  renderLoyaltyClass,
+  renderLoyaltyObject,
+  toObjectId,
   withoutNulls,
-  type GooglePlace,
+  type GoogleInstallation,
 } from './google-pass.js';
 import { GooglePasses } from './google-passes.service.js';
 
 /** How long a customer who opens the link waits for Google to take the pass. */
-const PATIENCE_MS = 3_000;
+const PUBLISH_TIMEOUT_MS = 3_000;
 /** Two who open it at the same moment: one waits until the other's request has been answered. */
-const BUSY_MS = 100;
+const BUSY_RETRY_MS = 100;
 
 type Payload = { loyaltyClasses?: object[]; loyaltyObjects: object[] };
 
@@ -35,39 +35,39 @@ export class GoogleLinks {
     private readonly contents: PassContents,
     private readonly updates: PassUpdates,
     private readonly objects: GoogleObjects,
-    private readonly google: GooglePasses,
+    private readonly googlePasses: GooglePasses,
     private readonly images: PassImages,
     private readonly config: Config,
   ) {}
 
-  get enabled(): boolean {
+  get isEnabled(): boolean {
     return this.config.google !== null;
   }
 
   /** @returns undefined where there is nothing to save, and where Google is down and the pass does not fit into a link */
-  async saveUrlOf(card: CustomerCard, now: Date): Promise<string | undefined> {
+  async findSaveUrl(card: CustomerCard, now: Date): Promise<string | undefined> {
     const { google, publicUrl } = this.config;
     if (google === null) return undefined;
     const { pass, content } = await this.contents.open(card);
     if (content.state === 'void' || isExpired(content, now)) return undefined;
-    const place = { issuerId: google.issuerId, idSuffix: google.idSuffix, publicUrl };
+    const installation = { issuerId: google.issuerId, idSuffix: google.idSuffix, publicUrl };
     const { hasClass, hasObject } = await this.objects.register(card, pass.noticeTag);
-    const isThere = hasObject || (await this.publish(card));
-    const payload = isThere
-      ? { loyaltyObjects: [idsOf(content, place)] }
-      : await this.wholePayload(content, place, hasClass, now);
-    const jwt = saveJwt(google.account, payload, new URL(publicUrl).origin, now);
-    return jwt.length > LONGEST_SAVE_JWT ? undefined : `${google.saveUrl}/${jwt}`;
+    const isPublished = hasObject || (await this.publish(card));
+    const payload = isPublished
+      ? { loyaltyObjects: [toIds(content, installation)] }
+      : await this.renderPayload(content, installation, hasClass, now);
+    const jwt = createSaveJwt(google.account, payload, new URL(publicUrl).origin, now);
+    return jwt.length > MAX_SAVE_JWT_LENGTH ? undefined : `${google.saveUrl}/${jwt}`;
   }
 
   /** @returns false: Google has not taken it in time; the dispatcher goes on trying */
   private async publish({ id, accountId, cardId }: CustomerCard): Promise<boolean> {
-    const patience = AbortSignal.timeout(PATIENCE_MS);
+    const timeout = AbortSignal.timeout(PUBLISH_TIMEOUT_MS);
     for (;;) {
-      const { kind } = await this.google.publishObject(id, 1, patience);
+      const { kind } = await this.googlePasses.publishObject(id, 1, timeout);
       if (kind === 'done') return true;
-      if (kind !== 'busy' || patience.aborted) break;
-      await pause(BUSY_MS, patience);
+      if (kind !== 'busy' || timeout.aborted) break;
+      await pause(BUSY_RETRY_MS, timeout);
     }
     await this.updates.ask(
       this.pool,
@@ -81,20 +81,25 @@ export class GoogleLinks {
   }
 
   /** Google inserts what it does not have when the customer saves it. */
-  private async wholePayload(
+  private async renderPayload(
     content: PassContent,
-    place: GooglePlace,
+    installation: GoogleInstallation,
     hasClass: boolean,
     now: Date,
   ): Promise<Payload> {
     const { logo, strip } = await this.images.linksOf(content);
-    const loyaltyObjects = [withoutNulls(loyaltyObject(content, place, strip.hero, now))];
+    const loyaltyObjects = [
+      withoutNulls(renderLoyaltyObject(content, installation, strip.hero, now)),
+    ];
     return hasClass
       ? { loyaltyObjects }
-      : { loyaltyObjects, loyaltyClasses: [withoutNulls(loyaltyClass(content, place, logo))] };
+      : {
+          loyaltyObjects,
+          loyaltyClasses: [withoutNulls(renderLoyaltyClass(content, installation, logo))],
+        };
   }
 }
 
-function idsOf({ uuid, cardId }: PassContent, place: GooglePlace) {
-  return { id: objectId(uuid, place), classId: classId(cardId, place) };
+function toIds({ uuid, cardId }: PassContent, installation: GoogleInstallation) {
+  return { id: toObjectId(uuid, installation), classId: toClassId(cardId, installation) };
 }

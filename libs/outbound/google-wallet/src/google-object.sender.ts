@@ -8,15 +8,15 @@ import {
 } from '#passes/pass-sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
-import { settled } from './publication.js';
+import { toPassOutcome } from './publication.js';
 
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 
 /** A customer's card. The target is the customer card's id. */
 @Injectable()
 export class GoogleObjectSender extends PassSender {
   readonly channel = 'google_object';
-  readonly atOnce = AT_ONCE;
+  readonly atOnce = CONCURRENCY;
   readonly enabled: boolean;
 
   constructor(
@@ -28,11 +28,11 @@ export class GoogleObjectSender extends PassSender {
     this.enabled = google !== null;
   }
 
-  targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    return this.objects.targetsOf(customerCardIds);
+  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    return this.objects.findObjectTargets(customerCardIds);
   }
 
   async send({ target, attempts }: PassUpdate, signal: AbortSignal): Promise<PassOutcome> {
-    return settled(await this.passes.publishObject(Number(target), attempts, signal));
+    return toPassOutcome(await this.passes.publishObject(Number(target), attempts, signal));
   }
 }

@@ -5,32 +5,32 @@ import type { CardScope, WantedUpdate } from '#passes/pass-sender.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
 /** Longer than sending can last: after that, another process may take over from one that has died. */
-const BUSY_SECONDS = 60;
-const QUOTA_HOURS = 24;
+const LEASE_SECONDS = 60;
+const NOTICE_QUOTA_HOURS = 24;
 /** Of each kind, for one pass within these hours. */
-const QUOTA = 3;
+const NOTICE_QUOTA = 3;
 
 export type NoticeKind = 'update' | 'message';
 
 /** Who holds it is the only one to send it. */
-export type Hold<R> = R & { until: string };
-export type HeldClass = Hold<{ cardId: number; accountId: number; sentHash: string | null }>;
-export type HeldObject = Hold<{
+export type Leased<R> = R & { leasedUntil: string };
+export type LeasedClass = Leased<{ cardId: number; accountId: number; sentHash: string | null }>;
+export type LeasedObject = Leased<{
   customerCardId: number;
   accountId: number;
   cardId: number;
   sentHash: string | null;
-  toldTag: number;
+  notifiedTag: number;
 }>;
 
-const IS_FREE = '(leased_until is null or leased_until <= now())';
-const TAKE = `leased_until = now() + interval '${BUSY_SECONDS} seconds'`;
+const IS_NOT_LEASED = '(leased_until is null or leased_until <= now())';
+const ACQUIRE_LEASE = `leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
 
 /**
  * In place of the hash while a change is under way, and for as long as its answer is missing: nobody knows which of the
  * two Google shows, so what was sent before is to be sent again, too.
  */
-export const IN_DOUBT = '';
+export const UNCERTAIN_HASH = '';
 
 /** The classes and objects that Google has, or should have, and what was last sent of each. */
 @Injectable()
@@ -38,7 +38,7 @@ export class GoogleObjects {
   constructor(private readonly pool: Pool) {}
 
   /** Those of these customer cards that Google has. */
-  async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  async findObjectTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     const rows = await ask<{ id: number; account_id: number }>(this.pool, {
       name: 'google_objects_targets',
       text: `select customer_card_id as id, account_id from google_objects
@@ -53,7 +53,7 @@ export class GoogleObjects {
   }
 
   /** The class of this card, or all of the store, as far as Google has them. */
-  async classTargetsOf({ accountId, cardId }: CardScope): Promise<WantedUpdate[]> {
+  async findClassTargets({ accountId, cardId }: CardScope): Promise<WantedUpdate[]> {
     const rows = await ask<{ card_id: number }>(this.pool, {
       name: 'google_classes_targets',
       text: `select card_id from google_classes
@@ -69,12 +69,12 @@ export class GoogleObjects {
 
   /**
    * From now on both are kept up to date at Google.
-   * @param toldTag what the customer need not be told any more
+   * @param notifiedTag what the customer need not be told any more
    * @returns whether Google has had the class and the object
    */
   async register(
     { id, accountId, cardId }: Pick<CustomerCard, 'id' | 'accountId' | 'cardId'>,
-    toldTag: number,
+    notifiedTag: number,
   ): Promise<{ hasClass: boolean; hasObject: boolean }> {
     await ask(this.pool, {
       name: 'google_register',
@@ -83,7 +83,7 @@ export class GoogleObjects {
              )
              insert into google_objects (customer_card_id, account_id, card_id, notified_tag)
              values ($1, $2, $3, $4) on conflict do nothing`,
-      values: [id, accountId, cardId, toldTag],
+      values: [id, accountId, cardId, notifiedTag],
     });
     const [row] = await ask<{ has_class: boolean; has_object: boolean }>(this.pool, {
       name: 'google_has',
@@ -96,22 +96,22 @@ export class GoogleObjects {
   }
 
   /** @returns undefined: no such class; busy: another process is sending it */
-  async holdClass(cardId: number): Promise<HeldClass | 'busy' | undefined> {
+  async leaseClass(cardId: number): Promise<LeasedClass | 'busy' | undefined> {
     const [row] = await ask<{ account_id: number; sent_hash: string | null; until: string }>(
       this.pool,
       {
         name: 'google_classes_hold',
-        text: `update google_classes set ${TAKE} where card_id = $1 and ${IS_FREE}
+        text: `update google_classes set ${ACQUIRE_LEASE} where card_id = $1 and ${IS_NOT_LEASED}
                returning account_id, sent_hash, leased_until::text as until`,
         values: [cardId],
       },
     );
     if (!row) return (await this.hasRow('google_classes', cardId)) ? 'busy' : undefined;
-    return { cardId, accountId: row.account_id, sentHash: row.sent_hash, until: row.until };
+    return { cardId, accountId: row.account_id, sentHash: row.sent_hash, leasedUntil: row.until };
   }
 
   /** @returns undefined: no such object; busy: another process is sending it */
-  async holdObject(customerCardId: number): Promise<HeldObject | 'busy' | undefined> {
+  async leaseObject(customerCardId: number): Promise<LeasedObject | 'busy' | undefined> {
     const [row] = await ask<{
       account_id: number;
       card_id: number;
@@ -120,7 +120,7 @@ export class GoogleObjects {
       until: string;
     }>(this.pool, {
       name: 'google_objects_hold',
-      text: `update google_objects set ${TAKE} where customer_card_id = $1 and ${IS_FREE}
+      text: `update google_objects set ${ACQUIRE_LEASE} where customer_card_id = $1 and ${IS_NOT_LEASED}
              returning account_id, card_id, sent_hash, notified_tag, leased_until::text as until`,
       values: [customerCardId],
     });
@@ -130,8 +130,8 @@ export class GoogleObjects {
       accountId: row.account_id,
       cardId: row.card_id,
       sentHash: row.sent_hash,
-      toldTag: Number(row.notified_tag),
-      until: row.until,
+      notifiedTag: Number(row.notified_tag),
+      leasedUntil: row.until,
     };
   }
 
@@ -145,26 +145,26 @@ export class GoogleObjects {
     return rows.length > 0;
   }
 
-  async freeClass({ cardId, until }: HeldClass): Promise<void> {
+  async releaseClass({ cardId, leasedUntil }: LeasedClass): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_free',
       text: `update google_classes set leased_until = null
              where card_id = $1 and leased_until = $2::timestamptz`,
-      values: [cardId, until],
+      values: [cardId, leasedUntil],
     });
   }
 
-  async freeObject({ customerCardId, until }: HeldObject): Promise<void> {
+  async releaseObject({ customerCardId, leasedUntil }: LeasedObject): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_free',
       text: `update google_objects set leased_until = null
              where customer_card_id = $1 and leased_until = $2::timestamptz`,
-      values: [customerCardId, until],
+      values: [customerCardId, leasedUntil],
     });
   }
 
   /** Any customer card of this card that Google has. */
-  async exampleOf(cardId: number): Promise<number | undefined> {
+  async findCustomerCard(cardId: number): Promise<number | undefined> {
     const [row] = await ask<{ customer_card_id: number }>(this.pool, {
       name: 'google_objects_example',
       text: `select customer_card_id from google_objects where card_id = $1
@@ -175,17 +175,17 @@ export class GoogleObjects {
   }
 
   /** Whoever has outlived the hold changes nothing. @param hash of what Google has, or `IN_DOUBT` */
-  async classSent({ cardId, until }: HeldClass, hash: string): Promise<void> {
+  async recordSentClass({ cardId, leasedUntil }: LeasedClass, hash: string): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_sent',
       text: `update google_classes set sent_hash = $3
              where card_id = $1 and leased_until = $2::timestamptz`,
-      values: [cardId, until, hash],
+      values: [cardId, leasedUntil, hash],
     });
   }
 
   /** Google does not have it, whatever was noted. */
-  async classLost(cardId: number): Promise<void> {
+  async recordMissingClass(cardId: number): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_lost',
       text: 'update google_classes set sent_hash = null where card_id = $1',
@@ -194,17 +194,20 @@ export class GoogleObjects {
   }
 
   /** The same for an object. */
-  async objectSent({ customerCardId, until }: HeldObject, hash: string): Promise<void> {
+  async recordSentObject(
+    { customerCardId, leasedUntil }: LeasedObject,
+    hash: string,
+  ): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_sent',
       text: `update google_objects set sent_hash = $3
              where customer_card_id = $1 and leased_until = $2::timestamptz`,
-      values: [customerCardId, until, hash],
+      values: [customerCardId, leasedUntil, hash],
     });
   }
 
   /** The customer is not to be told of this again. */
-  async told(customerCardId: number, tag: number): Promise<void> {
+  async recordNotified(customerCardId: number, tag: number): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_told',
       text: `update google_objects set notified_tag = greatest(notified_tag, $2) where customer_card_id = $1`,
@@ -220,7 +223,7 @@ export class GoogleObjects {
     await ask(this.pool, {
       name: 'google_notices_prune',
       text: `delete from google_notices
-             where customer_card_id = $1 and sent_at <= now() - interval '${QUOTA_HOURS} hours'`,
+             where customer_card_id = $1 and sent_at <= now() - interval '${NOTICE_QUOTA_HOURS} hours'`,
       values: [customerCardId],
     });
     const [row] = await ask<{ may: boolean }>(this.pool, {
@@ -228,7 +231,7 @@ export class GoogleObjects {
       text: `with counted as (
                insert into google_notices (customer_card_id, kind, tag)
                select $1, $2, $3
-               where (select count(*) from google_notices where customer_card_id = $1 and kind = $2) < ${QUOTA}
+               where (select count(*) from google_notices where customer_card_id = $1 and kind = $2) < ${NOTICE_QUOTA}
                on conflict do nothing returning 1
              )
              select exists (select from counted) or exists (

@@ -1,17 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
 import type { PassContent } from '#passes/pass-content.js';
 import {
-  classId,
-  googleHash,
-  loyaltyClass,
-  loyaltyObject,
-  objectId,
-  uuidOf,
+  toClassId,
+  hashGoogleRecord,
+  renderLoyaltyClass,
+  renderLoyaltyObject,
+  toObjectId,
+  parseObjectId,
   withoutNulls,
 } from './google-pass.js';
 
 const UUID = '0d9e3f6a-7b1c-4e8d-9a5f-2c6b8e1d4f70';
-const PLACE = { issuerId: '3388', idSuffix: 'test', publicUrl: 'https://cards.example' };
+const INSTALLATION = { issuerId: '3388', idSuffix: 'test', publicUrl: 'https://cards.example' };
 const LOGO = 'https://cards.example/img/logo/a.png';
 const HERO = 'https://cards.example/img/strip/a/3@hero.png';
 const NOW = new Date('2026-11-01T12:00:00Z');
@@ -57,7 +57,7 @@ const many = (n: number) =>
 
 describe('the class of a card', () => {
   it('has what all customers see alike', () => {
-    expect(loyaltyClass(CONTENT, PLACE, LOGO)).toEqual({
+    expect(renderLoyaltyClass(CONTENT, INSTALLATION, LOGO)).toEqual({
       id: '3388.card_5_test',
       issuerName: 'Corner Café',
       programName: 'Coffee',
@@ -104,22 +104,26 @@ describe('the class of a card', () => {
       })),
       locations: [...CONTENT.locations].reverse(),
     };
-    const [one, another] = [CONTENT, other].map((each) => loyaltyClass(each, PLACE, LOGO));
+    const [one, another] = [CONTENT, other].map((each) =>
+      renderLoyaltyClass(each, INSTALLATION, LOGO),
+    );
     expect(another).toEqual(one);
     const tenOrMore = { ...CONTENT, locations: many(10) };
-    expect(loyaltyClass(tenOrMore, PLACE, LOGO).merchantLocations).toEqual([]);
+    expect(renderLoyaltyClass(tenOrMore, INSTALLATION, LOGO).merchantLocations).toEqual([]);
   });
 
   it('speaks the language of the store', () => {
     const german = { ...CONTENT, locale: 'de-AT' };
-    expect(loyaltyClass(german, PLACE, LOGO).accountNameLabel).toBe('Mitglied');
-    expect(loyaltyClass({ ...CONTENT, locale: 'sv' }, PLACE, LOGO).accountNameLabel).toBe('Member');
+    expect(renderLoyaltyClass(german, INSTALLATION, LOGO).accountNameLabel).toBe('Mitglied');
+    expect(
+      renderLoyaltyClass({ ...CONTENT, locale: 'sv' }, INSTALLATION, LOGO).accountNameLabel,
+    ).toBe('Member');
   });
 });
 
 describe('the object of a customer card', () => {
   it('has what is the customer’s own', () => {
-    expect(loyaltyObject(CONTENT, PLACE, HERO, NOW)).toEqual({
+    expect(renderLoyaltyObject(CONTENT, INSTALLATION, HERO, NOW)).toEqual({
       id: `3388.cc_${UUID}_test`,
       classId: '3388.card_5_test',
       state: 'ACTIVE',
@@ -151,14 +155,14 @@ describe('the object of a customer card', () => {
     const [cookie, coffee] = CONTENT.rewards;
     const rewards = [{ ...coffee, stampsRequired: 2, available: true }, cookie];
     const content = { ...CONTENT, rewards } as PassContent;
-    expect(loyaltyObject(content, PLACE, HERO, NOW).textModulesData).toEqual([
+    expect(renderLoyaltyObject(content, INSTALLATION, HERO, NOW).textModulesData).toEqual([
       { id: 'available', header: 'Ready for you', body: 'Free coffee: 2 stamps\nCookie' },
     ]);
   });
 
   it('takes away what there is no more', () => {
     const bare = { ...CONTENT, stampsToReward: null, memberName: null, expiresAt: null };
-    const object = loyaltyObject(bare, PLACE, HERO, NOW);
+    const object = renderLoyaltyObject(bare, INSTALLATION, HERO, NOW);
     expect(object).toMatchObject({
       accountName: null,
       secondaryLoyaltyPoints: null,
@@ -169,23 +173,30 @@ describe('the object of a customer card', () => {
 
   it('shows the member where the missing stamps would be', () => {
     expect(
-      loyaltyObject({ ...CONTENT, stampsToReward: null }, PLACE, HERO, NOW).secondaryLoyaltyPoints,
+      renderLoyaltyObject({ ...CONTENT, stampsToReward: null }, INSTALLATION, HERO, NOW)
+        .secondaryLoyaltyPoints,
     ).toEqual({ label: 'Member', balance: { string: 'Anna Berg' } });
   });
 
   it('has the nearest locations itself where there are ten or more', () => {
-    const object = loyaltyObject({ ...CONTENT, locations: many(10) }, PLACE, HERO, NOW);
+    const object = renderLoyaltyObject(
+      { ...CONTENT, locations: many(10) },
+      INSTALLATION,
+      HERO,
+      NOW,
+    );
     expect(object.merchantLocations).toHaveLength(10);
     expect(
-      loyaltyObject({ ...CONTENT, locations: many(9) }, PLACE, HERO, NOW).merchantLocations,
+      renderLoyaltyObject({ ...CONTENT, locations: many(9) }, INSTALLATION, HERO, NOW)
+        .merchantLocations,
     ).toEqual([]);
   });
 
   it('keeps nothing personal once it is void', () => {
-    const object = loyaltyObject({ ...CONTENT, state: 'void' }, PLACE, HERO, NOW);
+    const object = renderLoyaltyObject({ ...CONTENT, state: 'void' }, INSTALLATION, HERO, NOW);
     expect(object.state).toBe('INACTIVE');
     expect(Object.keys(object).sort()).toEqual(
-      [...Object.keys(loyaltyObject(CONTENT, PLACE, HERO, NOW)), 'messages'].sort(),
+      [...Object.keys(renderLoyaltyObject(CONTENT, INSTALLATION, HERO, NOW)), 'messages'].sort(),
     );
     for (const own of ['Anna', 'ABCD2345', '3 / 10', 'Cookie', HERO]) {
       expect(JSON.stringify(object)).not.toContain(own);
@@ -195,14 +206,15 @@ describe('the object of a customer card', () => {
   it('expires at the end of its card, and is active again when that moves', () => {
     const end = Date.parse(CONTENT.expiresAt ?? '');
     const stateAt = (at: number, content = CONTENT) =>
-      loyaltyObject(content, PLACE, HERO, new Date(at)).state;
+      renderLoyaltyObject(content, INSTALLATION, HERO, new Date(at)).state;
     expect([stateAt(end - 1), stateAt(end)]).toEqual(['ACTIVE', 'EXPIRED']);
     expect(stateAt(end, { ...CONTENT, expiresAt: null })).toBe('ACTIVE');
     expect(stateAt(end, { ...CONTENT, state: 'void' })).toBe('INACTIVE');
   });
 
   it('has another hash for another thing to show, and only then', () => {
-    const hash = (content: PassContent) => googleHash(loyaltyObject(content, PLACE, HERO, NOW));
+    const hash = (content: PassContent) =>
+      hashGoogleRecord(renderLoyaltyObject(content, INSTALLATION, HERO, NOW));
     expect(hash({ ...CONTENT })).toBe(hash(CONTENT));
     expect(hash({ ...CONTENT, stampsCount: 4 })).not.toBe(hash(CONTENT));
     expect(hash({ ...CONTENT, storeName: 'Tea House' })).toBe(hash(CONTENT));
@@ -211,9 +223,13 @@ describe('the object of a customer card', () => {
 
 describe('ids', () => {
   it('lead back to the customer card of this installation only', () => {
-    expect(uuidOf(objectId(UUID, PLACE), PLACE)).toBe(UUID);
-    expect(uuidOf(objectId(UUID, { ...PLACE, idSuffix: 'live' }), PLACE)).toBeUndefined();
-    expect(uuidOf(objectId(UUID, { ...PLACE, issuerId: '3399' }), PLACE)).toBeUndefined();
-    expect(uuidOf(classId(5, PLACE), PLACE)).toBeUndefined();
+    expect(parseObjectId(toObjectId(UUID, INSTALLATION), INSTALLATION)).toBe(UUID);
+    expect(
+      parseObjectId(toObjectId(UUID, { ...INSTALLATION, idSuffix: 'live' }), INSTALLATION),
+    ).toBeUndefined();
+    expect(
+      parseObjectId(toObjectId(UUID, { ...INSTALLATION, issuerId: '3399' }), INSTALLATION),
+    ).toBeUndefined();
+    expect(parseObjectId(toClassId(5, INSTALLATION), INSTALLATION)).toBeUndefined();
   });
 });

@@ -3,14 +3,14 @@ import { zonedTime } from '#kernel/zoned-time.js';
 import { canonicalJson } from '#event-store/canonical-json.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
-import { wordsOf, type Words } from './words.js';
+import { getGoogleTranslations, type GoogleTranslations } from './translations.js';
 
 /** Of one class and of one object. */
-export const MOST_LOCATIONS = 10;
+export const MAX_LOCATIONS = 10;
 const CALLBACK_PATH = '/wallet/google/callback';
 
 /** Where passes belong: part of every id, and what their links lead to. */
-export type GooglePlace = { issuerId: string; idSuffix: string; publicUrl: string };
+export type GoogleInstallation = { issuerId: string; idSuffix: string; publicUrl: string };
 
 /**
  * As in Google's REST reference, "REST Resource: loyaltyclass". `merchantLocations` are what a phone shows the pass at;
@@ -27,7 +27,7 @@ export type LoyaltyClass = {
   accountNameLabel: string;
   accountIdLabel: string;
   textModulesData: TextModule[];
-  merchantLocations: Place[];
+  merchantLocations: Location[];
   multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES';
   callbackOptions: { url: string };
 };
@@ -48,7 +48,7 @@ export type LoyaltyObject = {
   textModulesData: TextModule[];
   linksModuleData: { uris: { id: string; uri: string; description: string }[] } | null;
   validTimeInterval: { end: { date: string } } | null;
-  merchantLocations: Place[];
+  merchantLocations: Location[];
   /** Only where there must be none left. */
   messages?: [];
 };
@@ -59,21 +59,24 @@ type Image = {
 };
 type TextModule = { id: string; header: string; body: string };
 type Points = { label: string; balance: { string: string } | { int: number } };
-type Place = { latitude: number; longitude: number };
+type Location = { latitude: number; longitude: number };
 
-export function classId(cardId: number, { issuerId, idSuffix }: GooglePlace): string {
+export function toClassId(cardId: number, { issuerId, idSuffix }: GoogleInstallation): string {
   return `${issuerId}.card_${cardId}_${idSuffix}`;
 }
 
-export function objectId(uuid: string, { issuerId, idSuffix }: GooglePlace): string {
+export function toObjectId(uuid: string, { issuerId, idSuffix }: GoogleInstallation): string {
   return `${issuerId}.cc_${uuid}_${idSuffix}`;
 }
 
 /** @returns undefined for what is no object of this service's */
-export function uuidOf(id: string, { issuerId, idSuffix }: GooglePlace): string | undefined {
-  const [begin, end] = [`${issuerId}.cc_`, `_${idSuffix}`];
-  if (!id.startsWith(begin) || !id.endsWith(end)) return undefined;
-  return id.slice(begin.length, -end.length);
+export function parseObjectId(
+  id: string,
+  { issuerId, idSuffix }: GoogleInstallation,
+): string | undefined {
+  const [prefix, suffix] = [`${issuerId}.cc_`, `_${idSuffix}`];
+  if (!id.startsWith(prefix) || !id.endsWith(suffix)) return undefined;
+  return id.slice(prefix.length, -suffix.length);
 }
 
 /**
@@ -81,60 +84,68 @@ export function uuidOf(id: string, { issuerId, idSuffix }: GooglePlace): string 
  * @param content of any customer card: nothing in the result depends on which
  * @param logo its public URL
  */
-export function loyaltyClass(content: PassContent, place: GooglePlace, logo: string): LoyaltyClass {
+export function renderLoyaltyClass(
+  content: PassContent,
+  installation: GoogleInstallation,
+  logo: string,
+): LoyaltyClass {
   const { card, storeName, locale } = content;
-  const words = wordsOf(locale);
+  const translations = getGoogleTranslations(locale);
   return {
-    id: classId(content.cardId, place),
+    id: toClassId(content.cardId, installation),
     issuerName: storeName,
     programName: card.name,
-    programLogo: image(logo, storeName, locale),
+    programLogo: renderImage(logo, storeName, locale),
     reviewStatus: 'UNDER_REVIEW',
     hexBackgroundColor: card.cardColor,
-    accountNameLabel: words.member,
-    accountIdLabel: words.code,
-    textModulesData: classTexts(content, words),
-    merchantLocations: areShared(content.locations) ? placesOf(content.locations) : [],
+    accountNameLabel: translations.member,
+    accountIdLabel: translations.code,
+    textModulesData: renderClassTexts(content, translations),
+    merchantLocations: areShared(content.locations) ? toSortedLocations(content.locations) : [],
     multipleDevicesAndHoldersAllowedStatus: 'ONE_USER_ALL_DEVICES',
-    callbackOptions: { url: `${place.publicUrl}${CALLBACK_PATH}` },
+    callbackOptions: { url: `${installation.publicUrl}${CALLBACK_PATH}` },
   };
 }
 
 /** @param hero public URL of the image with the stamps */
-export function loyaltyObject(
+export function renderLoyaltyObject(
   content: PassContent,
-  place: GooglePlace,
+  place: GoogleInstallation,
   hero: string,
   now: Date,
 ): LoyaltyObject {
-  const ids = { id: objectId(content.uuid, place), classId: classId(content.cardId, place) };
-  if (content.state === 'void') return voidObject(ids);
+  const ids = { id: toObjectId(content.uuid, place), classId: toClassId(content.cardId, place) };
+  if (content.state === 'void') return renderVoidObject(ids);
   const { code, locale, stampsCount, card, memberName, expiresAt } = content;
-  const words = wordsOf(locale);
+  const translations = getGoogleTranslations(locale);
   const balance = `${stampsCount} / ${card.stampsRequired}`;
   return {
     ...ids,
     state: isExpired(content, now) ? 'EXPIRED' : 'ACTIVE',
     accountId: code,
     accountName: memberName,
-    loyaltyPoints: { label: words.stamps, balance: { string: balance } },
-    secondaryLoyaltyPoints: secondPoints(content, words),
+    loyaltyPoints: { label: translations.stamps, balance: { string: balance } },
+    secondaryLoyaltyPoints: renderSecondaryPoints(content, translations),
     barcode: { type: 'QR_CODE', value: code, alternateText: code },
-    heroImage: image(hero, `${words.stamps}: ${balance}`, locale),
-    textModulesData: availableTexts(content, words),
+    heroImage: renderImage(hero, `${translations.stamps}: ${balance}`, locale),
+    textModulesData: renderAvailableTexts(content, translations),
     linksModuleData: {
       uris: [
-        { id: 'page', uri: `${place.publicUrl}/passes/${content.uuid}`, description: words.page },
+        {
+          id: 'page',
+          uri: `${place.publicUrl}/passes/${content.uuid}`,
+          description: translations.page,
+        },
       ],
     },
     validTimeInterval:
       expiresAt === null ? null : { end: { date: zonedTime(expiresAt, content.timeZone) } },
-    merchantLocations: areShared(content.locations) ? [] : placesOf(content.locations),
+    merchantLocations: areShared(content.locations) ? [] : toSortedLocations(content.locations),
   };
 }
 
 /** Equal for what Google would show alike. */
-export function googleHash(record: LoyaltyClass | LoyaltyObject): string {
+export function hashGoogleRecord(record: LoyaltyClass | LoyaltyObject): string {
   return createHash('sha256').update(canonicalJson(record)).digest('base64url');
 }
 
@@ -144,13 +155,13 @@ export function withoutNulls(record: object): object {
 }
 
 /** The message that tells of an unlocked reward. Sent again under the same id, it takes its own place. */
-export function unlockedMessage(rewardName: string, tag: number, locale: string) {
-  const { header, body } = wordsOf(locale).unlocked;
+export function renderUnlockedMessage(rewardName: string, tag: number, locale: string) {
+  const { header, body } = getGoogleTranslations(locale).unlocked;
   return { id: `unlocked_${tag}`, header, body: body(rewardName) };
 }
 
 /** Erased or merged: nothing personal stays with Google. There is no way to delete an object. */
-function voidObject(ids: { id: string; classId: string }): LoyaltyObject {
+function renderVoidObject(ids: { id: string; classId: string }): LoyaltyObject {
   return {
     ...ids,
     state: 'INACTIVE',
@@ -169,12 +180,21 @@ function voidObject(ids: { id: string; classId: string }): LoyaltyObject {
 }
 
 /** The face of a pass has room for two values. */
-function secondPoints({ stampsToReward, memberName }: PassContent, words: Words): Points | null {
-  if (stampsToReward !== null) return { label: words.toReward, balance: { int: stampsToReward } };
-  return memberName === null ? null : { label: words.member, balance: { string: memberName } };
+function renderSecondaryPoints(
+  { stampsToReward, memberName }: PassContent,
+  translations: GoogleTranslations,
+): Points | null {
+  if (stampsToReward !== null)
+    return { label: translations.toReward, balance: { int: stampsToReward } };
+  return memberName === null
+    ? null
+    : { label: translations.member, balance: { string: memberName } };
 }
 
-function classTexts({ card, offers }: PassContent, words: Words): TextModule[] {
+function renderClassTexts(
+  { card, offers }: PassContent,
+  translations: GoogleTranslations,
+): TextModule[] {
   const texts = card.auxiliaryFields.map(({ key, label, value }) => ({
     id: key,
     header: label ?? card.name,
@@ -183,38 +203,41 @@ function classTexts({ card, offers }: PassContent, words: Words): TextModule[] {
   if (card.headerText) texts.unshift({ id: 'header', header: card.name, body: card.headerText });
   if (offers.length > 0) {
     const lines = offers.map(({ name, description, stampsRequired }) =>
-      [words.reward(name, stampsRequired), description].filter(Boolean).join('\n'),
+      [translations.reward(name, stampsRequired), description].filter(Boolean).join('\n'),
     );
-    texts.push({ id: 'rewards', header: words.rewards, body: lines.join('\n') });
+    texts.push({ id: 'rewards', header: translations.rewards, body: lines.join('\n') });
   }
   return texts;
 }
 
 /** With the stamps that a reward takes where they are fewer than the class says. */
-function availableTexts({ rewards, offers }: PassContent, words: Words): TextModule[] {
-  const offered = new Map(offers.map(({ id, stampsRequired }) => [id, stampsRequired]));
+function renderAvailableTexts(
+  { rewards, offers }: PassContent,
+  translations: GoogleTranslations,
+): TextModule[] {
+  const offeredStamps = new Map(offers.map(({ id, stampsRequired }) => [id, stampsRequired]));
   const names = rewards
     .filter(({ available }) => available)
     .map(({ id, name, stampsRequired }) =>
-      offered.get(id) === stampsRequired ? name : words.reward(name, stampsRequired),
+      offeredStamps.get(id) === stampsRequired ? name : translations.reward(name, stampsRequired),
     );
   return names.length === 0
     ? []
-    : [{ id: 'available', header: words.ready, body: names.join('\n') }];
+    : [{ id: 'available', header: translations.ready, body: names.join('\n') }];
 }
 
 /** With ten there may be more, of which each customer has their own nearest; fewer are all there are. */
 function areShared(locations: PassLocation[]): boolean {
-  return locations.length < MOST_LOCATIONS;
+  return locations.length < MAX_LOCATIONS;
 }
 
 /** In an order that does not depend on the customer. */
-function placesOf(locations: PassLocation[]): Place[] {
+function toSortedLocations(locations: PassLocation[]): Location[] {
   return locations
     .map(({ latitude, longitude }) => ({ latitude, longitude }))
     .sort((a, b) => a.latitude - b.latitude || a.longitude - b.longitude);
 }
 
-function image(uri: string, value: string, language: string): Image {
+function renderImage(uri: string, value: string, language: string): Image {
   return { sourceUri: { uri }, contentDescription: { defaultValue: { language, value } } };
 }

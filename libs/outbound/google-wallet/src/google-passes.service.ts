@@ -6,20 +6,20 @@ import { PassImages } from '#passes/pass-images.service.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassOutcome } from '#passes/pass-sender.js';
 import { Passes, type Pass } from '#passes/passes.service.js';
-import type { GoogleAnswer } from './google-answer.js';
+import type { GoogleResponse } from './google-response.js';
 import {
   GoogleObjects,
-  IN_DOUBT,
-  type HeldClass,
-  type HeldObject,
+  UNCERTAIN_HASH,
+  type LeasedClass,
+  type LeasedObject,
 } from './google-objects.service.js';
 import {
-  googleHash,
-  loyaltyClass,
-  loyaltyObject,
-  objectId,
-  unlockedMessage,
-  type GooglePlace,
+  hashGoogleRecord,
+  renderLoyaltyClass,
+  renderLoyaltyObject,
+  toObjectId,
+  renderUnlockedMessage,
+  type GoogleInstallation,
 } from './google-pass.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
 import type { Publication } from './publication.js';
@@ -27,8 +27,8 @@ import type { Publication } from './publication.js';
 /** Shorter than how long others keep away from what is being sent. */
 const DEADLINE_MS = 45_000;
 /** So often what Google refuses is sent again: it may have been unable to fetch an image. */
-const REFUSED_TIMES = 5;
-const MOST_MESSAGES = 10;
+const MAX_REFUSALS = 5;
+const MAX_MESSAGES = 10;
 
 /** Makes Google's classes and objects what the cards are now, and tells customers what they are to be told. */
 @Injectable()
@@ -44,16 +44,16 @@ export class GooglePasses {
   ) {}
 
   /** Sends nothing that Google has already. @param attempts this one included */
-  async publishClass(cardId: number, attempts: number, cut: AbortSignal): Promise<Publication> {
+  async publishClass(cardId: number, attempts: number, signal: AbortSignal): Promise<Publication> {
     const { google } = this.config;
     if (google === null) return { kind: 'done' };
-    const held = await this.objects.holdClass(cardId);
-    if (held === undefined) return { kind: 'done' };
-    if (held === 'busy') return { kind: 'busy' };
+    const lease = await this.objects.leaseClass(cardId);
+    if (lease === undefined) return { kind: 'done' };
+    if (lease === 'busy') return { kind: 'busy' };
     try {
-      return await this.sendClass(held, google, attempts, inTime(cut));
+      return await this.sendClass(lease, google, attempts, withDeadline(signal));
     } finally {
-      await this.objects.freeClass(held);
+      await this.objects.releaseClass(lease);
     }
   }
 
@@ -61,192 +61,217 @@ export class GooglePasses {
   async publishObject(
     customerCardId: number,
     attempts: number,
-    cut: AbortSignal,
+    signal: AbortSignal,
   ): Promise<Publication> {
     const { google } = this.config;
     if (google === null) return { kind: 'done' };
-    const held = await this.objects.holdObject(customerCardId);
-    if (held === undefined) return { kind: 'done' };
-    if (held === 'busy') return { kind: 'busy' };
+    const lease = await this.objects.leaseObject(customerCardId);
+    if (lease === undefined) return { kind: 'done' };
+    if (lease === 'busy') return { kind: 'busy' };
     try {
-      const outcome = await this.sendObject(held, google, attempts, inTime(cut));
+      const outcome = await this.sendObject(lease, google, attempts, withDeadline(signal));
       const error = outcome.kind === 'failed' || outcome.kind === 'refused' ? outcome.error : null;
       if (outcome.kind !== 'busy') {
-        await this.passes.synced(customerCardId, held.accountId, 'google', error);
+        await this.passes.synced(customerCardId, lease.accountId, 'google', error);
       }
       return outcome;
     } finally {
-      await this.objects.freeObject(held);
+      await this.objects.releaseObject(lease);
     }
   }
 
   private async sendClass(
-    held: HeldClass,
+    lease: LeasedClass,
     google: GoogleWallet,
     attempts: number,
     signal: AbortSignal,
   ): Promise<PassOutcome> {
-    const { cardId, sentHash } = held;
-    const example = await this.objects.exampleOf(cardId);
-    const content = example === undefined ? undefined : await this.contentOf(example);
+    const { cardId, sentHash } = lease;
+    const customerCardId = await this.objects.findCustomerCard(cardId);
+    const content =
+      customerCardId === undefined ? undefined : await this.findContent(customerCardId);
     if (!content) return { kind: 'done' };
     const { logo } = await this.images.linksOf(content);
-    const wanted = loyaltyClass(content, this.placeOf(google), logo);
-    const hash = googleHash(wanted);
+    const loyaltyClass = renderLoyaltyClass(content, this.getInstallation(google), logo);
+    const hash = hashGoogleRecord(loyaltyClass);
     if (hash === sentHash) return { kind: 'done' };
-    if (sentHash !== null) await this.objects.classSent(held, IN_DOUBT);
-    const answer = await this.client.put('loyaltyClass', wanted, sentHash !== null, signal);
-    if (answer.kind !== 'ok') return outcomeOf(answer, attempts);
-    await this.objects.classSent(held, hash);
+    if (sentHash !== null) await this.objects.recordSentClass(lease, UNCERTAIN_HASH);
+    const response = await this.client.put('loyaltyClass', loyaltyClass, sentHash !== null, signal);
+    if (response.kind !== 'ok') return toOutcome(response, attempts);
+    await this.objects.recordSentClass(lease, hash);
     return { kind: 'done' };
   }
 
   private async sendObject(
-    held: HeldObject,
+    lease: LeasedObject,
     google: GoogleWallet,
     attempts: number,
     signal: AbortSignal,
   ): Promise<Publication> {
     // In this order: a notice of something that the content lacks would be lost.
     const readAt = performance.now();
-    const pass = await this.passes.find(held.customerCardId);
-    const content = await this.contentOf(held.customerCardId);
+    const pass = await this.passes.find(lease.customerCardId);
+    const content = await this.findContent(lease.customerCardId);
     if (!pass || !content) return { kind: 'done' };
     const { hasClass } = await this.objects.register(
-      { id: held.customerCardId, accountId: held.accountId, cardId: content.cardId },
-      held.toldTag,
+      { id: lease.customerCardId, accountId: lease.accountId, cardId: content.cardId },
+      lease.notifiedTag,
     );
     if (!hasClass) {
-      const first = await this.publishClass(content.cardId, attempts, signal);
-      if (first.kind !== 'done') return first;
+      const classOutcome = await this.publishClass(content.cardId, attempts, signal);
+      if (classOutcome.kind !== 'done') return classOutcome;
     }
-    const isDue = pass.noticeTag > held.toldTag && content.state === 'valid';
-    const read = { subjectId: content.customerId, readAt };
+    const isDue = pass.noticeTag > lease.notifiedTag && content.state === 'valid';
+    const personalRead = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
-    const updated = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
-      this.update(
-        { held, pass, content, google, isDue },
+    const response = await this.erasures.send(personalRead, now, ({ erased, mayBeSent }) =>
+      this.sendUpdate(
+        { lease, pass, content, google, isDue },
         AbortSignal.any([signal, erased]),
         mayBeSent,
       ),
     );
-    if (!updated) return { kind: 'failed', error: 'it is being sent again', retryInMs: 0 };
-    if (updated.kind === 'refused' && updated.classIsMissing) {
-      await this.objects.classLost(content.cardId);
-      return { kind: 'failed', error: updated.error };
+    if (!response) return { kind: 'failed', error: 'it is being sent again', retryInMs: 0 };
+    if (response.kind === 'refused' && response.classIsMissing) {
+      await this.objects.recordMissingClass(content.cardId);
+      return { kind: 'failed', error: response.error };
     }
-    if (updated.kind !== 'ok') return outcomeOf(updated, attempts);
+    if (response.kind !== 'ok') return toOutcome(response, attempts);
     if (isDue && pass.notice?.kind === 'unlocked') {
-      const told = await this.tell({ pass, content, google }, pass.notice.rewardName, signal);
-      if (told.kind !== 'ok') return outcomeOf(told, attempts);
+      const notified = await this.notifyUnlocked(
+        { pass, content, google },
+        pass.notice.rewardName,
+        signal,
+      );
+      if (notified.kind !== 'ok') return toOutcome(notified, attempts);
     }
-    if (pass.noticeTag > held.toldTag) await this.objects.told(held.customerCardId, pass.noticeTag);
+    if (pass.noticeTag > lease.notifiedTag)
+      await this.objects.recordNotified(lease.customerCardId, pass.noticeTag);
     return { kind: 'done' };
   }
 
   /** Of the notices only those of a changed balance are part of the update itself. */
-  private async update(
+  private async sendUpdate(
     {
-      held,
+      lease,
       pass: { notice, noticeTag },
       content,
       google,
       isDue,
-    }: { held: HeldObject; pass: Pass; content: PassContent; google: GoogleWallet; isDue: boolean },
+    }: {
+      lease: LeasedObject;
+      pass: Pass;
+      content: PassContent;
+      google: GoogleWallet;
+      isDue: boolean;
+    },
     signal: AbortSignal,
     mayBeSent: () => boolean,
-  ): Promise<GoogleAnswer> {
-    const { customerCardId, sentHash } = held;
+  ): Promise<GoogleResponse> {
+    const { customerCardId, sentHash } = lease;
     const { strip } = await this.images.linksOf(content);
-    const object = loyaltyObject(content, this.placeOf(google), strip.hero, new Date());
-    const hash = googleHash(object);
+    const object = renderLoyaltyObject(
+      content,
+      this.getInstallation(google),
+      strip.hero,
+      new Date(),
+    );
+    const hash = hashGoogleRecord(object);
     if (hash === sentHash) return { kind: 'ok', body: {} };
-    const isLoud =
+    const isNotifying =
       isDue &&
       notice?.kind !== 'unlocked' &&
       (await this.objects.countNotice(customerCardId, 'update', noticeTag));
-    if (sentHash !== null) await this.objects.objectSent(held, IN_DOUBT);
-    const record = isLoud ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
-    const answer = await this.client.put(
+    if (sentHash !== null) await this.objects.recordSentObject(lease, UNCERTAIN_HASH);
+    const record = isNotifying ? { ...object, notifyPreference: 'NOTIFY_ON_UPDATE' } : object;
+    const response = await this.client.put(
       'loyaltyObject',
       record,
       sentHash !== null,
       signal,
       mayBeSent,
     );
-    if (answer.kind === 'ok') await this.objects.objectSent(held, hash);
-    else if (isLoud) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);
-    return answer;
+    if (response.kind === 'ok') await this.objects.recordSentObject(lease, hash);
+    else if (isNotifying) await this.objects.uncountNotice(customerCardId, 'update', noticeTag);
+    return response;
   }
 
   /**
    * A message that Google has already, because a process died after sending it, is not sent again. After a restored
    * backup another message may have had its id.
    */
-  private async tell(
+  private async notifyUnlocked(
     { pass, content, google }: { pass: Pass; content: PassContent; google: GoogleWallet },
     rewardName: string,
     signal: AbortSignal,
-  ): Promise<GoogleAnswer> {
+  ): Promise<GoogleResponse> {
     const { customerCardId, noticeTag } = pass;
-    const id = objectId(content.uuid, this.placeOf(google));
-    const found = await this.client.get('loyaltyObject', id, signal);
-    if (found.kind !== 'ok') return found;
-    const kept = messagesIn(found.body);
-    const message = unlockedMessage(rewardName, noticeTag, content.locale);
-    if (kept.some(({ id: keptId, body }) => keptId === message.id && body === message.body)) {
-      return found;
+    const id = toObjectId(content.uuid, this.getInstallation(google));
+    const existing = await this.client.get('loyaltyObject', id, signal);
+    if (existing.kind !== 'ok') return existing;
+    const messages = parseMessages(existing.body);
+    const message = renderUnlockedMessage(rewardName, noticeTag, content.locale);
+    if (
+      messages.some(({ id: messageId, body }) => messageId === message.id && body === message.body)
+    ) {
+      return existing;
     }
-    if (kept.length >= MOST_MESSAGES) {
-      const messages = kept.slice(1 - MOST_MESSAGES);
-      const pruned = await this.client.patch('loyaltyObject', id, { messages }, signal);
+    if (messages.length >= MAX_MESSAGES) {
+      const newestMessages = messages.slice(1 - MAX_MESSAGES);
+      const pruned = await this.client.patch(
+        'loyaltyObject',
+        id,
+        { messages: newestMessages },
+        signal,
+      );
       if (pruned.kind !== 'ok') return pruned;
     }
-    const add = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
+    const addMessage = (messageType: 'TEXT' | 'TEXT_AND_NOTIFY') =>
       this.client.addMessage(id, { ...message, messageType }, signal);
-    if (!(await this.objects.countNotice(customerCardId, 'message', noticeTag))) return add('TEXT');
-    const answer = await add('TEXT_AND_NOTIFY');
-    if (answer.kind === 'over_quota') return add('TEXT');
-    if (answer.kind !== 'ok') {
+    if (!(await this.objects.countNotice(customerCardId, 'message', noticeTag)))
+      return addMessage('TEXT');
+    const response = await addMessage('TEXT_AND_NOTIFY');
+    if (response.kind === 'over_quota') return addMessage('TEXT');
+    if (response.kind !== 'ok') {
       await this.objects.uncountNotice(customerCardId, 'message', noticeTag);
     }
-    return answer;
+    return response;
   }
 
-  private async contentOf(customerCardId: number): Promise<PassContent | undefined> {
+  private async findContent(customerCardId: number): Promise<PassContent | undefined> {
     return (await this.contents.load([customerCardId])).get(customerCardId);
   }
 
-  private placeOf({ issuerId, idSuffix }: GoogleWallet): GooglePlace {
+  private getInstallation({ issuerId, idSuffix }: GoogleWallet): GoogleInstallation {
     return { issuerId, idSuffix, publicUrl: this.config.publicUrl };
   }
 }
 
-function inTime(cut: AbortSignal): AbortSignal {
-  return AbortSignal.any([cut, AbortSignal.timeout(DEADLINE_MS)]);
+function withDeadline(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
 }
 
-/** @param answer one that is not `ok` */
-function outcomeOf(answer: GoogleAnswer, attempts: number): PassOutcome {
-  switch (answer.kind) {
+/** @param response one that is not `ok` */
+function toOutcome(response: GoogleResponse, attempts: number): PassOutcome {
+  switch (response.kind) {
     case 'refused':
-      return attempts < REFUSED_TIMES
-        ? { kind: 'failed', error: answer.error }
-        : { kind: 'refused', error: answer.error };
+      return attempts < MAX_REFUSALS
+        ? { kind: 'failed', error: response.error }
+        : { kind: 'refused', error: response.error };
     case 'limited':
-      return { kind: 'failed', error: answer.error, retryInMs: answer.retryInMs };
+      return { kind: 'failed', error: response.error, retryInMs: response.retryInMs };
     case 'failed':
       return {
         kind: 'failed',
-        error: answer.error,
-        ...(answer.retryInMs !== undefined && { retryInMs: answer.retryInMs }),
+        error: response.error,
+        ...(response.retryInMs !== undefined && { retryInMs: response.retryInMs }),
       };
     default:
       // Inserted and taken away at the same time by others, and the like.
-      return { kind: 'failed', error: `unexpected answer (${answer.kind})` };
+      return { kind: 'failed', error: `unexpected answer (${response.kind})` };
   }
 }
 
-function messagesIn({ messages }: Record<string, unknown>): { id?: unknown; body?: unknown }[] {
+function parseMessages({ messages }: Record<string, unknown>): { id?: unknown; body?: unknown }[] {
   return Array.isArray(messages) ? (messages as { id?: unknown; body?: unknown }[]) : [];
 }

@@ -2,12 +2,12 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import type { ServiceAccount } from '#kernel/service-account.js';
-import { assertionJwt } from './google-jwt.js';
+import { createAssertionJwt } from './google-jwt.js';
 
 const DEADLINE_MS = 10_000;
 /** A token is not used in its last minute, because a request may take a while. */
-const EARLY_MS = 60_000;
-const LONGEST_ERROR = 300;
+const EXPIRY_MARGIN_MS = 60_000;
+const MAX_ERROR_LENGTH = 300;
 
 type Token = { value: string; usableUntil: number };
 
@@ -18,7 +18,7 @@ export class TokenError extends Error {}
 @Injectable()
 export class GoogleTokens {
   private token: Token | undefined;
-  private asking: Promise<Token> | undefined;
+  private pendingToken: Promise<Token> | undefined;
 
   constructor(private readonly config: Config) {}
 
@@ -26,12 +26,12 @@ export class GoogleTokens {
    * @param signal ends the wait of this caller alone
    * @throws TokenError
    */
-  async current(signal: AbortSignal): Promise<string> {
+  async get(signal: AbortSignal): Promise<string> {
     if (this.token && this.token.usableUntil > Date.now()) return this.token.value;
-    this.asking ??= this.exchange().finally(() => {
-      this.asking = undefined;
+    this.pendingToken ??= this.fetchToken().finally(() => {
+      this.pendingToken = undefined;
     });
-    const { value } = await untilAborted(this.asking, signal);
+    const { value } = await untilAborted(this.pendingToken, signal);
     return value;
   }
 
@@ -40,54 +40,57 @@ export class GoogleTokens {
     if (this.token?.value === value) this.token = undefined;
   }
 
-  private async exchange(): Promise<Token> {
+  private async fetchToken(): Promise<Token> {
     const { google } = this.config;
     if (google === null) throw new TokenError('Google Wallet is not configured');
-    const asked = Date.now();
-    const { status, text } = await post(google.account, new Date(asked));
-    const { access_token: value, expires_in: seconds } = answerIn(text);
+    const requestedAt = Date.now();
+    const { status, text } = await requestToken(google.account, new Date(requestedAt));
+    const { access_token: value, expires_in: seconds } = parseTokenResponse(text);
     if (status !== 200 || typeof value !== 'string' || typeof seconds !== 'number') {
-      throw new TokenError(`no access token: answered ${status}${reasonIn(text)}`);
+      throw new TokenError(`no access token: answered ${status}${formatReason(text)}`);
     }
-    this.token = { value, usableUntil: asked + seconds * 1000 - EARLY_MS };
+    this.token = { value, usableUntil: requestedAt + seconds * 1000 - EXPIRY_MARGIN_MS };
     return this.token;
   }
 }
 
-async function post(account: ServiceAccount, now: Date): Promise<{ status: number; text: string }> {
+async function requestToken(
+  account: ServiceAccount,
+  now: Date,
+): Promise<{ status: number; text: string }> {
   try {
     const response = await fetch(account.tokenUrl, {
       method: 'POST',
       body: new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-        assertion: assertionJwt(account, now),
+        assertion: createAssertionJwt(account, now),
       }),
       redirect: 'error',
       signal: AbortSignal.timeout(DEADLINE_MS),
     });
     return { status: response.status, text: await response.text() };
   } catch (cause) {
-    const { cause: deeper } = cause as Error;
-    throw new TokenError(`no access token: ${messageOf(deeper ?? cause)}`, { cause });
+    const { cause: networkError } = cause as Error;
+    throw new TokenError(`no access token: ${messageOf(networkError ?? cause)}`, { cause });
   }
 }
 
 /** Rejects with the signal's reason as soon as it aborts; what was waited for goes on for the others. */
 async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
-  let onAbort = () => {};
+  let rejectOnAbort = () => {};
   const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', onAbort, { once: true });
+    rejectOnAbort = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', rejectOnAbort, { once: true });
   });
   try {
     return await Promise.race([result, aborted]);
   } finally {
-    signal.removeEventListener('abort', onAbort);
+    signal.removeEventListener('abort', rejectOnAbort);
   }
 }
 
-function answerIn(text: string): Record<string, unknown> {
+function parseTokenResponse(text: string): Record<string, unknown> {
   try {
     return (JSON.parse(text) ?? {}) as Record<string, unknown>;
   } catch (error) {
@@ -97,8 +100,8 @@ function answerIn(text: string): Record<string, unknown> {
 }
 
 /** `error` and its description hold no secret (RFC 6749, section 5.2). */
-function reasonIn(text: string): string {
-  const { error, error_description: description } = answerIn(text);
-  const said = [error, description].filter((part) => typeof part === 'string').join(', ');
-  return said === '' ? '' : ` (${said.slice(0, LONGEST_ERROR)})`;
+function formatReason(text: string): string {
+  const { error, error_description: description } = parseTokenResponse(text);
+  const reason = [error, description].filter((part) => typeof part === 'string').join(', ');
+  return reason === '' ? '' : ` (${reason.slice(0, MAX_ERROR_LENGTH)})`;
 }

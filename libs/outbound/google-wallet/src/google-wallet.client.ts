@@ -3,16 +3,16 @@ import type { RequestInit } from 'undici';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
-import { answerOf, type GoogleAnswer } from './google-answer.js';
-import { GooglePace } from './google-pace.service.js';
+import { parseGoogleResponse, type GoogleResponse } from './google-response.js';
+import { GoogleRateLimiter } from './google-rate-limiter.service.js';
 import { GoogleTokens, TokenError } from './google-tokens.client.js';
 
 const DEADLINE_MS = 10_000;
 /** A new token is refused like the one before it: an operator must look at the account. */
-const UNAUTHORIZED_MS = 5 * 60_000;
-const NO_TURN_MS = 5_000;
+const UNAUTHORIZED_RETRY_MS = 5 * 60_000;
+const RATE_LIMIT_RETRY_MS = 5_000;
 /** What all processes keep still for after Google has refused a request as one too many. */
-const MOST_REST_MS = 5_000;
+const MAX_PAUSE_MS = 5_000;
 
 export type GoogleKind = 'loyaltyClass' | 'loyaltyObject';
 
@@ -31,25 +31,25 @@ const always = () => true;
 export class GoogleWalletClient {
   constructor(
     private readonly tokens: GoogleTokens,
-    private readonly pace: GooglePace,
+    private readonly rateLimiter: GoogleRateLimiter,
     private readonly config: Config,
   ) {}
 
   /**
    * Inserts or patches, whichever is right.
-   * @param isKnown what is likely; the other is tried when Google says so
+   * @param isExisting what is likely; the other is tried when Google says so
    * @param mayBeSent asked right before the first byte is written
    */
   async put(
     kind: GoogleKind,
     record: { id: string },
-    isKnown: boolean,
+    isExisting: boolean,
     signal: AbortSignal,
     mayBeSent = always,
-  ): Promise<GoogleAnswer> {
+  ): Promise<GoogleResponse> {
     const insert = () => this.send({ method: 'POST', path: kind, body: record, mayBeSent }, signal);
     const patch = () => this.patch(kind, record.id, record, signal, mayBeSent);
-    if (isKnown) {
+    if (isExisting) {
       const patched = await patch();
       return patched.kind === 'missing' ? insert() : patched;
     }
@@ -63,31 +63,35 @@ export class GoogleWalletClient {
     change: object,
     signal: AbortSignal,
     mayBeSent = always,
-  ): Promise<GoogleAnswer> {
-    const path = pathOf(kind, id);
+  ): Promise<GoogleResponse> {
+    const path = toPath(kind, id);
     return this.send({ method: 'PATCH', path, body: change, mayBeSent }, signal);
   }
 
-  get(kind: GoogleKind, id: string, signal: AbortSignal): Promise<GoogleAnswer> {
-    return this.send({ method: 'GET', path: pathOf(kind, id) }, signal);
+  get(kind: GoogleKind, id: string, signal: AbortSignal): Promise<GoogleResponse> {
+    return this.send({ method: 'GET', path: toPath(kind, id) }, signal);
   }
 
-  addMessage(id: string, message: object, signal: AbortSignal): Promise<GoogleAnswer> {
-    const path = `${pathOf('loyaltyObject', id)}/addMessage`;
+  addMessage(id: string, message: object, signal: AbortSignal): Promise<GoogleResponse> {
+    const path = `${toPath('loyaltyObject', id)}/addMessage`;
     return this.send({ method: 'POST', path, body: { message } }, signal);
   }
 
-  private async send(request: Request, signal: AbortSignal): Promise<GoogleAnswer> {
+  private async send(request: Request, signal: AbortSignal): Promise<GoogleResponse> {
     try {
-      const answer = await this.attempt(request, signal);
+      const first = await this.attempt(request, signal);
       // Tokens may be taken back before their time.
-      const settled = answer.kind === 'unauthorized' ? await this.attempt(request, signal) : answer;
-      if (settled.kind === 'limited') {
-        await this.pace.rest(Math.min(settled.retryInMs, MOST_REST_MS));
+      const result = first.kind === 'unauthorized' ? await this.attempt(request, signal) : first;
+      if (result.kind === 'limited') {
+        await this.rateLimiter.pauseFor(Math.min(result.retryInMs, MAX_PAUSE_MS));
       }
-      return settled.kind === 'unauthorized'
-        ? { kind: 'failed', error: 'the access token is not taken', retryInMs: UNAUTHORIZED_MS }
-        : settled;
+      return result.kind === 'unauthorized'
+        ? {
+            kind: 'failed',
+            error: 'the access token is not taken',
+            retryInMs: UNAUTHORIZED_RETRY_MS,
+          }
+        : result;
     } catch (error) {
       if (error instanceof TokenError) {
         return { kind: 'failed', error: error.message };
@@ -100,14 +104,18 @@ export class GoogleWalletClient {
   private async attempt(
     { method, path, body, mayBeSent = always }: Request,
     signal: AbortSignal,
-  ): Promise<GoogleAnswer> {
+  ): Promise<GoogleResponse> {
     const { google } = this.config;
     if (google === null) return { kind: 'failed', error: 'Google Wallet is not configured' };
-    const token = await this.tokens.current(signal);
-    if (!(await this.pace.turn(signal))) {
-      return { kind: 'failed', error: 'too many requests are waiting', retryInMs: NO_TURN_MS };
+    const token = await this.tokens.get(signal);
+    if (!(await this.rateLimiter.acquire(signal))) {
+      return {
+        kind: 'failed',
+        error: 'too many requests are waiting',
+        retryInMs: RATE_LIMIT_RETRY_MS,
+      };
     }
-    let response: { status: number; retryAfter: string | null; text: string };
+    let raw: { status: number; retryAfter: string | null; text: string };
     try {
       const request: RequestInit = {
         method,
@@ -116,25 +124,25 @@ export class GoogleWalletClient {
         redirect: 'error',
         signal: AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]),
       };
-      const answer = await fetchChecked(`${google.url}/${path}`, request, mayBeSent);
-      const retryAfter = answer.headers.get('retry-after');
-      response = { status: answer.status, retryAfter, text: await answer.text() };
+      const fetched = await fetchChecked(`${google.url}/${path}`, request, mayBeSent);
+      const retryAfter = fetched.headers.get('retry-after');
+      raw = { status: fetched.status, retryAfter, text: await fetched.text() };
     } catch (error) {
-      return { kind: 'failed', error: reasonOf(error) };
+      return { kind: 'failed', error: formatNetworkError(error) };
     }
-    const { status, text, retryAfter } = response;
-    const answer = answerOf(status, text, retryAfter, new Date());
-    if (answer.kind === 'unauthorized') this.tokens.forget(token);
-    return answer;
+    const { status, text, retryAfter } = raw;
+    const parsed = parseGoogleResponse(status, text, retryAfter, new Date());
+    if (parsed.kind === 'unauthorized') this.tokens.forget(token);
+    return parsed;
   }
 }
 
-function pathOf(kind: GoogleKind, id: string): string {
+function toPath(kind: GoogleKind, id: string): string {
   return `${kind}/${encodeURIComponent(id)}`;
 }
 
 /** `fetch` hides in the cause why a connection failed. */
-function reasonOf(error: unknown): string {
+function formatNetworkError(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return `cannot be reached: ${messageOf(cause ?? error)}`;
 }

@@ -36,10 +36,10 @@ export abstract class PassSender {
   abstract readonly atOnce: number;
 
   /** Where passes are installed, as far as this channel reaches. Those of unknown cards and without devices are left out. */
-  abstract targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]>;
+  abstract findTargets(customerCardIds: number[]): Promise<WantedUpdate[]>;
 
   /** What many passes have in common, and is updated once for all of them. */
-  sharedTargetsOf(_scope: CardScope): Promise<WantedUpdate[]> {
+  findSharedTargets(_scope: CardScope): Promise<WantedUpdate[]> {
     return Promise.resolve([]);
   }
 

@@ -153,7 +153,7 @@ export class PassTable {
       const { account_id: accountId, card_id: cardId, reached } = next;
       if (reached === 0) {
         const scope = { accountId, cardId: cardId === 0 ? null : cardId };
-        const shared = await Promise.all(this.senders.map((each) => each.sharedTargetsOf(scope)));
+        const shared = await Promise.all(this.senders.map((each) => each.findSharedTargets(scope)));
         await this.updates.ask(client, shared.flat(), 1);
       }
       const { rows } = await client.query<OpenedRow>(
@@ -212,7 +212,9 @@ export class PassTable {
   }
 
   private async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    const each = await Promise.all(this.senders.map((sender) => sender.targetsOf(customerCardIds)));
+    const each = await Promise.all(
+      this.senders.map((sender) => sender.findTargets(customerCardIds)),
+    );
     return each.flat();
   }
 

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { ApplePasses } from '#apple-wallet/apple-passes.service.js';
-import { lastModified } from '#apple-wallet/passkit.js';
+import { getLastModifiedMs } from '#apple-wallet/passkit.js';
 import { GoogleLinks } from '#google-wallet/google-links.service.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PassLinks, type PassPackage } from './pass-links.service.js';
@@ -16,19 +16,19 @@ export class VendorLinks extends PassLinks {
   }
 
   get appleEnabled(): boolean {
-    return this.apple.enabled;
+    return this.apple.isEnabled;
   }
 
   get googleEnabled(): boolean {
-    return this.google.enabled;
+    return this.google.isEnabled;
   }
 
   async createPackage(card: CustomerCard): Promise<PassPackage> {
     const { bytes, pass } = await this.apple.issue(card);
-    return { bytes, changedAt: new Date(lastModified(pass, new Date())) };
+    return { bytes, changedAt: new Date(getLastModifiedMs(pass, new Date())) };
   }
 
   saveUrlOf(card: CustomerCard): Promise<string | undefined> {
-    return this.google.saveUrlOf(card, new Date());
+    return this.google.findSaveUrl(card, new Date());
   }
 }

@@ -42,7 +42,7 @@ export class WebPushes extends PassSender {
     super();
   }
 
-  targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     return this.subscriptions.targetsOf(customerCardIds);
   }
 

@@ -1,5 +1,5 @@
 /** What stands on a pass beside the store's own words. Counts come as text in the form of the language. */
-export type Words = {
+export type AppleTranslations = {
   stamps: string;
   member: string;
   /** Label of the number of stamps that are missing. */
@@ -22,7 +22,7 @@ export type Words = {
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
-export const en: Words = {
+export const en: AppleTranslations = {
   stamps: 'Stamps',
   member: 'Member',
   toReward: 'To next reward',

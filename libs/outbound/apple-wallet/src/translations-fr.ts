@@ -1,8 +1,8 @@
-import type { Words } from './words-en.js';
+import type { AppleTranslations } from './translations-en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count < 2 ? 'tampon' : 'tampons'}`;
 
-export const fr: Words = {
+export const fr: AppleTranslations = {
   stamps: 'Tampons',
   member: 'Membre',
   toReward: 'Avant la récompense',

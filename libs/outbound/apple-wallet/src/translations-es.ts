@@ -1,8 +1,8 @@
-import type { Words } from './words-en.js';
+import type { AppleTranslations } from './translations-en.js';
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'sello' : 'sellos'}`;
 
-export const es: Words = {
+export const es: AppleTranslations = {
   stamps: 'Sellos',
   member: 'Socio',
   toReward: 'Para el premio',

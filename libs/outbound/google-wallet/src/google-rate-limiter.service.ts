@@ -4,38 +4,38 @@ import { Config } from '#kernel/config.js';
 import { pause } from '#kernel/pause.js';
 
 /** Who would have to wait longer comes back later. */
-const LONGEST_WAIT_MS = 10_000;
+const MAX_WAIT_MS = 10_000;
 
 /**
  * Spaces the requests of all processes together, because Google counts by issuer: each takes the next free moment, which
  * stands in the database.
  */
 @Injectable()
-export class GooglePace {
+export class GoogleRateLimiter {
   constructor(
     private readonly pool: Pool,
     private readonly config: Config,
   ) {}
 
   /** Waits for a request's turn. @returns false: it has none within ten seconds, or before the signal aborts */
-  async turn(signal: AbortSignal): Promise<boolean> {
-    const spacing = 1000 / (this.config.google?.requestsPerSecond ?? 1);
+  async acquire(signal: AbortSignal): Promise<boolean> {
+    const intervalMs = 1000 / (this.config.google?.requestsPerSecond ?? 1);
     const { rows } = await this.pool.query<{ wait_ms: number }>({
       name: 'google_pace_turn',
       text: `update google_rate_limit
              set next_at = greatest(next_at, clock_timestamp()) + $1::float8 * interval '1 millisecond'
              where next_at < clock_timestamp() + $2::float8 * interval '1 millisecond'
              returning (extract(epoch from next_at - clock_timestamp()) * 1000 - $1)::float8 as wait_ms`,
-      values: [spacing, LONGEST_WAIT_MS],
+      values: [intervalMs, MAX_WAIT_MS],
     });
-    const [taken] = rows;
-    if (!taken) return false;
-    if (taken.wait_ms > 0) await pause(taken.wait_ms, signal);
+    const [slot] = rows;
+    if (!slot) return false;
+    if (slot.wait_ms > 0) await pause(slot.wait_ms, signal);
     return !signal.aborted;
   }
 
   /** Google has had enough: nobody gets a turn for this long. */
-  async rest(milliseconds: number): Promise<void> {
+  async pauseFor(milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'google_pace_rest',
       text: `update google_rate_limit

@@ -1,7 +1,7 @@
 import { wordsIn } from '#kernel/languages.js';
 
 /** What stands on a pass beside the store's own words. */
-export type Words = {
+export type GoogleTranslations = {
   stamps: string;
   member: string;
   /** Label of the code beneath the barcode. */
@@ -17,7 +17,7 @@ export type Words = {
   page: string;
 };
 
-const de: Words = {
+const de: GoogleTranslations = {
   stamps: 'Stempel',
   member: 'Mitglied',
   code: 'Kartencode',
@@ -29,7 +29,7 @@ const de: Words = {
   page: 'Karte im Browser',
 };
 
-const en: Words = {
+const en: GoogleTranslations = {
   stamps: 'Stamps',
   member: 'Member',
   code: 'Card code',
@@ -41,7 +41,7 @@ const en: Words = {
   page: 'Card in the browser',
 };
 
-const es: Words = {
+const es: GoogleTranslations = {
   stamps: 'Sellos',
   member: 'Miembro',
   code: 'Código de la tarjeta',
@@ -53,7 +53,7 @@ const es: Words = {
   page: 'Tarjeta en el navegador',
 };
 
-const fr: Words = {
+const fr: GoogleTranslations = {
   stamps: 'Tampons',
   member: 'Membre',
   code: 'Code de la carte',
@@ -69,6 +69,6 @@ const fr: Words = {
 const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
-export function wordsOf(locale: string): Words {
-  return wordsIn<Words>(LANGUAGES, locale).words;
+export function getGoogleTranslations(locale: string): GoogleTranslations {
+  return wordsIn<GoogleTranslations>(LANGUAGES, locale).words;
 }

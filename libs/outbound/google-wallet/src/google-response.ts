@@ -1,5 +1,5 @@
 /** What became of a request to Google. */
-export type GoogleAnswer =
+export type GoogleResponse =
   | { kind: 'ok'; body: Record<string, unknown> }
   /** Inserted before. */
   | { kind: 'exists' }
@@ -15,41 +15,41 @@ export type GoogleAnswer =
   | { kind: 'failed'; error: string; retryInMs?: number };
 
 /** Of Google's answers for too many requests, which come without a Retry-After. */
-const LIMITED_MS = 2_000;
+const RATE_LIMIT_RETRY_MS = 2_000;
 /** Until an operator has put right what the account may not do. */
-const FORBIDDEN_MS = 10 * 60_000;
-const LONGEST_RETRY_MS = 3600_000;
-const LONGEST_ERROR = 300;
-const LIMITS = new Set(['rateLimitExceeded', 'userRateLimitExceeded', 'quotaExceeded']);
+const FORBIDDEN_RETRY_MS = 10 * 60_000;
+const MAX_RETRY_MS = 3600_000;
+const MAX_ERROR_LENGTH = 300;
+const RATE_LIMIT_REASONS = new Set(['rateLimitExceeded', 'userRateLimitExceeded', 'quotaExceeded']);
 
 /** @param retryAfter the header, in seconds or as a date */
-export function answerOf(
+export function parseGoogleResponse(
   status: number,
   text: string,
   retryAfter: string | null,
   now: Date,
-): GoogleAnswer {
-  if (status >= 200 && status < 300) return { kind: 'ok', body: objectOf(text) };
-  const { reason, message } = errorOf(text);
-  const error = `answered ${status}${message ? `: ${message.slice(0, LONGEST_ERROR)}` : ''}`;
-  const wait = waitOf(retryAfter, now);
+): GoogleResponse {
+  if (status >= 200 && status < 300) return { kind: 'ok', body: parseObject(text) };
+  const { reason, message } = parseError(text);
+  const error = `answered ${status}${message ? `: ${message.slice(0, MAX_ERROR_LENGTH)}` : ''}`;
+  const retryAfterMs = parseRetryAfterMs(retryAfter, now);
   if (status === 409) return { kind: 'exists' };
   if (status === 401) return { kind: 'unauthorized' };
   if (reason === 'QuotaExceededException') return { kind: 'over_quota' };
-  if (status === 429 || (status === 403 && LIMITS.has(reason))) {
-    return { kind: 'limited', error, retryInMs: wait ?? LIMITED_MS };
+  if (status === 429 || (status === 403 && RATE_LIMIT_REASONS.has(reason))) {
+    return { kind: 'limited', error, retryInMs: retryAfterMs ?? RATE_LIMIT_RETRY_MS };
   }
-  if (status === 403) return { kind: 'failed', error, retryInMs: FORBIDDEN_MS };
+  if (status === 403) return { kind: 'failed', error, retryInMs: FORBIDDEN_RETRY_MS };
   const classIsMissing = reason === 'classNotFound';
   if (status === 404 && !classIsMissing) return { kind: 'missing' };
   if (status >= 400 && status < 500 && status !== 408) {
     return { kind: 'refused', error, classIsMissing };
   }
-  return { kind: 'failed', error, ...(wait !== undefined && { retryInMs: wait }) };
+  return { kind: 'failed', error, ...(retryAfterMs !== undefined && { retryInMs: retryAfterMs }) };
 }
 
-function errorOf(text: string): { reason: string; message: string } {
-  const { error } = objectOf(text) as { error?: Record<string, unknown> };
+function parseError(text: string): { reason: string; message: string } {
+  const { error } = parseObject(text) as { error?: Record<string, unknown> };
   const [first] = Array.isArray(error?.['errors']) ? (error['errors'] as unknown[]) : [];
   const { reason } = (first ?? {}) as { reason?: unknown };
   const message = error?.['message'];
@@ -60,7 +60,7 @@ function errorOf(text: string): { reason: string; message: string } {
 }
 
 /** Proxies answer in HTML. */
-function objectOf(text: string): Record<string, unknown> {
+function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
     return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
@@ -70,11 +70,11 @@ function objectOf(text: string): Record<string, unknown> {
   }
 }
 
-function waitOf(retryAfter: string | null, now: Date): number | undefined {
+function parseRetryAfterMs(retryAfter: string | null, now: Date): number | undefined {
   if (retryAfter === null) return undefined;
   const milliseconds = /^\d+$/.test(retryAfter)
     ? Number(retryAfter) * 1000
     : new Date(retryAfter).getTime() - now.getTime();
   if (Number.isNaN(milliseconds)) return undefined;
-  return Math.min(Math.max(milliseconds, 0), LONGEST_RETRY_MS);
+  return Math.min(Math.max(milliseconds, 0), MAX_RETRY_MS);
 }

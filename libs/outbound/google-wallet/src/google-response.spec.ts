@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { answerOf } from './google-answer.js';
+import { parseGoogleResponse } from './google-response.js';
 
 const NOW = new Date('2026-03-01T10:00:00Z');
 const body = (reason: string, message = 'why') =>
   JSON.stringify({ error: { code: 0, message, errors: [{ reason }] } });
-const of = (status: number, text = '', retryAfter: string | null = null) =>
-  answerOf(status, text, retryAfter, NOW);
+const parse = (status: number, text = '', retryAfter: string | null = null) =>
+  parseGoogleResponse(status, text, retryAfter, NOW);
 
 describe('an answer of Google', () => {
   it.each([
@@ -23,12 +23,12 @@ describe('an answer of Google', () => {
     [500, body('backendError'), { kind: 'failed', error: 'answered 500: why' }],
     [502, '<html>Bad gateway</html>', { kind: 'failed', error: 'answered 502' }],
   ])('%i %s', (status, text, expected) => {
-    expect(of(status, text)).toMatchObject(expected);
+    expect(parse(status, text)).toMatchObject(expected);
   });
 
   it('is taken as it is when it went well', () => {
-    expect(of(200, '{"id":"a"}')).toEqual({ kind: 'ok', body: { id: 'a' } });
-    expect(of(200, '')).toEqual({ kind: 'ok', body: {} });
+    expect(parse(200, '{"id":"a"}')).toEqual({ kind: 'ok', body: { id: 'a' } });
+    expect(parse(200, '')).toEqual({ kind: 'ok', body: {} });
   });
 
   it.each([
@@ -37,13 +37,13 @@ describe('an answer of Google', () => {
     ['Sun, 01 Mar 2026 09:00:00 GMT', 0],
     ['99999999', 3600_000],
   ])('is followed where it says when to come back: %s', (retryAfter, retryInMs) => {
-    expect(of(503, '', retryAfter)).toMatchObject({ kind: 'failed', retryInMs });
-    expect(of(429, '', retryAfter)).toMatchObject({ kind: 'limited', retryInMs });
+    expect(parse(503, '', retryAfter)).toMatchObject({ kind: 'failed', retryInMs });
+    expect(parse(429, '', retryAfter)).toMatchObject({ kind: 'limited', retryInMs });
   });
 
   it('does not grow what is kept of it beyond measure', () => {
-    const answer = of(500, body('backendError', 'x'.repeat(10_000)));
-    expect(JSON.stringify(answer).length).toBeLessThan(500);
-    expect(of(503, '', 'soon')).toEqual({ kind: 'failed', error: 'answered 503' });
+    const response = parse(500, body('backendError', 'x'.repeat(10_000)));
+    expect(JSON.stringify(response).length).toBeLessThan(500);
+    expect(parse(503, '', 'soon')).toEqual({ kind: 'failed', error: 'answered 503' });
   });
 });

@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { AppleTranslations } from './translations-en.js';
 
-export const de: Words = {
+export const de: AppleTranslations = {
   stamps: 'Stempel',
   member: 'Mitglied',
   toReward: 'Bis zur Prämie',

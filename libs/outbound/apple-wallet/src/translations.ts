@@ -1,0 +1,17 @@
+import { wordsIn } from '#kernel/languages.js';
+import { de } from './translations-de.js';
+import { en, type AppleTranslations } from './translations-en.js';
+import { es } from './translations-es.js';
+import { fr } from './translations-fr.js';
+
+/** To add a language: a file like these, and its ISO 639 code here. */
+const LANGUAGES = { de, en, es, fr };
+
+/** @param locale of the store */
+export function getAppleTranslations(locale: string): {
+  translations: AppleTranslations;
+  locale: string;
+} {
+  const { words: translations, locale: language } = wordsIn<AppleTranslations>(LANGUAGES, locale);
+  return { translations, locale: language };
+}
