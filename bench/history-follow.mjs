@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { rowTables } from '../dist/apps/row-tables.js';
 import { HistoryTable } from '../dist/libs/loyalty/history/src/history-table.service.js';
-import { leafOf } from '../dist/libs/outbound/transparency/src/leaf.js';
+import { hashLeaf } from '../dist/libs/outbound/transparency/src/leaf.js';
 import { Tree } from '../dist/libs/outbound/transparency/src/tree.service.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { EventTypes } from '../dist/libs/platform/event-store/src/event-types.js';
@@ -38,7 +38,7 @@ const history = await follow(position, BATCH.history, async (events, to) => {
 });
 let { edge } = await tree.read();
 const proof = await follow(BEGINNING, BATCH.tree, async (events, to) => {
-  edge = await tree.grow(edge, events.map(leafOf), to);
+  edge = await tree.append(edge, events.map(hashLeaf), to);
 });
 // For the readers that come next.
 await writer.query('vacuum analyze history');

@@ -56,7 +56,7 @@ async function serviceOf(env) {
   const from = (path) => import(`../dist/libs/${path}.js`);
   const { readConfig } = await from('platform/kernel/src/config');
   const { dataSource, poolOf } = await from('platform/database/src/data-source');
-  const { stripDesign } = await from('outbound/card-images/src/strip-design');
+  const { createStripDesign } = await from('outbound/card-images/src/strip-design');
   const { StripRenderer } = await from('outbound/card-images/src/strip-renderer.service');
   const { StripImages } = await from('outbound/card-images/src/strip-images.service');
   const config = readConfig({ ...process.env, ...env });
@@ -64,7 +64,7 @@ async function serviceOf(env) {
   const pool = poolOf(source);
   return {
     pool,
-    stripDesign,
+    createStripDesign,
     /** As in a process that has just started. */
     newImages: () => new StripImages(pool, new StripRenderer(pool), config),
     end: () => source.destroy(),
@@ -87,13 +87,13 @@ async function layers(pool) {
   };
 }
 
-async function measure({ stripDesign, newImages }, { type, looks, size, images }) {
+async function measure({ createStripDesign, newImages }, { type, looks, size, images }) {
   const service = newImages();
   // Eleven images of a design: none filled to all of them.
   const wanted = [];
   for (let i = 0; wanted.length < images; i++) {
     const cardColor = `#${(i + 1).toString(16).padStart(6, '0')}`.toUpperCase();
-    const design = stripDesign({ ...LOOKS, ...looks, cardColor }, REWARDS);
+    const design = createStripDesign({ ...LOOKS, ...looks, cardColor }, REWARDS);
     const hash = await service.remember((i % STORES) + 1, design);
     for (let filled = 0; filled <= 10 && wanted.length < images; filled++) {
       wanted.push([hash, filled, size]);
@@ -105,7 +105,7 @@ async function measure({ stripDesign, newImages }, { type, looks, size, images }
   );
   const fromTable = await perSecond(newImages(), wanted);
   const few = wanted.slice(0, 20);
-  for (const one of few) await service.png(...one);
+  for (const one of few) await service.findPng(...one);
   const again = Array.from({ length: CACHED_ROUNDS * 20 }, (_, i) => few[i % few.length]);
   const fromMemory = await perSecond(service, again);
   const figures = [drawn, fromTable, fromMemory, bytes / images].map(whole);
@@ -118,7 +118,7 @@ async function perSecond(service, wanted, seen = () => undefined) {
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
       for (let one = left.pop(); one; one = left.pop()) {
-        const png = await service.png(...one);
+        const png = await service.findPng(...one);
         if (png?.subarray(1, 4).toString() !== 'PNG') throw new Error(`no image: ${one.join(' ')}`);
         seen(png);
       }

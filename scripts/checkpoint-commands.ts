@@ -5,7 +5,7 @@ import { checkpointSigner, keyNameFor } from '#kernel/checkpoint-key.js';
 import { Config, ConfigError, readConfig } from '#kernel/config.js';
 import { isKeyName, newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
 import { Checkpoints } from '#transparency/checkpoints.service.js';
-import { openedCheckpoint } from '#transparency/checkpoint.js';
+import { openCheckpoint } from '#transparency/checkpoint.js';
 import { Tree } from '#transparency/tree.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
@@ -65,16 +65,16 @@ async function consistency(file: string): Promise<object> {
     const config = app.get(Config);
     const pool = app.get(pg.Pool);
     const signer = checkpointSigner(config, false);
-    const newest = await new Checkpoints(pool, config).newest();
-    const head = signer && newest && openedCheckpoint(newest.note, signer);
+    const newest = await new Checkpoints(pool, config).findNewest();
+    const head = signer && newest && openCheckpoint(newest.note, signer);
     if (!head) throw new ConfigError('No checkpoint was signed with CHECKPOINT_KEY yet.');
-    const { size = 0 } = openedCheckpoint(first, signer) ?? {};
+    const { size = 0 } = openCheckpoint(first, signer) ?? {};
     if (size < 1 || size > head.size) {
       throw new ConfigError(
         `--from: ${file} holds no checkpoint of ${signer.name} for 1 to ${head.size} events`,
       );
     }
-    const proof = await new Tree(pool).consistencyProof(size, head.size);
+    const proof = await new Tree(pool).getConsistencyProof(size, head.size);
     return {
       first,
       second: newest.note,

@@ -34,7 +34,7 @@ export function addGeocodeCommands(program: Command): void {
               console.error(`${lines} postcodes …`);
             },
           );
-          return { ...imported, asked_again: await new GeocodingQueue(pool).askAgain() };
+          return { ...imported, asked_again: await new GeocodingQueue(pool).enqueueImprecise() };
         });
         console.log(JSON.stringify(done));
       });
@@ -47,7 +47,9 @@ export function addGeocodeCommands(program: Command): void {
     )
     .action(() => {
       runScript(async () => {
-        const again = await withServices((app) => new GeocodingQueue(app.get(Pool)).askAgain());
+        const again = await withServices((app) =>
+          new GeocodingQueue(app.get(Pool)).enqueueImprecise(),
+        );
         console.log(JSON.stringify({ asked_again: again }));
       });
     });

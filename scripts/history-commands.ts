@@ -85,7 +85,7 @@ async function write(
   const file = await open(draft, 'wx', 0o600);
   let events = 0;
   try {
-    for await (const line of exporting.lines(account, personal)) {
+    for await (const line of exporting.exportLines(account, personal)) {
       if ('event' in line) events++;
       // Unlike `write`, it fails when the disk takes a part only.
       await file.writeFile(`${JSON.stringify(line)}\n`);

@@ -20,7 +20,7 @@ const TARGET = path.join(
 // Only there once the project has been built.
 const built = (file) =>
   import(new URL(`../dist/libs/outbound/geocoding/src/${file}`, import.meta.url));
-const { placeKey } = await built('place-key.js');
+const { toPlaceKey } = await built('place-key.js');
 const { COUNTRIES_WITH_REGIONS } = await built('regions.js');
 
 /** As addresses abbreviate them, and regions.ts names them; GeoNames numbers those of Australia and Canada. */
@@ -89,7 +89,7 @@ function lineOf({ name, alternatenames, countrycode: country, admin1code, popula
   const code = STATES[country] ? STATES[country][admin1code] : admin1code;
   const state = (COUNTRIES_WITH_REGIONS.has(country) && code) || '';
   const others = alternatenames.filter((other) => isName(other) && isReadIn(country, other));
-  const keys = new Set([name, ...others].map(placeKey).filter((key) => key !== ''));
+  const keys = new Set([name, ...others].map(toPlaceKey).filter((key) => key !== ''));
   const degrees = [place.latitude, place.longitude].map((angle) => Number(angle.toFixed(3)));
   return [country, state, population, ...degrees, [...keys].join('|')].join('\t');
 }

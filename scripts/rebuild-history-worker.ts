@@ -27,7 +27,7 @@ if (port) {
           order.add(events);
           port.postMessage({ events: events.length } satisfies HistoryFilled);
         });
-        port.postMessage({ fault: order.fault() } satisfies HistoryFilled);
+        port.postMessage({ fault: order.findError() } satisfies HistoryFilled);
       } finally {
         await client.end();
       }

@@ -20,16 +20,16 @@ export async function verifyCheckpoints(
   if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
   const verifier = key === undefined ? ownKey(config) : verifierFrom(key);
   const verification = new CheckpointVerification(store, new Tree(pool));
-  const { checkpoints, covered, faults } = await verification.verify(
+  const { checkpoints, coveredCount, errors } = await verification.verify(
     new CheckpointFiles(dir),
     verifier,
   );
-  if (checkpoints === 0 && faults.length === 0) {
+  if (checkpoints === 0 && errors.length === 0) {
     throw new ConfigError(`--checkpoints: there are no checkpoints in ${dir}`);
   }
   return {
-    found: `${checkpoints} checkpoints of ${verifier.name}: the first ${covered} events are there, unchanged and in place`,
-    faults,
+    found: `${checkpoints} checkpoints of ${verifier.name}: the first ${coveredCount} events are there, unchanged and in place`,
+    faults: errors,
   };
 }
 

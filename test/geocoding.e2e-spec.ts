@@ -143,7 +143,7 @@ describe('geocoding', () => {
       [location.id],
     );
     expect(await settled(store, location)).toMatchObject({ geocode_status: 'failed' });
-    await follower.queue.askAgain();
+    await follower.queue.enqueueImprecise();
     await eventually(
       () => shown(store, location),
       ({ geocode_status: status }) => status === 'ok',

@@ -4,10 +4,10 @@ import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import { cardRows } from '#cards/card.entity.js';
 import {
-  stripDesign,
-  logoUrl,
+  createStripDesign,
+  toLogoUrl,
   STRIP_SIZES,
-  stripUrl,
+  toStripUrl,
   type StripDesign,
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
@@ -54,7 +54,7 @@ async function designOf({ id }: CardJson): Promise<StripDesign> {
   const { rows } = await service.running.app
     .get(Pool)
     .query(`select state from ${cardRows.table} where id = $1`, [id]);
-  return stripDesign(rows[0].state, []);
+  return createStripDesign(rows[0].state, []);
 }
 
 async function remembered(card: CardJson): Promise<{ hash: string; design: StripDesign }> {
@@ -70,7 +70,7 @@ const fetched = (url: string, init: RequestInit = {}) =>
 /** What a card without any filled stamps shows at its largest. */
 async function shown(card: CardJson): Promise<Pixels> {
   const { hash } = await remembered(card);
-  const response = await fetched(stripUrl('', hash, 0, '3x'));
+  const response = await fetched(toStripUrl('', hash, 0, '3x'));
   expect(response.status).toBe(200);
   return pixelsOf(new Uint8Array(await response.arrayBuffer()));
 }
@@ -339,13 +339,13 @@ describe('the public images', () => {
     const sizes = { '1x': [375, 144], '2x': [750, 288], '3x': [1125, 432], hero: [1032, 336] };
     for (const filled of [0, 1, 2, 3]) {
       for (const size of ['1x', '2x', '3x', 'hero'] as const) {
-        const response = await fetched(stripUrl('', hash, filled, size));
+        const response = await fetched(toStripUrl('', hash, filled, size));
         expect([response.status, response.headers.get('content-type')]).toEqual([200, 'image/png']);
         const { width, height, format } = await sharp(await response.arrayBuffer()).metadata();
         expect([format, width, height]).toEqual(['png', ...sizes[size]]);
       }
     }
-    const logo = await fetched(logoUrl('', hash));
+    const logo = await fetched(toLogoUrl('', hash));
     const { width, height } = await sharp(await logo.arrayBuffer()).metadata();
     expect([width, height]).toEqual([660, 660]);
   });
@@ -356,7 +356,7 @@ describe('the public images', () => {
     const { hash } = await remembered(card);
     const bytes = { palette: 0, full: 0 };
     for (const size of ['1x', '2x', '3x'] as const) {
-      const png = Buffer.from(await (await fetched(stripUrl('', hash, 3, size))).arrayBuffer());
+      const png = Buffer.from(await (await fetched(toStripUrl('', hash, 3, size))).arrayBuffer());
       expect(colourType(png)).toBe('palette');
       const { width, height } = STRIP_SIZES[size];
       const full = await sharp(photo).resize(width, height).png().toBuffer();
@@ -380,7 +380,7 @@ describe('the public images', () => {
     ]);
     for (const drawn of [{}, { strip_type: 'preset', strip_preset: 'coffee' }]) {
       const { hash: flat } = await remembered(await newCard(store, drawn));
-      const png = await (await fetched(stripUrl('', flat, 3, '3x'))).arrayBuffer();
+      const png = await (await fetched(toStripUrl('', flat, 3, '3x'))).arrayBuffer();
       expect(colourType(Buffer.from(png))).toBe('true colour');
     }
   });
@@ -402,7 +402,7 @@ describe('the public images', () => {
 
   it('STRIP-14 They are immutable and have an `ETag`, for GET and HEAD', async () => {
     const { hash } = await remembered(await newCard());
-    for (const url of [stripUrl('', hash, 1, '1x'), logoUrl('', hash)]) {
+    for (const url of [toStripUrl('', hash, 1, '1x'), toLogoUrl('', hash)]) {
       const response = await fetched(url);
       const { headers } = response;
       expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
@@ -422,9 +422,9 @@ describe('the public images', () => {
   it('STRIP-15 Any other address below `/img` is 404, and no such answer is kept', async () => {
     const { hash } = await remembered(await newCard(store, { stamps_required: 3 }));
     const paths = [
-      stripUrl('', hash, 4, '1x'),
-      stripUrl('', '0'.repeat(32), 1, '1x'),
-      logoUrl('', '0'.repeat(32)),
+      toStripUrl('', hash, 4, '1x'),
+      toStripUrl('', '0'.repeat(32), 1, '1x'),
+      toLogoUrl('', '0'.repeat(32)),
       `/img/strip/${hash.toUpperCase()}/1@1x.png`,
       ...[
         '01@1x.png',

@@ -4,11 +4,11 @@ import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import sharp from 'sharp';
 import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-looks.js';
-import { gridOf, STRIP } from '#card-images/stamp-grid.js';
+import { arrangeStamps, STRIP } from '#card-images/stamp-grid.js';
 import {
-  stripDesign,
+  createStripDesign,
   STRIP_SIZES,
-  type StripLooks,
+  type StripAppearance,
   type StripSize,
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
@@ -18,7 +18,7 @@ import { startService, type LocalService } from '../support/service.js';
 const FIXTURES = 'test/support/strip-sheets';
 const STORE = 1;
 const COUNTS = Array.from({ length: 21 }, (_, index) => index + 1);
-const LOOKS: StripLooks = {
+const LOOKS: StripAppearance = {
   stampsRequired: 10,
   stampIcon: 'coffee',
   stampColor: '#6B4226',
@@ -62,22 +62,22 @@ function photo(): Promise<Buffer> {
     .toBuffer();
 }
 
-type Rewards = Parameters<typeof stripDesign>[1];
+type Rewards = Parameters<typeof createStripDesign>[1];
 const at = (...stamps: number[]): Rewards =>
   stamps.map((stampsRequired) => ({ stampsRequired, active: true }));
 
-const withPicture = (name: string): Partial<StripLooks> => ({
+const withPicture = (name: string): Partial<StripAppearance> => ({
   stripType: 'image',
   stripPicture: pictures.get(name) ?? '',
 });
 
 async function draw(
-  looks: Partial<StripLooks>,
+  looks: Partial<StripAppearance>,
   filled: number,
   { rewards = [], size = '3x' }: { rewards?: Rewards; size?: StripSize } = {},
 ): Promise<Buffer> {
-  const hash = await images.remember(STORE, stripDesign({ ...LOOKS, ...looks }, rewards));
-  const png = await images.png(hash, filled, size);
+  const hash = await images.remember(STORE, createStripDesign({ ...LOOKS, ...looks }, rewards));
+  const png = await images.findPng(hash, filled, size);
   if (!png) throw new Error('nothing was drawn');
   return png;
 }
@@ -154,8 +154,8 @@ describe('the sheets', () => {
     for (const stampIcon of STAMP_ICONS) {
       const looks = { stampIcon, stampsRequired: 2, cardColor: '#1F4E5F', stampColor: '#1F4E5F' };
       const strip = await draw(looks, 1, { size: '1x' });
-      const hash = await images.remember(STORE, stripDesign({ ...LOOKS, ...looks }, []));
-      const logo = await sharp(await images.iconPng(hash, 'program'))
+      const hash = await images.remember(STORE, createStripDesign({ ...LOOKS, ...looks }, []));
+      const logo = await sharp(await images.findIconPng(hash, 'program'))
         .resize(100, 100)
         .toBuffer();
       drawn.push(
@@ -170,9 +170,9 @@ describe('the sheets', () => {
 
 /** Marks the pixels of stamps, with what is drawn around them. */
 function stampsOf(stamps: number): Uint8Array {
-  const { cell, centres } = gridOf(stamps);
+  const { cellSize, centres } = arrangeStamps(stamps);
   const mask = new Uint8Array(STRIP.width * STRIP.height);
-  const reach = Math.ceil(cell * 0.62 + 1);
+  const reach = Math.ceil(cellSize * 0.62 + 1);
   for (const { x, y } of centres) {
     const [left, right] = [Math.max(0, Math.floor(x - reach)), Math.ceil(x + reach)];
     for (let row = Math.max(0, Math.floor(y - reach)); row < y + reach; row++) {
@@ -241,9 +241,9 @@ describe('the opacity of the strip', () => {
 it('fills stamps in their order, each where the grid places it', async () => {
   // Full squares of colour would be seen anywhere in a stamp; here, a place beside the icon.
   const beside = (stamps: number, index: number) => {
-    const { cell, centres } = gridOf(stamps);
+    const { cellSize, centres } = arrangeStamps(stamps);
     const { x = 0, y = 0 } = centres[index] ?? {};
-    return [x + cell * 0.38, y] as const;
+    return [x + cellSize * 0.38, y] as const;
   };
   const looks = { stampsRequired: 7, cardColor: '#000000', stampBackgroundColor: '#FFFFFF' };
   for (let filled = 0; filled <= 7; filled++) {
@@ -257,11 +257,13 @@ it('fills stamps in their order, each where the grid places it', async () => {
 
 it('marks the stamps at which a reward is due, and no others', async () => {
   const looks = { stampsRequired: 12, stampColor: '#FF0000', cardColor: '#000000' };
-  const { cell, centres } = gridOf(12);
+  const { cellSize, centres } = arrangeStamps(12);
   for (const marked of [[], [1], [12], [3, 7, 12]]) {
     const drawn = await pixelsOf(await draw(looks, 0, { rewards: at(...marked) }));
     // Within the badge, below its present.
-    const badges = centres.map(({ x, y }) => pixelAt(drawn, x + cell * 0.31, y - cell * 0.185));
+    const badges = centres.map(({ x, y }) =>
+      pixelAt(drawn, x + cellSize * 0.31, y - cellSize * 0.185),
+    );
     const found = badges.flatMap(([red = 0, green = 0], index) =>
       red > 180 && green < 90 ? [index + 1] : [],
     );
@@ -278,32 +280,32 @@ describe('drawn images', () => {
       ]);
     return rows.map(({ name }) => name);
   };
-  const remember = (looks: Partial<StripLooks>, images_ = images, store = STORE) =>
-    images_.remember(store, stripDesign({ ...LOOKS, ...looks }, []));
+  const remember = (looks: Partial<StripAppearance>, images_ = images, store = STORE) =>
+    images_.remember(store, createStripDesign({ ...LOOKS, ...looks }, []));
 
   it('are drawn once, however many ask at the same time and afterwards', async () => {
     const hash = await remember({ stampColor: '#010203' });
-    const asked = Array.from({ length: 20 }, () => images.png(hash, 3, '2x'));
+    const asked = Array.from({ length: 20 }, () => images.findPng(hash, 3, '2x'));
     const [first, ...others] = await Promise.all(asked);
     // The same bytes in the same place: nobody drew them a second time.
     expect(others.every((one) => one === first)).toBe(true);
-    expect(await images.png(hash, 3, '2x')).toBe(first);
+    expect(await images.findPng(hash, 3, '2x')).toBe(first);
     expect(await kept(hash)).toEqual(['3@2x']);
   });
 
   it('are shared with another process, which draws nothing itself', async () => {
     const hash = await remember({ stampColor: '#010204' });
-    const first = await images.png(hash, 3, '1x');
+    const first = await images.findPng(hash, 3, '1x');
     const { database, environment } = service;
     const other = await startService(environment, { ...database, close: async () => undefined });
     try {
       const theirs = other.app.get(StripImages, { strict: false });
-      expect(await theirs.png(hash, 3, '1x')).toEqual(first);
+      expect(await theirs.findPng(hash, 3, '1x')).toEqual(first);
       // What is not what the design shows can only come from the table.
       const { query } = service.database;
       await query("update strip_images set png = 'not drawn' where hash = $1", [hash]);
       const third = await startService(environment, { ...database, close: async () => undefined });
-      const found = await third.app.get(StripImages, { strict: false }).png(hash, 3, '1x');
+      const found = await third.app.get(StripImages, { strict: false }).findPng(hash, 3, '1x');
       await third.stop();
       expect(found?.toString()).toBe('not drawn');
     } finally {
@@ -312,14 +314,14 @@ describe('drawn images', () => {
   });
 
   it('are undefined for designs that no pass has shown, and for more stamps than there are', async () => {
-    expect(await images.png('0'.repeat(32), 1, '1x')).toBeUndefined();
+    expect(await images.findPng('0'.repeat(32), 1, '1x')).toBeUndefined();
     const hash = await remember({ stampsRequired: 4 });
-    expect(await images.png(hash, 5, '1x')).toBeUndefined();
-    expect(await images.png(hash, 4, '1x')).toBeDefined();
-    const later = stripDesign({ ...LOOKS, stampColor: '#010205' }, []);
-    expect(await images.png(images.hashOf(later), 1, '1x')).toBeUndefined();
+    expect(await images.findPng(hash, 5, '1x')).toBeUndefined();
+    expect(await images.findPng(hash, 4, '1x')).toBeDefined();
+    const later = createStripDesign({ ...LOOKS, stampColor: '#010205' }, []);
+    expect(await images.findPng(images.hashDesign(later), 1, '1x')).toBeUndefined();
     await images.remember(STORE, later);
-    expect(await images.png(images.hashOf(later), 1, '1x')).toBeDefined();
+    expect(await images.findPng(images.hashDesign(later), 1, '1x')).toBeDefined();
   });
 
   it('of a store are not kept waiting by the flood of another', async () => {
@@ -330,8 +332,8 @@ describe('drawn images', () => {
     );
     const hash = await remember({ stampColor: '#010206' }, images, 78);
     let finished = 0;
-    const drawn = flood.map((one) => images.png(one, 1, '3x').then(() => finished++));
-    await images.png(hash, 1, '1x');
+    const drawn = flood.map((one) => images.findPng(one, 1, '3x').then(() => finished++));
+    await images.findPng(hash, 1, '1x');
     const before = finished;
     await Promise.all(drawn);
     expect(finished).toBe(60);
@@ -360,8 +362,8 @@ describe('drawn images', () => {
       for (const cardColor of ['#000000', '#FFFFFF', '#6B4226']) {
         const hash = await remember({ ...looks, cardColor }, theirs);
         for (let filled = 0; filled <= 21; filled++) {
-          await theirs.png(hash, filled, '3x');
-          await theirs.png(hash, filled, 'hero');
+          await theirs.findPng(hash, filled, '3x');
+          await theirs.findPng(hash, filled, 'hero');
         }
       }
       const { rows } = await pool.query<{ old: number }>(

@@ -7,7 +7,7 @@ import {
   verifyConsistency,
   verifyContinuation,
 } from '../../clients/verifier/verifier.mjs';
-import { signedCheckpoint } from '#transparency/checkpoint.js';
+import { signCheckpoint } from '#transparency/checkpoint.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { Tree } from '#transparency/tree.service.js';
 import { checkpointKey, rootOfEvents, startSigning } from '../support/checkpoints.js';
@@ -98,7 +98,7 @@ it(
     for (const [i, later] of notes.entries()) {
       const before = notes[i - 1];
       if (!before) continue;
-      verifyConsistency(before, later, await tree.consistencyProof(before.size, later.size));
+      verifyConsistency(before, later, await tree.getConsistencyProof(before.size, later.size));
     }
     expect(sizes).toEqual([...sizes].sort((a, b) => a - b));
   },
@@ -178,7 +178,7 @@ describe('checkpoint:consistency', () => {
       const longer = join(key.dir, 'longer');
       writeFileSync(
         longer,
-        signedCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer),
+        signCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer),
       );
       const said = (sentence: string) => ({ code: 1, output: expect.stringContaining(sentence) });
       expect(await consistency('/no/such/file')).toEqual(said('cannot be read (ENOENT)'));
@@ -241,7 +241,7 @@ describe('no checkpoint is signed that contradicts one in the folder', () => {
   it(
     'when the history is shorter than it was, as after restoring a backup',
     async () => {
-      const note = signedCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer);
+      const note = signCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer);
       await new CheckpointFiles(key.dir).write(1_000_000, note);
       expect(await refusal('covers 1000000 events, and the history has only')).toContain(
         'events are missing, or a backup was restored',

@@ -2,9 +2,9 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
-import { openedCheckpoint } from '#transparency/checkpoint.js';
-import { leafOf } from '#transparency/leaf.js';
-import { rootOf } from '#transparency/merkle-tree.js';
+import { openCheckpoint } from '#transparency/checkpoint.js';
+import { hashLeaf } from '#transparency/leaf.js';
+import { hashRoot } from '#transparency/merkle-tree.js';
 import type { StoredEvent } from '#event-store/event-store.js';
 import { verifyCheckpoint } from '../../clients/verifier/verifier.mjs';
 import { eventually } from './eventually.js';
@@ -43,7 +43,7 @@ export function checkpointKey(name = 'shop.example/inkpad') {
 }
 
 export function rootOfEvents(events: StoredEvent[]): string {
-  return rootOf(Buffer.concat(events.map(leafOf))).toString('base64');
+  return hashRoot(Buffer.concat(events.map(hashLeaf))).toString('base64');
 }
 
 /**
@@ -66,7 +66,7 @@ export async function startSigning(
         const { rows } = await database.query<{ checkpoint: string | null }>(
           'select checkpoint from transparency_log',
         );
-        return openedCheckpoint(rows[0]?.checkpoint ?? '', key.signer);
+        return openCheckpoint(rows[0]?.checkpoint ?? '', key.signer);
       },
       (head) => head !== undefined && head.size >= length,
     );

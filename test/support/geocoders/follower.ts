@@ -7,7 +7,7 @@ import { EventStore } from '#event-store/event-store.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { Rows } from '#event-store/rows.js';
 import { Geocoder } from '#geocoding/geocoder.js';
-import { geocoderFor } from '#geocoding/geocoding.module.js';
+import { createGeocoder } from '#geocoding/geocoding.module.js';
 import { GeocodingCache } from '#geocoding/geocoding-cache.service.js';
 import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
 import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
@@ -29,7 +29,7 @@ export class GeocodingFollower {
     const worker = new GeocodingWorker(
       this.queue,
       new GeocodingCache(pool),
-      geocoder ?? geocoderFor(config, pool),
+      geocoder ?? createGeocoder(config, pool),
       get(Rows),
       get(CommandBus),
       pool,

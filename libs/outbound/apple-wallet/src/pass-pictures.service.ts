@@ -41,9 +41,9 @@ export class PassPictures {
   private async renderFiles({ hash, filled }: ImageKey): Promise<PassFile[]> {
     return Promise.all(
       SCALES.flatMap(({ scale, suffix }) => [
-        toPassFile(`icon${suffix}.png`, this.images.iconPng(hash, `icon@${scale}`)),
-        toPassFile(`logo${suffix}.png`, this.images.iconPng(hash, `logo@${scale}`)),
-        toPassFile(`strip${suffix}.png`, this.images.png(hash, filled, scale)),
+        toPassFile(`icon${suffix}.png`, this.images.findIconPng(hash, `icon@${scale}`)),
+        toPassFile(`logo${suffix}.png`, this.images.findIconPng(hash, `logo@${scale}`)),
+        toPassFile(`strip${suffix}.png`, this.images.findPng(hash, filled, scale)),
       ]),
     );
   }

@@ -1,32 +1,34 @@
 import { describe, expect, it } from '@jest/globals';
-import { gridOf, STRIP } from './stamp-grid.js';
+import { arrangeStamps, STRIP } from './stamp-grid.js';
 
 const COUNTS = Array.from({ length: 21 }, (_, index) => index + 1);
 /** The flatter strip of older phones, cut out of the middle. */
 /** Of the side of a cell: what a stamp takes, with the ring around a reward's. */
 const RADIUS = 0.46;
-const CUT = (STRIP.height * (1 - 123 / 144)) / 2;
+const CROPPED_HEIGHT = (STRIP.height * (1 - 123 / 144)) / 2;
 
 describe.each(COUNTS)('a grid of %i', (stamps) => {
-  const { cell, centres } = gridOf(stamps);
-  const heights = [...new Set(centres.map(({ y }) => y))];
-  const rows = heights.map((height) => centres.filter(({ y }) => y === height));
+  const { cellSize, centres } = arrangeStamps(stamps);
+  const rowHeights = [...new Set(centres.map(({ y }) => y))];
+  const rows = rowHeights.map((height) => centres.filter(({ y }) => y === height));
 
   it('has a place for each, none over another', () => {
     expect(centres).toHaveLength(stamps);
     for (const [i, a] of centres.entries()) {
       for (const b of centres.slice(i + 1)) {
-        expect(Math.max(Math.abs(a.x - b.x), Math.abs(a.y - b.y))).toBeGreaterThan(cell - 0.001);
+        expect(Math.max(Math.abs(a.x - b.x), Math.abs(a.y - b.y))).toBeGreaterThan(
+          cellSize - 0.001,
+        );
       }
     }
   });
 
   it('lies within what every phone shows', () => {
     for (const { x, y } of centres) {
-      expect(x - RADIUS * cell).toBeGreaterThan(0);
-      expect(x + RADIUS * cell).toBeLessThan(STRIP.width);
-      expect(y - RADIUS * cell).toBeGreaterThan(CUT);
-      expect(y + RADIUS * cell).toBeLessThan(STRIP.height - CUT);
+      expect(x - RADIUS * cellSize).toBeGreaterThan(0);
+      expect(x + RADIUS * cellSize).toBeLessThan(STRIP.width);
+      expect(y - RADIUS * cellSize).toBeGreaterThan(CROPPED_HEIGHT);
+      expect(y + RADIUS * cellSize).toBeLessThan(STRIP.height - CROPPED_HEIGHT);
     }
   });
 

@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
-  designHash,
-  filledStamps,
-  logoUrl,
-  stripDesign,
-  stripUrl,
-  type StripLooks,
+  hashDesign,
+  countFilledStamps,
+  toLogoUrl,
+  createStripDesign,
+  toStripUrl,
+  type StripAppearance,
 } from './strip-design.js';
 
-const CARD: StripLooks = {
+const CARD: StripAppearance = {
   stampsRequired: 10,
   stampIcon: 'coffee',
   stampColor: '#6B4226',
@@ -23,7 +23,8 @@ const CARD: StripLooks = {
 };
 const PICTURE = 'c'.repeat(64);
 
-const designOf = (changes: Partial<StripLooks>) => stripDesign({ ...CARD, ...changes }, []);
+const designWith = (changes: Partial<StripAppearance>) =>
+  createStripDesign({ ...CARD, ...changes }, []);
 const reward = (stampsRequired: number, active = true) => ({ stampsRequired, active });
 
 describe('the layer of a design', () => {
@@ -39,15 +40,15 @@ describe('the layer of a design', () => {
       { stripType: 'preset', stripPreset: 'moon', stripColor: '#ABCDEF' },
       { color: '#ABCDEF' },
     ],
-  ] satisfies [string, Partial<StripLooks>, object][])('is %s', (_what, changes, layer) => {
-    expect(designOf(changes).layer).toEqual(layer);
+  ] satisfies [string, Partial<StripAppearance>, object][])('is %s', (_what, changes, layer) => {
+    expect(designWith(changes).layer).toEqual(layer);
   });
 });
 
 describe('the rewards of a design', () => {
   it('are the active ones within the stamps of the card, each once, from the lowest', () => {
     const rewards = [reward(10), reward(5), reward(5), reward(7, false), reward(11)];
-    expect(stripDesign(CARD, rewards).rewards).toEqual([5, 10]);
+    expect(createStripDesign(CARD, rewards).rewards).toEqual([5, 10]);
   });
 
   it('never lie outside of the card, and miss none that lies within', () => {
@@ -56,10 +57,10 @@ describe('the rewards of a design', () => {
     );
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 21 }), rewards, (stampsRequired, all) => {
-        const marked = stripDesign({ ...CARD, stampsRequired }, all).rewards;
+        const marked = createStripDesign({ ...CARD, stampsRequired }, all).rewards;
         for (let stamp = 1; stamp <= 21; stamp++) {
-          const due = all.some((one) => one.active && one.stampsRequired === stamp);
-          expect(marked.includes(stamp)).toBe(due && stamp <= stampsRequired);
+          const isDue = all.some((entry) => entry.active && entry.stampsRequired === stamp);
+          expect(marked.includes(stamp)).toBe(isDue && stamp <= stampsRequired);
         }
       }),
     );
@@ -68,38 +69,40 @@ describe('the rewards of a design', () => {
 
 describe('the hash of a design', () => {
   it('names the same images whatever the order of rewards, and others when anything shown changes', () => {
-    const hash = designHash(stripDesign(CARD, [reward(5), reward(10)]));
+    const hash = hashDesign(createStripDesign(CARD, [reward(5), reward(10)]));
     expect(hash).toMatch(/^[0-9a-f]{32}$/);
-    expect(designHash(stripDesign(CARD, [reward(10), reward(5)]))).toBe(hash);
+    expect(hashDesign(createStripDesign(CARD, [reward(10), reward(5)]))).toBe(hash);
     const others = [
-      stripDesign(CARD, [reward(5)]),
-      designOf({ stampsRequired: 11 }),
-      designOf({ stampIcon: 'heart' }),
-      designOf({ stampColor: '#000000' }),
-      designOf({ stampBackgroundColor: '#000000' }),
-      designOf({ cardColor: '#000000' }),
-      designOf({ stripColor: '#000000' }),
-      designOf({ stripOpacity: 99.5 }),
-      designOf({ stripType: 'preset', stripPreset: 'books' }),
-      designOf({ stripType: 'image', stripPicture: PICTURE }),
-    ].map(designHash);
+      createStripDesign(CARD, [reward(5)]),
+      designWith({ stampsRequired: 11 }),
+      designWith({ stampIcon: 'heart' }),
+      designWith({ stampColor: '#000000' }),
+      designWith({ stampBackgroundColor: '#000000' }),
+      designWith({ cardColor: '#000000' }),
+      designWith({ stripColor: '#000000' }),
+      designWith({ stripOpacity: 99.5 }),
+      designWith({ stripType: 'preset', stripPreset: 'books' }),
+      designWith({ stripType: 'image', stripPicture: PICTURE }),
+    ].map(hashDesign);
     expect(new Set([hash, ...others]).size).toBe(11);
   });
 
   it('is the same for what does not show', () => {
-    expect(designHash(designOf({ stripPicture: PICTURE, stripPreset: 'books' }))).toBe(
-      designHash(designOf({})),
+    expect(hashDesign(designWith({ stripPicture: PICTURE, stripPreset: 'books' }))).toBe(
+      hashDesign(designWith({})),
     );
   });
 });
 
 it('fills no more stamps than the card has', () => {
-  expect([0, 9, 10, 25].map((count) => filledStamps(count, designOf({})))).toEqual([0, 9, 10, 10]);
+  expect([0, 9, 10, 25].map((count) => countFilledStamps(count, designWith({})))).toEqual([
+    0, 9, 10, 10,
+  ]);
 });
 
 it('addresses images by their design alone', () => {
-  expect(stripUrl('https://x.example', 'ab', 3, 'hero')).toBe(
+  expect(toStripUrl('https://x.example', 'ab', 3, 'hero')).toBe(
     'https://x.example/img/strip/ab/3@hero.png',
   );
-  expect(logoUrl('https://x.example', 'ab')).toBe('https://x.example/img/logo/ab.png');
+  expect(toLogoUrl('https://x.example', 'ab')).toBe('https://x.example/img/logo/ab.png');
 });

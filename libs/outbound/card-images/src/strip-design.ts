@@ -4,7 +4,7 @@ import type { Card } from '#cards/card.js';
 import { isStripPreset } from '#cards/card-looks.js';
 
 /** Raise it when the drawing changes: images are cached for ever under a hash that covers it. */
-const DRAWING = 3;
+const DRAWING_VERSION = 3;
 
 /** What the images of a card show, but for the number of filled stamps. */
 export type StripDesign = {
@@ -49,7 +49,7 @@ export const ICON_SIZES = {
 export type IconSize = keyof typeof ICON_SIZES;
 
 /** The part of a card that its images show. */
-export type StripLooks = Pick<
+export type StripAppearance = Pick<
   Card,
   | 'stampsRequired'
   | 'stampIcon'
@@ -67,33 +67,33 @@ export type StripLooks = Pick<
  * Contract section 3: `image` without a picture and `preset` without a known preset show the colour.
  * @param rewards all of the card; those that are active and within its stamps are marked
  */
-export function stripDesign(
-  card: StripLooks,
+export function createStripDesign(
+  card: StripAppearance,
   rewards: readonly { stampsRequired: number; active: boolean }[],
 ): StripDesign {
-  const marked = rewards
+  const rewardStamps = rewards
     .filter(({ active, stampsRequired }) => active && stampsRequired <= card.stampsRequired)
     .map(({ stampsRequired }) => stampsRequired);
   return {
-    drawing: DRAWING,
+    drawing: DRAWING_VERSION,
     stamps: card.stampsRequired,
-    rewards: [...new Set(marked)].sort((one, other) => one - other),
+    rewards: [...new Set(rewardStamps)].sort((a, b) => a - b),
     icon: card.stampIcon,
     stampColor: card.stampColor,
     stampBackgroundColor: card.stampBackgroundColor,
     cardColor: card.cardColor,
-    layer: layerOf(card),
+    layer: chooseLayer(card),
     opacity: card.stripOpacity,
   };
 }
 
 /** How many stamps are filled: customers may hold more than a card has. */
-export function filledStamps(stampsCount: number, { stamps }: StripDesign): number {
+export function countFilledStamps(stampsCount: number, { stamps }: StripDesign): number {
   return Math.min(stampsCount, stamps);
 }
 
 /** Hex, 32 characters: names the design in URLs that never change what they show. */
-export function designHash(design: StripDesign): string {
+export function hashDesign(design: StripDesign): string {
   return createHash('sha256').update(canonicalJson(design)).digest('hex').slice(0, 32);
 }
 
@@ -102,16 +102,21 @@ export function designHash(design: StripDesign): string {
  * @param publicUrl without a trailing slash
  * @param filled see `filledStamps`
  */
-export function stripUrl(publicUrl: string, hash: string, filled: number, size: StripSize): string {
+export function toStripUrl(
+  publicUrl: string,
+  hash: string,
+  filled: number,
+  size: StripSize,
+): string {
   return `${publicUrl}/img/strip/${hash}/${filled}@${size}.png`;
 }
 
 /** Of the programme logo, 660 pixels square; public like `stripUrl`. */
-export function logoUrl(publicUrl: string, hash: string): string {
+export function toLogoUrl(publicUrl: string, hash: string): string {
   return `${publicUrl}/img/logo/${hash}.png`;
 }
 
-function layerOf(card: StripLooks): StripLayer {
+function chooseLayer(card: StripAppearance): StripLayer {
   const { stripType, stripPicture, stripPreset, stripColor, cardColor } = card;
   if (stripType === 'image' && stripPicture !== null) return { picture: stripPicture };
   if (stripType === 'preset' && isStripPreset(stripPreset)) return { preset: stripPreset };

@@ -24,7 +24,7 @@ export class StripImagesController {
   ): Promise<void> {
     const { filled = '', size = '' } = STRIP_FILE.exec(file)?.groups ?? {};
     if (!HASH.test(hash) || !isStripSize(size)) throw notFound(reply);
-    await answer(request, reply, () => this.images.png(hash, Number(filled), size));
+    await sendPng(request, reply, () => this.images.findPng(hash, Number(filled), size));
   }
 
   @Get('logo/:file')
@@ -35,16 +35,16 @@ export class StripImagesController {
   ): Promise<void> {
     const { hash = '' } = LOGO_FILE.exec(file)?.groups ?? {};
     if (!HASH.test(hash)) throw notFound(reply);
-    await answer(request, reply, () => this.images.iconPng(hash, 'program'));
+    await sendPng(request, reply, () => this.images.findIconPng(hash, 'program'));
   }
 }
 
-async function answer(
+async function sendPng(
   request: FastifyRequest,
   reply: FastifyReply,
-  find: () => Promise<Buffer | undefined>,
+  findPng: () => Promise<Buffer | undefined>,
 ): Promise<void> {
-  const png = await find();
+  const png = await findPng();
   if (!png) throw notFound(reply);
   // What an address shows never changes, so the address itself tells one image from another.
   const etag = `"${request.url.split('?', 1)[0]?.split('/').slice(3).join('/')}"`;

@@ -5,17 +5,17 @@ import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { ask } from '#database/connection.js';
-import { designHash, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
+import { hashDesign, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
 import { StripRenderer, type StripImage } from './strip-renderer.service.js';
 
 const MB = 1024 * 1024;
-const KEPT_IN_MEMORY_BYTES = 32 * MB;
-const DESIGNS_REMEMBERED = 10_000;
+const MEMORY_CACHE_BYTES = 32 * MB;
+const MAX_REMEMBERED_DESIGNS = 10_000;
 /** How much a process adds to the table before it looks whether that is too large. */
-const PRUNED_EVERY_BYTES = 32 * MB;
+const PRUNE_INTERVAL_BYTES = 32 * MB;
 
-type Wanted = { hash: string; image: StripImage };
-type Found = { account_id: number; design: StripDesign; png: Buffer | null };
+type ImageRequest = { hash: string; image: StripImage };
+type DesignRow = { account_id: number; design: StripDesign; png: Buffer | null };
 
 /**
  * The images of cards, by the hash of their design. Each is drawn once and then kept: in memory, and in a table that
@@ -25,16 +25,16 @@ type Found = { account_id: number; design: StripDesign; png: Buffer | null };
 export class StripImages {
   private readonly log = new Logger('strip-images');
   /** Those asked for at the same time are drawn once. */
-  private readonly images = new LRUCache<string, Buffer, Wanted>({
-    maxSize: KEPT_IN_MEMORY_BYTES,
+  private readonly cache = new LRUCache<string, Buffer, ImageRequest>({
+    maxSize: MEMORY_CACHE_BYTES,
     sizeCalculation: countKeptBytes,
-    fetchMethod: (_name, _old, { context }) => this.find(context),
+    fetchMethod: (_name, _old, { context }) => this.load(context),
     // One that others push out while it is drawn is still wanted.
     ignoreFetchAbort: true,
     allowStaleOnFetchAbort: true,
   });
-  private readonly remembered = new LRUCache<string, true>({ max: DESIGNS_REMEMBERED });
-  private addedBytes = 0;
+  private readonly remembered = new LRUCache<string, true>({ max: MAX_REMEMBERED_DESIGNS });
+  private savedBytes = 0;
 
   constructor(
     private readonly pool: Pool,
@@ -42,8 +42,8 @@ export class StripImages {
     private readonly config: Config,
   ) {}
 
-  hashOf(design: StripDesign): string {
-    return designHash(design);
+  hashDesign(design: StripDesign): string {
+    return hashDesign(design);
   }
 
   /**
@@ -51,7 +51,7 @@ export class StripImages {
    * @returns the design's hash
    */
   async remember(accountId: number, design: StripDesign): Promise<string> {
-    const hash = designHash(design);
+    const hash = hashDesign(design);
     if (this.remembered.has(hash)) return hash;
     await ask(this.pool, {
       text: `insert into strip_designs (hash, account_id, design) values ($1, $2, $3)
@@ -67,38 +67,38 @@ export class StripImages {
    * @returns undefined for a design that was never remembered, or that has fewer stamps
    * @throws UnavailableError when there is too much to draw
    */
-  png(hash: string, filled: number, size: StripSize): Promise<Buffer | undefined> {
-    return this.image(`${filled}@${size}`, { hash, image: { filled, size } });
+  findPng(hash: string, filled: number, size: StripSize): Promise<Buffer | undefined> {
+    return this.fetchImage(`${filled}@${size}`, { hash, image: { filled, size } });
   }
 
   /** The same for the square images with the card's icon. */
-  iconPng(hash: string, size: IconSize): Promise<Buffer | undefined> {
-    return this.image(size, { hash, image: { icon: size } });
+  findIconPng(hash: string, size: IconSize): Promise<Buffer | undefined> {
+    return this.fetchImage(size, { hash, image: { icon: size } });
   }
 
-  private image(name: string, context: Wanted): Promise<Buffer | undefined> {
-    return this.images.fetch(`${context.hash}/${name}`, { context });
+  private fetchImage(name: string, context: ImageRequest): Promise<Buffer | undefined> {
+    return this.cache.fetch(`${context.hash}/${name}`, { context });
   }
 
-  private async find({ hash, image }: Wanted): Promise<Buffer | undefined> {
+  private async load({ hash, image }: ImageRequest): Promise<Buffer | undefined> {
     const name = 'icon' in image ? image.icon : `${image.filled}@${image.size}`;
-    const [found] = await ask<Found>(this.pool, {
+    const [row] = await ask<DesignRow>(this.pool, {
       name: 'strip_images_find',
       text: `select d.account_id, d.design,
           (select i.png from strip_images i where i.hash = d.hash and i.name = $2) as png
         from strip_designs d where d.hash = $1`,
       values: [hash, name],
     });
-    if (!found) return undefined;
-    if (found.png) return copyToKeep(found.png);
-    if ('filled' in image && image.filled > found.design.stamps) return undefined;
-    const png = await this.renderer.draw(found.account_id, found.design, image);
-    await this.keep(hash, name, png);
+    if (!row) return undefined;
+    if (row.png) return copyToKeep(row.png);
+    if ('filled' in image && image.filled > row.design.stamps) return undefined;
+    const png = await this.renderer.render(row.account_id, row.design, image);
+    await this.save(hash, name, png);
     return copyToKeep(png);
   }
 
   /** The image is there already; that it may have to be drawn again is no reason to withhold it. */
-  private async keep(hash: string, name: string, png: Buffer): Promise<void> {
+  private async save(hash: string, name: string, png: Buffer): Promise<void> {
     try {
       await ask(this.pool, {
         name: 'strip_images_keep',
@@ -106,9 +106,9 @@ export class StripImages {
           on conflict (hash, name) do nothing`,
         values: [hash, name, png],
       });
-      this.addedBytes += png.length;
-      if (this.addedBytes >= PRUNED_EVERY_BYTES) {
-        this.addedBytes = 0;
+      this.savedBytes += png.length;
+      if (this.savedBytes >= PRUNE_INTERVAL_BYTES) {
+        this.savedBytes = 0;
         await this.prune();
       }
     } catch (error) {

@@ -6,22 +6,22 @@ const { width: W, height: H } = STRIP;
 
 /** Backgrounds drawn by rule, without a picture: a gradient from one colour to the other, and a motif over it. */
 const PRESETS: Record<StripPreset, { from: string; to: string; motif: string }> = {
-  coffee: { from: '#4B2E20', to: '#7A4F36', motif: rings('#F3E3CF') },
-  bakery: { from: '#E9C893', to: '#C98B4B', motif: scattered('bread', '#FFF6E4') },
-  restaurant: { from: '#8C1C1C', to: '#5A0F14', motif: checks('#FFFFFF') },
-  bar: { from: '#141B3A', to: '#3B1D4F', motif: lights('#FFD27A') },
-  salon: { from: '#F3B7C6', to: '#C97BA0', motif: waves('#FFFFFF') },
-  barber: { from: '#22304A', to: '#16202F', motif: stripes('#C8102E', '#FFFFFF') },
-  spa: { from: '#9CC8B4', to: '#4F8F83', motif: waves('#E9FFF6') },
-  fitness: { from: '#1D1F24', to: '#3C434E', motif: chevrons('#F2C300') },
-  pets: { from: '#7FB5D6', to: '#4A7FA5', motif: scattered('paw', '#FFFFFF') },
-  flowers: { from: '#F6D5E0', to: '#E39AB5', motif: scattered('flower', '#FFFFFF') },
-  retail: { from: '#2F6F73', to: '#1E4A57', motif: dots('#FFFFFF') },
-  books: { from: '#5B3A29', to: '#3A251C', motif: spines() },
+  coffee: { from: '#4B2E20', to: '#7A4F36', motif: renderRings('#F3E3CF') },
+  bakery: { from: '#E9C893', to: '#C98B4B', motif: renderScatteredIcons('bread', '#FFF6E4') },
+  restaurant: { from: '#8C1C1C', to: '#5A0F14', motif: renderChecks('#FFFFFF') },
+  bar: { from: '#141B3A', to: '#3B1D4F', motif: renderLights('#FFD27A') },
+  salon: { from: '#F3B7C6', to: '#C97BA0', motif: renderWaves('#FFFFFF') },
+  barber: { from: '#22304A', to: '#16202F', motif: renderStripes('#C8102E', '#FFFFFF') },
+  spa: { from: '#9CC8B4', to: '#4F8F83', motif: renderWaves('#E9FFF6') },
+  fitness: { from: '#1D1F24', to: '#3C434E', motif: renderChevrons('#F2C300') },
+  pets: { from: '#7FB5D6', to: '#4A7FA5', motif: renderScatteredIcons('paw', '#FFFFFF') },
+  flowers: { from: '#F6D5E0', to: '#E39AB5', motif: renderScatteredIcons('flower', '#FFFFFF') },
+  retail: { from: '#2F6F73', to: '#1E4A57', motif: renderDots('#FFFFFF') },
+  books: { from: '#5B3A29', to: '#3A251C', motif: renderSpines() },
 };
 
 /** SVG that covers the strip. */
-export function presetSvg(name: StripPreset): string {
+export function renderPreset(name: StripPreset): string {
   const { from, to, motif } = PRESETS[name];
   return [
     `<linearGradient id="preset" x1="0" y1="0" x2="1" y2="1"><stop offset="0" stop-color="${from}"/>`,
@@ -30,7 +30,7 @@ export function presetSvg(name: StripPreset): string {
   ].join('');
 }
 
-function rings(color: string): string {
+function renderRings(color: string): string {
   const cups = [
     [130, 96, 92],
     [415, 372, 118],
@@ -47,21 +47,21 @@ function rings(color: string): string {
 }
 
 /** Icons in a brick pattern, each turned a little more than the one before. */
-function scattered(icon: 'bread' | 'paw' | 'flower', color: string): string {
+function renderScatteredIcons(icon: 'bread' | 'paw' | 'flower', color: string): string {
   const path = STAMP_ICON_PATHS[icon];
   const step = 150;
   const shapes = Array.from({ length: 4 }, (_, row) =>
     Array.from({ length: 9 }, (_each, column) => {
       const x = column * step - (row % 2) * (step / 2);
       const y = row * 118 + 4;
-      const turn = (((row * 9 + column) * 47) % 70) - 35;
-      return `<path transform="translate(${x} ${y}) rotate(${turn} 36 36) scale(3)" d="${path}"/>`;
+      const rotation = (((row * 9 + column) * 47) % 70) - 35;
+      return `<path transform="translate(${x} ${y}) rotate(${rotation} 36 36) scale(3)" d="${path}"/>`;
     }),
   );
   return `<g fill="${color}" fill-opacity=".2">${shapes.flat().join('')}</g>`;
 }
 
-function checks(color: string): string {
+function renderChecks(color: string): string {
   const side = 54;
   const squares = [0, 1].flatMap((row) =>
     Array.from({ length: 22 }, (_, column) => column)
@@ -75,7 +75,7 @@ function checks(color: string): string {
   return `<g fill="${color}" fill-opacity=".12">${squares.join('')}</g>`;
 }
 
-function lights(color: string): string {
+function renderLights(color: string): string {
   const circles = Array.from({ length: 30 }, (_, index) => {
     const x = ((index * 397) % (W + 80)) - 40;
     const y = ((index * 151) % (H + 60)) - 30;
@@ -85,7 +85,7 @@ function lights(color: string): string {
   return `<g fill="${color}">${circles.join('')}</g>`;
 }
 
-function waves(color: string): string {
+function renderWaves(color: string): string {
   const half = 140;
   const lines = Array.from({ length: 7 }, (_, row) => {
     const y = 30 + row * 64;
@@ -96,7 +96,7 @@ function waves(color: string): string {
   return `<g fill="none" stroke="${color}" stroke-width="9" stroke-opacity=".24">${lines.join('')}</g>`;
 }
 
-function stripes(first: string, second: string): string {
+function renderStripes(first: string, second: string): string {
   const band = 46;
   const bands = Array.from({ length: 20 }, (_, index) => {
     const x = index * 2 * band - H;
@@ -106,7 +106,7 @@ function stripes(first: string, second: string): string {
   return `<g fill-opacity=".26">${bands.join('')}</g>`;
 }
 
-function chevrons(color: string): string {
+function renderChevrons(color: string): string {
   const shapes = Array.from({ length: 6 }, (_, index) => {
     const x = index * 220 - 60;
     return `<path d="M${x} 0l150 ${H / 2}l-150 ${H / 2}h62l150 -${H / 2}l-150 -${H / 2}z"/>`;
@@ -114,7 +114,7 @@ function chevrons(color: string): string {
   return `<g fill="${color}" fill-opacity=".14">${shapes.join('')}</g>`;
 }
 
-function dots(color: string): string {
+function renderDots(color: string): string {
   const step = 60;
   const circles = Array.from({ length: 8 }, (_, row) =>
     Array.from({ length: 20 }, (_each, column) => {
@@ -125,7 +125,7 @@ function dots(color: string): string {
   return `<g fill="${color}" fill-opacity=".15">${circles.flat().join('')}</g>`;
 }
 
-function spines(): string {
+function renderSpines(): string {
   const colors = ['#A44A3F', '#D9A441', '#3F6C6E', '#8A5A83', '#C9C1A8', '#4F6D3A'];
   const books = Array.from({ length: 26 }, (_, index) => {
     const height = H - 40 - ((index * 53) % 120);

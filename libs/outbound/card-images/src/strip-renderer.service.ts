@@ -11,14 +11,14 @@ import {
   type StripDesign,
   type StripSize,
 } from './strip-design.js';
-import { iconSvg, stripSvg } from './strip-svg.js';
+import { renderIcon, renderStrip } from './strip-svg.js';
 
 /** Of the four threads of libuv, which also look up names and hash passwords. */
-const MOST_AT_ONCE = 2;
-const MOST_WAITING = 200;
-const WAIT_MS = 15_000;
-const DRAWN_WITHIN_SECONDS = 10;
-const LAYERS_KEPT_BYTES = 16 * 1024 * 1024;
+const CONCURRENCY = 2;
+const MAX_WAITING = 200;
+const QUEUE_TIMEOUT_MS = 15_000;
+const DRAWING_TIMEOUT_SECONDS = 10;
+const LAYER_CACHE_BYTES = 16 * 1024 * 1024;
 
 /**
  * With a picture, a strip has 256 colours of its own and a fifth of the bytes, and phones fetch it with each stamp. What
@@ -55,48 +55,48 @@ export type StripImage = { filled: number; size: StripSize } | { icon: IconSize 
 @Injectable()
 export class StripRenderer {
   private readonly queue = new FairQueue({
-    most: MOST_AT_ONCE,
-    mostWaiting: MOST_WAITING,
-    waitMs: WAIT_MS,
+    most: CONCURRENCY,
+    mostWaiting: MAX_WAITING,
+    waitMs: QUEUE_TIMEOUT_MS,
   });
   /** Pictures in the sizes of images, as data URIs: the images of a card differ only in their stamps. */
   private readonly layers = new LRUCache<string, string>({
-    maxSize: LAYERS_KEPT_BYTES,
+    maxSize: LAYER_CACHE_BYTES,
     sizeCalculation: ({ length }) => length,
   });
 
   constructor(private readonly pool: Pool) {}
 
   /** @returns PNG @throws UnavailableError when there is too much to draw */
-  draw(accountId: number, design: StripDesign, image: StripImage): Promise<Buffer> {
+  render(accountId: number, design: StripDesign, image: StripImage): Promise<Buffer> {
     return this.queue.run(accountId, async () => {
-      if ('icon' in image) return png(iconSvg(design, image.icon, ICON_SIZES[image.icon]));
+      if ('icon' in image) return renderPng(renderIcon(design, image.icon, ICON_SIZES[image.icon]));
       const { layer } = design;
       return 'picture' in layer
-        ? this.drawOver(layer.picture, design, image)
-        : png(stripSvg(design, image.filled, STRIP_SIZES[image.size]));
+        ? this.renderOver(layer.picture, design, image)
+        : renderPng(renderStrip(design, image.filled, STRIP_SIZES[image.size]));
     });
   }
 
   /** The same image each time, since its address never changes what it shows: the first quality that fits. */
-  private async drawOver(
+  private async renderOver(
     picture: string,
     design: StripDesign,
     { filled, size }: { filled: number; size: StripSize },
   ): Promise<Buffer> {
-    let drawn: Buffer = Buffer.alloc(0);
+    let png: Buffer = Buffer.alloc(0);
     for (const quality of PICTURE_QUALITIES) {
-      const layer = await this.layer(picture, size, quality.blur);
-      drawn = await png(stripSvg(design, filled, STRIP_SIZES[size], layer), quality.png);
-      if (drawn.length <= (MAX_STRIP_BYTES[size] ?? Infinity)) break;
+      const layer = await this.getLayer(picture, size, quality.blur);
+      png = await renderPng(renderStrip(design, filled, STRIP_SIZES[size], layer), quality.png);
+      if (png.length <= (MAX_STRIP_BYTES[size] ?? Infinity)) break;
     }
-    return drawn;
+    return png;
   }
 
-  private async layer(hash: string, size: StripSize, blur: number): Promise<string> {
+  private async getLayer(hash: string, size: StripSize, blur: number): Promise<string> {
     const key = `${hash}@${size}~${blur}`;
-    const known = this.layers.get(key);
-    if (known !== undefined) return known;
+    const cached = this.layers.get(key);
+    if (cached !== undefined) return cached;
     const [picture] = await ask<{ png: Buffer }>(this.pool, {
       text: 'select png from pictures where hash = $1 limit 1',
       values: [hash],
@@ -110,7 +110,7 @@ export class StripRenderer {
       .blur(sigma >= MIN_BLUR && sigma)
       // It is decoded again at once.
       .png({ compressionLevel: 1 })
-      .timeout({ seconds: DRAWN_WITHIN_SECONDS })
+      .timeout({ seconds: DRAWING_TIMEOUT_SECONDS })
       .toBuffer();
     const uri = `data:image/png;base64,${resized.toString('base64')}`;
     this.layers.set(key, uri);
@@ -118,7 +118,10 @@ export class StripRenderer {
   }
 }
 
-async function png(svg: string, options: PngOptions = {}): Promise<Buffer> {
+async function renderPng(svg: string, options: PngOptions = {}): Promise<Buffer> {
   const { sharp } = await import('#kernel/pictures.js');
-  return sharp(Buffer.from(svg)).png(options).timeout({ seconds: DRAWN_WITHIN_SECONDS }).toBuffer();
+  return sharp(Buffer.from(svg))
+    .png(options)
+    .timeout({ seconds: DRAWING_TIMEOUT_SECONDS })
+    .toBuffer();
 }

@@ -1,8 +1,8 @@
 import { isStampIcon, isStripPreset } from '#cards/card-looks.js';
-import { gridOf, STRIP, type Cell } from './stamp-grid.js';
+import { arrangeStamps, STRIP, type Point } from './stamp-grid.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
 import type { IconSize, StripDesign } from './strip-design.js';
-import { presetSvg } from './strip-presets.js';
+import { renderPreset } from './strip-presets.js';
 
 type Size = { width: number; height: number };
 
@@ -15,18 +15,18 @@ const ICON_MARGIN = 0.08;
  * @param filled 0 to `design.stamps`
  * @param picture the layer's picture in exactly this size, as a data URI
  */
-export function stripSvg(
+export function renderStrip(
   design: StripDesign,
   filled: number,
   size: Size,
   picture?: string,
 ): string {
   return [
-    svgOf(size),
+    renderSvgStart(size),
     `<rect width="${size.width}" height="${size.height}" fill="${design.cardColor}"/>`,
-    `<g opacity="${design.opacity / 100}">${layerSvg(design, size, picture)}</g>`,
+    `<g opacity="${design.opacity / 100}">${renderLayer(design, size, picture)}</g>`,
     // Stamps must all be visible, so they are fitted into the image instead of covering it.
-    `<g transform="${place(size, Math.min)}">${stampsSvg(design, filled)}</g>`,
+    `<g transform="${fitDrawing(size, Math.min)}">${renderStamps(design, filled)}</g>`,
     '</svg>',
   ].join('');
 }
@@ -35,77 +35,80 @@ export function stripSvg(
  * A filled stamp on the card's colour; a logo has none behind it, since it stands on the pass.
  * @param side in pixels
  */
-export function iconSvg(design: StripDesign, name: IconSize, side: number): string {
+export function renderIcon(design: StripDesign, name: IconSize, side: number): string {
   const { icon, cardColor, stampColor, stampBackgroundColor } = design;
   const centre = { x: side / 2, y: side / 2 };
   const isLogo = name.startsWith('logo');
   const margin = isLogo ? 0 : name === 'program' ? LOGO_MARGIN : ICON_MARGIN;
   const radius = (side / 2) * (1 - 2 * margin);
   return [
-    svgOf({ width: side, height: side }),
+    renderSvgStart({ width: side, height: side }),
     isLogo ? '' : `<rect width="${side}" height="${side}" fill="${cardColor}"/>`,
     `<circle cx="${centre.x}" cy="${centre.y}" r="${radius}" fill="${stampBackgroundColor}"/>`,
-    glyph(pathOf(icon), centre, radius * 1.24, stampColor),
+    renderGlyph(getIconPath(icon), centre, radius * 1.24, stampColor),
     '</svg>',
   ].join('');
 }
 
-function svgOf({ width, height }: Size): string {
+function renderSvgStart({ width, height }: Size): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`;
 }
 
-function layerSvg({ layer }: StripDesign, size: Size, picture: string | undefined): string {
+function renderLayer({ layer }: StripDesign, size: Size, picture: string | undefined): string {
   const { width, height } = size;
   if ('color' in layer) return `<rect width="${width}" height="${height}" fill="${layer.color}"/>`;
   if ('preset' in layer) {
     if (!isStripPreset(layer.preset)) throw new Error(`nothing draws the preset ${layer.preset}`);
     // It covers an image of other proportions, as a phone fills the strip's place.
-    return `<g transform="${place(size, Math.max)}">${presetSvg(layer.preset)}</g>`;
+    return `<g transform="${fitDrawing(size, Math.max)}">${renderPreset(layer.preset)}</g>`;
   }
   if (picture === undefined) throw new Error('the picture of the design is needed to draw it');
   return `<image width="${width}" height="${height}" href="${picture}"/>`;
 }
 
-/** @param choose the smaller scale fits the drawing into the image, the larger covers it */
-function place({ width, height }: Size, choose: (...scales: number[]) => number): string {
-  const scale = choose(width / STRIP.width, height / STRIP.height);
+/** @param chooseScale the smaller scale fits the drawing into the image, the larger covers it */
+function fitDrawing({ width, height }: Size, chooseScale: (...scales: number[]) => number): string {
+  const scale = chooseScale(width / STRIP.width, height / STRIP.height);
   const x = (width - STRIP.width * scale) / 2;
   const y = (height - STRIP.height * scale) / 2;
   return `translate(${x} ${y}) scale(${scale})`;
 }
 
-function stampsSvg(design: StripDesign, filled: number): string {
-  const { cell, centres } = gridOf(design.stamps);
+function renderStamps(design: StripDesign, filled: number): string {
+  const { cellSize, centres } = arrangeStamps(design.stamps);
   const rewards = new Set(design.rewards);
   return centres
     .map((centre, index) =>
-      stampSvg(design, centre, cell, { filled: index < filled, reward: rewards.has(index + 1) }),
+      renderStamp(design, centre, cellSize, {
+        filled: index < filled,
+        reward: rewards.has(index + 1),
+      }),
     )
     .join('');
 }
 
-function stampSvg(
+function renderStamp(
   { icon, stampColor, stampBackgroundColor }: StripDesign,
-  { x, y }: Cell,
+  { x, y }: Point,
   cell: number,
   { filled, reward }: { filled: boolean; reward: boolean },
 ): string {
   const radius = cell * (reward ? 0.4 : 0.43);
-  const path = pathOf(icon);
+  const path = getIconPath(icon);
   const disc = `<circle cx="${x}" cy="${y}" r="${radius}" fill="${stampBackgroundColor}"`;
   const size = radius * 1.24;
   return [
     filled
-      ? `${disc}/>${glyph(path, { x, y }, size, stampColor)}`
+      ? `${disc}/>${renderGlyph(path, { x, y }, size, stampColor)}`
       : // The same, faded: shops choose two colours that stand out from each other, whatever is behind them.
-        `${disc} fill-opacity=".38"/><g opacity=".7">${glyph(path, { x, y }, size, stampColor)}</g>`,
-    reward ? rewardMark({ x, y }, cell, { stampColor, stampBackgroundColor }) : '',
+        `${disc} fill-opacity=".38"/><g opacity=".7">${renderGlyph(path, { x, y }, size, stampColor)}</g>`,
+    reward ? renderRewardMark({ x, y }, cell, { stampColor, stampBackgroundColor }) : '',
   ].join('');
 }
 
 /** A ring around the stamp, and a present at its upper right. */
-function rewardMark(
-  { x, y }: Cell,
+function renderRewardMark(
+  { x, y }: Point,
   cell: number,
   { stampColor, stampBackgroundColor }: { stampColor: string; stampBackgroundColor: string },
 ): string {
@@ -113,16 +116,16 @@ function rewardMark(
   return [
     `<circle cx="${x}" cy="${y}" r="${cell * 0.44}" fill="none" stroke="${stampBackgroundColor}" stroke-width="${cell * 0.035}"/>`,
     `<circle cx="${badge.x}" cy="${badge.y}" r="${cell * 0.16}" fill="${stampColor}" stroke="${stampBackgroundColor}" stroke-width="${cell * 0.025}"/>`,
-    glyph(STAMP_ICON_PATHS.gift, badge, cell * 0.2, stampBackgroundColor),
+    renderGlyph(STAMP_ICON_PATHS.gift, badge, cell * 0.2, stampBackgroundColor),
   ].join('');
 }
 
-function glyph(path: string, { x, y }: Cell, size: number, color: string): string {
+function renderGlyph(path: string, { x, y }: Point, size: number, color: string): string {
   const scale = size / 24;
   return `<path transform="translate(${x - size / 2} ${y - size / 2}) scale(${scale})" fill="${color}" d="${path}"/>`;
 }
 
-function pathOf(icon: string): string {
+function getIconPath(icon: string): string {
   if (!isStampIcon(icon)) throw new Error(`nothing draws the icon ${icon}`);
   return STAMP_ICON_PATHS[icon];
 }

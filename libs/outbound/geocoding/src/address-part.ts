@@ -1,4 +1,4 @@
-import { placeKey } from './place-key.js';
+import { toPlaceKey } from './place-key.js';
 
 /** What stands between two commas. */
 export type AddressPart = {
@@ -40,37 +40,37 @@ const POSTCODE_WORDS = new Set(['c p', 'cep', 'cp', 'pin', 'plz', 'zip']);
 const HOUSE_NUMBER = /^(n[oº°]?\.?)?\d{1,3}[a-z]?([-–/.]\d+[a-z]?)*\.?$/iu;
 
 /** @returns undefined when only numbers and punctuation stand there */
-export function readPart(text: string): AddressPart | undefined {
+export function parseAddressPart(text: string): AddressPart | undefined {
   const tokens = text
     .replace(/^г[.](?=\S)/u, 'г. ')
     .split(/[\s/()]+/u)
-    .filter((token) => placeKey(token) !== '')
+    .filter((token) => toPlaceKey(token) !== '')
     .slice(-MAX_WORDS);
-  const leading = leadingPostcode(tokens);
-  const rest = tokens.slice(leading);
-  const words = namesIn(rest);
+  const postcodeTokens = countPostcodeTokens(tokens);
+  const remaining = tokens.slice(postcodeTokens);
+  const words = extractNames(remaining);
   if (words.length === 0) return undefined;
   // 1600 Pennsylvania Avenue, but 67433 Neustadt an der Weinstraße.
-  const isTown = leading > 0 && !rest.some(isStreetWord);
-  const street = isTown ? 'no' : streetLook(rest);
+  const isTown = postcodeTokens > 0 && !remaining.some(isStreetWord);
+  const streetLikelihood = isTown ? 'no' : classifyStreet(remaining);
   return {
     words,
-    kind: street === 'no' ? 'town' : street === 'yes' ? 'street' : 'district',
-    hasPostcode: leading > 0 && street === 'no',
-    tail: street === 'no' ? [] : tailOf(rest),
-    head: street === 'no' ? [] : headOf(rest, leading > 0),
+    kind: streetLikelihood === 'no' ? 'town' : streetLikelihood === 'yes' ? 'street' : 'district',
+    hasPostcode: postcodeTokens > 0 && streetLikelihood === 'no',
+    tail: streetLikelihood === 'no' ? [] : findTail(remaining),
+    head: streetLikelihood === 'no' ? [] : findHead(remaining, postcodeTokens > 0),
   };
 }
 
 /** How many tokens are a postcode: 20095, 110 00, 2511 BL, CH-8001, 00-001. */
-function leadingPostcode(tokens: string[]): number {
+function countPostcodeTokens(tokens: string[]): number {
   const [first = '', second = ''] = tokens;
   if (/^\d{3}$/.test(first) && /^\d{2,3}$/.test(second)) return 2;
   if (!/^([A-Z]{1,3}-)?\d{4,}$|^\d{2,5}-\d{2,4}$/.test(first)) return 0;
   return /^\d{4}$/.test(first) && /^[A-Z]{2}$/.test(second) && tokens.length > 2 ? 2 : 1;
 }
 
-function streetLook(tokens: string[]): 'yes' | 'maybe' | 'no' {
+function classifyStreet(tokens: string[]): 'yes' | 'maybe' | 'no' {
   if (tokens.some((token, i) => hasStreetWord(token, i))) return 'yes';
   const [first = ''] = tokens;
   if (tokens.length > 1 && HOUSE_NUMBER.test(first)) return 'yes';
@@ -82,38 +82,40 @@ function streetLook(tokens: string[]): 'yes' | 'maybe' | 'no' {
 }
 
 function hasStreetWord(token: string, index: number): boolean {
-  return STREET_ENDING.test(placeKey(token)) || isStreetWord(token, index);
+  return STREET_ENDING.test(toPlaceKey(token)) || isStreetWord(token, index);
 }
 
 function isStreetWord(token: string, index: number): boolean {
-  const key = placeKey(token);
+  const key = toPlaceKey(token);
   // St. Gallen is no street.
   return index === 0 ? STREET_BEFORE.has(key) : STREET_AFTER.has(key);
 }
 
-function tailOf(tokens: string[]): string[] {
+function findTail(tokens: string[]): string[] {
   const end = tokens.findLastIndex((token) => !/\d/.test(token)) + 1;
   const inner = tokens.slice(0, end);
   const number = inner.findLastIndex((token) => HOUSE_NUMBER.test(token));
   const word = inner.findLastIndex(
     (token, i) =>
-      i > 0 && (STREET_AFTER.has(placeKey(token)) || STREET_ENDING.test(placeKey(token))),
+      i > 0 && (STREET_AFTER.has(toPlaceKey(token)) || STREET_ENDING.test(toPlaceKey(token))),
   );
   const postcode = inner.findLastIndex((token) => /^\d{4,}$/.test(token));
   // 1 Rue de Rivoli 75001 Paris, but 350 5th Ave New York 10118 NY.
   const from = Math.max(number > 0 ? number : -1, word) < 0 ? postcode : Math.max(number, word);
-  return from <= 0 ? [] : namesIn(inner.slice(from + 1));
+  return from <= 0 ? [] : extractNames(inner.slice(from + 1));
 }
 
 /** Only before a house number, because 1600 is one as well in `1600 Paris Avenue`. */
-function headOf(tokens: string[], hasPostcode: boolean): string[] {
+function findHead(tokens: string[], hasPostcode: boolean): string[] {
   if (!HOUSE_NUMBER.test(tokens.at(-1) ?? '')) return [];
-  const before = tokens.findIndex((token, i) => i > 0 && STREET_BEFORE.has(placeKey(token)));
-  if (before > 0) return namesIn(tokens.slice(0, before));
-  return hasPostcode ? namesIn(tokens) : [];
+  const before = tokens.findIndex((token, i) => i > 0 && STREET_BEFORE.has(toPlaceKey(token)));
+  if (before > 0) return extractNames(tokens.slice(0, before));
+  return hasPostcode ? extractNames(tokens) : [];
 }
 
-function namesIn(tokens: string[]): string[] {
-  const words = tokens.filter((token) => !/\d/.test(token) && !POSTCODE_WORDS.has(placeKey(token)));
-  return TOWN_WORDS.has(placeKey(words[0] ?? '')) ? words.slice(1) : words;
+function extractNames(tokens: string[]): string[] {
+  const words = tokens.filter(
+    (token) => !/\d/.test(token) && !POSTCODE_WORDS.has(toPlaceKey(token)),
+  );
+  return TOWN_WORDS.has(toPlaceKey(words[0] ?? '')) ? words.slice(1) : words;
 }

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { readAddress } from './address.js';
+import { parseAddress } from './address.js';
 
 /** The first way to read it that is not about one name as a whole, and what it leaves for the town. */
-function read(text: string) {
-  const first = readAddress(text).readings.find(({ isWhole }) => !isWhole);
+function parseFirst(text: string) {
+  const first = parseAddress(text).readings.find(({ isWhole }) => !isWhole);
   return {
     scopes: first?.scopes.map(({ country, region }) => `${country}${region ? `-${region}` : ''}`),
     parts: first?.parts.map(({ words }) => words.join(' ')),
@@ -30,35 +30,35 @@ describe('readAddress', () => {
     ['Kärntner Str. 1, A-1010 Wien', ['AT-09'], ['Kärntner Str.']],
     ['1051 Budapest, Széchenyi tér 5.', [], ['Budapest', 'Széchenyi tér']],
   ])('reads %s', (text, scopes, parts) => {
-    expect(read(text)).toEqual({ scopes, parts });
+    expect(parseFirst(text)).toEqual({ scopes, parts });
   });
 
   it('takes two letters for a state before it takes them for a country', () => {
-    const scopes = readAddress('1 Main St, Dover, DE').readings.map((reading) => reading.scopes);
+    const scopes = parseAddress('1 Main St, Dover, DE').readings.map((reading) => reading.scopes);
     expect(scopes).toEqual([[{ country: 'US', region: 'DE' }], [{ country: 'DE', region: null }]]);
   });
 
   it('has no way around a country in words', () => {
-    const { readings } = readAddress('1 Main St, Xyzzyville, Ontario, Canada');
+    const { readings } = parseAddress('1 Main St, Xyzzyville, Ontario, Canada');
     expect(readings.flatMap(({ scopes }) => scopes)).toEqual([{ country: 'CA', region: 'ON' }]);
   });
 
   it('reads postcodes of one and of two words', () => {
-    expect(readAddress('A, London SW1A 2AA, UK').postcodes).toEqual(
+    expect(parseAddress('A, London SW1A 2AA, UK').postcodes).toEqual(
       expect.arrayContaining(['SW1A2AA', 'SW1A']),
     );
-    expect(readAddress('Spui 1, 2511 BL Den Haag').postcodes).toEqual(
+    expect(parseAddress('Spui 1, 2511 BL Den Haag').postcodes).toEqual(
       expect.arrayContaining(['2511BL', '2511']),
     );
-    expect(readAddress('1051 Budapest, Széchenyi tér 5.').postcodes).toContain('1051');
-    expect(readAddress('Weg 1, Hamburg').postcodes).toEqual([]);
+    expect(parseAddress('1051 Budapest, Széchenyi tér 5.').postcodes).toContain('1051');
+    expect(parseAddress('Weg 1, Hamburg').postcodes).toEqual([]);
   });
 
   it('has an end for whatever is given', () => {
     const long = 'word '.repeat(100);
-    expect(readAddress(long).readings[0]?.parts[0]?.words.length).toBeLessThanOrEqual(20);
-    expect(readAddress(`${'a, '.repeat(100)}b`).readings[0]?.parts.length).toBeLessThanOrEqual(12);
-    expect(readAddress(',,;\n').readings).toEqual([]);
-    expect(readAddress('🏪').readings).toEqual([]);
+    expect(parseAddress(long).readings[0]?.parts[0]?.words.length).toBeLessThanOrEqual(20);
+    expect(parseAddress(`${'a, '.repeat(100)}b`).readings[0]?.parts.length).toBeLessThanOrEqual(12);
+    expect(parseAddress(',,;\n').readings).toEqual([]);
+    expect(parseAddress('🏪').readings).toEqual([]);
   });
 });

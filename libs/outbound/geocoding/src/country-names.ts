@@ -1,4 +1,4 @@
-import { placeKey } from './place-key.js';
+import { toPlaceKey } from './place-key.js';
 
 /** In which countries are named at the end of addresses. */
 const LANGUAGES =
@@ -7,7 +7,7 @@ const LANGUAGES =
   );
 
 /** What people write, and no list of countries does. */
-const OTHERS: Record<string, string> = {
+const OTHER_NAMES: Record<string, string> = {
   america: 'US',
   antigua: 'AG',
   'great britain': 'GB',
@@ -40,22 +40,22 @@ const CODES = new Set(
 let byName: Map<string, string> | undefined;
 
 /** @returns its ISO 3166 code in two letters; undefined: no country is called so */
-export function countryNamed(name: string): string | undefined {
-  byName ??= namesOfCountries();
-  return byName.get(placeKey(name));
+export function findCountryByName(name: string): string | undefined {
+  byName ??= indexCountryNames();
+  return byName.get(toPlaceKey(name));
 }
 
 /** Two capitals may also be a state of the USA. */
-export function countryOfCode(text: string): string | undefined {
+export function findCountryByCode(text: string): string | undefined {
   return CODES.has(text) ? text : undefined;
 }
 
-function namesOfCountries(): Map<string, string> {
-  const names = new Map(Object.entries(OTHERS));
+function indexCountryNames(): Map<string, string> {
+  const names = new Map(Object.entries(OTHER_NAMES));
   for (const language of LANGUAGES) {
-    const shown = new Intl.DisplayNames(language, { type: 'region', fallback: 'none' });
+    const displayNames = new Intl.DisplayNames(language, { type: 'region', fallback: 'none' });
     for (const code of CODES) {
-      const key = placeKey(shown.of(code) ?? '');
+      const key = toPlaceKey(displayNames.of(code) ?? '');
       if (key !== '' && !names.has(key)) names.set(key, code);
     }
   }

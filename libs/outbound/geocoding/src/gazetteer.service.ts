@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Coordinates } from '#locations/location.events.js';
-import type { Found } from './geocoder.js';
-import { readAddress, type Address } from './address.js';
-import { choosePlace, keysIn, type Place } from './place-choice.js';
+import type { GeocodedPlace } from './geocoder.js';
+import { parseAddress, type Address } from './address.js';
+import { choosePlace, listPlaceKeys, type Place } from './place-choice.js';
 import { PLACES } from './places-loader.service.js';
 
 type PostcodeRow = Coordinates & { postcode: string; country: string; place: string };
@@ -32,27 +32,28 @@ export class Gazetteer {
   constructor(private readonly pool: Pool) {}
 
   /** The postcode where they were imported, or else the town. Null: neither is known. */
-  async find(text: string): Promise<Found | null> {
-    const address = readAddress(text);
+  async find(text: string): Promise<GeocodedPlace | null> {
+    const address = parseAddress(text);
     return (await this.findPostcode(address)) ?? this.findPlace(address);
   }
 
-  private async findPostcode({ postcodes, readings }: Address): Promise<Found | null> {
+  private async findPostcode({ postcodes, readings }: Address): Promise<GeocodedPlace | null> {
     if (postcodes.length === 0) return null;
     const { rows } = await this.pool.query<PostcodeRow>({
       ...FIND_POSTCODES,
-      values: [postcodes, countriesIn(readings)],
+      values: [postcodes, listCountries(readings)],
     });
     if (rows.length === 0) return null;
-    const names = new Set(keysIn(readings));
+    const names = new Set(listPlaceKeys(readings));
     // Other countries have the same numbers.
-    const [only, ...others] = readings.every(({ isCertain }) => isCertain)
+    const [onlyCountry, ...otherCountries] = readings.every(({ isCertain }) => isCertain)
       ? new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))
       : [];
     for (const code of postcodes) {
-      const known = rows.filter(({ postcode }) => postcode === code);
-      const named = known.find(({ place }) => names.has(place));
-      const best = named ?? (only && others.length === 0 ? known[0] : undefined);
+      const candidates = rows.filter(({ postcode }) => postcode === code);
+      const sameName = candidates.find(({ place }) => names.has(place));
+      const best =
+        sameName ?? (onlyCountry && otherCountries.length === 0 ? candidates[0] : undefined);
       if (best) {
         return { latitude: best.latitude, longitude: best.longitude, precision: 'postcode' };
       }
@@ -60,12 +61,12 @@ export class Gazetteer {
     return null;
   }
 
-  private async findPlace({ readings }: Address): Promise<Found | null> {
-    const keys = keysIn(readings);
+  private async findPlace({ readings }: Address): Promise<GeocodedPlace | null> {
+    const keys = listPlaceKeys(readings);
     if (keys.length === 0) return null;
     const { rows } = await this.pool.query<Place>({
       ...FIND_PLACES,
-      values: [keys, countriesIn(readings)],
+      values: [keys, listCountries(readings)],
     });
     const best = choosePlace(readings, rows);
     return best ? { latitude: best.latitude, longitude: best.longitude, precision: 'city' } : null;
@@ -73,7 +74,7 @@ export class Gazetteer {
 }
 
 /** Null: any. */
-function countriesIn(readings: Address['readings']): string[] | null {
+function listCountries(readings: Address['readings']): string[] | null {
   if (readings.some(({ scopes }) => scopes.length === 0)) return null;
   return [...new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))];
 }

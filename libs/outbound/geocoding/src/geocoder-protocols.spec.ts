@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { GeocoderServer } from '#kernel/geocoder-settings.js';
-import { PROTOCOLS, UnexpectedAnswerError } from './geocoder-protocols.js';
+import { PROTOCOLS, UnexpectedResponseError } from './geocoder-protocols.js';
 
 const ADDRESS = 'Marktplatz 1, 20095 Hamburg';
 const server = (protocol: GeocoderServer['protocol'], url: string): GeocoderServer => ({
@@ -10,26 +10,26 @@ const server = (protocol: GeocoderServer['protocol'], url: string): GeocoderServ
   userAgent: 'Inkpad',
   requestsPerSecond: 1,
 });
-const urlOf = (protocol: GeocoderServer['protocol'], url: string) =>
-  PROTOCOLS[protocol].urlOf(server(protocol, url), ADDRESS).href;
+const buildUrl = (protocol: GeocoderServer['protocol'], url: string) =>
+  PROTOCOLS[protocol].buildUrl(server(protocol, url), ADDRESS).href;
 
 describe('a question', () => {
   it('is what each protocol says, below whatever path the server has', () => {
-    expect(urlOf('nominatim', 'https://maps.example/v1')).toBe(
+    expect(buildUrl('nominatim', 'https://maps.example/v1')).toBe(
       'https://maps.example/v1/search?q=Marktplatz+1%2C+20095+Hamburg&format=jsonv2&limit=1&key=k%26y',
     );
-    expect(urlOf('photon', 'https://photon.example')).toBe(
+    expect(buildUrl('photon', 'https://photon.example')).toBe(
       'https://photon.example/api?q=Marktplatz+1%2C+20095+Hamburg&limit=1&key=k%26y',
     );
-    expect(urlOf('pelias', 'https://pelias.example')).toBe(
+    expect(buildUrl('pelias', 'https://pelias.example')).toBe(
       'https://pelias.example/v1/search?text=Marktplatz+1%2C+20095+Hamburg&size=1&api_key=k%26y',
     );
   });
 });
 
 describe('an answer of Nominatim', () => {
-  const read = (fields: object) =>
-    PROTOCOLS.nominatim.read([{ lat: '53.5503', lon: '9.9929', ...fields }], ADDRESS);
+  const parse = (fields: object) =>
+    PROTOCOLS.nominatim.parse([{ lat: '53.5503', lon: '9.9929', ...fields }], ADDRESS);
 
   it.each([
     [{ place_rank: 30, display_name: '1, Marktplatz, Hamburg' }, 'rooftop'],
@@ -40,20 +40,20 @@ describe('an answer of Nominatim', () => {
     [{ place_rank: 16, addresstype: 'city' }, 'city'],
     [{ place_rank: 8, addresstype: 'city' }, 'city'],
   ])('%j is good to the %s', (fields, precision) => {
-    expect(read(fields)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
+    expect(parse(fields)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
   it('says nothing with a country, or with nothing', () => {
-    expect(read({ place_rank: 4, addresstype: 'country' })).toBeNull();
-    expect(PROTOCOLS.nominatim.read([], ADDRESS)).toBeNull();
+    expect(parse({ place_rank: 4, addresstype: 'country' })).toBeNull();
+    expect(PROTOCOLS.nominatim.parse([], ADDRESS)).toBeNull();
   });
 
   it('without coordinates is none', () => {
     for (const fields of [{ lat: 'north' }, { lat: '' }, { lon: '181' }, { lon: null }]) {
-      expect(() => read({ place_rank: 30, ...fields })).toThrow(UnexpectedAnswerError);
+      expect(() => parse({ place_rank: 30, ...fields })).toThrow(UnexpectedResponseError);
     }
     for (const body of [{ error: 'x' }, null, 'text', [3]]) {
-      expect(() => PROTOCOLS.nominatim.read(body, ADDRESS)).toThrow(UnexpectedAnswerError);
+      expect(() => PROTOCOLS.nominatim.parse(body, ADDRESS)).toThrow(UnexpectedResponseError);
     }
   });
 });
@@ -64,7 +64,7 @@ const geoJson = (properties: object, coordinates: unknown = [9.9929, 53.5503]) =
 });
 
 describe('an answer of Photon', () => {
-  const read = (properties: object) => PROTOCOLS.photon.read(geoJson(properties), ADDRESS);
+  const parse = (properties: object) => PROTOCOLS.photon.parse(geoJson(properties), ADDRESS);
 
   it.each([
     [{ type: 'house', housenumber: '1' }, 'rooftop'],
@@ -73,17 +73,17 @@ describe('an answer of Photon', () => {
     [{ type: 'other', osm_key: 'place', osm_value: 'postcode' }, 'postcode'],
     [{ type: 'district' }, 'city'],
   ])('%j is good to the %s', (properties, precision) => {
-    expect(read(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
+    expect(parse(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
   it('says nothing with a county, or with nothing', () => {
-    expect(read({ type: 'county' })).toBeNull();
-    expect(PROTOCOLS.photon.read({ features: [] }, ADDRESS)).toBeNull();
+    expect(parse({ type: 'county' })).toBeNull();
+    expect(PROTOCOLS.photon.parse({ features: [] }, ADDRESS)).toBeNull();
   });
 });
 
 describe('an answer of Pelias', () => {
-  const read = (properties: object) => PROTOCOLS.pelias.read(geoJson(properties), ADDRESS);
+  const parse = (properties: object) => PROTOCOLS.pelias.parse(geoJson(properties), ADDRESS);
   const house = { layer: 'address', housenumber: '1', accuracy: 'point', match_type: 'exact' };
 
   it.each([
@@ -95,13 +95,13 @@ describe('an answer of Pelias', () => {
     [{ layer: 'postalcode' }, 'postcode'],
     [{ layer: 'locality', match_type: 'fallback' }, 'city'],
   ])('%j is good to the %s', (properties, precision) => {
-    expect(read(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
+    expect(parse(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
   it('says nothing with a region, and is none without coordinates', () => {
-    expect(read({ layer: 'region' })).toBeNull();
+    expect(parse({ layer: 'region' })).toBeNull();
     for (const body of [geoJson(house, null), geoJson(house, [9]), { features: {} }, []]) {
-      expect(() => PROTOCOLS.pelias.read(body, ADDRESS)).toThrow(UnexpectedAnswerError);
+      expect(() => PROTOCOLS.pelias.parse(body, ADDRESS)).toThrow(UnexpectedResponseError);
     }
   });
 });

@@ -1,42 +1,49 @@
 import type { GeocoderServer } from '#kernel/geocoder-settings.js';
-import type { Found } from './geocoder.js';
-import { placeKey } from './place-key.js';
+import type { GeocodedPlace } from './geocoder.js';
+import { toPlaceKey } from './place-key.js';
 
 /** The precision of the best answer; null: it stands for more than a town. */
-type Precision = Found['precision'] | null;
+type Precision = GeocodedPlace['precision'] | null;
 
 /** One kind of server: how it is asked, and what its best answer says. */
 type Protocol = {
-  urlOf: (server: GeocoderServer, address: string) => URL;
+  buildUrl: (server: GeocoderServer, address: string) => URL;
   /**
    * @returns null when nothing was found
    * @throws UnexpectedAnswerError
    */
-  read: (body: unknown, address: string) => Found | null;
+  parse: (body: unknown, address: string) => GeocodedPlace | null;
 };
 
 /** A server that speaks another protocol, or has failed with a 200. */
-export class UnexpectedAnswerError extends Error {}
+export class UnexpectedResponseError extends Error {}
 
 const nominatim: Protocol = {
-  urlOf: ({ url, key }, q) => {
-    return withParameters(`${url}/search`, {
+  buildUrl: ({ url, key }, q) => {
+    return withQuery(`${url}/search`, {
       q,
       format: 'jsonv2',
       limit: '1',
       ...(key && { key }),
     });
   },
-  read: (body, address) => {
-    if (!Array.isArray(body)) throw new UnexpectedAnswerError('the answer is no list');
+  parse: (body, address) => {
+    if (!Array.isArray(body)) throw new UnexpectedResponseError('the answer is no list');
     const [best] = body as unknown[];
     if (best === undefined) return null;
-    const { lat, lon, place_rank: rank, addresstype, type, display_name: name } = fieldsOf(best);
-    const precision = nominatimPrecision(Number(rank), String(addresstype ?? type ?? ''));
-    return found(
+    const {
       lat,
       lon,
-      checked(
+      place_rank: rank,
+      addresstype,
+      type,
+      display_name: name,
+    } = assertObject(best);
+    const precision = parseNominatimPrecision(Number(rank), String(addresstype ?? type ?? ''));
+    return toGeocodedPlace(
+      lat,
+      lon,
+      verifyHouseNumber(
         precision,
         address,
         String(name ?? '')
@@ -48,14 +55,14 @@ const nominatim: Protocol = {
 };
 
 const photon: Protocol = {
-  urlOf: ({ url, key }, q) => withParameters(`${url}/api`, { q, limit: '1', ...(key && { key }) }),
-  read: (body, address) => {
-    const best = bestFeature(body);
+  buildUrl: ({ url, key }, q) => withQuery(`${url}/api`, { q, limit: '1', ...(key && { key }) }),
+  parse: (body, address) => {
+    const best = findBestFeature(body);
     if (!best) return null;
     const { type, osm_key: group, osm_value: value, housenumber } = best.properties;
     const isPostcode = group === 'place' && value === 'postcode';
     const precision = isPostcode ? 'postcode' : (PHOTON_TYPES[String(type)] ?? null);
-    return found(...best.place, checked(precision, address, [housenumber]));
+    return toGeocodedPlace(...best.place, verifyHouseNumber(precision, address, [housenumber]));
   },
 };
 
@@ -68,18 +75,18 @@ const PHOTON_TYPES: Record<string, Precision> = {
 };
 
 const pelias: Protocol = {
-  urlOf: ({ url, key }, text) => {
-    return withParameters(`${url}/v1/search`, { text, size: '1', ...(key && { api_key: key }) });
+  buildUrl: ({ url, key }, text) => {
+    return withQuery(`${url}/v1/search`, { text, size: '1', ...(key && { api_key: key }) });
   },
-  read: (body, address) => {
-    const best = bestFeature(body);
+  parse: (body, address) => {
+    const best = findBestFeature(body);
     if (!best) return null;
     const { layer, match_type: match, accuracy, housenumber } = best.properties;
-    const known = PELIAS_LAYERS[String(layer)] ?? null;
+    const layerPrecision = PELIAS_LAYERS[String(layer)] ?? null;
     // Between two known houses, or in the middle of something.
     const isPoint = match !== 'interpolated' && accuracy !== 'centroid';
-    const precision = known === 'rooftop' && !isPoint ? 'street' : known;
-    return found(...best.place, checked(precision, address, [housenumber]));
+    const precision = layerPrecision === 'rooftop' && !isPoint ? 'street' : layerPrecision;
+    return toGeocodedPlace(...best.place, verifyHouseNumber(precision, address, [housenumber]));
   },
 };
 
@@ -104,7 +111,7 @@ export const PROTOCOLS: Record<GeocoderServer['protocol'], Protocol> = {
 const TOWNS = new Set(['city', 'town', 'village', 'municipality', 'hamlet', 'suburb', 'borough']);
 
 /** Ranks of OpenStreetMap: 30 is a house, 26 and 27 are streets, from 13 on it is about a town, below are districts. */
-function nominatimPrecision(rank: number, type: string): Precision {
+function parseNominatimPrecision(rank: number, type: string): Precision {
   if (type === 'postcode') return 'postcode';
   if (rank >= 30) return 'rooftop';
   if (rank >= 26) return 'street';
@@ -114,50 +121,58 @@ function nominatimPrecision(rank: number, type: string): Precision {
 /**
  * A server that does not know the house number answers with the next house or the shop's neighbour: that is good for the
  * street only.
- * @param about where the answer names its house number
+ * @param responseParts where the answer names its house number
  */
-function checked(precision: Precision, address: string, about: unknown[]): Precision {
+function verifyHouseNumber(
+  precision: Precision,
+  address: string,
+  responseParts: unknown[],
+): Precision {
   if (precision !== 'rooftop') return precision;
-  const asked = new Set(placeKey(address).split(' '));
-  const numbers = about
-    .flatMap((part) => placeKey(String(part ?? '')).split(' '))
+  const addressWords = new Set(toPlaceKey(address).split(' '));
+  const numbers = responseParts
+    .flatMap((part) => toPlaceKey(String(part ?? '')).split(' '))
     .filter((word) => /\d/.test(word));
-  return numbers.some((number) => asked.has(number)) ? 'rooftop' : 'street';
+  return numbers.some((number) => addressWords.has(number)) ? 'rooftop' : 'street';
 }
 
-function found(latitude: unknown, longitude: unknown, precision: Precision): Found | null {
-  const [lat, lon] = [degrees(latitude, 90), degrees(longitude, 180)];
+function toGeocodedPlace(
+  latitude: unknown,
+  longitude: unknown,
+  precision: Precision,
+): GeocodedPlace | null {
+  const [lat, lon] = [parseDegrees(latitude, 90), parseDegrees(longitude, 180)];
   return precision && { latitude: lat, longitude: lon, precision };
 }
 
-function degrees(given: unknown, most: number): number {
-  const angle = typeof given === 'string' && given.trim() !== '' ? Number(given) : given;
-  if (typeof angle !== 'number' || !(Math.abs(angle) <= most)) {
-    throw new UnexpectedAnswerError('the answer has no coordinates');
+function parseDegrees(value: unknown, max: number): number {
+  const angle = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (typeof angle !== 'number' || !(Math.abs(angle) <= max)) {
+    throw new UnexpectedResponseError('the answer has no coordinates');
   }
   return angle;
 }
 
 /** Of GeoJSON. `place` is latitude and longitude. */
-function bestFeature(
+function findBestFeature(
   body: unknown,
 ): { properties: Record<string, unknown>; place: [unknown, unknown] } | undefined {
-  const { features } = fieldsOf(body);
-  if (!Array.isArray(features)) throw new UnexpectedAnswerError('the answer is no GeoJSON');
+  const { features } = assertObject(body);
+  if (!Array.isArray(features)) throw new UnexpectedResponseError('the answer is no GeoJSON');
   const [best] = features as unknown[];
   if (best === undefined) return undefined;
-  const { properties, geometry } = fieldsOf(best);
-  const { coordinates } = fieldsOf(geometry);
+  const { properties, geometry } = assertObject(best);
+  const { coordinates } = assertObject(geometry);
   const [longitude, latitude] = Array.isArray(coordinates) ? (coordinates as unknown[]) : [];
-  return { properties: fieldsOf(properties), place: [latitude, longitude] };
+  return { properties: assertObject(properties), place: [latitude, longitude] };
 }
 
-function fieldsOf(value: unknown): Record<string, unknown> {
+function assertObject(value: unknown): Record<string, unknown> {
   if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  throw new UnexpectedAnswerError('the answer is not what was expected');
+  throw new UnexpectedResponseError('the answer is not what was expected');
 }
 
-function withParameters(address: string, parameters: Record<string, string>): URL {
+function withQuery(address: string, parameters: Record<string, string>): URL {
   const url = new URL(address);
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   return url;

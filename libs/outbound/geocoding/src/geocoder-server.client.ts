@@ -3,17 +3,17 @@ import { messageOf } from '#kernel/errors.js';
 import type { GeocoderServer } from '#kernel/geocoder-settings.js';
 import { pause } from '#kernel/pause.js';
 import type { GeocodingCache } from './geocoding-cache.service.js';
-import type { GeocodingPace } from './geocoding-pace.service.js';
-import { Geocoder, type Found, type GeocoderAnswer } from './geocoder.js';
-import { PROTOCOLS, UnexpectedAnswerError } from './geocoder-protocols.js';
+import type { GeocodingRateLimiter } from './geocoding-rate-limiter.service.js';
+import { Geocoder, type GeocodedPlace, type GeocoderResponse } from './geocoder.js';
+import { PROTOCOLS, UnexpectedResponseError } from './geocoder-protocols.js';
 
 const DEADLINE_MS = 10_000;
 /** The best answer alone is asked for; it takes a few KB. */
-const MOST_BYTES = 256 * 1024;
+const MAX_RESPONSE_BYTES = 256 * 1024;
 /** After a 429 that names no time. */
-const REST_MS = 60_000;
+const DEFAULT_PAUSE_MS = 60_000;
 
-type Reply = { status: number; retryAfter: string | undefined; text: string };
+type ServerResponse = { status: number; retryAfter: string | undefined; text: string };
 
 /** A server that speaks one of the protocols. It is asked once about an address in 90 days, and one request at a time. */
 export class ServerGeocoder extends Geocoder {
@@ -24,63 +24,63 @@ export class ServerGeocoder extends Geocoder {
     connect: { timeout: DEADLINE_MS },
     headersTimeout: DEADLINE_MS,
     bodyTimeout: DEADLINE_MS,
-    maxResponseSize: MOST_BYTES,
+    maxResponseSize: MAX_RESPONSE_BYTES,
   });
 
   constructor(
     private readonly server: GeocoderServer,
     private readonly cache: GeocodingCache,
-    private readonly pace: GeocodingPace,
+    private readonly rateLimiter: GeocodingRateLimiter,
   ) {
     super();
     this.name = server.protocol;
     this.provider = `${server.protocol} ${server.url}`;
   }
 
-  async find(address: string, signal: AbortSignal): Promise<GeocoderAnswer> {
-    const known = await this.cache.find(this.provider, address);
-    if (known !== undefined) return answerOf(known);
-    const wait = await this.pace.turn(this.provider, this.server.requestsPerSecond);
-    if (wait === undefined) return { kind: 'busy' };
-    await pause(wait, signal);
+  async find(address: string, signal: AbortSignal): Promise<GeocoderResponse> {
+    const cached = await this.cache.find(this.provider, address);
+    if (cached !== undefined) return toGeocoderResponse(cached);
+    const waitMs = await this.rateLimiter.acquire(this.provider, this.server.requestsPerSecond);
+    if (waitMs === undefined) return { kind: 'busy' };
+    await pause(waitMs, signal);
     if (signal.aborted) return { kind: 'busy' };
-    let reply: Reply;
+    let response: ServerResponse;
     try {
-      reply = await this.ask(address, signal);
+      response = await this.request(address, signal);
     } catch (error) {
       if (signal.aborted) return { kind: 'busy' };
       return { kind: 'failed', error: `cannot be reached: ${messageOf(error)}` };
     }
     // The request may have left late, and the server goes by when requests arrive.
-    await this.pace.rest(this.provider, 1000 / this.server.requestsPerSecond);
-    return this.read(reply, address);
+    await this.rateLimiter.pauseFor(this.provider, 1000 / this.server.requestsPerSecond);
+    return this.parseResponse(response, address);
   }
 
-  private async read(
-    { status, retryAfter, text }: Reply,
+  private async parseResponse(
+    { status, retryAfter, text }: ServerResponse,
     address: string,
-  ): Promise<GeocoderAnswer> {
+  ): Promise<GeocoderResponse> {
     if (status === 429 || status === 503) {
-      const retryInMs = secondsOf(retryAfter) * 1000;
-      await this.pace.rest(this.provider, retryInMs || REST_MS);
+      const retryInMs = parseSeconds(retryAfter) * 1000;
+      await this.rateLimiter.pauseFor(this.provider, retryInMs || DEFAULT_PAUSE_MS);
       return { kind: 'failed', error: `answered ${status}`, retryInMs };
     }
     if (status !== 200) return { kind: 'failed', error: `answered ${status}` };
-    let found: Found | null;
+    let place: GeocodedPlace | null;
     try {
-      found = PROTOCOLS[this.server.protocol].read(JSON.parse(text), address);
+      place = PROTOCOLS[this.server.protocol].parse(JSON.parse(text), address);
     } catch (error) {
-      if (!(error instanceof UnexpectedAnswerError || error instanceof SyntaxError)) throw error;
+      if (!(error instanceof UnexpectedResponseError || error instanceof SyntaxError)) throw error;
       return { kind: 'failed', error: `answered something else: ${error.message}` };
     }
-    await this.cache.keep(this.provider, address, found);
-    return answerOf(found);
+    await this.cache.save(this.provider, address, place);
+    return toGeocoderResponse(place);
   }
 
   /** Redirects are not followed: they end as an answer other than 200. */
-  private async ask(address: string, signal: AbortSignal): Promise<Reply> {
+  private async request(address: string, signal: AbortSignal): Promise<ServerResponse> {
     const { statusCode, headers, body } = await request(
-      PROTOCOLS[this.server.protocol].urlOf(this.server, address),
+      PROTOCOLS[this.server.protocol].buildUrl(this.server, address),
       {
         dispatcher: this.agent,
         headers: { 'user-agent': this.server.userAgent, accept: 'application/json' },
@@ -92,12 +92,12 @@ export class ServerGeocoder extends Geocoder {
   }
 }
 
-function answerOf(found: Found | null): GeocoderAnswer {
-  return found === null ? { kind: 'not_found' } : { kind: 'found', ...found };
+function toGeocoderResponse(place: GeocodedPlace | null): GeocoderResponse {
+  return place === null ? { kind: 'not_found' } : { kind: 'found', ...place };
 }
 
 /** A date, which servers may also send, is no number: the schedule counts then. */
-function secondsOf(retryAfter: string | undefined): number {
+function parseSeconds(retryAfter: string | undefined): number {
   const seconds = Number(retryAfter);
   return Number.isFinite(seconds) && seconds > 0 ? seconds : 0;
 }

@@ -1,14 +1,14 @@
 import type { Coordinates, GeocodedPrecision } from '#locations/location.events.js';
 
-export type Found = Coordinates & { precision: GeocodedPrecision };
+export type GeocodedPlace = Coordinates & { precision: GeocodedPrecision };
 
 /**
  * not_found: the geocoder knows no such address, and asking again would not help. failed: it was asked in vain, and is
  * asked again later, after the given time at the earliest if it named one. busy: it was not asked at all, because others
  * come first or the process ends.
  */
-export type GeocoderAnswer =
-  | ({ kind: 'found' } & Found)
+export type GeocoderResponse =
+  | ({ kind: 'found' } & GeocodedPlace)
   | { kind: 'not_found' }
   | { kind: 'failed'; error: string; retryInMs?: number }
   | { kind: 'busy' };
@@ -19,5 +19,5 @@ export abstract class Geocoder {
   abstract readonly name: string;
 
   /** @param signal aborts when the process must end */
-  abstract find(address: string, signal: AbortSignal): Promise<GeocoderAnswer>;
+  abstract find(address: string, signal: AbortSignal): Promise<GeocoderResponse>;
 }

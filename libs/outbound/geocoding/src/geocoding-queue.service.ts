@@ -8,9 +8,9 @@ export type QueuedAddress = {
   locationId: number;
   accountId: number;
   /** Tells one wish from the next. */
-  asked: number;
+  requestNumber: number;
   /** Even if the address was found before. */
-  again: boolean;
+  isForced: boolean;
   /** This one included. */
   attempts: number;
 };
@@ -18,12 +18,12 @@ export type QueuedAddress = {
 type ClaimedRow = {
   location_id: number;
   account_id: number;
-  asked: number;
+  request_number: number;
   again: boolean;
   attempts: number;
 };
 
-const ASK = {
+const ENQUEUE = {
   name: 'geocoding_ask',
   text: `
     insert into geocoding_queue as q (location_id, account_id)
@@ -45,7 +45,7 @@ const CLAIM = {
     update geocoding_queue q
     set attempts = q.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from next where q.location_id = next.location_id
-    returning q.location_id, q.account_id, q.asked, q.again, q.attempts`,
+    returning q.location_id, q.account_id, q.asked as request_number, q.again, q.attempts`,
 };
 
 /** Locations whose addresses are to be looked up. */
@@ -54,10 +54,13 @@ export class GeocodingQueue {
   constructor(private readonly pool: Pool) {}
 
   /** Part of the caller's transaction. */
-  async ask(client: pg.ClientBase, locations: { id: number; accountId: number }[]): Promise<void> {
+  async enqueue(
+    client: pg.ClientBase,
+    locations: { id: number; accountId: number }[],
+  ): Promise<void> {
     if (locations.length === 0) return;
     const ids = locations.map(({ id }) => id);
-    await client.query({ ...ASK, values: [ids, locations.map(({ accountId }) => accountId)] });
+    await client.query({ ...ENQUEUE, values: [ids, locations.map(({ accountId }) => accountId)] });
   }
 
   /** The stores take turns: whoever has many addresses waiting does not delay the others. */
@@ -67,14 +70,20 @@ export class GeocodingQueue {
       const [row] = rows;
       if (row) {
         const { location_id: locationId, account_id: accountId, again, attempts } = row;
-        return { locationId, accountId, asked: row.asked, again, attempts };
+        return {
+          locationId,
+          accountId,
+          requestNumber: row.request_number,
+          isForced: again,
+          attempts,
+        };
       }
     }
     return undefined;
   }
 
   /** It is looked up again at once when it was asked for meanwhile. */
-  async finish({ locationId, asked }: QueuedAddress): Promise<void> {
+  async finish({ locationId, requestNumber }: QueuedAddress): Promise<void> {
     await this.pool.query({
       name: 'geocoding_finish',
       text: `with done as (
@@ -82,27 +91,31 @@ export class GeocodingQueue {
              )
              update geocoding_queue set attempts = 0, due_at = now(), last_error = null
              where location_id = $1 and not exists (select from done)`,
-      values: [locationId, asked],
+      values: [locationId, requestNumber],
     });
   }
 
-  async putOff({ locationId, asked }: QueuedAddress, inMs: number, error: string): Promise<void> {
+  async postpone(
+    { locationId, requestNumber }: QueuedAddress,
+    delayMs: number,
+    error: string,
+  ): Promise<void> {
     await this.pool.query({
       name: 'geocoding_put_off',
       text: `update geocoding_queue
              set due_at = now() + $3 * interval '1 millisecond', last_error = $4
              where location_id = $1 and asked = $2`,
-      values: [locationId, asked, inMs, error],
+      values: [locationId, requestNumber, delayMs, error],
     });
   }
 
   /** The attempt was not made after all. */
-  async release({ locationId, asked }: QueuedAddress): Promise<void> {
+  async release({ locationId, requestNumber }: QueuedAddress): Promise<void> {
     await this.pool.query({
       name: 'geocoding_release',
       text: `update geocoding_queue set attempts = attempts - 1, due_at = now()
              where location_id = $1 and asked = $2`,
-      values: [locationId, asked],
+      values: [locationId, requestNumber],
     });
   }
 
@@ -110,7 +123,7 @@ export class GeocodingQueue {
    * Addresses that another geocoder, or more data, may find better: all but pins and the precisely known.
    * @returns how many
    */
-  async askAgain(): Promise<number> {
+  async enqueueImprecise(): Promise<number> {
     const { rowCount } = await this.pool.query(`
       insert into geocoding_queue as q (location_id, account_id, again)
       select id, account_id, true from locations

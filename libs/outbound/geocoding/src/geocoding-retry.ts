@@ -5,10 +5,10 @@ const DELAYS_MS = [30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HO
 
 /**
  * @param attempts so far
- * @param asked how long the geocoder wants to be left alone
+ * @param requestedMs how long the geocoder wants to be left alone
  * @returns undefined: it is given up
  */
-export function nextGeocodingInMs(attempts: number, asked = 0): number | undefined {
+export function getGeocodingDelayMs(attempts: number, requestedMs = 0): number | undefined {
   const delay = DELAYS_MS[attempts - 1];
-  return delay === undefined ? undefined : Math.max(delay, Math.min(asked, 24 * HOUR));
+  return delay === undefined ? undefined : Math.max(delay, Math.min(requestedMs, 24 * HOUR));
 }

@@ -9,14 +9,14 @@ import { Rows } from '#event-store/rows.js';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import { locationRows } from '#locations/location.entity.js';
 import type { Geocoding, Location } from '#locations/location.js';
-import { Geocoder, type GeocoderAnswer } from './geocoder.js';
+import { Geocoder, type GeocoderResponse } from './geocoder.js';
 import { GeocodingCache } from './geocoding-cache.service.js';
 import { GeocodingQueue, type QueuedAddress } from './geocoding-queue.service.js';
-import { nextGeocodingInMs } from './geocoding-retry.js';
+import { getGeocodingDelayMs } from './geocoding-retry.js';
 
 const IDLE_MS = 1_000;
-const BUSY_MS = 5_000;
-const FORGET_EVERY_MS = 3600_000;
+const BUSY_RETRY_MS = 5_000;
+const CACHE_CLEANUP_INTERVAL_MS = 3600_000;
 
 const OLDEST_DUE = {
   name: 'geocoding_oldest_due',
@@ -28,9 +28,9 @@ const OLDEST_DUE = {
 @Injectable()
 export class GeocodingWorker {
   private readonly log = new Logger('geocoding');
-  private readonly answers: Counter<'provider' | 'result'>;
-  private sleeping = new AbortController();
-  private forgottenAt = -Infinity;
+  private readonly responseCounter: Counter<'provider' | 'result'>;
+  private sleep = new AbortController();
+  private cleanedUpAt = -Infinity;
 
   constructor(
     private readonly queue: GeocodingQueue,
@@ -41,26 +41,26 @@ export class GeocodingWorker {
     private readonly pool: Pool,
     registry: Registry,
   ) {
-    this.answers = new Counter({
+    this.responseCounter = new Counter({
       name: 'inkpad_geocoding_answers_total',
       help: 'Addresses that were looked up, by geocoder and result (found, not_found, failed)',
       labelNames: ['provider', 'result'],
       registers: [registry],
     });
-    const oldest = new Gauge({
+    const oldestDueGauge = new Gauge({
       name: 'inkpad_geocoding_oldest_due_seconds',
       help: 'How long an address has been due without being looked up',
       registers: [],
     });
-    const collect = () => this.measure(oldest);
-    registry.registerMetric(Object.assign(oldest, { collect }));
+    const collect = () => this.measure(oldestDueGauge);
+    registry.registerMetric(Object.assign(oldestDueGauge, { collect }));
   }
 
   /** When it fails, the value stays as it was. */
-  private async measure(oldest: Gauge): Promise<void> {
+  private async measure(oldestDueGauge: Gauge): Promise<void> {
     try {
       const { rows } = await this.pool.query<{ seconds: number | null }>(OLDEST_DUE);
-      oldest.set(rows[0]?.seconds ?? 0);
+      oldestDueGauge.set(rows[0]?.seconds ?? 0);
     } catch (error) {
       this.log.warn(`the queue could not be measured: ${messageOf(error)}`);
     }
@@ -68,20 +68,20 @@ export class GeocodingWorker {
 
   /** There may be something to do. */
   wake(): void {
-    this.sleeping.abort();
+    this.sleep.abort();
   }
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    let served = 0;
+    let lastAccountId = 0;
     await retrying(this.log, signal, async (succeeded) => {
-      this.sleeping = new AbortController();
-      await this.forget();
-      const address = await this.queue.claim(served);
+      this.sleep = new AbortController();
+      await this.cleanUpCache();
+      const address = await this.queue.claim(lastAccountId);
       if (address) {
-        served = address.accountId;
-        if (!(await this.attempt(address, signal))) await pause(BUSY_MS, signal);
-      } else await pause(IDLE_MS, AbortSignal.any([signal, this.sleeping.signal]));
+        lastAccountId = address.accountId;
+        if (!(await this.attempt(address, signal))) await pause(BUSY_RETRY_MS, signal);
+      } else await pause(IDLE_MS, AbortSignal.any([signal, this.sleep.signal]));
       succeeded();
     });
   }
@@ -89,27 +89,27 @@ export class GeocodingWorker {
   /** @returns whether the geocoder could be asked */
   private async attempt(address: QueuedAddress, signal: AbortSignal): Promise<boolean> {
     const state = (await this.rows.load(locationRows, address.locationId))?.state;
-    if (!state || !isWanted(state, address)) {
+    if (!state || !needsGeocoding(state, address)) {
       await this.queue.finish(address);
       return true;
     }
-    const answer = await this.geocoder.find(state.address, signal);
-    if (answer.kind === 'busy') {
+    const response = await this.geocoder.find(state.address, signal);
+    if (response.kind === 'busy') {
       await this.queue.release(address);
       return false;
     }
-    this.answers.inc({ provider: this.geocoder.name, result: answer.kind });
-    if (answer.kind === 'failed') {
-      const inMs = nextGeocodingInMs(address.attempts, answer.retryInMs);
-      const what = `location ${address.locationId}: ${this.geocoder.name} ${answer.error}`;
-      if (inMs !== undefined) {
-        this.log.warn(`${what}; next attempt in ${Math.round(inMs / 1000)} s`);
-        await this.queue.putOff(address, inMs, answer.error);
+    this.responseCounter.inc({ provider: this.geocoder.name, result: response.kind });
+    if (response.kind === 'failed') {
+      const delayMs = getGeocodingDelayMs(address.attempts, response.retryInMs);
+      const subject = `location ${address.locationId}: ${this.geocoder.name} ${response.error}`;
+      if (delayMs !== undefined) {
+        this.log.warn(`${subject}; next attempt in ${Math.round(delayMs / 1000)} s`);
+        await this.queue.postpone(address, delayMs, response.error);
         return true;
       }
-      this.log.error(`${what}; it is not tried again`);
+      this.log.error(`${subject}; it is not tried again`);
     }
-    await this.record(state, resultOf(answer));
+    await this.record(state, toGeocoding(response));
     await this.queue.finish(address);
     return true;
   }
@@ -132,20 +132,20 @@ export class GeocodingWorker {
     }
   }
 
-  private async forget(): Promise<void> {
-    if (performance.now() - this.forgottenAt < FORGET_EVERY_MS) return;
-    if (!(await this.cache.forgetOld())) this.forgottenAt = performance.now();
+  private async cleanUpCache(): Promise<void> {
+    if (performance.now() - this.cleanedUpAt < CACHE_CLEANUP_INTERVAL_MS) return;
+    if (!(await this.cache.deleteExpired())) this.cleanedUpAt = performance.now();
   }
 }
 
 /** Whatever has been settled since it was queued needs no geocoder. */
-function isWanted(state: Location, { again }: QueuedAddress): boolean {
+function needsGeocoding(state: Location, { isForced }: QueuedAddress): boolean {
   if (state.deletedAt !== null || state.precision === 'manual') return false;
-  return again || state.geocodeStatus === 'pending';
+  return isForced || state.geocodeStatus === 'pending';
 }
 
-function resultOf(answer: Exclude<GeocoderAnswer, { kind: 'busy' }>): Geocoding {
-  if (answer.kind !== 'found') return { status: answer.kind };
-  const { latitude, longitude, precision } = answer;
+function toGeocoding(response: Exclude<GeocoderResponse, { kind: 'busy' }>): Geocoding {
+  if (response.kind !== 'found') return { status: response.kind };
+  const { latitude, longitude, precision } = response;
   return { status: 'ok', latitude, longitude, precision };
 }

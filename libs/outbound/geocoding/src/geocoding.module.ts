@@ -6,7 +6,7 @@ import { Gazetteer } from './gazetteer.service.js';
 import { Geocoder } from './geocoder.js';
 import { ServerGeocoder } from './geocoder-server.client.js';
 import { GeocodingCache } from './geocoding-cache.service.js';
-import { GeocodingPace } from './geocoding-pace.service.js';
+import { GeocodingRateLimiter } from './geocoding-rate-limiter.service.js';
 import { GeocodingQueue } from './geocoding-queue.service.js';
 import { GeocodingSubscription } from './geocoding.subscription.js';
 import { GeocodingWorker } from './geocoding-worker.service.js';
@@ -21,15 +21,15 @@ import { PlacesLoader } from './places-loader.service.js';
     GeocodingSubscription,
     GeocodingWorker,
     RecordGeocodingHandler,
-    { provide: Geocoder, inject: [Config, Pool], useFactory: geocoderFor },
+    { provide: Geocoder, inject: [Config, Pool], useFactory: createGeocoder },
   ],
   exports: [GeocodingSubscription],
 })
 export class GeocodingModule {}
 
 /** The one that the settings name. */
-export function geocoderFor({ geocoder }: Config, pool: Pool): Geocoder {
+export function createGeocoder({ geocoder }: Config, pool: Pool): Geocoder {
   return typeof geocoder === 'string'
     ? new OfflineGeocoder(new Gazetteer(pool), new PlacesLoader(pool))
-    : new ServerGeocoder(geocoder, new GeocodingCache(pool), new GeocodingPace(pool));
+    : new ServerGeocoder(geocoder, new GeocodingCache(pool), new GeocodingRateLimiter(pool));
 }

@@ -19,7 +19,7 @@ import { GeocodingWorker } from './geocoding-worker.service.js';
 
 export const GEOCODING = 'geocoding';
 const LEADERSHIP = { name: GEOCODING, lock: 727_008 };
-const BATCH = 500;
+const BATCH_SIZE = 500;
 const GATHER_MS = 500;
 const STREAM = `${locationRows.aggregate.name}-`;
 
@@ -46,18 +46,18 @@ export class GeocodingSubscription {
   async run(signal: AbortSignal): Promise<void> {
     if (this.config.geocoder === 'none') return;
     await this.lock.lead(LEADERSHIP, signal, async (leading) => {
-      const steppedDown = new AbortController();
-      const both = AbortSignal.any([leading, steppedDown.signal]);
+      const stopped = new AbortController();
+      const untilStopped = AbortSignal.any([leading, stopped.signal]);
       await Promise.all([
-        this.follow(both).finally(() => steppedDown.abort()),
-        this.worker.run(both),
+        this.follow(untilStopped).finally(() => stopped.abort()),
+        this.worker.run(untilStopped),
       ]);
     });
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
     const follower = {
-      batch: BATCH,
+      batch: BATCH_SIZE,
       gatherMs: GATHER_MS,
       reached: () => checkpointOf(this.pool, GEOCODING),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
@@ -69,34 +69,37 @@ export class GeocodingSubscription {
   }
 
   private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {
-    const asking = events.filter(asksForCoordinates);
-    const move = {
+    const addressEvents = events.filter(needsCoordinates);
+    const moveQuery = {
       name: 'geocoding_move',
       text: MOVE_CHECKPOINT,
       values: moveArguments(GEOCODING, from, to),
     };
-    if (asking.length === 0) {
-      if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
+    if (addressEvents.length === 0) {
+      if ((await this.pool.query(moveQuery)).rowCount !== 1) throw new OvertakenError();
       return;
     }
-    const asked = new Map(
-      asking.map(({ stream, meta }) => [Number(stream.slice(STREAM.length)), meta.accountId]),
+    const accountIdByLocation = new Map(
+      addressEvents.map(({ stream, meta }) => [
+        Number(stream.slice(STREAM.length)),
+        meta.accountId,
+      ]),
     );
     // Where rows may lag behind the log, an address read too early would be the former one.
-    await this.rows.reach(locationRows, asking);
+    await this.rows.reach(locationRows, addressEvents);
     await inTransaction(this.pool, async (client) => {
-      const moved = await client.query(move);
-      if (moved.rowCount !== 1) throw new OvertakenError();
-      await this.queue.ask(
+      const moveResult = await client.query(moveQuery);
+      if (moveResult.rowCount !== 1) throw new OvertakenError();
+      await this.queue.enqueue(
         client,
-        [...asked].map(([id, accountId]) => ({ id, accountId })),
+        [...accountIdByLocation].map(([id, accountId]) => ({ id, accountId })),
       );
     });
     this.worker.wake();
   }
 }
 
-function asksForCoordinates({ stream, type, data }: StoredEvent): boolean {
+function needsCoordinates({ stream, type, data }: StoredEvent): boolean {
   if (!stream.startsWith(STREAM)) return false;
   if (type === 'LocationUpdated') return 'address' in data;
   return type === 'LocationCreated' || type === 'LocationUnpinned';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Gazetteer } from './gazetteer.service.js';
-import { Geocoder, type GeocoderAnswer } from './geocoder.js';
+import { Geocoder, type GeocoderResponse } from './geocoder.js';
 import { PlacesLoader } from './places-loader.service.js';
 
 /** Asks nobody outside. */
@@ -15,9 +15,9 @@ export class OfflineGeocoder extends Geocoder {
     super();
   }
 
-  async find(address: string): Promise<GeocoderAnswer> {
-    if (!this.places.ready()) return { kind: 'busy' };
-    const found = await this.gazetteer.find(address);
-    return found ? { kind: 'found', ...found } : { kind: 'not_found' };
+  async find(address: string): Promise<GeocoderResponse> {
+    if (!this.places.ensureLoaded()) return { kind: 'busy' };
+    const place = await this.gazetteer.find(address);
+    return place ? { kind: 'found', ...place } : { kind: 'not_found' };
   }
 }

@@ -1,26 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
-import { readAddress } from './address.js';
-import { choosePlace, keysIn, type Place } from './place-choice.js';
+import { parseAddress } from './address.js';
+import { choosePlace, listPlaceKeys, type Place } from './place-choice.js';
 
 const PLACES = [
-  place('toronto', 'CA', 'ON', 2_794_356),
-  place('toronto', 'US', 'OH', 4_882),
-  place('ontario', 'US', 'CA', 175_265),
-  place('hamburg', 'DE', '04', 1_973_896),
-  place('altona', 'DE', '04', 276_000),
-  place('springs', 'US', 'NY', 6_592),
-  place('budapest', 'HU', '', 1_741_041),
-  place('new york', 'US', 'NY', 8_804_190),
-  place('st louis', 'US', 'MO', 301_578),
+  placeNamed('toronto', 'CA', 'ON', 2_794_356),
+  placeNamed('toronto', 'US', 'OH', 4_882),
+  placeNamed('ontario', 'US', 'CA', 175_265),
+  placeNamed('hamburg', 'DE', '04', 1_973_896),
+  placeNamed('altona', 'DE', '04', 276_000),
+  placeNamed('springs', 'US', 'NY', 6_592),
+  placeNamed('budapest', 'HU', '', 1_741_041),
+  placeNamed('new york', 'US', 'NY', 8_804_190),
+  placeNamed('st louis', 'US', 'MO', 301_578),
 ];
 
-function place(key: string, country: string, state: string, population: number): Place {
+function placeNamed(key: string, country: string, state: string, population: number): Place {
   return { key, country, state, population, latitude: 0, longitude: 0 };
 }
 
 function choose(text: string): string | undefined {
-  const { readings } = readAddress(text);
-  const keys = new Set(keysIn(readings));
+  const { readings } = parseAddress(text);
+  const keys = new Set(listPlaceKeys(readings));
   const place = choosePlace(
     readings,
     PLACES.filter(({ key }) => keys.has(key)),

@@ -1,6 +1,6 @@
 import type { Reading, Scope } from './address.js';
 import type { AddressPart } from './address-part.js';
-import { placeKey } from './place-key.js';
+import { toPlaceKey } from './place-key.js';
 
 export type Place = {
   key: string;
@@ -14,8 +14,8 @@ export type Place = {
 /** Frankfurt am Main, Villanueva de la Serena. */
 const MAX_WORDS = 5;
 /** A word out of a name is a town only when the town is well known: Altona in Hamburg-Altona, and not Springs. */
-const WORD_POPULATION = 15_000;
-const WORD_POPULATION_ANYWHERE = 100_000;
+const MIN_POPULATION = 15_000;
+const MIN_POPULATION_ANYWHERE = 100_000;
 /** Regions that are a city: what stands before one of them is a part of it. */
 const CITY_REGIONS = new Set(
   'AT-09 AU-ACT BR-07 CH-BS CH-GE DE-03 DE-04 DE-16 ES-29 ES-CE ES-ML IN-05 IN-07 MX-09 US-DC'.split(
@@ -25,7 +25,7 @@ const CITY_REGIONS = new Set(
 /** The country is the town. */
 const CITY_STATES = new Set(['GI', 'HK', 'MC', 'MO', 'SG', 'SM', 'VA']);
 /** As signs and dictionaries write the same name. */
-const SAME_WORDS: Record<string, string[]> = {
+const SPELLINGS: Record<string, string[]> = {
   st: ['saint', 'sankt'],
   saint: ['st'],
   sankt: ['st'],
@@ -37,12 +37,12 @@ const SAME_WORDS: Record<string, string[]> = {
 };
 
 /** @returns the keys of everything that may be a town in it */
-export function keysIn(readings: Reading[]): string[] {
+export function listPlaceKeys(readings: Reading[]): string[] {
   const keys = readings.flatMap(({ parts, scopeName }) => [
     ...parts.flatMap((part) => [
-      ...runsOf(part.words),
-      ...namesOf(part.tail),
-      ...runsOf(part.head),
+      ...listRuns(part.words),
+      ...listSpellings(part.tail),
+      ...listRuns(part.head),
     ]),
     ...(scopeName === null ? [] : [scopeName]),
   ]);
@@ -81,33 +81,35 @@ class PlaceChoice {
     const towns = (isLeading || !first ? others : [first, ...others]).toReversed();
     towns.sort((a, b) => Number(b.hasPostcode) - Number(a.hasPostcode));
     const leading = isLeading && first ? [first] : [];
-    if (isWhole) return this.whole([...towns, ...leading]);
-    const town = scopes.length > 0 ? this.whole(towns) : this.largest(towns);
-    const place = town ?? this.word(towns);
+    if (isWhole) return this.findByWholeName([...towns, ...leading]);
+    const town = scopes.length > 0 ? this.findByWholeName(towns) : this.findLargest(towns);
+    const place = town ?? this.findByRun(towns);
     if (place) return place;
-    const name = this.whole(leading);
-    if (name && (towns.length === 0 || this.isWellKnown(name.population))) return name;
+    const leadingPlace = this.findByWholeName(leading);
+    if (leadingPlace && (towns.length === 0 || this.isWellKnown(leadingPlace.population)))
+      return leadingPlace;
     if (towns.length === 0) {
-      const more = this.word(leading) ?? this.afterStreets();
-      if (more) return more;
+      const fallback = this.findByRun(leading) ?? this.findAfterStreets();
+      if (fallback) return fallback;
     }
-    const unknown = towns.length + leading.length;
-    return unknown === 0 || this.isCity() ? this.scopeItself() : undefined;
+    const unresolvedCount = towns.length + leading.length;
+    return unresolvedCount === 0 || this.isCity() ? this.findScopePlace() : undefined;
   }
 
-  private whole(parts: AddressPart[]): Place | undefined {
+  private findByWholeName(parts: AddressPart[]): Place | undefined {
     for (const part of parts) {
-      const place = this.firstOf(namesOf(part.words));
+      const place = this.findFirst(listSpellings(part.words));
       if (place) return place;
     }
     return undefined;
   }
 
   /** Without a country, what is best known is meant: the town, and not its district of another town's name. */
-  private largest(parts: AddressPart[]): Place | undefined {
+  private findLargest(parts: AddressPart[]): Place | undefined {
     const [leading] = parts;
-    if (leading?.hasPostcode) return this.whole([leading]) ?? this.largest(parts.slice(1));
-    const places = parts.map((part) => this.whole([part]));
+    if (leading?.hasPostcode)
+      return this.findByWholeName([leading]) ?? this.findLargest(parts.slice(1));
+    const places = parts.map((part) => this.findByWholeName([part]));
     // What stands behind it, and is unknown, may be a region elsewhere.
     const unknownAt = places.indexOf(undefined);
     return places
@@ -116,9 +118,9 @@ class PlaceChoice {
       .sort((a, b) => b.population - a.population)[0];
   }
 
-  private word(parts: AddressPart[]): Place | undefined {
+  private findByRun(parts: AddressPart[]): Place | undefined {
     for (const { words } of parts) {
-      for (const run of runsOf(words)) {
+      for (const run of listRuns(words)) {
         const place = this.byKey.get(run);
         if (place && this.isWellKnown(place.population)) return place;
       }
@@ -127,12 +129,12 @@ class PlaceChoice {
   }
 
   /** The longest run of words that begins a part. */
-  private beginning(parts: AddressPart[]): Place | undefined {
+  private findByBeginning(parts: AddressPart[]): Place | undefined {
     const towns = parts.flatMap(({ words }) =>
       words.map((_, i) => ({ words: words.slice(0, words.length - i) })),
     );
     for (const { words } of towns) {
-      const place = this.firstOf(namesOf(words));
+      const place = this.findFirst(listSpellings(words));
       if (place && this.isWellKnown(place.population)) return place;
     }
     return undefined;
@@ -140,17 +142,20 @@ class PlaceChoice {
 
   private isWellKnown(population: number): boolean {
     const { scopes } = this.reading;
-    return population >= (scopes.length > 0 ? WORD_POPULATION : WORD_POPULATION_ANYWHERE);
+    return population >= (scopes.length > 0 ? MIN_POPULATION : MIN_POPULATION_ANYWHERE);
   }
 
-  private afterStreets(): Place | undefined {
+  private findAfterStreets(): Place | undefined {
     const parts = this.reading.parts.toReversed();
     for (const { tail } of parts) {
-      const place = this.firstOf(namesOf(tail));
+      const place = this.findFirst(listSpellings(tail));
       if (place) return place;
     }
     const heads = parts.map((part) => ({ ...part, words: part.head }));
-    return this.beginning(heads) ?? this.whole(parts.filter(({ kind }) => kind === 'district'));
+    return (
+      this.findByBeginning(heads) ??
+      this.findByWholeName(parts.filter(({ kind }) => kind === 'district'))
+    );
   }
 
   private isCity(): boolean {
@@ -159,12 +164,12 @@ class PlaceChoice {
     );
   }
 
-  private scopeItself(): Place | undefined {
+  private findScopePlace(): Place | undefined {
     const { scopeName } = this.reading;
-    return scopeName === null ? undefined : this.firstOf([scopeName]);
+    return scopeName === null ? undefined : this.findFirst([scopeName]);
   }
 
-  private firstOf(keys: string[]): Place | undefined {
+  private findFirst(keys: string[]): Place | undefined {
     for (const key of keys) {
       const place = this.byKey.get(key);
       if (place) return place;
@@ -178,20 +183,20 @@ function isIn({ country, state }: Place, scope: Scope): boolean {
 }
 
 /** The name as it is, and as it is written too: St. Louis, Saint Louis. */
-function namesOf(words: string[]): string[] {
-  const key = placeKey(words.join(' '));
+function listSpellings(words: string[]): string[] {
+  const key = toPlaceKey(words.join(' '));
   const [first = '', ...rest] = key.split(' ');
-  const others = SAME_WORDS[first] ?? [];
+  const others = SPELLINGS[first] ?? [];
   return key === '' ? [] : [key, ...others.map((other) => [other, ...rest].join(' '))];
 }
 
 /** Every run of words, longest first, and of the same length the later ones first. */
-function runsOf(words: string[]): string[] {
-  const keys = words.flatMap((word) => placeKey(word).split(' ')).filter((key) => key !== '');
-  const runs: string[] = namesOf(words);
+function listRuns(words: string[]): string[] {
+  const keys = words.flatMap((word) => toPlaceKey(word).split(' ')).filter((key) => key !== '');
+  const runs: string[] = listSpellings(words);
   for (let length = Math.min(keys.length, MAX_WORDS); length > 0; length--) {
     for (let start = keys.length - length; start >= 0; start--) {
-      runs.push(...namesOf(keys.slice(start, start + length)));
+      runs.push(...listSpellings(keys.slice(start, start + length)));
     }
   }
   return runs;

@@ -16,7 +16,7 @@ const LETTERS: Record<string, string> = {
  * How names of places are compared: without case, accents and punctuation. `München` and `MUNCHEN` are the same,
  * `Muenchen` is not. Keys stand in data/places.tsv.br: whoever changes this makes that file anew.
  */
-export function placeKey(name: string): string {
+export function toPlaceKey(name: string): string {
   return name
     .normalize('NFKD')
     .toLowerCase()

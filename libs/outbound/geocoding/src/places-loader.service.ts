@@ -8,8 +8,8 @@ import { packageFile } from '#kernel/package-file.js';
 
 export const PLACES = 'places';
 const FILE = 'data/places.tsv.br';
-const NAMES_AT_ONCE = 2_000;
-const DELETED_AT_ONCE = 10_000;
+const INSERT_BATCH_SIZE = 2_000;
+const DELETE_BATCH_SIZE = 10_000;
 
 const INSERT = {
   name: 'gazetteer_add_places',
@@ -28,8 +28,8 @@ type Columns = [string[], string[], string[], number[], number[], number[]];
 export class PlacesLoader {
   private readonly log = new Logger('places');
   private loading: Promise<void> | undefined;
-  private loaded = false;
-  private failed: unknown;
+  private isLoaded = false;
+  private loadError: unknown;
 
   constructor(private readonly pool: Pool) {}
 
@@ -38,19 +38,19 @@ export class PlacesLoader {
    * @returns whether the places are there
    * @throws what made the last load fail; the next call tries again
    */
-  ready(): boolean {
-    const { failed } = this;
-    if (failed !== undefined) {
-      this.failed = undefined;
-      throw failed;
+  ensureLoaded(): boolean {
+    const { loadError } = this;
+    if (loadError !== undefined) {
+      this.loadError = undefined;
+      throw loadError;
     }
-    if (this.loaded) return true;
+    if (this.isLoaded) return true;
     this.loading ??= this.load()
       .then(() => {
-        this.loaded = true;
+        this.isLoaded = true;
       })
       .catch((error: unknown) => {
-        this.failed = error;
+        this.loadError = error;
       })
       .finally(() => {
         this.loading = undefined;
@@ -62,24 +62,24 @@ export class PlacesLoader {
   async load(): Promise<void> {
     const file = await readFile(packageFile(FILE));
     const version = createHash('sha256').update(file).digest('hex');
-    const known = await this.pool.query<{ version: string; load_id: number }>(
+    const currentLoad = await this.pool.query<{ version: string; load_id: number }>(
       'select version, load_id from gazetteer_parts where part = $1',
       [PLACES],
     );
-    if (known.rows[0]?.version !== version) await this.replace(file, version);
+    if (currentLoad.rows[0]?.version !== version) await this.replace(file, version);
   }
 
   private async replace(file: Buffer, version: string): Promise<void> {
-    const since = performance.now();
+    const startedAt = performance.now();
     const { rows } = await this.pool.query<{ id: number }>(
       `select nextval('gazetteer_loads')::int as id`,
     );
     const id = rows[0]?.id ?? 0;
-    let names = 0;
+    let nameCount = 0;
     const text = (await promisify(brotliDecompress)(file)).toString();
-    for (const columns of columnsOf(text)) {
+    for (const columns of readColumns(text)) {
       await this.pool.query({ ...INSERT, values: [id, ...columns] });
-      names += columns[0].length;
+      nameCount += columns[0].length;
     }
     // A load that was begun later may have thrown these rows away.
     const { rowCount } = await this.pool.query(
@@ -87,19 +87,19 @@ export class PlacesLoader {
        select $1, $2, $3 where (select count(*) from gazetteer_places where load_id = $2) = $4
        on conflict (part) do update
          set load_id = excluded.load_id, version = excluded.version, loaded_at = now()`,
-      [PLACES, id, version, names],
+      [PLACES, id, version, nameCount],
     );
     if (rowCount !== 1) throw new Error('the places were loaded by two processes at once');
     await this.deleteBefore(id);
-    const seconds = ((performance.now() - since) / 1000).toFixed(1);
-    this.log.log(`${names} names of places were loaded in ${seconds} s`);
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    this.log.log(`${nameCount} names of places were loaded in ${seconds} s`);
   }
 
   private async deleteBefore(id: number): Promise<void> {
-    for (let deleted = DELETED_AT_ONCE; deleted === DELETED_AT_ONCE;) {
+    for (let deleted = DELETE_BATCH_SIZE; deleted === DELETE_BATCH_SIZE;) {
       const { rowCount } = await this.pool.query(
         `delete from gazetteer_places where ctid = any (array(
-           select ctid from gazetteer_places where load_id < $1 limit ${DELETED_AT_ONCE}))`,
+           select ctid from gazetteer_places where load_id < $1 limit ${DELETE_BATCH_SIZE}))`,
         [id],
       );
       deleted = rowCount ?? 0;
@@ -108,7 +108,7 @@ export class PlacesLoader {
 }
 
 /** The file in portions, one row for each name. */
-function* columnsOf(text: string): Generator<Columns> {
+function* readColumns(text: string): Generator<Columns> {
   let columns: Columns = [[], [], [], [], [], []];
   for (let start = 0, end; (end = text.indexOf('\n', start)) >= 0; start = end + 1) {
     const [country = '', state = '', population, latitude, longitude, keys = ''] = text
@@ -122,7 +122,7 @@ function* columnsOf(text: string): Generator<Columns> {
       columns[4].push(Number(latitude));
       columns[5].push(Number(longitude));
     }
-    if (columns[0].length >= NAMES_AT_ONCE) {
+    if (columns[0].length >= INSERT_BATCH_SIZE) {
       yield columns;
       columns = [[], [], [], [], [], []];
     }

@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { postcodeOf } from './postcode-line.js';
+import { parsePostcodeLine } from './postcode-line.js';
 
 const LINE = 'GB\tSW1A 2AA\tLondon\tEngland\tENG\tGreater London\t\t\t\t51.5035\t-0.1277\t6';
 
 it('is read from the files of GeoNames', () => {
-  expect(postcodeOf(LINE)).toEqual({
+  expect(parsePostcodeLine(LINE)).toEqual({
     country: 'GB',
     postcode: 'SW1A2AA',
     place: 'london',
@@ -23,6 +23,6 @@ it('is nothing else', () => {
     LINE.replace('-0.1277', '181'),
     LINE.replace('SW1A 2AA', '-'),
   ]) {
-    expect(postcodeOf(line)).toBeUndefined();
+    expect(parsePostcodeLine(line)).toBeUndefined();
   }
 });

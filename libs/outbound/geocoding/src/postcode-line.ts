@@ -1,4 +1,4 @@
-import { placeKey } from './place-key.js';
+import { toPlaceKey } from './place-key.js';
 
 export type Postcode = {
   country: string;
@@ -15,17 +15,17 @@ export type Postcode = {
  * longitude, accuracy, separated by tabs.
  * @returns undefined when it is none
  */
-export function postcodeOf(line: string): Postcode | undefined {
+export function parsePostcodeLine(line: string): Postcode | undefined {
   const fields = line.split('\t');
   const [country = '', code = '', name = ''] = fields;
-  const [latitude, longitude] = [degrees(fields[9], 90), degrees(fields[10], 180)];
+  const [latitude, longitude] = [parseCoordinate(fields[9], 90), parseCoordinate(fields[10], 180)];
   const postcode = code.toUpperCase().replaceAll(/[^A-Z0-9]/g, '');
-  const fits = fields.length >= 11 && /^[A-Z]{2}$/.test(country) && postcode !== '';
-  if (!fits || latitude === undefined || longitude === undefined) return undefined;
-  return { country, postcode, place: placeKey(name), latitude, longitude };
+  const isValid = fields.length >= 11 && /^[A-Z]{2}$/.test(country) && postcode !== '';
+  if (!isValid || latitude === undefined || longitude === undefined) return undefined;
+  return { country, postcode, place: toPlaceKey(name), latitude, longitude };
 }
 
-function degrees(text: string | undefined, most: number): number | undefined {
-  const angle = Number(text);
-  return text && Math.abs(angle) <= most ? angle : undefined;
+function parseCoordinate(text: string | undefined, max: number): number | undefined {
+  const degrees = Number(text);
+  return text && Math.abs(degrees) <= max ? degrees : undefined;
 }

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
-import { postcodeOf, type Postcode } from './postcode-line.js';
+import { parsePostcodeLine, type Postcode } from './postcode-line.js';
 
-const AT_ONCE = 2_000;
-const DELETED_AT_ONCE = 10_000;
+const INSERT_BATCH_SIZE = 2_000;
+const DELETE_BATCH_SIZE = 10_000;
 
 const INSERT = {
   name: 'gazetteer_add_postcodes',
@@ -31,7 +31,7 @@ const DELETE_REPLACED = `
     select p.ctid from gazetteer_postcodes p
     where p.load_id < $1 and not exists (
       select from gazetteer_parts g where g.load_id = p.load_id and g.part = 'postcodes:' || p.country)
-    limit ${DELETED_AT_ONCE}))`;
+    limit ${DELETE_BATCH_SIZE}))`;
 
 /** Postcode files of GeoNames, which an operator has downloaded. */
 @Injectable()
@@ -53,38 +53,38 @@ export class PostcodesImport {
       `select nextval('gazetteer_loads')::int as id`,
     );
     const id = rows[0]?.id ?? 0;
-    let read = 0;
+    let lineCount = 0;
     let batch: Postcode[] = [];
     for await (const line of lines) {
-      read += 1;
-      const postcode = postcodeOf(line);
+      lineCount += 1;
+      const postcode = parsePostcodeLine(line);
       if (!postcode) {
         throw new RejectedError({
-          base: [`Line ${read} is not one of GeoNames' postcode files; nothing was imported`],
+          base: [`Line ${lineCount} is not one of GeoNames' postcode files; nothing was imported`],
         });
       }
       batch.push(postcode);
-      if (batch.length < AT_ONCE) continue;
-      await this.add(id, batch);
+      if (batch.length < INSERT_BATCH_SIZE) continue;
+      await this.insert(id, batch);
       batch = [];
-      progress(read);
+      progress(lineCount);
     }
-    await this.add(id, batch);
-    progress(read);
-    const finished = await this.pool.query<{ part: string }>(FINISH, [id, read, version]);
-    if (finished.rows.length === 0) {
+    await this.insert(id, batch);
+    progress(lineCount);
+    const importedParts = await this.pool.query<{ part: string }>(FINISH, [id, lineCount, version]);
+    if (importedParts.rows.length === 0) {
       throw new RejectedError({
         base: ['The file is empty, or another import ran at the same time: import it again'],
       });
     }
-    for (let deleted = DELETED_AT_ONCE; deleted === DELETED_AT_ONCE;) {
-      deleted = (await this.pool.query(DELETE_REPLACED, [id])).rowCount ?? 0;
+    for (let deletedCount = DELETE_BATCH_SIZE; deletedCount === DELETE_BATCH_SIZE;) {
+      deletedCount = (await this.pool.query(DELETE_REPLACED, [id])).rowCount ?? 0;
     }
-    const countries = finished.rows.map(({ part }) => part.slice('postcodes:'.length)).sort();
-    return { postcodes: read, countries };
+    const countries = importedParts.rows.map(({ part }) => part.slice('postcodes:'.length)).sort();
+    return { postcodes: lineCount, countries };
   }
 
-  private async add(id: number, batch: Postcode[]): Promise<void> {
+  private async insert(id: number, batch: Postcode[]): Promise<void> {
     await this.pool.query({
       ...INSERT,
       values: [

@@ -1,4 +1,4 @@
-import { placeKey } from './place-key.js';
+import { toPlaceKey } from './place-key.js';
 
 /** A state, province or canton, as data/places.tsv.br numbers it (admin1 of GeoNames; AU and CA: abbreviations). */
 export type Region = { country: string; code: string };
@@ -90,7 +90,7 @@ let byName: Map<string, Region[]> | undefined;
  */
 export function findRegions(words: string): Region[] {
   byName ??= indexRegions();
-  const key = placeKey(words);
+  const key = toPlaceKey(words);
   const letters = key.replaceAll(' ', '');
   // N.Y. is NY.
   const short = letters.length <= 3 && words.includes('.') ? letters : key;
@@ -104,7 +104,7 @@ function indexRegions(): Map<string, Region[]> {
     for (const line of lines.split(/[|\n]/)) {
       const [code = '', names = ''] = line.split(':');
       for (const name of names.split(',')) {
-        const key = placeKey(name);
+        const key = toPlaceKey(name);
         const existing = index.get(key) ?? [];
         if (existing.some((region) => region.country === country && region.code === code)) continue;
         index.set(key, [...existing, { country, code }]);

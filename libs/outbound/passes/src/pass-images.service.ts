@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
 import {
-  filledStamps,
-  logoUrl,
-  stripDesign,
-  stripUrl,
+  countFilledStamps,
+  toLogoUrl,
+  createStripDesign,
+  toStripUrl,
   type StripSize,
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
@@ -28,19 +28,19 @@ export class PassImages {
 
   /** The URLs are answered from then on. */
   async linksOf({ accountId, card, offers, stampsCount }: PassContent): Promise<PassImageLinks> {
-    const design = stripDesign(
+    const design = createStripDesign(
       card,
       offers.map(({ stampsRequired }) => ({ stampsRequired, active: true })),
     );
     const hash = await this.images.remember(accountId, design);
-    const filled = filledStamps(stampsCount, design);
+    const filled = countFilledStamps(stampsCount, design);
     const { publicUrl } = this.config;
-    const url = (size: StripSize) => stripUrl(publicUrl, hash, filled, size);
+    const url = (size: StripSize) => toStripUrl(publicUrl, hash, filled, size);
     return {
       hash,
       filled,
       strip: { '1x': url('1x'), '2x': url('2x'), '3x': url('3x'), hero: url('hero') },
-      logo: logoUrl(publicUrl, hash),
+      logo: toLogoUrl(publicUrl, hash),
     };
   }
 }

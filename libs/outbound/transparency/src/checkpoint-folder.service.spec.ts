@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newSignerKey, signerOf } from '#kernel/signed-note.js';
 import { CheckpointFiles } from './checkpoint-folder.service.js';
-import { signedCheckpoint } from './checkpoint.js';
+import { signCheckpoint } from './checkpoint.js';
 
 describe('the folder of checkpoints', () => {
   let dir: string;
@@ -17,14 +17,14 @@ describe('the folder of checkpoints', () => {
   it('has no checkpoint that was written by halves, so that it is written again', async () => {
     const signer = signerOf(newSignerKey('shop.example'));
     if (!signer) throw new Error('a new key signs');
-    const note = signedCheckpoint({ size: 3, root: Buffer.alloc(32, 1) }, signer);
+    const note = signCheckpoint({ size: 3, root: Buffer.alloc(32, 1) }, signer);
     const files = new CheckpointFiles(dir);
     mkdirSync(join(dir, 'latest'));
     await expect(files.write(3, note)).rejects.toThrow();
-    expect(await files.newest(signer)).toBeUndefined();
+    expect(await files.findNewest(signer)).toBeUndefined();
     rmdirSync(join(dir, 'latest'));
     await files.write(3, note);
-    expect((await files.newest(signer))?.size).toBe(3);
+    expect((await files.findNewest(signer))?.size).toBe(3);
     expect(readFileSync(join(dir, 'latest'), 'utf8')).toBe(note);
   });
 });

@@ -5,7 +5,7 @@ export function isMailDue(mailedAt: Date | null, now: Date): boolean {
 }
 
 /** @param origin the name of the log */
-export function checkpointMail(
+export function renderCheckpointMail(
   to: string,
   origin: string,
   { note, size }: { note: string; size: number },

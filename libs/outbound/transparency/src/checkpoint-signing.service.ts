@@ -8,15 +8,15 @@ import type { Signer } from '#kernel/signed-note.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import { signedCheckpoint, type TreeHead } from './checkpoint.js';
+import { signCheckpoint, type TreeHead } from './checkpoint.js';
 import { CheckpointFolder, type StoredCheckpoint } from './checkpoint-folder.service.js';
-import { checkpointMail, isMailDue } from './checkpoint-mail.js';
-import { CHECKPOINT_WANTED, Checkpoints } from './checkpoints.service.js';
+import { renderCheckpointMail, isMailDue } from './checkpoint-mail.js';
+import { CHECKPOINT_REQUESTED, Checkpoints } from './checkpoints.service.js';
 import { Tree } from './tree.service.js';
 
-const EVERY_MS = 60_000;
+const SIGNING_INTERVAL_MS = 60_000;
 /** However often one is asked for. */
-const AT_MOST_EVERY_MS = 1_000;
+const MIN_SIGNING_INTERVAL_MS = 1_000;
 
 /** What would be signed contradicts what was signed before. */
 class ContradictionError extends Error {}
@@ -26,8 +26,8 @@ class ContradictionError extends Error {}
 export class CheckpointSigning {
   private readonly log = new Logger('checkpoints');
   private readonly signer: Signer | null;
-  private readonly refused: Gauge;
-  private readonly signedAt: Gauge;
+  private readonly refusedGauge: Gauge;
+  private readonly signedAtGauge: Gauge;
   private isRefused = false;
 
   constructor(
@@ -40,12 +40,12 @@ export class CheckpointSigning {
     registry: Registry,
   ) {
     this.signer = checkpointSigner(config, true);
-    this.refused = new Gauge({
+    this.refusedGauge = new Gauge({
       name: 'inkpad_checkpoint_refused',
       help: '1 while no checkpoint is signed because it would contradict an earlier one',
       registers: [registry],
     });
-    this.signedAt = new Gauge({
+    this.signedAtGauge = new Gauge({
       name: 'inkpad_checkpoint_signed_timestamp_seconds',
       help: 'When this process last confirmed or signed the newest checkpoint; 0: not yet',
       registers: [registry],
@@ -69,21 +69,21 @@ export class CheckpointSigning {
         'CHECKPOINT_DIR is not set: the checkpoints are only in the database, where whoever rewrites the history can rewrite them too',
       );
     }
-    const wanted = new Wanted();
-    const notifications = new Notifications(this.config.databaseUrl, CHECKPOINT_WANTED, () =>
-      wanted.wake(),
+    const requests = new SigningRequests();
+    const notifications = new Notifications(this.config.databaseUrl, CHECKPOINT_REQUESTED, () =>
+      requests.notify(),
     );
     await notifications.listen();
     try {
       while (!signal.aborted) {
         await this.signOnce(signer);
-        await wanted.within(AT_MOST_EVERY_MS, EVERY_MS, signal);
+        await requests.waitBetween(MIN_SIGNING_INTERVAL_MS, SIGNING_INTERVAL_MS, signal);
       }
     } finally {
       await notifications.close();
       // Another process leads from now on, and finds out for itself.
       this.isRefused = false;
-      this.refused.set(0);
+      this.refusedGauge.set(0);
     }
   }
 
@@ -92,36 +92,36 @@ export class CheckpointSigning {
       await this.sign(signer);
       if (this.isRefused) this.log.log('the history agrees with the checkpoints again');
       this.isRefused = false;
-      this.signedAt.set(Date.now() / 1000);
+      this.signedAtGauge.set(Date.now() / 1000);
     } catch (error) {
       if (error instanceof ContradictionError) this.isRefused = true;
       const level = isPassing(error) ? 'warn' : 'error';
       this.log[level](`no checkpoint was signed: ${messageOf(error)}`);
     }
-    this.refused.set(this.isRefused ? 1 : 0);
+    this.refusedGauge.set(this.isRefused ? 1 : 0);
   }
 
   private async sign(signer: Signer): Promise<void> {
     const { edge } = await this.tree.read();
     if (edge.size === 0) return;
-    const head = await this.tree.head(edge.size);
-    const stored = await this.folder.files?.newest(signer);
-    if (stored) await this.refuseContradiction(head, stored);
-    const note = signedCheckpoint(head, signer);
+    const head = await this.tree.getHead(edge.size);
+    const stored = await this.folder.files?.findNewest(signer);
+    if (stored) await this.assertConsistent(head, stored);
+    const note = signCheckpoint(head, signer);
     if (stored?.size !== head.size) await this.folder.files?.write(head.size, note);
-    const newest = await this.checkpoints.newest();
+    const newest = await this.checkpoints.findNewest();
     if (newest?.note !== note) await this.checkpoints.publish(head, note);
-    await this.mail(note, head, { signer, mailedAt: newest?.mailedAt ?? null });
+    await this.sendMail(note, head, { signer, mailedAt: newest?.mailedAt ?? null });
   }
 
   /** @throws ContradictionError */
-  private async refuseContradiction({ size }: TreeHead, before: StoredCheckpoint): Promise<void> {
+  private async assertConsistent({ size }: TreeHead, before: StoredCheckpoint): Promise<void> {
     if (before.size > size) {
       throw new ContradictionError(
         `${before.file} covers ${before.size} events, and the history has only ${size}: events are missing, or a backup was restored (docs/operating.md, Checkpoints)`,
       );
     }
-    const now = await this.tree.head(before.size);
+    const now = await this.tree.getHead(before.size);
     if (!now.root.equals(before.root)) {
       throw new ContradictionError(
         `the first ${before.size} events are not those that ${before.file} covers: the history was changed (docs/operating.md, Checkpoints)`,
@@ -130,7 +130,7 @@ export class CheckpointSigning {
   }
 
   /** Each day, also when nothing has happened: the second party sees that the service still signs. */
-  private async mail(
+  private async sendMail(
     note: string,
     { size }: TreeHead,
     { signer, mailedAt }: { signer: Signer; mailedAt: Date | null },
@@ -139,40 +139,40 @@ export class CheckpointSigning {
     if (mailTo === null || !isMailDue(mailedAt, new Date())) return;
     await inTransaction(this.pool, async (client) => {
       await client.query('update transparency_log set mailed_at = now()');
-      await this.outbox.add(client, [checkpointMail(mailTo, signer.name, { note, size })]);
+      await this.outbox.add(client, [renderCheckpointMail(mailTo, signer.name, { note, size })]);
     });
   }
 }
 
 /** Something that may be asked for at any time. */
-class Wanted {
-  private asked = false;
+class SigningRequests {
+  private isRequested = false;
   private wakeUp: () => void = () => undefined;
 
-  wake(): void {
-    this.asked = true;
+  notify(): void {
+    this.isRequested = true;
     this.wakeUp();
   }
 
   /** Until it is asked for, but not less than `least` and not more than `most` milliseconds. */
-  async within(least: number, most: number, signal: AbortSignal): Promise<void> {
-    await this.sleep(least, signal, false);
-    if (!this.asked) await this.sleep(most - least, signal, true);
-    this.asked = false;
+  async waitBetween(minMs: number, maxMs: number, signal: AbortSignal): Promise<void> {
+    await this.sleep(minMs, signal, false);
+    if (!this.isRequested) await this.sleep(maxMs - minMs, signal, true);
+    this.isRequested = false;
   }
 
-  private sleep(milliseconds: number, signal: AbortSignal, woken: boolean): Promise<void> {
+  private sleep(milliseconds: number, signal: AbortSignal, canWake: boolean): Promise<void> {
     if (signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
-      const done = () => {
+      const finish = () => {
         clearTimeout(timer);
-        signal.removeEventListener('abort', done);
+        signal.removeEventListener('abort', finish);
         this.wakeUp = () => undefined;
         resolve();
       };
-      const timer = setTimeout(done, milliseconds);
-      signal.addEventListener('abort', done, { once: true });
-      if (woken) this.wakeUp = done;
+      const timer = setTimeout(finish, milliseconds);
+      signal.addEventListener('abort', finish, { once: true });
+      if (canWake) this.wakeUp = finish;
     });
   }
 }

@@ -6,18 +6,18 @@ import {
   type CheckpointFiles,
   type StoredCheckpoint,
 } from './checkpoint-folder.service.js';
-import { leafOf } from './leaf.js';
-import { EMPTY, grown, rootOfEdge, type Edge } from './tiles.js';
+import { hashLeaf } from './leaf.js';
+import { EMPTY, growEdge, hashEdge, type Edge } from './tiles.js';
 import type { Tree } from './tree.service.js';
 
 const PAGE = 5_000;
 
-export type CheckedCheckpoints = {
+export type CheckpointVerificationResult = {
   checkpoints: number;
   /** Events that the last of them covers that was found right. */
-  covered: number;
+  coveredCount: number;
   /** One sentence for each. */
-  faults: string[];
+  errors: string[];
 };
 
 /**
@@ -32,26 +32,28 @@ export class CheckpointVerification {
   ) {}
 
   /** Memory grows with the number of streams, not with their lengths. */
-  async verify(files: CheckpointFiles, verifier: Verifier): Promise<CheckedCheckpoints> {
-    const faults: string[] = [];
-    const checkpoints = await readAll(files, verifier, faults);
-    const walk = new Walk(faults);
-    let covered = 0;
+  async verify(files: CheckpointFiles, verifier: Verifier): Promise<CheckpointVerificationResult> {
+    const errors: string[] = [];
+    const checkpoints = await readCheckpoints(files, verifier, errors);
+    const log = new LogWalk(errors);
+    let coveredCount = 0;
     for (const [i, checkpoint] of checkpoints.entries()) {
-      await this.walkTo(walk, checkpoint.size);
-      const fault = await this.faultOf(checkpoint, walk, covered);
-      if (fault === undefined) {
-        covered = checkpoint.size;
+      await this.walkTo(log, checkpoint.size);
+      const error = await this.findError(checkpoint, log, coveredCount);
+      if (error === undefined) {
+        coveredCount = checkpoint.size;
         continue;
       }
-      const later = checkpoints.length - i - 1;
-      faults.push(later > 0 ? `${fault}; ${later} later checkpoints are not compared` : fault);
+      const laterCount = checkpoints.length - i - 1;
+      errors.push(
+        laterCount > 0 ? `${error}; ${laterCount} later checkpoints are not compared` : error,
+      );
       break;
     }
-    return { checkpoints: checkpoints.length, covered, faults };
+    return { checkpoints: checkpoints.length, coveredCount, errors };
   }
 
-  private async walkTo(walk: Walk, size: number): Promise<void> {
+  private async walkTo(walk: LogWalk, size: number): Promise<void> {
     while (walk.size < size) {
       const page = await this.store.readAll(walk.position, Math.min(PAGE, size - walk.size));
       if (page.length === 0) return;
@@ -59,33 +61,33 @@ export class CheckpointVerification {
     }
   }
 
-  private async faultOf(
+  private async findError(
     checkpoint: StoredCheckpoint,
-    walk: Walk,
-    covered: number,
+    walk: LogWalk,
+    coveredCount: number,
   ): Promise<string | undefined> {
     const { file, size, root } = checkpoint;
     if (walk.size < size) {
       return `${file} covers ${size} events, and the history has only ${walk.size}: events are missing`;
     }
     if (walk.root.equals(root)) return undefined;
-    const where = await this.firstDifference(checkpoint, covered);
-    const since = covered > 0 ? `, although the first ${covered} are` : '';
-    return `${file}: the first ${size} events are not those that it covers${since}${where}`;
+    const position = await this.describeFirstDifference(checkpoint, coveredCount);
+    const matching = coveredCount > 0 ? `, although the first ${coveredCount} are` : '';
+    return `${file}: the first ${size} events are not those that it covers${matching}${position}`;
   }
 
   /** The tree in the database tells the leaves, if it still has the root that was signed. */
-  private async firstDifference(
+  private async describeFirstDifference(
     { size, root }: StoredCheckpoint,
-    covered: number,
+    coveredCount: number,
   ): Promise<string> {
     try {
-      if (!(await this.tree.head(size)).root.equals(root)) return '';
+      if (!(await this.tree.getHead(size)).root.equals(root)) return '';
       let index = 0;
       for (let after = BEGINNING; index < size;) {
         const page = await this.store.readAll(after, Math.min(PAGE, size - index));
         for (const event of page) {
-          if (index >= covered && !(await this.tree.leaf(index)).equals(leafOf(event))) {
+          if (index >= coveredCount && !(await this.tree.getLeaf(index)).equals(hashLeaf(event))) {
             return `: number ${index} was another, where ${event.stream} revision ${event.revision} is now`;
           }
           index++;
@@ -102,50 +104,50 @@ export class CheckpointVerification {
 }
 
 /** The history so far, read in order. */
-class Walk {
+class LogWalk {
   position = BEGINNING;
   private edge: Edge = EMPTY;
   private readonly heads = new Map<string, { revision: number; hash: string }>();
 
-  constructor(private readonly faults: string[]) {}
+  constructor(private readonly errors: string[]) {}
 
   get size(): number {
     return this.edge.size;
   }
 
   get root(): Buffer {
-    return rootOfEdge(this.edge);
+    return hashEdge(this.edge);
   }
 
   add(events: StoredEvent[]): void {
     for (const event of events) this.check(event);
-    this.edge = grown(this.edge, events.map(leafOf)).edge;
+    this.edge = growEdge(this.edge, events.map(hashLeaf)).edge;
     this.position = events.at(-1)?.position ?? this.position;
   }
 
   private check(event: StoredEvent): void {
     const { stream, revision, hash } = event;
     const before = this.heads.get(stream) ?? null;
-    const [due] = chain(stream, before, [event]);
-    if (due?.revision !== revision) {
-      this.faults.push(`${stream}: event ${due?.revision} is missing`);
-    } else if (due.hash !== hash) {
-      this.faults.push(`${stream}: event ${revision} breaks the hash chain`);
+    const [expected] = chain(stream, before, [event]);
+    if (expected?.revision !== revision) {
+      this.errors.push(`${stream}: event ${expected?.revision} is missing`);
+    } else if (expected.hash !== hash) {
+      this.errors.push(`${stream}: event ${revision} breaks the hash chain`);
     }
     this.heads.set(stream, { revision, hash });
   }
 }
 
 /** Each that cannot be read is a fault, and the others are still compared. */
-async function readAll(
+async function readCheckpoints(
   files: CheckpointFiles,
   verifier: Verifier,
-  faults: string[],
+  errors: string[],
 ): Promise<StoredCheckpoint[]> {
-  const read: StoredCheckpoint[] = [];
+  const readable: StoredCheckpoint[] = [];
   for await (const checkpoint of files.read(verifier)) {
-    if (checkpoint instanceof UnreadableCheckpointError) faults.push(checkpoint.message);
-    else read.push(checkpoint);
+    if (checkpoint instanceof UnreadableCheckpointError) errors.push(checkpoint.message);
+    else readable.push(checkpoint);
   }
-  return read;
+  return readable;
 }

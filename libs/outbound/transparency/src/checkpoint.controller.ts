@@ -10,8 +10,8 @@ export class CheckpointController {
   @Get()
   @Header('content-type', 'text/plain; charset=utf-8')
   @Header('cache-control', 'public, max-age=10')
-  async newest(): Promise<string> {
-    const newest = await this.checkpoints.newest();
+  async getNewest(): Promise<string> {
+    const newest = await this.checkpoints.findNewest();
     if (!newest) throw new NotFoundError('Checkpoint');
     return newest.note;
   }

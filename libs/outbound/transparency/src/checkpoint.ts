@@ -5,17 +5,17 @@ import { openedNote, signedNote, type Signer, type Verifier } from '#kernel/sign
 export type TreeHead = { size: number; root: Buffer };
 
 /** C2SP tlog-checkpoint: the origin is the name of the key. */
-export function signedCheckpoint({ size, root }: TreeHead, signer: Signer): string {
+export function signCheckpoint({ size, root }: TreeHead, signer: Signer): string {
   return signedNote(`${signer.name}\n${size}\n${root.toString('base64')}\n`, signer);
 }
 
 /** @returns undefined if it is no checkpoint that this key has signed */
-export function openedCheckpoint(note: string, verifier: Verifier): TreeHead | undefined {
+export function openCheckpoint(note: string, verifier: Verifier): TreeHead | undefined {
   const text = openedNote(note, verifier);
-  const [origin, count = '', encoded = ''] = text?.split('\n') ?? [];
-  if (origin !== verifier.name || !/^(0|[1-9]\d{0,15})$/.test(count)) return undefined;
-  const root = Buffer.from(encoded, 'base64');
-  const size = Number(count);
+  const [origin, sizeText = '', rootText = ''] = text?.split('\n') ?? [];
+  if (origin !== verifier.name || !/^(0|[1-9]\d{0,15})$/.test(sizeText)) return undefined;
+  const root = Buffer.from(rootText, 'base64');
+  const size = Number(sizeText);
   if (!Number.isSafeInteger(size) || root.length !== HASH_BYTES) return undefined;
-  return root.toString('base64') === encoded ? { size, root } : undefined;
+  return root.toString('base64') === rootText ? { size, root } : undefined;
 }

@@ -7,10 +7,10 @@ import { ask } from '#database/connection.js';
 import type { TreeHead } from './checkpoint.js';
 
 /** On which checkpoints are asked for. */
-export const CHECKPOINT_WANTED = 'inkpad_checkpoint';
+export const CHECKPOINT_REQUESTED = 'inkpad_checkpoint';
 
-const WITHIN_MS = 5_000;
-const LOOK_EVERY_MS = 200;
+const SIGNING_TIMEOUT_MS = 5_000;
+const POLL_INTERVAL_MS = 200;
 
 /** The newest signed checkpoint. `mailedAt`: when one was last sent by mail. */
 export type NewestCheckpoint = { note: string; size: number; mailedAt: Date | null };
@@ -23,7 +23,7 @@ export class Checkpoints {
     private readonly config: Config,
   ) {}
 
-  async newest(): Promise<NewestCheckpoint | undefined> {
+  async findNewest(): Promise<NewestCheckpoint | undefined> {
     const [row] = await ask<{ note: string | null; size: number; mailed_at: Date | null }>(
       this.pool,
       {
@@ -40,17 +40,17 @@ export class Checkpoints {
    * @throws NotFoundError in production, when none was ever signed
    * @throws UnavailableError when none comes in time
    */
-  async covering(index: number): Promise<NewestCheckpoint> {
-    for (const deadline = performance.now() + WITHIN_MS; ;) {
-      const newest = await this.newest();
+  async getCovering(index: number): Promise<NewestCheckpoint> {
+    for (const deadline = performance.now() + SIGNING_TIMEOUT_MS; ;) {
+      const newest = await this.findNewest();
       if (newest && newest.size > index) return newest;
       if (performance.now() > deadline) {
         // Only the dispatcher has the key, or knows that there is none: without one the first never comes.
         if (!newest && this.config.production) throw new NotFoundError('Checkpoint');
         throw new UnavailableError('No checkpoint covers this event yet');
       }
-      await ask(this.pool, { text: `select pg_notify('${CHECKPOINT_WANTED}', '')` });
-      await wait(LOOK_EVERY_MS);
+      await ask(this.pool, { text: `select pg_notify('${CHECKPOINT_REQUESTED}', '')` });
+      await wait(POLL_INTERVAL_MS);
     }
   }
 

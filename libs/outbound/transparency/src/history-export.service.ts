@@ -5,29 +5,29 @@ import { ask } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys.js';
 import { Checkpoints } from './checkpoints.service.js';
-import { EXPORT_FORMAT, pictureIn, type ExportLine } from './exported-history.js';
+import { EXPORT_FORMAT, findPictureHash, type ExportLine } from './exported-history.js';
 import { Tree } from './tree.service.js';
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
-type Place = { seq: number; stream: string; revision: number };
-type Exported = Omit<StoredEvent, 'position'>;
+type EventPlace = { seq: number; stream: string; revision: number };
+type ExportedEventData = Omit<StoredEvent, 'position'>;
 
-const LAST = {
+const FIND_LAST = {
   name: 'export_last',
   text: 'select seq from history where account_id = $1 order by seq desc limit 1',
 };
-const PLACES = {
+const FIND_PLACES = {
   name: 'export_places',
   text: `select seq, stream, revision from history
-         where account_id = $1 and seq > $2 and seq < $3 order by seq limit ${PAGE}`,
+         where account_id = $1 and seq > $2 and seq < $3 order by seq limit ${PAGE_SIZE}`,
 };
-const CUSTOMERS = {
+const FIND_CUSTOMERS = {
   name: 'export_customers',
-  text: `select id from customers where account_id = $1 and id > $2 order by id limit ${PAGE}`,
+  text: `select id from customers where account_id = $1 and id > $2 order by id limit ${PAGE_SIZE}`,
 };
 
-const PICTURE = {
+const FIND_PICTURE = {
   name: 'export_picture',
   text: 'select png from pictures where hash = $1 and account_id = $2',
 };
@@ -48,37 +48,45 @@ export class HistoryExport {
    *   what else an import needs: the pictures
    * @throws NotFoundError, UnavailableError
    */
-  async *lines(accountId: number, personal: boolean): AsyncIterable<ExportLine<Exported>> {
-    const [last] = await ask<{ seq: number }>(this.pool, { ...LAST, values: [accountId] });
+  async *exportLines(
+    accountId: number,
+    personal: boolean,
+  ): AsyncIterable<ExportLine<ExportedEventData>> {
+    const [last] = await ask<{ seq: number }>(this.pool, { ...FIND_LAST, values: [accountId] });
     if (!last) throw new NotFoundError('Store');
-    const { note, size } = await this.checkpoints.covering(last.seq);
+    const { note, size } = await this.checkpoints.getCovering(last.seq);
     yield { format: EXPORT_FORMAT, account_id: accountId, checkpoint: note, personal };
     let [events, streams] = [0, 0];
     const pictures = new Set<string>();
     for (let after = -1; ;) {
-      const places = await ask<Place>(this.pool, { ...PLACES, values: [accountId, after, size] });
-      const end = places.at(-1);
-      if (!end) break;
-      for await (const line of this.page(places, size)) {
+      const places = await ask<EventPlace>(this.pool, {
+        ...FIND_PLACES,
+        values: [accountId, after, size],
+      });
+      const lastPlace = places.at(-1);
+      if (!lastPlace) break;
+      for await (const line of this.exportPage(places, size)) {
         if (line.event.revision === 0) streams++;
         events++;
-        const picture = pictureIn(line.event);
+        const picture = findPictureHash(line.event);
         if (picture !== undefined) pictures.add(picture);
         yield line;
       }
-      after = end.seq;
+      after = lastPlace.seq;
     }
     if (personal) {
-      yield* this.personalKeys(accountId);
-      yield* this.pictures(accountId, pictures);
+      yield* this.exportPersonalKeys(accountId);
+      yield* this.exportPictures(accountId, pictures);
     }
     yield { end: { events, streams } };
   }
 
-  private async *page(places: Place[], size: number) {
-    const read = await this.store.readEvents(places);
-    const byPlace = new Map(read.map((event) => [`${event.stream} ${event.revision}`, event]));
-    const proofs = await this.tree.inclusionProofs(
+  private async *exportPage(places: EventPlace[], size: number) {
+    const storedEvents = await this.store.readEvents(places);
+    const byPlace = new Map(
+      storedEvents.map((event) => [`${event.stream} ${event.revision}`, event]),
+    );
+    const proofs = await this.tree.getInclusionProofs(
       places.map(({ seq }) => seq),
       size,
     );
@@ -92,10 +100,10 @@ export class HistoryExport {
   }
 
   /** One at a time: each may have more than a megabyte. */
-  private async *pictures(accountId: number, hashes: Set<string>) {
+  private async *exportPictures(accountId: number, hashes: Set<string>) {
     for (const hash of hashes) {
       const [picture] = await ask<{ png: Buffer }>(this.pool, {
-        ...PICTURE,
+        ...FIND_PICTURE,
         values: [hash, accountId],
       });
       if (!picture) throw new Error(`the picture ${hash} is named by an event, and not there`);
@@ -103,10 +111,10 @@ export class HistoryExport {
     }
   }
 
-  private async *personalKeys(accountId: number) {
+  private async *exportPersonalKeys(accountId: number) {
     for (let after = 0; ;) {
       const rows = await ask<{ id: number }>(this.pool, {
-        ...CUSTOMERS,
+        ...FIND_CUSTOMERS,
         values: [accountId, after],
       });
       const last = rows.at(-1);

@@ -27,12 +27,12 @@ import {
 } from '#event-store/stream-progress.js';
 import { startMessages } from '#messages/card-messages.service.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { openedCheckpoint } from './checkpoint.js';
+import { openCheckpoint } from './checkpoint.js';
 import {
   EXPORT_FORMAT,
-  ExportCheck,
-  ExportFault,
-  pictureIn,
+  ExportValidator,
+  InvalidExportError,
+  findPictureHash,
   type ExportedKey,
   type ExportedPicture,
   type ExportEnd,
@@ -40,22 +40,22 @@ import {
   type ExportLine,
 } from './exported-history.js';
 
-type Exported = Omit<StoredEvent, 'position'>;
-type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+type ExportedEventData = Omit<StoredEvent, 'position'>;
+type AnyReadModel = RowTable<{ accountId: number }, DomainEvent>;
 type Lines = () => AsyncIterable<string>;
 
-const STREAMS_AT_ONCE = 200;
+const STREAM_BATCH_SIZE = 200;
 
-export type Imported = ExportEnd & { accountId: number; customers: number };
+export type ImportResult = ExportEnd & { accountId: number; customers: number };
 
 /** What the first reading of a file has found. */
-type Found = {
+type CheckedFile = {
   accountId: number;
   end: ExportEnd;
   /** Of each stream in the file. */
   heads: Map<string, Head>;
   /** What of them is there already, from a run that was interrupted. */
-  there: Map<string, Head>;
+  existingHeads: Map<string, Head>;
   keys: ExportedKey[];
 };
 
@@ -64,29 +64,29 @@ type Found = {
  * written, and a run that was interrupted is continued by the next. Nobody can reach the store before it has a member.
  */
 export class HistoryImport {
-  private readonly tables: Map<string, AnyTable>;
+  private readonly tables: Map<string, AnyReadModel>;
 
   constructor(
     private readonly pool: Pool,
     private readonly store: EventStore,
     private readonly keys: PersonalKeys,
     private readonly types: EventTypes,
-    tables: AnyTable[],
+    tables: AnyReadModel[],
   ) {
     this.tables = new Map(tables.map((rows) => [rows.aggregate.name, rows]));
   }
 
   /** @throws ConfigError: nothing was written, or what was written is completed by the next run */
-  async run(lines: Lines, verifier: Verifier): Promise<Imported> {
-    const found = await this.check(lines, verifier);
-    await this.raiseSequences(lines, found);
-    for (const { customer_id: id, key, renewed = false } of found.keys) {
+  async run(lines: Lines, verifier: Verifier): Promise<ImportResult> {
+    const file = await this.check(lines, verifier);
+    await this.raiseSequences(lines, file);
+    for (const { customer_id: id, key, renewed = false } of file.keys) {
       if (key !== null) await this.keys.adopt(id, Buffer.from(key, 'base64'), renewed);
     }
-    await this.adoptPictures(lines, found);
-    await startMessages(this.pool, found.accountId);
+    await this.adoptPictures(lines, file);
+    await startMessages(this.pool, file.accountId);
     try {
-      await this.append(lines, found.there);
+      await this.append(lines, file.existingHeads);
     } catch (error) {
       if (!(error instanceof ConflictError)) throw error;
       throw new ConfigError(
@@ -94,45 +94,52 @@ export class HistoryImport {
         { cause: error },
       );
     }
-    await this.writeRows(found.heads);
-    return { ...found.end, accountId: found.accountId, customers: found.keys.length };
+    await this.writeReadModels(file.heads);
+    return { ...file.end, accountId: file.accountId, customers: file.keys.length };
   }
 
-  private async check(lines: Lines, verifier: Verifier): Promise<Found> {
-    let number = 0;
+  private async check(lines: Lines, verifier: Verifier): Promise<CheckedFile> {
+    let lineNumber = 0;
     try {
-      const { header, check } = await this.begin(lines, verifier);
-      const there = new Map<string, Head>();
+      const { header, validator } = await this.readHeader(lines, verifier);
+      const existingHeads = new Map<string, Head>();
       const keys: ExportedKey[] = [];
-      const customers = new Customers();
-      const pictures = new Pictures();
+      const customers = new CustomerKeyCheck();
+      const pictures = new PictureCheck();
       for await (const line of lines()) {
-        if (++number === 1) continue;
-        const entry = parsed(line);
+        if (++lineNumber === 1) continue;
+        const entry = parseLine(line);
         if ('event' in entry) {
-          check.event(entry);
+          validator.checkEvent(entry);
           customers.expect(entry.event);
           pictures.expect(entry.event);
-          await this.compare(entry.event, there);
+          await this.assertSameEvents(entry.event, existingHeads);
         } else if ('personal_key' in entry) {
           customers.check(entry.personal_key);
           keys.push(entry.personal_key);
         } else if ('picture' in entry) pictures.check(entry.picture);
-        else if ('end' in entry) check.end(entry.end);
-        else throw new ExportFault('this line is of no known kind');
+        else if ('end' in entry) validator.checkEnd(entry.end);
+        else throw new InvalidExportError('this line is of no known kind');
       }
-      const end = check.done();
-      customers.done();
-      pictures.done();
-      for (const [stream, { revision }] of there) {
-        if (revision > (check.heads.get(stream)?.revision ?? -1)) throw taken(stream);
+      const end = validator.finish();
+      customers.finish();
+      pictures.finish();
+      for (const [stream, { revision }] of existingHeads) {
+        if (revision > (validator.heads.get(stream)?.revision ?? -1))
+          throw createConflictError(stream);
       }
       await this.refuseOtherKeys(keys);
-      return { accountId: header.account_id, end, heads: check.heads, there, keys };
+      return {
+        accountId: header.account_id,
+        end,
+        heads: validator.heads,
+        existingHeads,
+        keys,
+      };
     } catch (error) {
-      if (!(error instanceof ExportFault)) throw error;
+      if (!(error instanceof InvalidExportError)) throw error;
       throw new ConfigError(
-        `Line ${Math.max(1, number)}: ${error.message}. Nothing was imported.`,
+        `Line ${Math.max(1, lineNumber)}: ${error.message}. Nothing was imported.`,
         {
           cause: error,
         },
@@ -140,73 +147,79 @@ export class HistoryImport {
     }
   }
 
-  private async begin(
+  private async readHeader(
     lines: Lines,
     verifier: Verifier,
-  ): Promise<{ header: ExportHeader; check: ExportCheck<Exported> }> {
+  ): Promise<{ header: ExportHeader; validator: ExportValidator<ExportedEventData> }> {
     for await (const line of lines()) {
-      const header = parsed(line);
+      const header = parseLine(line);
       if (!('format' in header) || header.format !== EXPORT_FORMAT) {
-        throw new ExportFault(`the format is not ${EXPORT_FORMAT}`);
+        throw new InvalidExportError(`the format is not ${EXPORT_FORMAT}`);
       }
-      const tree = openedCheckpoint(String(header.checkpoint), verifier);
-      if (!tree) throw new ExportFault(`the checkpoint was not signed by ${verifier.name}`);
+      const tree = openCheckpoint(String(header.checkpoint), verifier);
+      if (!tree) throw new InvalidExportError(`the checkpoint was not signed by ${verifier.name}`);
       if (!header.personal) {
-        throw new ExportFault(
+        throw new InvalidExportError(
           'it was exported without --personal, and its customers need their keys',
         );
       }
-      const hashed = (event: Exported, before: Head | null) =>
+      const hashEvent = (event: ExportedEventData, before: Head | null) =>
         eventHash(event.stream, before, event);
-      return { header, check: new ExportCheck(header.account_id, tree, hashed) };
+      return { header, validator: new ExportValidator(header.account_id, tree, hashEvent) };
     }
-    throw new ExportFault('the file is empty');
+    throw new InvalidExportError('the file is empty');
   }
 
   /** @throws ExportFault when the stream is there with other events */
-  private async compare(event: Exported, there: Map<string, Head>): Promise<void> {
+  private async assertSameEvents(
+    event: ExportedEventData,
+    existingHeads: Map<string, Head>,
+  ): Promise<void> {
     const { stream, revision, hash } = event;
-    if (!this.types.knows(event) || !this.tables.has(kindOf(stream))) {
-      throw new ExportFault(`this version does not know ${event.type} of ${stream}`);
+    if (!this.types.knows(event) || !this.tables.has(parseAggregateName(stream))) {
+      throw new InvalidExportError(`this version does not know ${event.type} of ${stream}`);
     }
     if (revision === 0) {
       for await (const last of this.store.readStream(stream, { direction: 'backwards' })) {
-        there.set(stream, { revision: last.revision, hash: last.hash });
+        existingHeads.set(stream, { revision: last.revision, hash: last.hash });
         break;
       }
     }
-    const known = there.get(stream);
-    if (known?.revision === revision && known.hash !== hash) throw taken(stream);
+    const existing = existingHeads.get(stream);
+    if (existing?.revision === revision && existing.hash !== hash)
+      throw createConflictError(stream);
   }
 
   private async refuseOtherKeys(keys: ExportedKey[]): Promise<void> {
-    const known = await this.keys.exported(keys.map(({ customer_id: id }) => id));
+    const existingKeys = await this.keys.exported(keys.map(({ customer_id: id }) => id));
     for (const { customer_id: id, key } of keys) {
-      const other = known.get(id);
-      if (other && other.current.toString('base64') !== key) throw taken(`customer-${id}`);
+      const existing = existingKeys.get(id);
+      if (existing && existing.current.toString('base64') !== key)
+        throw createConflictError(`customer-${id}`);
     }
   }
 
   /** Before anything is written, so that the service gives none of these ids to others. */
-  private async raiseSequences(lines: Lines, { heads }: Found): Promise<void> {
-    const greatest = new Map<string, number>();
-    const note = (table: string, id: number) =>
-      greatest.set(table, Math.max(id, greatest.get(table) ?? 0));
-    for (const stream of heads.keys()) note(this.tableOf(stream).table, idIn(stream));
+  private async raiseSequences(lines: Lines, { heads }: CheckedFile): Promise<void> {
+    const highestIds = new Map<string, number>();
+    const raise = (table: string, id: number) =>
+      highestIds.set(table, Math.max(id, highestIds.get(table) ?? 0));
+    for (const stream of heads.keys())
+      raise(this.getReadModel(stream).table, parseAggregateId(stream));
     for await (const line of lines()) {
-      const entry = parsed(line);
+      const entry = parseLine(line);
       if (!('event' in entry)) continue;
-      const { aggregate, idsIn } = this.tableOf(entry.event.stream);
-      const more = idsIn?.(recorded<DomainEvent>(aggregate, entry.event)) ?? {};
-      for (const [table, id] of Object.entries(more)) note(table, id);
+      const { aggregate, idsIn } = this.getReadModel(entry.event.stream);
+      const otherIds = idsIn?.(recorded<DomainEvent>(aggregate, entry.event)) ?? {};
+      for (const [table, id] of Object.entries(otherIds)) raise(table, id);
     }
-    for (const [table, id] of greatest) await raiseSequence(this.pool, table, id);
+    for (const [table, id] of highestIds) await raiseSequence(this.pool, table, id);
   }
 
   /** Before the events that name them. */
-  private async adoptPictures(lines: Lines, { accountId }: Found): Promise<void> {
+  private async adoptPictures(lines: Lines, { accountId }: CheckedFile): Promise<void> {
     for await (const line of lines()) {
-      const entry = parsed(line);
+      const entry = parseLine(line);
       if (!('picture' in entry)) continue;
       const { hash, png } = entry.picture;
       await this.pool.query(
@@ -217,41 +230,43 @@ export class HistoryImport {
     }
   }
 
-  private async append(lines: Lines, there: Map<string, Head>): Promise<void> {
-    const heads = new Map(there);
-    for await (const group of appendGroups(missing(lines, there))) {
+  private async append(lines: Lines, existingHeads: Map<string, Head>): Promise<void> {
+    const heads = new Map(existingHeads);
+    for await (const group of appendGroups(listMissingEvents(lines, existingHeads))) {
       const { stream, meta } = group[0];
       const [head] = await this.store.commit({
         accountId: meta.accountId,
-        writes: [{ stream, expected: heads.get(stream) ?? null, events: group.map(asNew) }],
+        writes: [{ stream, expected: heads.get(stream) ?? null, events: group.map(toNewEvent) }],
       });
       if (head) heads.set(stream, head);
     }
   }
 
-  private async writeRows(heads: Map<string, Head>): Promise<void> {
+  private async writeReadModels(heads: Map<string, Head>): Promise<void> {
     const streams = [...heads].map(([stream, { revision }]) => ({ stream, to: revision }));
-    for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
-      const folds = new Map<string, StreamProgress>();
-      const some = streams.slice(at, at + STREAMS_AT_ONCE);
-      for await (const events of this.store.readStreams(some)) {
-        const opened = await this.keys.opened(events);
+    for (let offset = 0; offset < streams.length; offset += STREAM_BATCH_SIZE) {
+      const projections = new Map<string, StreamProgress>();
+      const batch = streams.slice(offset, offset + STREAM_BATCH_SIZE);
+      for await (const events of this.store.readStreams(batch)) {
+        const openedEvents = await this.keys.opened(events);
         for (const [i, event] of events.entries()) {
           const { stream } = event;
-          const fold = folds.get(stream) ?? newProgress(this.tableOf(stream), stream, idIn(stream));
-          folds.set(stream, fold);
-          follow(fold, event, opened[i] ?? event, this.keys);
+          const projection =
+            projections.get(stream) ??
+            newProgress(this.getReadModel(stream), stream, parseAggregateId(stream));
+          projections.set(stream, projection);
+          follow(projection, event, openedEvents[i] ?? event, this.keys);
         }
       }
-      for (const fold of folds.values()) await this.writeRow(fold);
+      for (const fold of projections.values()) await this.writeReadModel(fold);
     }
   }
 
-  private async writeRow(fold: StreamProgress): Promise<void> {
-    const placed = placedRow(fold);
-    if (!placed) throw new Error(`${fold.stream} has no event`);
-    const { accountId, stream } = placed;
-    const held = [...fold.claims.values()];
+  private async writeReadModel(projection: StreamProgress): Promise<void> {
+    const row = placedRow(projection);
+    if (!row) throw new Error(`${projection.stream} has no event`);
+    const { accountId, stream } = row;
+    const claims = [...projection.claims.values()];
     await inTransaction(this.pool, async (client) => {
       await client.query(
         `insert into es.claims (account_id, kind, value, stream_id, revision)
@@ -261,20 +276,20 @@ export class HistoryImport {
         [
           accountId,
           stream,
-          held.map(({ kind }) => kind),
-          held.map(({ value }) => value),
-          held.map(({ revision }) => revision),
+          claims.map(({ kind }) => kind),
+          claims.map(({ value }) => value),
+          claims.map(({ revision }) => revision),
         ],
       );
       await client.query('select es.write_read_models($1, $2, $3)', [
-        ...rowArguments([placed]),
+        ...rowArguments([row]),
         [stream],
       ]);
     });
   }
 
-  private tableOf(stream: string): AnyTable {
-    const rows = this.tables.get(kindOf(stream));
+  private getReadModel(stream: string): AnyReadModel {
+    const rows = this.tables.get(parseAggregateName(stream));
     if (!rows) throw new Error(`no aggregate has the stream ${stream}`);
     return rows;
   }
@@ -284,13 +299,13 @@ export class HistoryImport {
  * That every customer of a file has a key, and that it opens what was sealed for them: keys are not part of what was
  * signed, and one that was taken over cannot be exchanged later.
  */
-class Customers {
+class CustomerKeyCheck {
   /** The ids of those whose key has not come yet. */
   private readonly missing = new Set<number>();
   private readonly sealed = new Map<number, SealedEvent>();
 
-  expect({ stream, id, type, data }: Exported): void {
-    if (kindOf(stream) === 'customer') this.missing.add(idIn(stream));
+  expect({ stream, id, type, data }: ExportedEventData): void {
+    if (parseAggregateName(stream) === 'customer') this.missing.add(parseAggregateId(stream));
     const customerId = customerSubjects.ofPersonalPart(data);
     if (customerId === undefined || this.sealed.has(customerId)) return;
     this.sealed.set(customerId, { id, type, data });
@@ -302,68 +317,75 @@ class Customers {
     const event = this.sealed.get(id);
     if (key === null || renewed || !event) return;
     if (!isSealedWith(Buffer.from(key, 'base64'), event)) {
-      throw new ExportFault(`the key of customer ${id} does not open what was sealed with it`);
+      throw new InvalidExportError(
+        `the key of customer ${id} does not open what was sealed with it`,
+      );
     }
   }
 
   /** @throws ExportFault */
-  done(): void {
-    for (const id of this.missing) throw new ExportFault(`the key of customer ${id} is missing`);
+  finish(): void {
+    for (const id of this.missing)
+      throw new InvalidExportError(`the key of customer ${id} is missing`);
   }
 }
 
 /** That the pictures of a file are those, and all of those, that its events name. */
-class Pictures {
+class PictureCheck {
   /** The hashes of those that have not come yet. */
   private readonly missing = new Set<string>();
 
-  expect(event: Exported): void {
-    const picture = pictureIn(event);
+  expect(event: ExportedEventData): void {
+    const picture = findPictureHash(event);
     if (picture !== undefined) this.missing.add(picture);
   }
 
   /** @throws ExportFault */
   check({ hash, png }: ExportedPicture): void {
     const actual = createHash('sha256').update(Buffer.from(png, 'base64')).digest('hex');
-    if (actual !== hash) throw new ExportFault(`the picture ${hash} was changed`);
-    if (!this.missing.delete(hash)) throw new ExportFault(`no event names the picture ${hash}`);
+    if (actual !== hash) throw new InvalidExportError(`the picture ${hash} was changed`);
+    if (!this.missing.delete(hash))
+      throw new InvalidExportError(`no event names the picture ${hash}`);
   }
 
   /** @throws ExportFault */
-  done(): void {
-    for (const hash of this.missing) throw new ExportFault(`the picture ${hash} is missing`);
+  finish(): void {
+    for (const hash of this.missing) throw new InvalidExportError(`the picture ${hash} is missing`);
   }
 }
 
-async function* missing(lines: Lines, there: Map<string, Head>): AsyncIterable<Exported> {
+async function* listMissingEvents(
+  lines: Lines,
+  existingHeads: Map<string, Head>,
+): AsyncIterable<ExportedEventData> {
   for await (const line of lines()) {
-    const entry = parsed(line);
+    const entry = parseLine(line);
     if (!('event' in entry)) continue;
     const { event } = entry;
-    if (event.revision > (there.get(event.stream)?.revision ?? -1)) yield event;
+    if (event.revision > (existingHeads.get(event.stream)?.revision ?? -1)) yield event;
   }
 }
 
-function asNew({ id, type, version, data, meta }: Exported) {
+function toNewEvent({ id, type, version, data, meta }: ExportedEventData) {
   return { id, type, version, data, meta };
 }
 
-function kindOf(stream: string): string {
+function parseAggregateName(stream: string): string {
   return stream.slice(0, stream.lastIndexOf('-'));
 }
 
-function idIn(stream: string): number {
+function parseAggregateId(stream: string): number {
   return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }
 
-function taken(stream: string): ExportFault {
-  return new ExportFault(`${stream} is taken here by another record, or has gone on`);
+function createConflictError(stream: string): InvalidExportError {
+  return new InvalidExportError(`${stream} is taken here by another record, or has gone on`);
 }
 
-function parsed(line: string): ExportLine<Exported> {
+function parseLine(line: string): ExportLine<ExportedEventData> {
   try {
-    return JSON.parse(line) as ExportLine<Exported>;
+    return JSON.parse(line) as ExportLine<ExportedEventData>;
   } catch (cause) {
-    throw new ExportFault('this is no JSON object', { cause });
+    throw new InvalidExportError('this is no JSON object', { cause });
   }
 }

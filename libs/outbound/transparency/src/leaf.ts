@@ -1,13 +1,13 @@
-import { leafHash } from './merkle-tree.js';
+import { hashLeafData } from './merkle-tree.js';
 
 /** What a leaf stands for: `hash` (hex) covers the event's content and all earlier events of its stream. */
 export type Leaf = { stream: string; revision: number; hash: string };
 
 /** The bytes that are hashed as a leaf. docs/history.md defines them for others: they never change. */
-export function leafText({ stream, revision, hash }: Leaf): string {
+export function encodeLeaf({ stream, revision, hash }: Leaf): string {
   return `inkpad event 1\n${stream}\n${revision}\n${hash}\n`;
 }
 
-export function leafOf(event: Leaf): Buffer {
-  return leafHash(leafText(event));
+export function hashLeaf(event: Leaf): Buffer {
+  return hashLeafData(encodeLeaf(event));
 }

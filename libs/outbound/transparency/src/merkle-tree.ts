@@ -9,16 +9,18 @@ export type Node = { level: number; index: number };
 /** The leaves from `from` (inclusive) to `to` (exclusive). */
 export type Range = { from: number; to: number };
 
-const LEAF = '\0';
-const INNER = Buffer.from([1]);
+const LEAF_PREFIX = '\0';
+const NODE_PREFIX = Buffer.from([1]);
 
 /** RFC 6962 section 2.1: leaves and inner nodes are hashed with different prefixes. */
-export function leafHash(data: Buffer | string): Buffer {
-  return sha256(typeof data === 'string' ? LEAF + data : Buffer.concat([Buffer.from(LEAF), data]));
+export function hashLeafData(data: Buffer | string): Buffer {
+  return sha256(
+    typeof data === 'string' ? LEAF_PREFIX + data : Buffer.concat([Buffer.from(LEAF_PREFIX), data]),
+  );
 }
 
-export function nodeHash(left: Buffer, right: Buffer): Buffer {
-  return sha256(Buffer.concat([INNER, left, right], 1 + 2 * HASH_BYTES));
+export function hashNode(left: Buffer, right: Buffer): Buffer {
+  return sha256(Buffer.concat([NODE_PREFIX, left, right], 1 + 2 * HASH_BYTES));
 }
 
 /** The way over text takes half the time: as 'buffer' every hash gets memory of its own. */
@@ -30,35 +32,35 @@ function sha256(data: Buffer | string): Buffer {
 export const EMPTY_ROOT = sha256('');
 
 /** @param hashes adjacent ones of one level, one after the other */
-export function rootOf(hashes: Buffer): Buffer {
+export function hashRoot(hashes: Buffer): Buffer {
   let row = hashes;
-  while (row.length > HASH_BYTES) row = pairs(row);
+  while (row.length > HASH_BYTES) row = hashPairs(row);
   return row.length === 0 ? EMPTY_ROOT : row;
 }
 
 /** One level up. A last hash without a partner moves up as it is, as RFC 6962 has it. */
-function pairs(row: Buffer): Buffer {
-  const pair = Buffer.alloc(1 + 2 * HASH_BYTES, INNER);
-  const up = Buffer.allocUnsafe(Math.ceil(row.length / (2 * HASH_BYTES)) * HASH_BYTES);
+function hashPairs(row: Buffer): Buffer {
+  const pair = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX);
+  const parents = Buffer.allocUnsafe(Math.ceil(row.length / (2 * HASH_BYTES)) * HASH_BYTES);
   let end = 0;
-  for (let at = 0; at < row.length; at += 2 * HASH_BYTES) {
-    const bytes = row.copy(pair, 1, at, at + 2 * HASH_BYTES);
-    if (bytes < 2 * HASH_BYTES) end += row.copy(up, end, at);
-    else end += up.write(hash('sha256', pair, 'binary'), end, 'binary');
+  for (let offset = 0; offset < row.length; offset += 2 * HASH_BYTES) {
+    const bytes = row.copy(pair, 1, offset, offset + 2 * HASH_BYTES);
+    if (bytes < 2 * HASH_BYTES) end += row.copy(parents, end, offset);
+    else end += parents.write(hash('sha256', pair, 'binary'), end, 'binary');
   }
-  return up;
+  return parents;
 }
 
 /**
  * The parts of the tree whose hashes prove that a leaf is in it, from the leaf upwards (RFC 6962 section 2.1.1).
  * @param index less than `size`
  */
-export function inclusionRanges(index: number, size: number): Range[] {
+export function listInclusionRanges(index: number, size: number): Range[] {
   if (!(index >= 0 && index < size)) throw new RangeError(`leaf ${index} of ${size}`);
   const path: Range[] = [];
   let [from, to] = [0, size];
   while (to - from > 1) {
-    const middle = from + splitOf(to - from);
+    const middle = from + splitPoint(to - from);
     if (index < middle) {
       path.push({ from: middle, to });
       to = middle;
@@ -72,15 +74,15 @@ export function inclusionRanges(index: number, size: number): Range[] {
 
 /**
  * The parts of the tree whose hashes prove that it begins with a smaller one (RFC 6962 section 2.1.2).
- * @param old from 1 to `size`; of the same size nothing has to be proven
+ * @param oldSize from 1 to `size`; of the same size nothing has to be proven
  */
-export function consistencyRanges(old: number, size: number): Range[] {
-  if (!(old >= 1 && old <= size)) throw new RangeError(`${old} leaves of ${size}`);
+export function listConsistencyRanges(oldSize: number, size: number): Range[] {
+  if (!(oldSize >= 1 && oldSize <= size)) throw new RangeError(`${oldSize} leaves of ${size}`);
   const path: Range[] = [];
   let [from, to] = [0, size];
-  while (old !== to) {
-    const middle = from + splitOf(to - from);
-    if (old <= middle) {
+  while (oldSize !== to) {
+    const middle = from + splitPoint(to - from);
+    if (oldSize <= middle) {
       path.push({ from: middle, to });
       to = middle;
     } else {
@@ -94,7 +96,7 @@ export function consistencyRanges(old: number, size: number): Range[] {
 }
 
 /** The complete subtrees that a part of the tree consists of, the largest first. */
-export function nodesOf({ from, to }: Range): Node[] {
+export function listNodes({ from, to }: Range): Node[] {
   const nodes: Node[] = [];
   for (let at = from; at < to;) {
     const level = Math.floor(Math.log2(to - at));
@@ -106,32 +108,32 @@ export function nodesOf({ from, to }: Range): Node[] {
 }
 
 /** @param read the hash of a complete subtree */
-export function hashOf(range: Range, read: (node: Node) => Buffer): Buffer {
-  const nodes = nodesOf(range).map(read);
+export function hashRange(range: Range, read: (node: Node) => Buffer): Buffer {
+  const nodes = listNodes(range).map(read);
   const last = nodes.pop();
   if (last === undefined) return EMPTY_ROOT;
-  return nodes.reduceRight((right, left) => nodeHash(left, right), last);
+  return nodes.reduceRight((right, left) => hashNode(left, right), last);
 }
 
 /**
  * The root that a leaf and its proof lead to (RFC 9162 section 2.1.3.2).
  * @returns undefined when the proof is too long or too short
  */
-export function rootOfProof(
+export function computeProofRoot(
   leaf: Buffer,
   { index, size }: { index: number; size: number },
   proof: Buffer[],
 ): Buffer | undefined {
-  const ranges = index >= 0 && index < size ? inclusionRanges(index, size) : undefined;
+  const ranges = index >= 0 && index < size ? listInclusionRanges(index, size) : undefined;
   if (ranges?.length !== proof.length) return undefined;
   return proof.reduce((hash, sibling, i) => {
     const isLeft = (ranges[i]?.from ?? 0) < index;
-    return isLeft ? nodeHash(sibling, hash) : nodeHash(hash, sibling);
+    return isLeft ? hashNode(sibling, hash) : hashNode(hash, sibling);
   }, leaf);
 }
 
 /** The greatest power of two below n. */
-function splitOf(n: number): number {
+function splitPoint(n: number): number {
   let split = 2 ** Math.floor(Math.log2(n));
   if (split === n) split /= 2;
   return split;

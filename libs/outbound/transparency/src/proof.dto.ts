@@ -53,17 +53,17 @@ export type EventProof = {
   note: string;
 };
 
-export function eventProofJson(proven: EventProof): EventProofJson {
-  const { stream, revision, id, type, version, data, meta, hash } = proven.event;
+export function toEventProofJson(proof: EventProof): EventProofJson {
+  const { stream, revision, id, type, version, data, meta, hash } = proof.event;
   return {
     event_id: publicEventId(id),
-    leaf_index: proven.index,
-    tree_size: proven.size,
-    root_hash: proven.root,
-    inclusion_proof: proven.proof.map((one) => one.toString('base64')),
-    checkpoint: proven.note,
+    leaf_index: proof.index,
+    tree_size: proof.size,
+    root_hash: proof.root,
+    inclusion_proof: proof.proof.map((hash) => hash.toString('base64')),
+    checkpoint: proof.note,
     hash,
-    previous_hash: proven.previousHash,
+    previous_hash: proof.previousHash,
     event: { stream, revision, id, type, version, data, meta },
   };
 }

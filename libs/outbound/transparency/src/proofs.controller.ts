@@ -4,13 +4,13 @@ import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { recordOf } from '#http/record.js';
 import { EVENT_ID } from '#stamping/path-parameters.js';
-import { EventProofJson, eventProofJson } from './proof.dto.js';
+import { EventProofJson, toEventProofJson } from './proof.dto.js';
 import { Proofs } from './proofs.service.js';
 
 const TAG = 'Proofs';
 
 const EVENT = recordOf(Proofs, (proofs, accountId, { event_id = '' }) =>
-  proofs.ofEvent(accountId, event_id),
+  proofs.getEventProof(accountId, event_id),
 );
 
 @DeclaresTag({
@@ -39,6 +39,6 @@ export class ProofsController {
     @Context() { accountId }: CommandContext,
     @Param('event_id') eventId: string,
   ): Promise<EventProofJson> {
-    return eventProofJson(await this.proofs.ofEvent(accountId, eventId));
+    return toEventProofJson(await this.proofs.getEventProof(accountId, eventId));
   }
 }

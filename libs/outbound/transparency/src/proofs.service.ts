@@ -7,19 +7,19 @@ import { ask } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/event-store.js';
 import { HistoryTable } from '#history/history-table.service.js';
 import { Checkpoints } from './checkpoints.service.js';
-import { leafOf } from './leaf.js';
+import { hashLeaf } from './leaf.js';
 import type { EventProof } from './proof.dto.js';
 import { Tree } from './tree.service.js';
 
-const WITHIN_MS = 5_000;
-const LOOK_EVERY_MS = 200;
+const HISTORY_TIMEOUT_MS = 5_000;
+const POLL_INTERVAL_MS = 200;
 
-const PLACE = {
+const FIND_PLACE = {
   name: 'proof_place',
   text: 'select seq, stream, revision from history where event_id = $1 and account_id = $2',
 };
 
-type Place = { seq: number; stream: string; revision: number };
+type EventPlace = { seq: number; stream: string; revision: number };
 
 /** Proves that an event is in the history that was signed. */
 @Injectable()
@@ -36,41 +36,44 @@ export class Proofs {
    * @throws NotFoundError
    * @throws UnavailableError when history or checkpoint do not reach the event in time
    */
-  async ofEvent(accountId: number, publicId: string): Promise<EventProof> {
-    const { seq: index, stream, revision } = await this.placeOf(accountId, eventIdOf(publicId));
-    const { note, size } = await this.checkpoints.covering(index);
-    const { event, previousHash } = await this.read(stream, revision);
-    if (!(await this.tree.leaf(index)).equals(leafOf(event))) {
+  async getEventProof(accountId: number, publicId: string): Promise<EventProof> {
+    const { seq: index, stream, revision } = await this.getPlace(accountId, eventIdOf(publicId));
+    const { note, size } = await this.checkpoints.getCovering(index);
+    const { event, previousHash } = await this.readEvent(stream, revision);
+    if (!(await this.tree.getLeaf(index)).equals(hashLeaf(event))) {
       throw new Error(`leaf ${index} of the tree is not event ${event.id} (npm run verify)`);
     }
-    const proof = await this.tree.inclusionProof(index, size);
+    const proof = await this.tree.getInclusionProof(index, size);
     return { event, previousHash, index, size, root: note.split('\n')[2] ?? '', proof, note };
   }
 
   /** An event may be a moment ahead of the history. */
-  private async placeOf(accountId: number, eventId: string | undefined): Promise<Place> {
+  private async getPlace(accountId: number, eventId: string | undefined): Promise<EventPlace> {
     if (eventId === undefined) throw new NotFoundError('Event');
     const head = await this.store.head();
-    for (const deadline = performance.now() + WITHIN_MS; ;) {
+    for (const deadline = performance.now() + HISTORY_TIMEOUT_MS; ;) {
       // Asked first: what is not found afterwards does not exist.
       const { position } = await this.history.reached();
       const isComplete = (await this.store.readUntil(head, position, 1)).length === 0;
-      const [place] = await ask<Place>(this.pool, { ...PLACE, values: [eventId, accountId] });
+      const [place] = await ask<EventPlace>(this.pool, {
+        ...FIND_PLACE,
+        values: [eventId, accountId],
+      });
       if (place) return place;
       if (isComplete) throw new NotFoundError('Event');
       if (performance.now() > deadline) throw new UnavailableError('The history is behind');
-      await wait(LOOK_EVERY_MS);
+      await wait(POLL_INTERVAL_MS);
     }
   }
 
-  private async read(
+  private async readEvent(
     stream: string,
     revision: number,
   ): Promise<{ event: StoredEvent; previousHash: string | null }> {
-    const wanted = [revision, revision - 1].filter((n) => n >= 0);
-    const read = await this.store.readEvents(wanted.map((n) => ({ stream, revision: n })));
-    const event = read.find((one) => one.revision === revision);
-    const before = read.find((one) => one.revision === revision - 1);
+    const revisions = [revision, revision - 1].filter((n) => n >= 0);
+    const events = await this.store.readEvents(revisions.map((n) => ({ stream, revision: n })));
+    const event = events.find((candidate) => candidate.revision === revision);
+    const before = events.find((candidate) => candidate.revision === revision - 1);
     if (!event || (revision > 0 && !before)) throw new Error(`${stream} lacks event ${revision}`);
     return { event, previousHash: before?.hash ?? null };
   }

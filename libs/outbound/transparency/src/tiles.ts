@@ -1,8 +1,8 @@
-import { HASH_BYTES, rootOf, type Node } from './merkle-tree.js';
+import { HASH_BYTES, hashRoot, type Node } from './merkle-tree.js';
 
 /** As in C2SP tlog-tiles: a tile holds 256 adjacent hashes, and the next level holds the roots of full tiles. */
-const LEVELS = 8;
-const WIDTH = 2 ** LEVELS;
+const TILE_LEVELS = 8;
+const TILE_WIDTH = 2 ** TILE_LEVELS;
 
 export type TileId = { level: number; index: number };
 
@@ -20,44 +20,48 @@ export type Edge = {
 export const EMPTY: Edge = { size: 0, rows: [] };
 
 /** @returns the tiles that are new or longer than before */
-export function grown(edge: Edge, leaves: Buffer[]): { edge: Edge; tiles: Tile[] } {
+export function growEdge(edge: Edge, leaves: Buffer[]): { edge: Edge; tiles: Tile[] } {
   const rows: Buffer[] = [];
   const tiles: Tile[] = [];
-  let added = leaves;
-  for (let level = 0; level < edge.rows.length || added.length > 0; level++) {
-    const known = edge.rows[level] ?? Buffer.alloc(0);
-    let index = Math.floor(edge.size / WIDTH ** (level + 1));
+  let newHashes = leaves;
+  for (let level = 0; level < edge.rows.length || newHashes.length > 0; level++) {
+    const currentRow = edge.rows[level] ?? Buffer.alloc(0);
+    let index = Math.floor(edge.size / TILE_WIDTH ** (level + 1));
     const roots: Buffer[] = [];
-    let row = added.length === 0 ? known : Buffer.concat([known, ...added]);
-    for (; row.length >= WIDTH * HASH_BYTES; index++) {
-      const hashes = row.subarray(0, WIDTH * HASH_BYTES);
+    let row = newHashes.length === 0 ? currentRow : Buffer.concat([currentRow, ...newHashes]);
+    for (; row.length >= TILE_WIDTH * HASH_BYTES; index++) {
+      const hashes = row.subarray(0, TILE_WIDTH * HASH_BYTES);
       tiles.push({ level, index, hashes });
-      roots.push(rootOf(hashes));
-      row = row.subarray(WIDTH * HASH_BYTES);
+      roots.push(hashRoot(hashes));
+      row = row.subarray(TILE_WIDTH * HASH_BYTES);
     }
-    if (added.length > 0 && row.length > 0) tiles.push({ level, index, hashes: row });
+    if (newHashes.length > 0 && row.length > 0) tiles.push({ level, index, hashes: row });
     rows.push(row);
-    added = roots;
+    newHashes = roots;
   }
   return { edge: { size: edge.size + leaves.length, rows }, tiles };
 }
 
 /** The tiles that hold the right edge of a tree; full ones are not part of it. */
-export function edgeTiles(size: number): TileId[] {
+export function listEdgeTiles(size: number): TileId[] {
   const ids: TileId[] = [];
-  for (let level = 0, hashes = size; hashes > 0; level++, hashes = Math.floor(hashes / WIDTH)) {
-    if (hashes % WIDTH > 0) ids.push({ level, index: Math.floor(hashes / WIDTH) });
+  for (
+    let level = 0, hashes = size;
+    hashes > 0;
+    level++, hashes = Math.floor(hashes / TILE_WIDTH)
+  ) {
+    if (hashes % TILE_WIDTH > 0) ids.push({ level, index: Math.floor(hashes / TILE_WIDTH) });
   }
   return ids;
 }
 
 /** @param read the tile's hashes; it may hold more than the tree of this size had */
-export function edgeOf(size: number, read: (id: TileId) => Buffer): Edge {
+export function readEdge(size: number, read: (id: TileId) => Buffer): Edge {
   const rows: Buffer[] = [];
-  for (const id of edgeTiles(size)) {
-    const count = Math.floor(size / WIDTH ** id.level) % WIDTH;
+  for (const id of listEdgeTiles(size)) {
+    const count = Math.floor(size / TILE_WIDTH ** id.level) % TILE_WIDTH;
     const hashes = read(id);
-    if (hashes.length < count * HASH_BYTES) throw missing(id);
+    if (hashes.length < count * HASH_BYTES) throw createMissingHashesError(id);
     while (rows.length < id.level) rows.push(Buffer.alloc(0));
     rows.push(hashes.subarray(0, count * HASH_BYTES));
   }
@@ -65,30 +69,30 @@ export function edgeOf(size: number, read: (id: TileId) => Buffer): Edge {
 }
 
 /** The tile from which the hash of a complete subtree can be had. */
-export function tileWith({ level, index }: Node): TileId {
-  const first = index * 2 ** (level % LEVELS);
-  return { level: Math.floor(level / LEVELS), index: Math.floor(first / WIDTH) };
+export function findTile({ level, index }: Node): TileId {
+  const first = index * 2 ** (level % TILE_LEVELS);
+  return { level: Math.floor(level / TILE_LEVELS), index: Math.floor(first / TILE_WIDTH) };
 }
 
 /** @param hashes of the tile that `tileWith` names */
-export function hashIn(hashes: Buffer, node: Node): Buffer {
-  const count = 2 ** (node.level % LEVELS);
-  const first = (node.index * count) % WIDTH;
+export function hashNodeInTile(hashes: Buffer, node: Node): Buffer {
+  const count = 2 ** (node.level % TILE_LEVELS);
+  const first = (node.index * count) % TILE_WIDTH;
   const part = hashes.subarray(first * HASH_BYTES, (first + count) * HASH_BYTES);
-  if (part.length < count * HASH_BYTES) throw missing(tileWith(node));
-  return rootOf(part);
+  if (part.length < count * HASH_BYTES) throw createMissingHashesError(findTile(node));
+  return hashRoot(part);
 }
 
-function missing({ level, index }: TileId): Error {
+function createMissingHashesError({ level, index }: TileId): Error {
   return new Error(`tile ${level}/${index} of the tree lacks hashes`);
 }
 
 /** The root of a tree, from its right edge alone. */
-export function rootOfEdge({ rows }: Edge): Buffer {
-  let below: Buffer = Buffer.alloc(0);
+export function hashEdge({ rows }: Edge): Buffer {
+  let carry: Buffer = Buffer.alloc(0);
   for (const row of rows) {
-    const hashes = Buffer.concat([row, below]);
-    if (hashes.length > 0) below = rootOf(hashes);
+    const hashes = Buffer.concat([row, carry]);
+    if (hashes.length > 0) carry = hashRoot(hashes);
   }
-  return rootOf(below);
+  return hashRoot(carry);
 }

@@ -3,11 +3,11 @@ import { LeaderLock } from '#database/leader-lock.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
 import { followLog } from '#event-store/follow-log.js';
 import { CheckpointSigning } from './checkpoint-signing.service.js';
-import { leafOf } from './leaf.js';
+import { hashLeaf } from './leaf.js';
 import { Tree, TRANSPARENCY_LOG } from './tree.service.js';
 
 const LEADERSHIP = { name: TRANSPARENCY_LOG, lock: 727_003 };
-const BATCH = 2_000;
+const BATCH_SIZE = 2_000;
 /** Each growth rewrites the last tile of 8 KB, so that single events wait for others. */
 const GATHER_MS = 250;
 
@@ -36,7 +36,7 @@ export class TransparencyLog {
   private async follow(signal: AbortSignal): Promise<void> {
     let edge: Awaited<ReturnType<Tree['read']>>['edge'];
     const follower = {
-      batch: BATCH,
+      batch: BATCH_SIZE,
       gatherMs: GATHER_MS,
       reached: async () => {
         const reached = await this.tree.read();
@@ -44,7 +44,7 @@ export class TransparencyLog {
         return reached.position;
       },
       advance: async (_from: Position, events: StoredEvent[], to: Position) => {
-        edge = await this.tree.grow(edge, events.map(leafOf), to);
+        edge = await this.tree.append(edge, events.map(hashLeaf), to);
       },
     };
     await followLog(this.store, follower, this.log, signal);

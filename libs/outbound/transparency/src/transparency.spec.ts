@@ -1,15 +1,15 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { eventHash } from '#event-store/hash-chain.js';
-import { openedCheckpoint, signedCheckpoint } from './checkpoint.js';
-import { leafOf, leafText } from './leaf.js';
+import { openCheckpoint, signCheckpoint } from './checkpoint.js';
+import { hashLeaf, encodeLeaf } from './leaf.js';
 import {
-  consistencyRanges,
+  listConsistencyRanges,
   EMPTY_ROOT,
-  hashOf,
-  inclusionRanges,
-  leafHash,
-  rootOfProof,
+  hashRange,
+  listInclusionRanges,
+  hashLeafData,
+  computeProofRoot,
   type Node,
   type Range,
 } from './merkle-tree.js';
@@ -22,19 +22,17 @@ import {
   verifierOf,
 } from '#kernel/signed-note.js';
 import {
-  edgeOf,
+  readEdge,
   EMPTY,
-  grown,
-  hashIn,
-  rootOfEdge,
-  tileWith,
+  growEdge,
+  hashNodeInTile,
+  hashEdge,
+  findTile,
   type Edge,
   type TileId,
 } from './tiles.js';
 
-type Vectors = {
-  known: Tree;
-  many: Tree;
+type Vectors = Record<'known' | 'many', Tree> & {
   events: Tree & {
     events: (Parameters<typeof eventHash>[2] & {
       stream: string;
@@ -62,7 +60,7 @@ class GrownTree {
   private edge: Edge = EMPTY;
 
   add(leaves: Buffer[]): void {
-    const { edge, tiles } = grown(this.edge, leaves);
+    const { edge, tiles } = growEdge(this.edge, leaves);
     this.edge = edge;
     for (const tile of tiles) this.tiles.set(`${tile.level}/${tile.index}`, tile.hashes);
   }
@@ -76,17 +74,17 @@ class GrownTree {
   }
 
   resume(): void {
-    this.edge = edgeOf(this.edge.size, (id) => this.tile(id));
+    this.edge = readEdge(this.edge.size, (id) => this.tile(id));
   }
 
   at(size: number): Edge {
-    return edgeOf(size, (id) => this.tile(id));
+    return readEdge(size, (id) => this.tile(id));
   }
 
   hash(range: Range): string {
-    return hashOf(range, (node: Node) => hashIn(this.tile(tileWith(node)), node)).toString(
-      'base64',
-    );
+    return hashRange(range, (node: Node) =>
+      hashNodeInTile(this.tile(findTile(node)), node),
+    ).toString('base64');
   }
 
   private tile({ level, index }: TileId): Buffer {
@@ -96,7 +94,8 @@ class GrownTree {
   }
 }
 
-const leavesOf = ({ leaves }: Tree) => leaves.map((leaf) => leafHash(Buffer.from(leaf, 'base64')));
+const leavesOf = ({ leaves }: Tree) =>
+  leaves.map((leaf) => hashLeafData(Buffer.from(leaf, 'base64')));
 
 function grownBy(leaves: Buffer[], batch: number): GrownTree {
   const tree = new GrownTree();
@@ -119,17 +118,17 @@ describe.each([
         expect(tree.hash({ from: 0, to: i + 1 })).toBe(root);
       });
       for (const { size, index, proof } of expected.inclusion) {
-        const ranges = inclusionRanges(index, size);
+        const ranges = listInclusionRanges(index, size);
         expect(ranges.map((range) => tree.hash(range))).toEqual(proof);
-        const leaf = leafHash(Buffer.from(expected.leaves[index] ?? '', 'base64'));
+        const leaf = hashLeafData(Buffer.from(expected.leaves[index] ?? '', 'base64'));
         const hashes = proof.map((hash) => Buffer.from(hash, 'base64'));
-        const root = rootOfProof(leaf, { index, size }, hashes);
+        const root = computeProofRoot(leaf, { index, size }, hashes);
         expect(root?.toString('base64')).toBe(expected.roots[size - 1]);
-        expect(rootOfProof(leaf, { index, size }, [...hashes, leaf])).toBeUndefined();
-        expect(rootOfProof(leaf, { index: size, size }, hashes)).toBeUndefined();
+        expect(computeProofRoot(leaf, { index, size }, [...hashes, leaf])).toBeUndefined();
+        expect(computeProofRoot(leaf, { index: size, size }, hashes)).toBeUndefined();
       }
       for (const { old, size, proof } of expected.consistency) {
-        const ranges = consistencyRanges(old, size);
+        const ranges = listConsistencyRanges(old, size);
         expect(ranges.map((range) => tree.hash(range))).toEqual(proof);
       }
     },
@@ -137,14 +136,14 @@ describe.each([
 });
 
 test('a tree without leaves has the hash of nothing', () => {
-  expect(hashOf({ from: 0, to: 0 }, () => Buffer.alloc(32))).toEqual(EMPTY_ROOT);
+  expect(hashRange({ from: 0, to: 0 }, () => Buffer.alloc(32))).toEqual(EMPTY_ROOT);
   expect(EMPTY_ROOT.toString('hex')).toBe(
     'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
   );
 });
 
 test('a tree of several levels of tiles has the same hash however it grew', () => {
-  const leaves = Array.from({ length: 66_000 }, (_, i) => leafHash(Buffer.from(`${i}`)));
+  const leaves = Array.from({ length: 66_000 }, (_, i) => hashLeafData(Buffer.from(`${i}`)));
   const atOnce = grownBy(leaves, leaves.length);
   const inSteps = grownBy(leaves, 4_097);
   const range = { from: 0, to: leaves.length };
@@ -152,40 +151,40 @@ test('a tree of several levels of tiles has the same hash however it grew', () =
   expect(inSteps.rows).toEqual(atOnce.rows);
   expect(atOnce.rows).toHaveLength(3);
   // An earlier size can be had from the same tiles.
-  expect(inSteps.at(65_536)).toEqual(grown(EMPTY, leaves.slice(0, 65_536)).edge);
+  expect(inSteps.at(65_536)).toEqual(growEdge(EMPTY, leaves.slice(0, 65_536)).edge);
 });
 
 test('the root of a tree can be had from its right edge alone', () => {
   let edge = EMPTY;
-  expect(rootOfEdge(edge)).toEqual(EMPTY_ROOT);
+  expect(hashEdge(edge)).toEqual(EMPTY_ROOT);
   leavesOf(vectors.many).forEach((leaf, i) => {
-    edge = grown(edge, [leaf]).edge;
-    expect(rootOfEdge(edge).toString('base64')).toBe(vectors.many.roots[i]);
+    edge = growEdge(edge, [leaf]).edge;
+    expect(hashEdge(edge).toString('base64')).toBe(vectors.many.roots[i]);
   });
 });
 
 test('a proof of a leaf or a tree that does not exist is refused', () => {
-  expect(() => inclusionRanges(3, 3)).toThrow(RangeError);
-  expect(() => inclusionRanges(-1, 3)).toThrow(RangeError);
-  expect(() => consistencyRanges(0, 3)).toThrow(RangeError);
-  expect(() => consistencyRanges(4, 3)).toThrow(RangeError);
+  expect(() => listInclusionRanges(3, 3)).toThrow(RangeError);
+  expect(() => listInclusionRanges(-1, 3)).toThrow(RangeError);
+  expect(() => listConsistencyRanges(0, 3)).toThrow(RangeError);
+  expect(() => listConsistencyRanges(4, 3)).toThrow(RangeError);
 });
 
 test('tiles that lack hashes are noticed', () => {
-  const { tiles } = grown(EMPTY, leavesOf(vectors.known));
+  const { tiles } = growEdge(EMPTY, leavesOf(vectors.known));
   const hashes = tiles[0]?.hashes.subarray(0, 5 * 32) ?? Buffer.alloc(0);
-  expect(() => edgeOf(8, () => hashes)).toThrow('tile 0/0 of the tree lacks hashes');
-  expect(() => hashIn(hashes, { level: 1, index: 3 })).toThrow('lacks hashes');
+  expect(() => readEdge(8, () => hashes)).toThrow('tile 0/0 of the tree lacks hashes');
+  expect(() => hashNodeInTile(hashes, { level: 1, index: 3 })).toThrow('lacks hashes');
 });
 
 test('events are chained and become leaves as another implementation computes it', () => {
   let before: { revision: number; hash: string } | null = null;
   vectors.events.events.forEach((event, i) => {
     expect(eventHash(event.stream, before, event)).toBe(event.hash);
-    expect(Buffer.from(leafText(event)).toString('base64')).toBe(vectors.events.leaves[i]);
+    expect(Buffer.from(encodeLeaf(event)).toString('base64')).toBe(vectors.events.leaves[i]);
     before = event;
   });
-  const tree = grownBy(vectors.events.events.map(leafOf), 2);
+  const tree = grownBy(vectors.events.events.map(hashLeaf), 2);
   expect(tree.hash({ from: 0, to: 3 })).toBe(vectors.events.roots[2]);
 });
 
@@ -197,13 +196,13 @@ describe('a signed checkpoint', () => {
   const head = { size: 3, root: Buffer.from(vectors.events.roots[2] ?? '', 'base64') };
 
   test('is byte for byte what Go signs', () => {
-    expect(signedCheckpoint(head, signer)).toBe(checkpoint);
+    expect(signCheckpoint(head, signer)).toBe(checkpoint);
     expect(verifierKey(signer)).toBe(verifier_key);
   });
 
   test('is opened with the verifier key, also beside the signature of a witness', () => {
-    expect(openedCheckpoint(checkpoint, verifier)).toEqual(head);
-    expect(openedCheckpoint(witnessed, verifier)).toEqual(head);
+    expect(openCheckpoint(checkpoint, verifier)).toEqual(head);
+    expect(openCheckpoint(witnessed, verifier)).toEqual(head);
   });
 
   test.each([
@@ -213,27 +212,27 @@ describe('a signed checkpoint', () => {
     ['nothing after the text', 'shop.example/inkpad\n3\n'],
     ['something after it', `${checkpoint}more`],
   ])('with %s is not opened', (_, note) => {
-    expect(openedCheckpoint(note, verifier)).toBeUndefined();
+    expect(openCheckpoint(note, verifier)).toBeUndefined();
   });
 
   test('of another key or of another log of the same key is not opened', () => {
     const other = signerOf(newSignerKey(signer.name));
     if (!other) throw new Error('a new key must be read');
-    expect(openedCheckpoint(checkpoint, other)).toBeUndefined();
-    expect(openedCheckpoint(signedCheckpoint(head, other), other)).toEqual(head);
+    expect(openCheckpoint(checkpoint, other)).toBeUndefined();
+    expect(openCheckpoint(signCheckpoint(head, other), other)).toEqual(head);
     const foreign = signedNote(`other.example\n3\n${head.root.toString('base64')}\n`, signer);
     expect(openedNote(foreign, verifier)).toBeDefined();
-    expect(openedCheckpoint(foreign, verifier)).toBeUndefined();
+    expect(openCheckpoint(foreign, verifier)).toBeUndefined();
   });
 
   test.each(['-1', '03', '3.0', '99999999999999999', ''])('of size "%s" is not opened', (size) => {
     const text = `${signer.name}\n${size}\n${head.root.toString('base64')}\n`;
-    expect(openedCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
+    expect(openCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
   });
 
   test.each(['', 'AAAA', 'not base64'])('with the root "%s" is not opened', (root) => {
     const text = `${signer.name}\n3\n${root}\n`;
-    expect(openedCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
+    expect(openCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
   });
 
   test.each([

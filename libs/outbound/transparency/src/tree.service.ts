@@ -8,19 +8,19 @@ import { BEGINNING, type Position } from '#event-store/event-store.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';
 import type { TreeHead } from './checkpoint.js';
 import {
-  consistencyRanges,
-  hashOf,
-  inclusionRanges,
-  nodesOf,
+  listConsistencyRanges,
+  hashRange,
+  listInclusionRanges,
+  listNodes,
   type Node,
   type Range,
 } from './merkle-tree.js';
 import {
-  edgeOf,
-  edgeTiles,
-  grown,
-  hashIn,
-  tileWith,
+  readEdge,
+  listEdgeTiles,
+  growEdge,
+  hashNodeInTile,
+  findTile,
   type Edge,
   type Tile,
   type TileId,
@@ -31,13 +31,13 @@ export const TRANSPARENCY_LOG = 'transparency log';
 
 const FULL_TILE_BYTES = 8_192;
 /** 8 MB. */
-const TILES_KEPT = 1_000;
+const MAX_CACHED_TILES = 1_000;
 
-const READ = `
+const READ_TREE = `
   select l.size, c.position from transparency_log l
   left join es.checkpoints c on c.subscription = $1`;
 
-const GROW = {
+const GROW_TREE = {
   name: 'transparency_grow',
   text: `
     with grown as (
@@ -56,7 +56,7 @@ const GROW = {
     select from grown`,
 };
 
-const TILES = {
+const FIND_TILES = {
   name: 'transparency_tiles',
   text: `
     select t.level, t.index, t.hashes
@@ -68,20 +68,20 @@ const TILES = {
 @Injectable()
 export class Tree {
   /** Full ones never change. */
-  private readonly full = new LRUCache<string, Buffer>({ max: TILES_KEPT });
+  private readonly fullTiles = new LRUCache<string, Buffer>({ max: MAX_CACHED_TILES });
 
   constructor(private readonly pool: Pool) {}
 
   /** Where the tree goes on. */
   async read(): Promise<{ edge: Edge; position: Position }> {
     const [row] = await ask<{ size: number; position: string | null }>(this.pool, {
-      text: READ,
+      text: READ_TREE,
       values: [TRANSPARENCY_LOG],
     });
     if (!row) throw new Error('the table transparency_log has lost its row');
-    const tile = await this.reader(edgeTiles(row.size));
+    const tile = await this.loadTiles(listEdgeTiles(row.size));
     return {
-      edge: edgeOf(row.size, tile),
+      edge: readEdge(row.size, tile),
       position: row.position === null ? BEGINNING : parsePosition(row.position),
     };
   }
@@ -91,95 +91,96 @@ export class Tree {
    * @param position of the last of these leaves, or beyond it
    * @throws OvertakenError: nothing was written
    */
-  async grow(edge: Edge, leaves: Buffer[], position: Position): Promise<Edge> {
-    const { edge: next, tiles } = grown(edge, leaves);
-    const done = await this.pool.query({
-      ...GROW,
+  async append(edge: Edge, leaves: Buffer[], position: Position): Promise<Edge> {
+    const { edge: nextEdge, tiles } = growEdge(edge, leaves);
+    const result = await this.pool.query({
+      ...GROW_TREE,
       values: [
         edge.size,
-        next.size,
+        nextEdge.size,
         TRANSPARENCY_LOG,
         formatPosition(position),
         tiles.map(({ level }) => level),
         tiles.map(({ index }) => index),
-        ...hashesOf(tiles),
+        ...packHashes(tiles),
       ],
     });
-    if (done.rowCount !== 1) throw new OvertakenError();
-    return next;
+    if (result.rowCount !== 1) throw new OvertakenError();
+    return nextEdge;
   }
 
   /** @param size not more than the tree has now */
-  async head(size: number): Promise<TreeHead> {
-    const [root] = await this.hashes([{ from: 0, to: size }]);
+  async getHead(size: number): Promise<TreeHead> {
+    const [root] = await this.hashRanges([{ from: 0, to: size }]);
     if (!root) throw new Error('a tree has a root');
     return { size, root };
   }
 
-  leaf(index: number): Promise<Buffer> {
-    return this.hashes([{ from: index, to: index + 1 }]).then(([hash]) => {
+  getLeaf(index: number): Promise<Buffer> {
+    return this.hashRanges([{ from: index, to: index + 1 }]).then(([hash]) => {
       if (!hash) throw new Error(`leaf ${index} has no hash`);
       return hash;
     });
   }
 
-  inclusionProof(index: number, size: number): Promise<Buffer[]> {
-    return this.hashes(inclusionRanges(index, size));
+  getInclusionProof(index: number, size: number): Promise<Buffer[]> {
+    return this.hashRanges(listInclusionRanges(index, size));
   }
 
   /** Of several leaves, in the given order. */
-  async inclusionProofs(indexes: number[], size: number): Promise<Buffer[][]> {
-    const ranges = indexes.map((index) => inclusionRanges(index, size));
-    const hashes = await this.hashes(ranges.flat());
+  async getInclusionProofs(indexes: number[], size: number): Promise<Buffer[][]> {
+    const ranges = indexes.map((index) => listInclusionRanges(index, size));
+    const hashes = await this.hashRanges(ranges.flat());
     return ranges.map((path) => hashes.splice(0, path.length));
   }
 
   /** @param old at least 1 */
-  consistencyProof(old: number, size: number): Promise<Buffer[]> {
-    return this.hashes(consistencyRanges(old, size));
+  getConsistencyProof(old: number, size: number): Promise<Buffer[]> {
+    return this.hashRanges(listConsistencyRanges(old, size));
   }
 
-  private async hashes(ranges: Range[]): Promise<Buffer[]> {
-    const tile = await this.reader(ranges.flatMap(nodesOf).map(tileWith));
-    const read = (node: Node) => hashIn(tile(tileWith(node)), node);
-    return ranges.map((range) => hashOf(range, read));
+  private async hashRanges(ranges: Range[]): Promise<Buffer[]> {
+    const tile = await this.loadTiles(ranges.flatMap(listNodes).map(findTile));
+    const read = (node: Node) => hashNodeInTile(tile(findTile(node)), node);
+    return ranges.map((range) => hashRange(range, read));
   }
 
-  private async reader(ids: TileId[]): Promise<(id: TileId) => Buffer> {
-    const found = new Map<string, Buffer>();
+  private async loadTiles(ids: TileId[]): Promise<(id: TileId) => Buffer> {
+    const hashesById = new Map<string, Buffer>();
     const missing = new Map<string, TileId>();
     for (const id of ids) {
-      const known = this.full.get(nameOf(id));
-      if (known) found.set(nameOf(id), known);
-      else missing.set(nameOf(id), id);
+      const cached = this.fullTiles.get(toTileName(id));
+      if (cached) hashesById.set(toTileName(id), cached);
+      else missing.set(toTileName(id), id);
     }
     if (missing.size > 0) {
-      const wanted = [...missing.values()];
+      const missingIds = [...missing.values()];
       const rows = await ask<TileId & { hashes: Buffer }>(this.pool, {
-        ...TILES,
-        values: [wanted.map(({ level }) => level), wanted.map(({ index }) => index)],
+        ...FIND_TILES,
+        values: [missingIds.map(({ level }) => level), missingIds.map(({ index }) => index)],
       });
       for (const { hashes, ...id } of rows) {
-        found.set(nameOf(id), hashes);
-        if (hashes.length === FULL_TILE_BYTES) this.full.set(nameOf(id), copyToKeep(hashes));
+        hashesById.set(toTileName(id), hashes);
+        if (hashes.length === FULL_TILE_BYTES)
+          this.fullTiles.set(toTileName(id), copyToKeep(hashes));
       }
     }
     return (id) => {
-      const hashes = found.get(nameOf(id));
-      if (!hashes) throw new Error(`tile ${nameOf(id)} of the tree is missing`);
+      const hashes = hashesById.get(toTileName(id));
+      if (!hashes) throw new Error(`tile ${toTileName(id)} of the tree is missing`);
       return hashes;
     };
   }
 }
 
 /** One value for all tiles: an array of them would go as text, twice as long. */
-function hashesOf(tiles: Tile[]): [starts: number[], bytes: number[], hashes: Buffer] {
+function packHashes(tiles: Tile[]): [starts: number[], bytes: number[], hashes: Buffer] {
   const bytes = tiles.map(({ hashes }) => hashes.length);
   let start = 1;
   const starts = bytes.map((length) => (start += length) - length);
   return [starts, bytes, Buffer.concat(tiles.map(({ hashes }) => hashes))];
 }
 
-function nameOf({ level, index }: TileId): string {
+function toTileName({ level, index }: TileId): string {
   return `${level}/${index}`;
 }

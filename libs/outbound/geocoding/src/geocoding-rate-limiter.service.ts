@@ -2,16 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 
 /** Who would have to wait longer asks again later. */
-const LONGEST_WAIT_MS = 10_000;
-const LONGEST_REST_MS = 3600_000;
+const MAX_WAIT_MS = 10_000;
+const MAX_PAUSE_MS = 3600_000;
 
 /** Spaces the requests of all processes together: each takes the next free moment, which stands in the database. */
 @Injectable()
-export class GeocodingPace {
+export class GeocodingRateLimiter {
   constructor(private readonly pool: Pool) {}
 
   /** @returns milliseconds to wait for the request's turn; undefined: it has none within ten seconds */
-  async turn(provider: string, perSecond: number): Promise<number | undefined> {
+  async acquire(provider: string, requestsPerSecond: number): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ wait_ms: number }>({
       name: 'geocoding_pace_turn',
       text: `insert into geocoding_rate_limit as p (provider, next_at)
@@ -21,20 +21,20 @@ export class GeocodingPace {
                  + $2::float8 * interval '1 millisecond'
                where p.next_at < clock_timestamp() + $3::float8 * interval '1 millisecond'
              returning (extract(epoch from next_at - clock_timestamp()) * 1000 - $2)::float8 as wait_ms`,
-      values: [provider, 1000 / perSecond, LONGEST_WAIT_MS],
+      values: [provider, 1000 / requestsPerSecond, MAX_WAIT_MS],
     });
-    const [taken] = rows;
-    return taken && Math.max(0, taken.wait_ms);
+    const [slot] = rows;
+    return slot && Math.max(0, slot.wait_ms);
   }
 
   /** Nobody has a turn for this long. */
-  async rest(provider: string, milliseconds: number): Promise<void> {
+  async pauseFor(provider: string, milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'geocoding_pace_rest',
       text: `insert into geocoding_rate_limit as p (provider, next_at)
              values ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
              on conflict (provider) do update set next_at = greatest(p.next_at, excluded.next_at)`,
-      values: [provider, Math.min(milliseconds, LONGEST_REST_MS)],
+      values: [provider, Math.min(milliseconds, MAX_PAUSE_MS)],
     });
   }
 }
