@@ -142,7 +142,7 @@ async function render() {
     );
     const last = rows.at(-1);
     if (!last) return {};
-    await bodies.textsOf(
+    await bodies.getTexts(
       rows.map((row) => ({
         seq: row.seq,
         eventId: row.event_id,

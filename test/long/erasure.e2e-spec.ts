@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { TEXT_KEPT_MS } from '#public-events/event-bodies.service.js';
+import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { DeliveryJson } from '#subscriptions/webhook-delivery.dto.js';
 import { testEnvironment } from '../support/database.js';
@@ -13,7 +13,7 @@ import { subscribe, useWebhooks } from '../support/webhooks.js';
 const SLOW = 300_000;
 
 /** Longer than any process keeps a key, a text made with it, and a delivery with that text. */
-const FORGOTTEN_MS = 3 * TEXT_KEPT_MS + 500;
+const FORGOTTEN_MS = 3 * TEXT_CACHE_MS + 500;
 
 let service: Service;
 let environment: NodeJS.ProcessEnv;

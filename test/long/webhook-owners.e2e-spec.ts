@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
-import { TEXT_KEPT_MS } from '#public-events/event-bodies.service.js';
+import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/eventually.js';
@@ -294,7 +294,7 @@ describe('an owner whose connections to the database fall silent', () => {
       const store = await service.newStore();
       const receiver = await receive(async (_received, nth) => {
         if (nth === 1) {
-          await wait(TEXT_KEPT_MS + 1_000);
+          await wait(TEXT_CACHE_MS + 1_000);
           line.muteOpen();
         }
         return { status: 200 };

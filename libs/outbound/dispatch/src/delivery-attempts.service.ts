@@ -8,10 +8,10 @@ import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable, isPassing } from '#data
 import { KnownErasures } from '#event-store/known-erasures.js';
 import {
   EventBodies,
-  TEXT_KEPT_MS,
+  TEXT_CACHE_MS,
   type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
-import { bodyOf } from '#public-events/public-events.js';
+import { formatBody } from '#public-events/public-events.js';
 import { OutdatedError } from '#sending/answer.js';
 import {
   attemptResult,
@@ -131,7 +131,7 @@ export class DeliveryAttempts {
     for (;;) {
       if (this.isOld(delivery, readAt)) {
         readAt = performance.now();
-        const texts = await this.bodies.textsOf([eventOf(delivery)]);
+        const texts = await this.bodies.getTexts([eventOf(delivery)]);
         body = texts.get(delivery.eventSeq) ?? 'unrendered';
         if (owned.lost || !this.lanes.isLeaseTrusted) {
           throw new UnavailableError('its lane may belong to another dispatcher by now');
@@ -150,7 +150,7 @@ export class DeliveryAttempts {
 
   /** The customer may have been erased since, or whatever prevented rendering may be gone. */
   private isOld(delivery: Known, readAt: number): boolean {
-    return performance.now() - readAt > TEXT_KEPT_MS || !this.isCurrent(delivery, readAt);
+    return performance.now() - readAt > TEXT_CACHE_MS || !this.isCurrent(delivery, readAt);
   }
 
   private isCurrent({ customerId }: Known, readAt: number): boolean {
@@ -179,7 +179,7 @@ export class DeliveryAttempts {
       ...(target.previousSecret !== undefined && { previousSecret: target.previousSecret }),
       eventId: delivery.eventId,
       type: delivery.type,
-      body: bodyOf(body, delivery.payloadFormat),
+      body: formatBody(body, delivery.payloadFormat),
       mayBeSent: () => this.isCurrent(delivery, readAt),
     };
     return traced('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {

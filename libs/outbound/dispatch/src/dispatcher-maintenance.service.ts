@@ -16,7 +16,7 @@ import { FailingNotices } from './failing-notices.service.js';
 import { MOVE_UPDATED_AT } from './finish-statement.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
-import { makePartitionsAhead } from '#public-events/webhook-partitions.service.js';
+import { createPartitionsAhead } from '#public-events/webhook-partitions.service.js';
 
 const ROUND_MS = 500;
 const SWEEP_MS = 60_000;
@@ -166,7 +166,7 @@ export class DispatcherMaintenance {
    * still to be sent.
    */
   private async turnPartitions(now: Date): Promise<void> {
-    await makePartitionsAhead(this.pool, now);
+    await createPartitionsAhead(this.pool, now);
     const before = new Date(now.getTime() - this.config.webhookRetentionDays * DAY_MS);
     await this.giveUpPaused(now, before);
     const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_WANTED);

@@ -14,8 +14,12 @@ import { followLog } from '#event-store/follow-log.js';
 import { isAfter, parsePosition } from '#event-store/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
-import { customerOf, EventBodies, type Envelope } from '#public-events/event-bodies.service.js';
-import { publicTypeOf, refuseUnknown } from '#public-events/public-events.js';
+import {
+  getEventCustomerId,
+  EventBodies,
+  type Envelope,
+} from '#public-events/event-bodies.service.js';
+import { findPublicType, assertKnownTypes } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
 import { LaneLeases } from './lane-leases.service.js';
 import type { Known } from './owned-lanes.service.js';
@@ -154,11 +158,16 @@ export class FanOut {
 
   /** What is published of the events. */
   private told(events: StoredEvent[]): PlannedEvent[] {
-    refuseUnknown(this.types, events);
+    assertKnownTypes(this.types, events);
     return events.flatMap((stored) => {
-      const type = publicTypeOf(this.types, stored.type);
+      const type = findPublicType(this.types, stored.type);
       if (!type) return [];
-      return { eventId: publicEventId(stored.id), customerId: customerOf(stored), type, stored };
+      return {
+        eventId: publicEventId(stored.id),
+        customerId: getEventCustomerId(stored),
+        type,
+        stored,
+      };
     });
   }
 
@@ -169,7 +178,7 @@ export class FanOut {
   private async ahead(told: PlannedEvent[]): Promise<Map<string, Envelope>> {
     const likely = told.filter(({ stored }) => !this.unheard.has(stored.meta.accountId));
     if (likely.length === 0) return new Map();
-    return this.bodies.ahead(likely.map(({ stored }) => stored));
+    return this.bodies.renderAhead(likely.map(({ stored }) => stored));
   }
 
   /** Read after the events, so that it finds every subscription that was created before one of them was recorded. */
@@ -238,7 +247,7 @@ export class FanOut {
         const event = events[row.event];
         const body = event && envelopes.get(event.eventId)?.text;
         if (!body) return [];
-        this.bodies.stored(row.seq, body, readAt);
+        this.bodies.rememberStored(row.seq, body, readAt);
         return knownFrom(row, event, body, readAt);
       });
       const isAll = !first.crowded && known.length === owned.length;

@@ -209,7 +209,7 @@ export class LaneFiller {
 
   private async addKnown(fresh: Delivery[]): Promise<void> {
     const readAt = performance.now();
-    const texts = await this.bodies.textsOf(fresh.map(eventOf));
+    const texts = await this.bodies.getTexts(fresh.map(eventOf));
     const byLane = new Map<Lane, Known[]>();
     for (const delivery of fresh) {
       const lane = this.lanes.get(delivery.subscriptionId);

@@ -33,7 +33,7 @@ export class GeocodingSubscription {
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly types: EventTypes,
     private readonly rows: Rows,
     private readonly queue: GeocodingQueue,
@@ -65,7 +65,7 @@ export class GeocodingSubscription {
         await this.advance(from, events, to);
       },
     };
-    await followLog(this.store, follower, this.log, signal);
+    await followLog(this.eventStore, follower, this.log, signal);
   }
 
   private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {

@@ -13,24 +13,29 @@ import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { found, type EventRenderer, type Render, type Rendered } from './event-renderer.js';
 import {
-  publicCustomerCardEvent,
+  getDefined,
+  type EventRenderer,
+  type Render,
+  type RenderedEvent,
+} from './event-renderer.js';
+import {
+  toPublicCustomerCardEvent,
   type CustomerName,
-  type ToldCustomerCardEvent,
+  type PublishedCustomerCardEvent,
 } from './public-events.js';
-import { StreamFolds, type Fold } from './stream-folds.service.js';
+import { StreamProjections, type StreamSnapshot } from './stream-projections.service.js';
 
 /** An erased customer (contract section 11). */
-const NOBODY_NAMED = { first_name: 'Erased', last_name: null, email: null, phone: null };
+const ERASED_NAME = { first_name: 'Erased', last_name: null, email: null, phone: null };
 
-const NAMES = {
+const FIND_NAMES = {
   name: 'webhook_customer_names',
   text: 'select id, first_name, last_name, email, phone from customer_names where id = any ($1)',
 };
 
 /** All that a batch of events needs beside its streams, except templates that are not cached. */
-const SURROUNDINGS = {
+const READ_RENDER_CONTEXT = {
   name: 'webhook_customer_cards',
   text: `
     with r as materialized (
@@ -44,7 +49,7 @@ const SURROUNDINGS = {
     left join personal_keys k on k.subject_id = r.customer_id`,
 };
 
-type SurroundingsRow = Omit<CustomerName, 'id'> & {
+type RenderContextRow = Omit<CustomerName, 'id'> & {
   id: number;
   revision: number;
   card_id: number;
@@ -57,8 +62,8 @@ type SurroundingsRow = Omit<CustomerName, 'id'> & {
   named: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
-type Surroundings = {
-  snapshots: Map<string, Fold<CustomerCard>>;
+type RenderContext = {
+  snapshots: Map<string, StreamSnapshot<CustomerCard>>;
   names: Map<number, CustomerName>;
   templates: Map<number, Template>;
   installed: Set<number>;
@@ -72,106 +77,106 @@ export class CustomerCardRenderer implements EventRenderer {
     private readonly pool: Pool,
     private readonly rows: Rows,
     private readonly keys: PersonalKeys,
-    private readonly folds: StreamFolds,
+    private readonly projections: StreamProjections,
     private readonly templates: TemplatesService,
     private readonly config: Config,
   ) {}
 
-  waitsFor(): boolean {
+  mayHaveToWait(): boolean {
     return false;
   }
 
   async prepare(events: StoredEvent[]): Promise<Render> {
-    const surroundings = await this.surroundings(events);
-    return (opened, isErased) => this.render(opened, isErased, surroundings);
+    const context = await this.readRenderContext(events);
+    return (opened, isErased) => this.render(opened, isErased, context);
   }
 
   private async render(
     events: StoredEvent[],
     isErased: (customerId: number) => boolean,
-    { snapshots, installed, ...read }: Surroundings,
-  ): Promise<Map<string, Rendered>> {
-    const states = await this.folds.statesAfter(customerCardRows, events, snapshots);
+    { snapshots, installed, ...read }: RenderContext,
+  ): Promise<Map<string, RenderedEvent>> {
+    const states = await this.projections.projectAfter(customerCardRows, events, snapshots);
     const cards = [...states.values()];
-    const names = await this.allNames(cards, read.names);
-    const templates = await this.allTemplates(cards, read.templates);
+    const names = await this.completeNames(cards, read.names);
+    const templates = await this.completeTemplates(cards, read.templates);
     return new Map(
       events.map((event) => {
-        const state = found(states.get(event.id), event.stream);
-        const template = found(templates.get(state.cardId), `card ${state.cardId}`);
+        const state = getDefined(states.get(event.id), event.stream);
+        const template = getDefined(templates.get(state.cardId), `card ${state.cardId}`);
         const renderContext = {
           template,
           now: new Date(event.meta.recordedAt),
           publicUrl: this.config.publicUrl,
           passInstalled: installed.has(state.id),
         };
-        const told = {
-          ...recorded<ToldCustomerCardEvent>(customerCardRows.aggregate, event),
+        const recordedEvent = {
+          ...recorded<PublishedCustomerCardEvent>(customerCardRows.aggregate, event),
           revision: event.revision,
         };
-        const publicEvent = publicCustomerCardEvent(told, {
+        const publicEvent = toPublicCustomerCardEvent(recordedEvent, {
           state,
           cardName: template.name,
           list: customerCardJson(state, renderContext),
           detail: () => customerCardDetailJson(state, renderContext),
           customer: isErased(state.customerId)
-            ? { id: state.customerId, ...NOBODY_NAMED }
-            : found(names.get(state.customerId), `customer ${state.customerId}`),
+            ? { id: state.customerId, ...ERASED_NAME }
+            : getDefined(names.get(state.customerId), `customer ${state.customerId}`),
         });
         return [event.id, { event: publicEvent, customerId: state.customerId }];
       }),
     );
   }
 
-  private async surroundings(events: StoredEvent[]): Promise<Surroundings> {
+  private async readRenderContext(events: StoredEvent[]): Promise<RenderContext> {
     const needsState = new Map<number, boolean>();
     for (const event of events) {
       const id = Number(event.stream.slice(this.aggregate.length + 1));
-      if (!needsState.has(id)) needsState.set(id, this.folds.needsSnapshot(event));
+      if (!needsState.has(id)) needsState.set(id, this.projections.needsSnapshot(event));
     }
-    const asked = performance.now();
-    const { rows } = await this.pool.query<SurroundingsRow>({
-      ...SURROUNDINGS,
+    const requestedAt = performance.now();
+    const { rows } = await this.pool.query<RenderContextRow>({
+      ...READ_RENDER_CONTEXT,
       values: [
         [...needsState.keys()],
         [...needsState.values()],
         customerCardRows.aggregate.foldVersion,
       ],
     });
-    const snapshots = new Map<string, Fold<CustomerCard>>();
+    const snapshots = new Map<string, StreamSnapshot<CustomerCard>>();
     const names = new Map<number, CustomerName>();
     const versions = new Map<number, number>();
     const installed = new Set<number>();
     for (const row of rows) {
       const { id, revision, state } = row;
       if (state) snapshots.set(streamOf(customerCardRows.aggregate, id), { state, revision });
-      if (row.named !== null) names.set(row.named, customerNameJson({ ...row, id: row.named }));
+      if (row.named !== null) names.set(row.named, toCustomerName({ ...row, id: row.named }));
       versions.set(row.card_id, row.version);
       if (row.installed) installed.add(id);
-      this.keys.remember(row.customer_id, row.wrapped === null ? null : row, asked);
+      this.keys.remember(row.customer_id, row.wrapped === null ? null : row, requestedAt);
     }
     return { snapshots, names, templates: await this.templates.allAt(versions), installed };
   }
 
   /** A card may have had another customer at the time of an event. */
-  private async allNames(
+  private async completeNames(
     cards: CustomerCard[],
     read: Map<number, CustomerName>,
   ): Promise<Map<number, CustomerName>> {
-    const ids = missing(cards, ({ customerId }) => customerId, read);
+    const ids = listMissing(cards, ({ customerId }) => customerId, read);
     if (ids.length === 0) return read;
     const names = new Map([...read, ...(await this.readNames(ids))]);
-    const late = ids.filter((id) => !names.has(id));
-    if (late.length === 0) return names;
-    await this.rows.ensure(customerRows, late);
-    return new Map([...names, ...(await this.readNames(late))]);
+    const missingIds = ids.filter((id) => !names.has(id));
+    if (missingIds.length === 0) return names;
+    await this.rows.ensure(customerRows, missingIds);
+    return new Map([...names, ...(await this.readNames(missingIds))]);
   }
 
-  private async allTemplates(
+  private async completeTemplates(
     cards: CustomerCard[],
     read: Map<number, Template>,
   ): Promise<Map<number, Template>> {
-    const ids = missing(cards, ({ cardId }) => cardId, read);
+    const ids = listMissing(cards, ({ cardId }) => cardId, read);
     if (ids.length === 0) return read;
     await this.rows.ensure(accountRows, [...new Set(cards.map(({ accountId }) => accountId))]);
     await this.rows.ensure(cardRows, ids);
@@ -183,20 +188,20 @@ export class CustomerCardRenderer implements EventRenderer {
   }
 
   private async readNames(ids: number[]): Promise<Map<number, CustomerName>> {
-    const { rows } = await this.pool.query<CustomerName>({ ...NAMES, values: [ids] });
-    return new Map(rows.map((row) => [row.id, customerNameJson(row)]));
+    const { rows } = await this.pool.query<CustomerName>({ ...FIND_NAMES, values: [ids] });
+    return new Map(rows.map((row) => [row.id, toCustomerName(row)]));
   }
 }
 
-function missing(
+function listMissing(
   cards: CustomerCard[],
-  idOf: (card: CustomerCard) => number,
-  known: Map<number, unknown>,
+  getId: (card: CustomerCard) => number,
+  present: Map<number, unknown>,
 ): number[] {
-  return [...new Set(cards.map(idOf))].filter((id) => !known.has(id));
+  return [...new Set(cards.map(getId))].filter((id) => !present.has(id));
 }
 
-function customerNameJson(row: CustomerName): CustomerName {
+function toCustomerName(row: CustomerName): CustomerName {
   const { id, first_name, last_name, email, phone } = row;
   return { id, first_name, last_name, email, phone };
 }

@@ -9,7 +9,7 @@ import {
 } from '#http/response-fields.js';
 import { PUBLIC_EVENTS, type PublicEventType } from './public-event.js';
 
-const MOST_ENVELOPES = 250;
+const MAX_ENVELOPES = 250;
 
 @Dto('EventListQuery')
 export class FeedQuery {
@@ -25,7 +25,7 @@ export class FeedQuery {
 
   @IntegerField({
     min: 1,
-    max: MOST_ENVELOPES,
+    max: MAX_ENVELOPES,
     optional: true,
     description: 'Default 100',
   })

@@ -13,12 +13,12 @@ export type FeedPage = {
 };
 
 /** How many are rendered before the size of any is known. */
-const FIRST = 16;
+const INITIAL_COUNT = 16;
 
-const LOOK_UP = `select seq from webhook_events where event_id = $1 and account_id = $2`;
+const FIND_POSITION = `select seq from webhook_events where event_id = $1 and account_id = $2`;
 
 /** Null when there is nothing left to show: the day was dropped. */
-type Rendered = { ref: PublicEventRef; text: Buffer | null };
+type RenderedRef = { ref: PublicEventRef; text: Buffer | null };
 
 /** A store's public events in the order in which they happened, whether or not there is a subscription. */
 @Injectable()
@@ -31,16 +31,16 @@ export class EventFeed {
   /**
    * @param after the id of the last envelope seen; null starts at the oldest that is kept
    * @param types null means all
-   * @param grown waits until the page may grow large
+   * @param waitUntilLarge waits until the page may grow large
    * @returns undefined when `after` is not an event of the store that is still kept
    */
   async catchUp(
     accountId: number,
     options: { after: string | null; types: PublicEventType[] | null; limit: number },
-    grown: () => Promise<void>,
+    waitUntilLarge: () => Promise<void>,
   ): Promise<FeedPage | undefined> {
     const { after, types, limit } = options;
-    const position = after === null ? 0 : await this.positionOf(accountId, after);
+    const position = after === null ? 0 : await this.findPosition(accountId, after);
     if (position === undefined) return undefined;
     const rows = await ask<{ seq: number; event_id: string; customer_id: number }>(this.pool, {
       text: `select seq, event_id, customer_id from webhook_events
@@ -54,14 +54,14 @@ export class EventFeed {
       accountId,
       customerId: row.customer_id,
     }));
-    const { page, more } = await pageByBytes<Rendered>(
-      { limit, first: FIRST },
+    const { page, more } = await pageByBytes<RenderedRef>(
+      { limit, first: INITIAL_COUNT },
       (last, count) => {
         const from = last === undefined ? 0 : refs.indexOf(last.ref) + 1;
-        return this.rendered(refs.slice(from, from + count));
+        return this.render(refs.slice(from, from + count));
       },
       ({ text }) => text?.length ?? 0,
-      grown,
+      waitUntilLarge,
     );
     return {
       envelopes: page.flatMap(({ text }) => text ?? []),
@@ -69,8 +69,8 @@ export class EventFeed {
     };
   }
 
-  private async rendered(refs: PublicEventRef[]): Promise<Rendered[]> {
-    const texts = await this.bodies.textsOf(refs);
+  private async render(refs: PublicEventRef[]): Promise<RenderedRef[]> {
+    const texts = await this.bodies.getTexts(refs);
     return refs.map((ref) => {
       const text = texts.get(ref.seq);
       // If it were left out, a reader that continues after the next event would miss it for good.
@@ -81,10 +81,10 @@ export class EventFeed {
     });
   }
 
-  private async positionOf(accountId: number, eventId: string): Promise<number | undefined> {
+  private async findPosition(accountId: number, eventId: string): Promise<number | undefined> {
     const [row] = await ask<{ seq: number }>(this.pool, {
       name: 'webhook_event_position',
-      text: LOOK_UP,
+      text: FIND_POSITION,
       values: [eventId, accountId],
     });
     return row?.seq;

@@ -11,19 +11,19 @@ import { addLink, nextLink } from '#http/page.js';
 import { EventFeed } from './event-feed.service.js';
 import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
-const SHOWN = 100;
+const DEFAULT_LIMIT = 100;
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
 /** What is smaller is sent in one piece, with its length. */
-const STREAMED_BYTES = 512 * 1024;
+const MIN_STREAMED_BYTES = 512 * 1024;
 
 @Controller('/api/v1/accounts/:account_id/events')
 export class EventsController {
   constructor(
     private readonly feed: EventFeed,
     private readonly config: Config,
-    private readonly large: LargeAnswers,
+    private readonly largeResponses: LargeAnswers,
   ) {}
 
   @Get()
@@ -44,22 +44,24 @@ export class EventsController {
     @Req() request: GatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer | Readable> {
-    const options = { after, types: type === null ? null : [type], limit: limit ?? SHOWN };
-    const page = await this.feed.catchUp(accountId, options, () => this.large.turn(request, reply));
+    const options = { after, types: type === null ? null : [type], limit: limit ?? DEFAULT_LIMIT };
+    const page = await this.feed.catchUp(accountId, options, () =>
+      this.largeResponses.turn(request, reply),
+    );
     if (!page) throw new InvalidFieldsError({ after: ['is no event of this store that is kept'] });
     if (page.next !== null)
       addLink(reply, nextLink(this.config.publicUrl, request.url, { after: page.next }));
     // Sent as the bytes they are, at the caller's pace: to parse and serialise them would take several times the memory.
     void reply.type('application/json; charset=utf-8');
     const bytes = page.envelopes.reduce((sum, { length }) => sum + length, 0);
-    const parts = listOf(page.envelopes);
-    if (bytes < STREAMED_BYTES) return Buffer.concat([...parts]);
+    const parts = toJsonList(page.envelopes);
+    if (bytes < MIN_STREAMED_BYTES) return Buffer.concat([...parts]);
     return Readable.from(parts, { objectMode: false, highWaterMark: 1 });
   }
 }
 
 /** A JSON list of JSON texts. Each is released once it has been taken: the list as one text would need as much again. */
-function* listOf(texts: Buffer[]): Generator<Buffer> {
+function* toJsonList(texts: Buffer[]): Generator<Buffer> {
   yield OPEN;
   for (let text = texts.shift(); text; text = texts.shift()) {
     yield text;

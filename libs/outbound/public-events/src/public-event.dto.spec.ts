@@ -11,10 +11,10 @@ import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerJson } from '#customers/customer.dto.js';
 import { publicEvents } from './public-event.dto.js';
 import {
-  publicCustomerCardEvent,
-  type ToldCustomerCardEvent,
-  publicCustomerEvent,
-  testEnvelope,
+  toPublicCustomerCardEvent,
+  type PublishedCustomerCardEvent,
+  toPublicCustomerEvent,
+  renderTestEnvelope,
   type PublicEvent,
 } from './public-events.js';
 
@@ -64,14 +64,14 @@ const ACTION_DETAILS = {
   personal: null,
 };
 
-function ofCard(event: ToldCustomerCardEvent): PublicEvent {
+function renderCardEvent(event: PublishedCustomerCardEvent): PublicEvent {
   const renderContext = {
     passInstalled: false,
     template: TEMPLATE,
     now: new Date(AT),
     publicUrl: 'https://cards.example',
   };
-  return publicCustomerCardEvent(
+  return toPublicCustomerCardEvent(
     { ...event, ...RECORDED },
     {
       state: CARD,
@@ -83,7 +83,7 @@ function ofCard(event: ToldCustomerCardEvent): PublicEvent {
   );
 }
 
-function ofCustomer(what: 'created' | 'updated'): PublicEvent {
+function renderCustomerEvent(change: 'created' | 'updated'): PublicEvent {
   const customer = {
     id: 31,
     accountId: 7,
@@ -105,11 +105,11 @@ function ofCustomer(what: 'created' | 'updated'): PublicEvent {
     phoneDigits: null,
   };
   const before = customerJson(customer, []);
-  if (what === 'updated') {
+  if (change === 'updated') {
     const data = { customerId: 31, smsConsent: true, personal: { lastName: 'Byron' } };
     const after = customerJson({ ...customer, lastName: 'Byron', smsConsent: true }, []);
     const event = { type: 'CustomerUpdated', data, ...RECORDED } as const;
-    return publicCustomerEvent(event, { customer: after, before });
+    return toPublicCustomerEvent(event, { customer: after, before });
   }
   const data = {
     customerId: 31,
@@ -122,23 +122,23 @@ function ofCustomer(what: 'created' | 'updated'): PublicEvent {
     personal: null,
   } as const;
   const event = { type: 'CustomerCreated', data, ...RECORDED } as const;
-  return publicCustomerEvent(event, { customer: before, before: undefined });
+  return toPublicCustomerEvent(event, { customer: before, before: undefined });
 }
 
-function ofTest(): PublicEvent {
-  const text = testEnvelope('evt_1', { id: 3, account_id: 7 }, new Date(AT));
+function renderTestEvent(): PublicEvent {
+  const text = renderTestEnvelope('evt_1', { id: 3, account_id: 7 }, new Date(AT));
   return JSON.parse(text) as PublicEvent;
 }
 
 describe('the documented payloads', () => {
   it.each([
-    ['customer.created', () => ofCustomer('created')],
-    ['customer.updated', () => ofCustomer('updated')],
-    ['webhook.test', ofTest],
+    ['customer.created', () => renderCustomerEvent('created')],
+    ['customer.updated', () => renderCustomerEvent('updated')],
+    ['webhook.test', renderTestEvent],
     [
       'customer_card.created',
       () =>
-        ofCard({
+        renderCardEvent({
           type: 'CustomerCardIssued',
           data: {
             id: 12,
@@ -153,7 +153,7 @@ describe('the documented payloads', () => {
     [
       'stamp.earned',
       () =>
-        ofCard({
+        renderCardEvent({
           type: 'StampsEarned',
           data: {
             customerId: 31,
@@ -168,7 +168,7 @@ describe('the documented payloads', () => {
     [
       'stamp.removed',
       () =>
-        ofCard({
+        renderCardEvent({
           type: 'StampsRemoved',
           data: {
             customerId: 31,
@@ -182,7 +182,7 @@ describe('the documented payloads', () => {
     [
       'reward.unlocked',
       () =>
-        ofCard({
+        renderCardEvent({
           type: 'RewardUnlocked',
           data: { customerId: 31, rewardId: 4, name: 'Cake', description: null, stampsRequired: 5 },
         }),
@@ -190,7 +190,7 @@ describe('the documented payloads', () => {
     [
       'reward.redeemed',
       () =>
-        ofCard({
+        renderCardEvent({
           type: 'RewardRedeemed',
           data: {
             customerId: 31,
@@ -205,36 +205,38 @@ describe('the documented payloads', () => {
         }),
     ],
   ])('describe %s as it is rendered, field by field', (type, render) => {
-    const documented = publicEvents.find((one) => one.type === type);
+    const webhook = publicEvents.find((candidate) => candidate.type === type);
     const rendered = render();
     expect(rendered.type).toBe(type);
     // Every field is required and no other is allowed, so nothing is missing and nothing superfluous.
-    expect(faultsBy(nameOf(documented?.envelope), rendered)).toBe('');
-    expect(faultsBy(nameOf(documented?.data), rendered.data)).toBe('');
+    expect(findSchemaErrors(getDtoName(webhook?.envelope), rendered)).toBe('');
+    expect(findSchemaErrors(getDtoName(webhook?.data), rendered.data)).toBe('');
   });
 });
 
 /** Schemas by name from the document, which a test compares with the code; all objects closed. */
 const ajv = new Ajv2020({ strict: false, allErrors: true });
 formats.default(ajv);
-ajv.addSchema(closed(JSON.parse(readFileSync('openapi.json', 'utf8'))) as object, 'document');
+ajv.addSchema(closeSchema(JSON.parse(readFileSync('openapi.json', 'utf8'))) as object, 'document');
 
-function faultsBy(schema: string, value: unknown): string {
+function findSchemaErrors(schema: string, value: unknown): string {
   const validate = ajv.getSchema(`document#/components/schemas/${schema}`);
   if (!validate) throw new Error(`${schema} is not in the document`);
   return validate(value) ? '' : ajv.errorsText(validate.errors);
 }
 
-function closed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(closed);
+function closeSchema(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(closeSchema);
   if (typeof value !== 'object' || value === null) return value;
-  const inner = Object.fromEntries(Object.entries(value).map(([key, one]) => [key, closed(one)]));
+  const inner = Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, closeSchema(item)]),
+  );
   return 'properties' in inner && inner['type'] === 'object'
     ? { ...inner, additionalProperties: false }
     : inner;
 }
 
-function nameOf(dto: Type | undefined): string {
-  for (const [name, { dto: known }] of dtosByName) if (known === dto) return name;
+function getDtoName(dto: Type | undefined): string {
+  for (const [name, { dto: candidate }] of dtosByName) if (candidate === dto) return name;
   throw new Error('it is not documented');
 }

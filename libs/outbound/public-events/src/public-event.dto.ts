@@ -42,7 +42,7 @@ class CustomerCardCreatedData extends CustomerCardDetailJson {
   @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
 }
 
-class OfCustomerCard {
+class CustomerCardReferences {
   @IntegerProperty() declare readonly customer_id: number;
   @IntegerProperty() declare readonly customer_card_id: number;
   @IntegerProperty() declare readonly card_id: number;
@@ -50,7 +50,7 @@ class OfCustomerCard {
   @ObjectProperty(() => CustomerName) declare readonly customer: CustomerName;
 }
 
-class StampingData extends OfCustomerCard {
+class StampingData extends CustomerCardReferences {
   @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
   @IntegerProperty({ example: 5 }) declare readonly stamps_remaining: number;
   @OneOfProperty(['app_scan', 'api', 'pos', 'welcome_bonus', 'adjustment'])
@@ -80,7 +80,7 @@ class StampRemovedData extends StampingData {
 }
 
 @Dto('RewardUnlockedData')
-class RewardUnlockedData extends OfCustomerCard {
+class RewardUnlockedData extends CustomerCardReferences {
   @IntegerProperty({ example: 5 }) declare readonly stamps_count: number;
   @ObjectProperty(() => AvailableRewardJson) declare readonly reward: AvailableRewardJson;
 }
@@ -116,11 +116,11 @@ class PreviousAttributes {
   @BooleanProperty({ optional: true, example: false }) declare readonly sms_consent?: boolean;
 }
 
-function published(
+function describeWebhook(
   type: PublicEventType | 'webhook.test',
   summary: string,
   data: Type,
-  previous = false,
+  hasPrevious = false,
 ): PublishedEvent {
   const name = type.replaceAll(/(?:^|[._])([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
@@ -150,29 +150,33 @@ function published(
     declare readonly previous_attributes: PreviousAttributes;
   }
 
-  const envelope = previous ? EnvelopeWithPrevious : Envelope;
+  const envelope = hasPrevious ? EnvelopeWithPrevious : Envelope;
   Dto(`${name}Event`)(envelope);
   return { type, summary, envelope, data };
 }
 
 export const publicEvents = [
-  published('customer.created', 'A customer joined the programme', CustomerCreatedData),
-  published(
+  describeWebhook('customer.created', 'A customer joined the programme', CustomerCreatedData),
+  describeWebhook(
     'customer.updated',
     'A customer’s name, contact, birthday, metadata or consent changed',
     CustomerJson,
     true,
   ),
-  published('customer_card.created', 'A customer was issued a card', CustomerCardCreatedData),
-  published('stamp.earned', 'Stamps were added', StampEarnedData),
-  published('stamp.removed', 'Stamps were removed by an adjustment', StampRemovedData),
-  published('reward.unlocked', 'A customer now has enough stamps for a reward', RewardUnlockedData),
-  published(
+  describeWebhook('customer_card.created', 'A customer was issued a card', CustomerCardCreatedData),
+  describeWebhook('stamp.earned', 'Stamps were added', StampEarnedData),
+  describeWebhook('stamp.removed', 'Stamps were removed by an adjustment', StampRemovedData),
+  describeWebhook(
+    'reward.unlocked',
+    'A customer now has enough stamps for a reward',
+    RewardUnlockedData,
+  ),
+  describeWebhook(
     'reward.redeemed',
     'A customer redeemed a reward and its stamps were deducted',
     RewardRedeemedData,
   ),
-  published(
+  describeWebhook(
     'webhook.test',
     'Sent only by the operation that tests a subscription',
     WebhookTestData,

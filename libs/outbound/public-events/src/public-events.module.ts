@@ -5,7 +5,7 @@ import { RENDERERS, type EventRenderer } from './event-renderer.js';
 import { EventFeed } from './event-feed.service.js';
 import { CustomerCardRenderer } from './customer-card-renderer.service.js';
 import { CustomerRenderer } from './customer-renderer.service.js';
-import { StreamFolds } from './stream-folds.service.js';
+import { StreamProjections } from './stream-projections.service.js';
 
 /** One for each aggregate with public events. */
 const renderers = [CustomerRenderer, CustomerCardRenderer];
@@ -16,7 +16,7 @@ const renderers = [CustomerRenderer, CustomerCardRenderer];
   providers: [
     EventBodies,
     EventFeed,
-    StreamFolds,
+    StreamProjections,
     ...renderers,
     { provide: RENDERERS, inject: renderers, useFactory: (...all: EventRenderer[]) => all },
   ],

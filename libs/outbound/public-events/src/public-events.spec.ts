@@ -6,12 +6,12 @@ import { customer } from '#customers/customer.js';
 
 import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
 import {
-  bodyOf,
-  publicCustomerCardEvent,
-  type ToldCustomerCardEvent,
-  publicCustomerEvent,
-  publicTypeOf,
-  refuseUnknown,
+  formatBody,
+  toPublicCustomerCardEvent,
+  type PublishedCustomerCardEvent,
+  toPublicCustomerEvent,
+  findPublicType,
+  assertKnownTypes,
   type CustomerCardSubject,
   type CustomerSubject,
 } from './public-events.js';
@@ -68,33 +68,33 @@ const PERSON = {
   sms_consent: false,
 };
 
-function updated(subject: CustomerSubject) {
+function renderUpdate(subject: CustomerSubject) {
   const data = { customerId: 31, personal: null };
-  return publicCustomerEvent(
+  return toPublicCustomerEvent(
     { type: 'CustomerUpdated', id: ID, revision: 4, meta: META, data },
     subject,
   );
 }
 
-function rendered(event: ToldCustomerCardEvent) {
-  return publicCustomerCardEvent({ ...event, id: ID, revision: 4, meta: META }, SUBJECT);
+function renderCardEvent(event: PublishedCustomerCardEvent) {
+  return toPublicCustomerCardEvent({ ...event, id: ID, revision: 4, meta: META }, SUBJECT);
 }
 
 describe('public events', () => {
   it('knows the public type of every stored one, and no other', () => {
-    expect(publicTypeOf(TYPES, 'StampsEarned')).toBe('stamp.earned');
-    expect(publicTypeOf(TYPES, 'CardCreated')).toBeUndefined();
-    expect(publicTypeOf(TYPES, 'constructor')).toBeUndefined();
+    expect(findPublicType(TYPES, 'StampsEarned')).toBe('stamp.earned');
+    expect(findPublicType(TYPES, 'CardCreated')).toBeUndefined();
+    expect(findPublicType(TYPES, 'constructor')).toBeUndefined();
   });
 
   it('refuses to pass over a type that it does not know', () => {
     const id = ID;
-    refuseUnknown(TYPES, [
+    assertKnownTypes(TYPES, [
       { id, type: 'StampsEarned', version: 2 },
       { id, type: 'CardCreated', version: 1 },
     ]);
     for (const type of ['StampsLost', 'constructor']) {
-      expect(() => refuseUnknown(TYPES, [{ id, type, version: 1 }])).toThrow(
+      expect(() => assertKnownTypes(TYPES, [{ id, type, version: 1 }])).toThrow(
         `the type ${type} of event ${ID}`,
       );
     }
@@ -102,13 +102,13 @@ describe('public events', () => {
 
   it('refuses to pass over a version that it does not know', () => {
     const newer = { id: ID, type: 'StampsEarned', version: 3 };
-    expect(() => refuseUnknown(TYPES, [newer])).toThrow(
+    expect(() => assertKnownTypes(TYPES, [newer])).toThrow(
       `does not know version 3 of the type StampsEarned of event ${ID}`,
     );
   });
 
   it('is wrapped in an envelope whose id is always the same', () => {
-    const event = rendered({
+    const event = renderCardEvent({
       type: 'CustomerCardIssued',
       data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: 'b1c2', code: 'ABCD2345' },
     });
@@ -125,7 +125,7 @@ describe('public events', () => {
   it('customer.updated tells of a phone number that the country of the store has changed', () => {
     const data = { customerId: 31, country: 'DE', personal: null };
     const phone = '+491711234567';
-    const event = publicCustomerEvent(
+    const event = toPublicCustomerEvent(
       { type: 'CustomerPhoneNormalized', id: ID, revision: 4, meta: META, data },
       { customer: { ...PERSON, phone }, before: { ...PERSON, phone: '01711234567' } },
     );
@@ -134,11 +134,11 @@ describe('public events', () => {
       data: { phone },
       previous_attributes: { phone: '01711234567' },
     });
-    expect(publicTypeOf(TYPES, 'CustomerPhoneNormalized')).toBe('customer.updated');
+    expect(findPublicType(TYPES, 'CustomerPhoneNormalized')).toBe('customer.updated');
   });
 
   it('customer.created is the customer with its source', () => {
-    const event = publicCustomerEvent(
+    const event = toPublicCustomerEvent(
       {
         type: 'CustomerCreated',
         id: ID,
@@ -164,7 +164,7 @@ describe('public events', () => {
   it('customer.updated is the customer with the whole old value of each that changed', () => {
     const before = { ...PERSON, last_name: 'King', metadata: { tier: 'gold', visits: 3 } };
     const after = { ...PERSON, last_name: null, metadata: { tier: 'gold', visits: 4 } };
-    const event = updated({ customer: after, before });
+    const event = renderUpdate({ customer: after, before });
     expect(event.type).toBe('customer.updated');
     expect(event.data).toEqual(after);
     expect(event.previous_attributes).toEqual({
@@ -174,12 +174,12 @@ describe('public events', () => {
   });
 
   it('there is none for a change of external references alone', () => {
-    expect(publicTypeOf(TYPES, 'CustomerUpdated')).toBe('customer.updated');
-    expect(publicTypeOf(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
+    expect(findPublicType(TYPES, 'CustomerUpdated')).toBe('customer.updated');
+    expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
   });
 
   it('stamp.earned shows what was added, the new balance and the note', () => {
-    const event = rendered({
+    const event = renderCardEvent({
       type: 'StampsEarned',
       data: {
         customerId: 31,
@@ -210,7 +210,7 @@ describe('public events', () => {
   });
 
   it('stamp.removed shows the same, and how many were taken off as a positive number', () => {
-    const event = rendered({
+    const event = renderCardEvent({
       type: 'StampsRemoved',
       data: {
         customerId: 31,
@@ -245,7 +245,7 @@ describe('public events', () => {
   });
 
   it('reward.unlocked shows the reward as it came within reach', () => {
-    const event = rendered({
+    const event = renderCardEvent({
       type: 'RewardUnlocked',
       data: { customerId: 31, rewardId: 4, name: 'Cake', description: null, stampsRequired: 10 },
     });
@@ -261,7 +261,7 @@ describe('public events', () => {
   });
 
   it('reward.redeemed names the redemption and the balance left', () => {
-    const event = rendered({
+    const event = renderCardEvent({
       type: 'RewardRedeemed',
       data: {
         customerId: 31,
@@ -298,8 +298,8 @@ describe('public events', () => {
     const data = '{"b":1,"metadata":{"__proto__":"x","2":"y","é":"\\u2028"},"n":0.1}';
     const text = `{"id":"evt_1","type":"stamp.earned","data":${JSON.stringify(JSON.parse(data))}}`;
     const envelope = Buffer.from(text);
-    expect(bodyOf(envelope, 'envelope')).toBe(envelope);
-    const flat = bodyOf(envelope, 'flat').toString();
+    expect(formatBody(envelope, 'envelope')).toBe(envelope);
+    const flat = formatBody(envelope, 'flat').toString();
     expect(JSON.parse(flat)).toEqual(JSON.parse(data));
     expect(text).toContain(flat);
   });

@@ -27,7 +27,7 @@ type Recorded<E> = E & { id: string; revision: number; meta: EventMeta };
 export type CustomerSubject = { customer: CustomerShape; before: CustomerShape | undefined };
 
 /** The fields whose old values are published (contract section 10). */
-const TOLD_CHANGES = [
+const PUBLISHED_FIELDS = [
   'first_name',
   'last_name',
   'email',
@@ -38,7 +38,7 @@ const TOLD_CHANGES = [
   'sms_consent',
 ] as const;
 
-type CustomerShape = { [name in (typeof TOLD_CHANGES)[number]]: unknown };
+type CustomerShape = { [name in (typeof PUBLISHED_FIELDS)[number]]: unknown };
 
 /** A customer card as the event left it; the names of other records are those at the time of rendering. */
 export type CustomerCardSubject = {
@@ -59,13 +59,13 @@ export type CustomerName = {
 };
 
 /** The published events; a change of external references alone is not published, nor is what changes nothing to see. */
-export type ToldCustomerEvent = Exclude<
+export type PublishedCustomerEvent = Exclude<
   CustomerEvent,
   { type: 'CustomerReferencesUpdated' | 'CardLinksRequested' | 'CustomerResealed' }
 >;
 
 /** What a merge does to cards is told by the events of their stamps and customers. */
-export type ToldCustomerCardEvent = Exclude<
+export type PublishedCustomerCardEvent = Exclude<
   CustomerCardEvent,
   {
     type:
@@ -78,7 +78,7 @@ export type ToldCustomerCardEvent = Exclude<
 >;
 
 /** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
-export function refuseUnknown(
+export function assertKnownTypes(
   types: EventTypes,
   events: { id: string; type: string; version: number }[],
 ): void {
@@ -86,12 +86,12 @@ export function refuseUnknown(
 }
 
 /** Undefined when the event is not published: its aggregate gives it no published name. */
-export function publicTypeOf(types: EventTypes, storedType: string): PublicEventType | undefined {
-  return publicTypeNamed(types.nameOf(storedType));
+export function findPublicType(types: EventTypes, storedType: string): PublicEventType | undefined {
+  return findPublicTypeByName(types.nameOf(storedType));
 }
 
 /** In the history these have names of their own; to receivers they are changes of customers. */
-const TOLD_AS: Partial<Record<string, PublicEventType>> = {
+const PUBLISHED_AS: Partial<Record<string, PublicEventType>> = {
   'customer.phone_normalized': 'customer.updated',
   'customer.merged': 'customer.updated',
   'customer.merged_away': 'customer.updated',
@@ -99,21 +99,21 @@ const TOLD_AS: Partial<Record<string, PublicEventType>> = {
   'customer.restored': 'customer.updated',
 };
 
-function publicTypeNamed(name: string | undefined): PublicEventType | undefined {
+function findPublicTypeByName(name: string | undefined): PublicEventType | undefined {
   if (name === undefined) return undefined;
-  return TOLD_AS[name] ?? PUBLIC_EVENTS.find((published) => published === name);
+  return PUBLISHED_AS[name] ?? PUBLIC_EVENTS.find((type) => type === name);
 }
 
-export function publicCustomerEvent(
-  event: Recorded<ToldCustomerEvent>,
+export function toPublicCustomerEvent(
+  event: Recorded<PublishedCustomerEvent>,
   { customer, before }: CustomerSubject,
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCreated':
-      return envelope(event, customerAggregate.names, { ...customer, source: event.data.source });
+      return toEnvelope(event, customerAggregate.names, { ...customer, source: event.data.source });
     // Whoever holds a copy is to learn of it; what was there before is not told any more.
     case 'CustomerErased':
-      return { ...envelope(event, customerAggregate.names, customer), previous_attributes: {} };
+      return { ...toEnvelope(event, customerAggregate.names, customer), previous_attributes: {} };
     case 'CustomerUpdated':
     case 'CustomerPhoneNormalized':
     case 'CustomerMerged':
@@ -121,33 +121,33 @@ export function publicCustomerEvent(
     case 'CustomerUnmerged':
     case 'CustomerRestored': {
       if (!before) throw new Error(`event ${event.id} changes a customer that did not exist`);
-      const changed = TOLD_CHANGES.filter(
+      const changedFields = PUBLISHED_FIELDS.filter(
         (name) => !isDeepStrictEqual(before[name], customer[name]),
       );
-      const previous = Object.fromEntries(changed.map((name) => [name, before[name]]));
+      const previous = Object.fromEntries(changedFields.map((name) => [name, before[name]]));
       return {
-        ...envelope(event, customerAggregate.names, customer),
+        ...toEnvelope(event, customerAggregate.names, customer),
         previous_attributes: previous,
       };
     }
   }
 }
 
-export function publicCustomerCardEvent(
-  event: Recorded<ToldCustomerCardEvent>,
+export function toPublicCustomerCardEvent(
+  event: Recorded<PublishedCustomerCardEvent>,
   subject: CustomerCardSubject,
 ): PublicEvent {
   switch (event.type) {
     case 'CustomerCardIssued':
-      return envelope(event, customerCard.names, {
+      return toEnvelope(event, customerCard.names, {
         ...subject.detail(),
         customer: subject.customer,
       });
     case 'StampsEarned':
     case 'StampsRemoved': {
       const { stamps, source, locationId, staffRef, externalRef, personal } = event.data;
-      return envelope(event, customerCard.names, {
-        ...whose(subject),
+      return toEnvelope(event, customerCard.names, {
+        ...toReferences(subject),
         stamps,
         stamps_count: subject.state.stampsCount,
         stamps_remaining: subject.list.stamps_remaining,
@@ -164,8 +164,8 @@ export function publicCustomerCardEvent(
     }
     case 'RewardUnlocked': {
       const { rewardId, name, description, stampsRequired } = event.data;
-      return envelope(event, customerCard.names, {
-        ...whose(subject),
+      return toEnvelope(event, customerCard.names, {
+        ...toReferences(subject),
         stamps_count: subject.state.stampsCount,
         reward: { id: rewardId, name, description, stamps_required: stampsRequired },
         customer: subject.customer,
@@ -174,7 +174,7 @@ export function publicCustomerCardEvent(
     case 'RewardRedeemed': {
       const { redemptionId, rewardId, rewardName, stampsSpent, personal } = event.data;
       const { locationId, staffRef, externalRef } = event.data;
-      return envelope(event, customerCard.names, {
+      return toEnvelope(event, customerCard.names, {
         id: redemptionId,
         reward_id: rewardId,
         reward_name: rewardName,
@@ -187,7 +187,7 @@ export function publicCustomerCardEvent(
         location_id: locationId,
         note: personal?.note ?? null,
         occurred_at: event.meta.occurredAt,
-        ...whose(subject),
+        ...toReferences(subject),
         customer: subject.customer,
       });
     }
@@ -197,7 +197,7 @@ export function publicCustomerCardEvent(
 export const TEST_EVENT = 'webhook.test';
 
 /** What a test sends: not an event of the store, but in the shape of one. */
-export function testEnvelope(
+export function renderTestEnvelope(
   id: string,
   subscription: { id: number; account_id: number },
   now: Date,
@@ -216,13 +216,13 @@ export function testEnvelope(
 }
 
 /** The bytes of every attempt. Only the envelope is stored; `flat` is cut out of it. */
-export function bodyOf(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
+export function formatBody(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
   if (format === 'envelope') return envelope;
   const { data } = JSON.parse(envelope.toString()) as { data: unknown };
   return Buffer.from(JSON.stringify(data));
 }
 
-function whose({ state, cardName }: CustomerCardSubject) {
+function toReferences({ state, cardName }: CustomerCardSubject) {
   return {
     customer_id: state.customerId,
     customer_card_id: state.id,
@@ -231,14 +231,14 @@ function whose({ state, cardName }: CustomerCardSubject) {
   };
 }
 
-function envelope<T extends (ToldCustomerEvent | CustomerCardEvent)['type']>(
+function toEnvelope<T extends (PublishedCustomerEvent | CustomerCardEvent)['type']>(
   { id, type, revision, meta }: Recorded<{ type: T }>,
   names: Record<T, string>,
   data: object,
 ): PublicEvent {
   return {
     id: publicEventId(id),
-    type: published(names[type]),
+    type: assertPublicType(names[type]),
     timestamp: meta.recordedAt,
     sequence: revision,
     account_id: meta.accountId,
@@ -246,8 +246,8 @@ function envelope<T extends (ToldCustomerEvent | CustomerCardEvent)['type']>(
   };
 }
 
-function published(name: string): PublicEventType {
-  const type = publicTypeNamed(name);
+function assertPublicType(name: string): PublicEventType {
+  const type = findPublicTypeByName(name);
   if (type === undefined) throw new Error(`${name} is no published event`);
   return type;
 }

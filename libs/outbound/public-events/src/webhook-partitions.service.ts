@@ -12,27 +12,27 @@ export async function withPartitions<R>(pool: pg.Pool, work: () => Promise<R>): 
     try {
       return await work();
     } catch (error) {
-      const day = dayWithout(error);
+      const day = findMissingDay(error);
       if (day === undefined || tries === 100) throw error;
-      await makePartitions(pool, day, day);
+      await createPartitions(pool, day, day);
     }
   }
 }
 
-export async function makePartitionsAhead(pool: pg.Pool, now: Date): Promise<void> {
-  const day = 24 * 3600 * 1000;
-  await makePartitions(pool, now, new Date(now.getTime() + DAYS_AHEAD * day));
+export async function createPartitionsAhead(pool: pg.Pool, now: Date): Promise<void> {
+  const dayMs = 24 * 3600 * 1000;
+  await createPartitions(pool, now, new Date(now.getTime() + DAYS_AHEAD * dayMs));
 }
 
-async function makePartitions(pool: pg.Pool, first: Date, last: Date): Promise<void> {
+async function createPartitions(pool: pg.Pool, first: Date, last: Date): Promise<void> {
   await pool.query('select webhook_make_partitions($1, $2)', [first, last]);
 }
 
 /** "Partition key of the failing row contains (seq) = (2855569136287746)." */
-function dayWithout(error: unknown): Date | undefined {
-  const refused = databaseErrorOf(error);
-  if (refused?.code !== SQLSTATE.checkViolation || refused.constraint !== undefined)
+function findMissingDay(error: unknown): Date | undefined {
+  const databaseError = databaseErrorOf(error);
+  if (databaseError?.code !== SQLSTATE.checkViolation || databaseError.constraint !== undefined)
     return undefined;
-  const id = /\) = \((\d+)\)/.exec(refused.detail ?? '')?.[1];
+  const id = /\) = \((\d+)\)/.exec(databaseError.detail ?? '')?.[1];
   return id === undefined ? undefined : new Date(Number(BigInt(id) >> 37n) * 86_400_000);
 }

@@ -11,7 +11,7 @@ import {
 } from '#event-store/event-store.js';
 import { EventTypes } from '#event-store/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/position.js';
-import { publicTypeOf } from '#public-events/public-events.js';
+import { findPublicType } from '#public-events/public-events.js';
 import { armLanes } from './lane-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
@@ -187,7 +187,7 @@ export class DeliveryPlans {
     { type, meta }: StoredEvent,
     { accountId, from, to, types }: Omit<Replay, 'subscriptionId'>,
   ): boolean {
-    const shown = publicTypeOf(this.types, type);
+    const shown = findPublicType(this.types, type);
     const recordedAt = new Date(meta.recordedAt);
     return (
       shown !== undefined &&

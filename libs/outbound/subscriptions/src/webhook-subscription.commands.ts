@@ -20,7 +20,7 @@ import { PlainWrites, type PlainTransaction } from '#event-store/plain-writes.se
 import { addressKey } from '#http/rate-limit.js';
 import { formatPosition } from '#event-store/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
-import { bodyOf, TEST_EVENT, testEnvelope } from '#public-events/public-events.js';
+import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/public-events.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import {
   isBlockedAddress,
@@ -303,7 +303,10 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       ...this.secretsOf(row),
       eventId,
       type: TEST_EVENT,
-      body: bodyOf(Buffer.from(testEnvelope(eventId, row, new Date())), row.payload_format),
+      body: formatBody(
+        Buffer.from(renderTestEnvelope(eventId, row, new Date())),
+        row.payload_format,
+      ),
     };
     const { outcome, at } = await this.inTurn(accountId, async () => {
       const { target_url } = auditedSettings(subscriptionOf(row));

@@ -27,7 +27,7 @@ export type CheckpointVerificationResult = {
  */
 export class CheckpointVerification {
   constructor(
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly tree: Tree,
   ) {}
 
@@ -55,7 +55,7 @@ export class CheckpointVerification {
 
   private async walkTo(walk: LogWalk, size: number): Promise<void> {
     while (walk.size < size) {
-      const page = await this.store.readAll(walk.position, Math.min(PAGE, size - walk.size));
+      const page = await this.eventStore.readAll(walk.position, Math.min(PAGE, size - walk.size));
       if (page.length === 0) return;
       walk.add(page);
     }
@@ -85,7 +85,7 @@ export class CheckpointVerification {
       if (!(await this.tree.getHead(size)).root.equals(root)) return '';
       let index = 0;
       for (let after = BEGINNING; index < size;) {
-        const page = await this.store.readAll(after, Math.min(PAGE, size - index));
+        const page = await this.eventStore.readAll(after, Math.min(PAGE, size - index));
         for (const event of page) {
           if (index >= coveredCount && !(await this.tree.getLeaf(index)).equals(hashLeaf(event))) {
             return `: number ${index} was another, where ${event.stream} revision ${event.revision} is now`;

@@ -37,7 +37,7 @@ const FIND_PICTURE = {
 export class HistoryExport {
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
     private readonly tree: Tree,
     private readonly checkpoints: Checkpoints,
@@ -82,7 +82,7 @@ export class HistoryExport {
   }
 
   private async *exportPage(places: EventPlace[], size: number) {
-    const storedEvents = await this.store.readEvents(places);
+    const storedEvents = await this.eventStore.readEvents(places);
     const byPlace = new Map(
       storedEvents.map((event) => [`${event.stream} ${event.revision}`, event]),
     );

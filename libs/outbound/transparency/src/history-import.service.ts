@@ -68,7 +68,7 @@ export class HistoryImport {
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
     private readonly types: EventTypes,
     tables: AnyReadModel[],
@@ -180,7 +180,7 @@ export class HistoryImport {
       throw new InvalidExportError(`this version does not know ${event.type} of ${stream}`);
     }
     if (revision === 0) {
-      for await (const last of this.store.readStream(stream, { direction: 'backwards' })) {
+      for await (const last of this.eventStore.readStream(stream, { direction: 'backwards' })) {
         existingHeads.set(stream, { revision: last.revision, hash: last.hash });
         break;
       }
@@ -234,7 +234,7 @@ export class HistoryImport {
     const heads = new Map(existingHeads);
     for await (const group of appendGroups(listMissingEvents(lines, existingHeads))) {
       const { stream, meta } = group[0];
-      const [head] = await this.store.commit({
+      const [head] = await this.eventStore.commit({
         accountId: meta.accountId,
         writes: [{ stream, expected: heads.get(stream) ?? null, events: group.map(toNewEvent) }],
       });
@@ -247,7 +247,7 @@ export class HistoryImport {
     for (let offset = 0; offset < streams.length; offset += STREAM_BATCH_SIZE) {
       const projections = new Map<string, StreamProgress>();
       const batch = streams.slice(offset, offset + STREAM_BATCH_SIZE);
-      for await (const events of this.store.readStreams(batch)) {
+      for await (const events of this.eventStore.readStreams(batch)) {
         const openedEvents = await this.keys.opened(events);
         for (const [i, event] of events.entries()) {
           const { stream } = event;

@@ -26,7 +26,7 @@ type EventPlace = { seq: number; stream: string; revision: number };
 export class Proofs {
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly history: HistoryTable,
     private readonly tree: Tree,
     private readonly checkpoints: Checkpoints,
@@ -50,11 +50,11 @@ export class Proofs {
   /** An event may be a moment ahead of the history. */
   private async getPlace(accountId: number, eventId: string | undefined): Promise<EventPlace> {
     if (eventId === undefined) throw new NotFoundError('Event');
-    const head = await this.store.head();
+    const head = await this.eventStore.head();
     for (const deadline = performance.now() + HISTORY_TIMEOUT_MS; ;) {
       // Asked first: what is not found afterwards does not exist.
       const { position } = await this.history.reached();
-      const isComplete = (await this.store.readUntil(head, position, 1)).length === 0;
+      const isComplete = (await this.eventStore.readUntil(head, position, 1)).length === 0;
       const [place] = await ask<EventPlace>(this.pool, {
         ...FIND_PLACE,
         values: [eventId, accountId],
@@ -71,7 +71,9 @@ export class Proofs {
     revision: number,
   ): Promise<{ event: StoredEvent; previousHash: string | null }> {
     const revisions = [revision, revision - 1].filter((n) => n >= 0);
-    const events = await this.store.readEvents(revisions.map((n) => ({ stream, revision: n })));
+    const events = await this.eventStore.readEvents(
+      revisions.map((n) => ({ stream, revision: n })),
+    );
     const event = events.find((candidate) => candidate.revision === revision);
     const before = events.find((candidate) => candidate.revision === revision - 1);
     if (!event || (revision > 0 && !before)) throw new Error(`${stream} lacks event ${revision}`);

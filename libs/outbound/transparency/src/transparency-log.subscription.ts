@@ -20,7 +20,7 @@ export class TransparencyLog {
   private readonly log = new Logger(LEADERSHIP.name);
 
   constructor(
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly tree: Tree,
     private readonly signing: CheckpointSigning,
     private readonly lock: LeaderLock,
@@ -47,6 +47,6 @@ export class TransparencyLog {
         edge = await this.tree.append(edge, events.map(hashLeaf), to);
       },
     };
-    await followLog(this.store, follower, this.log, signal);
+    await followLog(this.eventStore, follower, this.log, signal);
   }
 }

@@ -1,0 +1,200 @@
+import { Injectable } from '@nestjs/common';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
+import { roughBytes } from '#kernel/rough-bytes.js';
+import { recorded } from '#event-store/codec.js';
+import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys.js';
+import type { RowTable } from '#event-store/rows.js';
+
+const CACHE_BYTES = 32 * 1024 * 1024;
+/** Of a fold that shows personal data: nothing is rendered of it after an erasure, but it is not to stay either. */
+const PERSONAL_CACHE_MS = 60_000;
+const PAGE_SIZE = 200;
+/** How many earlier events are read ahead for a batch: over all streams, and in one query. */
+const READ_AHEAD = { maxEvents: 10_000, batchSize: 250, maxBytes: 8 * 1024 * 1024 };
+
+/** A state and the event that it is right after. */
+export type StreamSnapshot<S> = { state: S; revision: number };
+
+/** The state of an aggregate right after each of its events, without reading long streams again. */
+@Injectable()
+export class StreamProjections {
+  private readonly cache = new ExpiringCache<string, StreamSnapshot<object>>({
+    maxSize: CACHE_BYTES,
+    sizeCalculation: roughBytes,
+  });
+
+  constructor(
+    private readonly eventStore: EventStore,
+    private readonly keys: PersonalKeys,
+  ) {}
+
+  /** Whether a row of the stream, which is a fold as well, may save reading it: nothing of it is known. */
+  needsSnapshot({ stream, revision }: StoredEvent): boolean {
+    return revision > 0 && !this.cache.has(stream);
+  }
+
+  /**
+   * @param events of aggregates of this kind, in the order of the log, with personal data decrypted
+   * @param snapshots rows of those that need them, by stream
+   * @returns by event id
+   */
+  async projectAfter<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    events: StoredEvent[],
+    snapshots: Map<string, StreamSnapshot<S>>,
+  ): Promise<Map<string, S>> {
+    const states = new Map<string, S>();
+    const earlier = await this.readEarlierEvents(events, snapshots);
+    for (const event of events) {
+      const snapshot = await this.findStateAfter(
+        rows,
+        event,
+        snapshots,
+        earlier.get(event.stream) ?? [],
+      );
+      this.remember(rows, event.stream, snapshot);
+      states.set(event.id, snapshot.state);
+    }
+    return states;
+  }
+
+  /**
+   * The state before and after each event; undefined before the first one.
+   * @returns by event id
+   */
+  async projectAround<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    events: StoredEvent[],
+  ): Promise<Map<string, { before: S | undefined; after: S }>> {
+    const states = new Map<string, { before: S | undefined; after: S }>();
+    for (const event of events) {
+      const { stream, revision } = event;
+      const before =
+        revision === 0 ? undefined : await this.findStateAt(rows, stream, revision - 1);
+      const after = applyEvents(rows, before, [event]);
+      this.remember(rows, stream, after);
+      states.set(event.id, { before: before?.state, after: after.state });
+    }
+    return states;
+  }
+
+  private remember<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    stream: string,
+    snapshot: StreamSnapshot<S>,
+  ): void {
+    this.cache.set(stream, snapshot, rows.shows ? { ttl: PERSONAL_CACHE_MS } : {});
+  }
+
+  private async findStateAt<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    stream: string,
+    revision: number,
+  ): Promise<StreamSnapshot<S>> {
+    const cached = this.cache.get(stream) as StreamSnapshot<S> | undefined;
+    if (cached?.revision === revision) return cached;
+    const from = cached && cached.revision < revision ? cached : undefined;
+    return this.project(rows, { stream, revision }, from);
+  }
+
+  private async findStateAfter<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    event: StoredEvent,
+    snapshots: Map<string, StreamSnapshot<S>>,
+    earlier: StoredEvent[],
+  ): Promise<StreamSnapshot<S>> {
+    // A stream's name contains its aggregate, so a cached state is of the right type.
+    const cached = this.cache.get(event.stream) as StreamSnapshot<S> | undefined;
+    if (event.revision === 0 || cached?.revision === event.revision - 1) {
+      return applyEvents(rows, event.revision === 0 ? undefined : cached, [event]);
+    }
+    const snapshot = snapshots.get(event.stream);
+    if (snapshot?.revision === event.revision) return snapshot;
+    const from = cached && cached.revision < event.revision ? cached : undefined;
+    const firstRevision = from ? from.revision + 1 : 0;
+    if (
+      earlier[0]?.revision === firstRevision &&
+      earlier.length === event.revision - firstRevision
+    ) {
+      return applyEvents(rows, from, [...earlier, event]);
+    }
+    return this.project(rows, event, from);
+  }
+
+  /**
+   * The events between the cached folds and the first event of each stream. After a pause these are a few events of
+   * each of thousands of streams, too many to read stream by stream.
+   */
+  private async readEarlierEvents(
+    events: StoredEvent[],
+    snapshots: Map<string, StreamSnapshot<object>>,
+  ): Promise<Map<string, StoredEvent[]>> {
+    const refs: EventRef[] = [];
+    const seen = new Set<string>();
+    for (const { stream, revision } of events) {
+      if (seen.has(stream)) continue;
+      seen.add(stream);
+      if (snapshots.get(stream)?.revision === revision) continue;
+      const cachedRevision = this.cache.get(stream)?.revision ?? -1;
+      const from = cachedRevision < revision ? cachedRevision + 1 : 0;
+      if (revision - from > PAGE_SIZE || refs.length + revision - from > READ_AHEAD.maxEvents)
+        continue;
+      for (let next = from; next < revision; next++) refs.push({ stream, revision: next });
+    }
+    const read: StoredEvent[] = [];
+    // Once enough has been read, the remaining streams are read one by one.
+    for (
+      let i = 0, bytes = 0;
+      i < refs.length && bytes < READ_AHEAD.maxBytes;
+      i += READ_AHEAD.batchSize
+    ) {
+      const batch = await this.eventStore.readEvents(refs.slice(i, i + READ_AHEAD.batchSize));
+      for (const event of batch) bytes += roughBytes(event);
+      read.push(...batch);
+    }
+    const byStream = new Map<string, StoredEvent[]>();
+    for (const event of await this.keys.opened(read)) {
+      const existing = byStream.get(event.stream);
+      if (existing) existing.push(event);
+      else byStream.set(event.stream, [event]);
+    }
+    for (const streamEvents of byStream.values())
+      streamEvents.sort((a, b) => a.revision - b.revision);
+    return byStream;
+  }
+
+  private async project<S extends { accountId: number }, E extends DomainEvent>(
+    rows: RowTable<S, E>,
+    { stream, revision }: Pick<StoredEvent, 'stream' | 'revision'>,
+    from: StreamSnapshot<S> | undefined,
+  ): Promise<StreamSnapshot<S>> {
+    let snapshot = from;
+    let page: StoredEvent[] = [];
+    const range = { from: snapshot ? snapshot.revision + 1 : 0, to: revision };
+    for await (const event of this.eventStore.readStream(stream, range)) {
+      page.push(event);
+      if (page.length < PAGE_SIZE && event.revision < revision) continue;
+      snapshot = applyEvents(rows, snapshot, await this.keys.opened(page));
+      page = [];
+    }
+    if (snapshot?.revision !== revision)
+      throw new Error(`${stream} ends before revision ${revision}`);
+    return snapshot;
+  }
+}
+
+function applyEvents<S extends { accountId: number }, E extends DomainEvent>(
+  { aggregate }: RowTable<S, E>,
+  from: StreamSnapshot<S> | undefined,
+  events: StoredEvent[],
+): StreamSnapshot<S> {
+  let snapshot = from;
+  for (const event of events) {
+    const state = aggregate.evolve(snapshot?.state, recorded<E>(aggregate, event));
+    snapshot = { state, revision: event.revision };
+  }
+  if (!snapshot) throw new Error('a fold needs an event');
+  return snapshot;
+}
