@@ -9,7 +9,7 @@ import {
 } from 'node:http2';
 import type { AppleCredentials } from '#kernel/apple-credentials.js';
 
-/** Limits of time on everything that Apple may leave unanswered. */
+/** Bounds everything that Apple may leave without a response. */
 export type ApnsTimeouts = {
   connectTimeoutMs: number;
   responseTimeoutMs: number;
@@ -24,26 +24,26 @@ export const APNS_TIMEOUTS: ApnsTimeouts = {
   pongTimeoutMs: 10_000,
 };
 
-/** Apple takes tokens of twenty to sixty minutes. */
+/** Apple accepts tokens that are 20 to 60 minutes old. */
 const TOKEN_LIFETIME_MS = 40 * 60_000;
-/** How long Apple keeps a push for a phone that is switched off. */
+/** For so long Apple stores a push for a phone that is switched off. */
 const PUSH_LIFETIME_SECONDS = 30 * 24 * 60 * 60;
-/** Of an answer's body, which is a line of JSON. */
+/** A response body is a line of JSON. */
 const MAX_BODY_LENGTH = 4_096;
 
 export type ApnsResponse = {
   status: number;
-  /** Such as BadDeviceToken; empty on success. */
+  /** For example BadDeviceToken; empty on success. */
   reason: string;
-  /** Of a 410: when the device was found to be gone. */
+  /** With a 410: when Apple noticed that the device is gone. */
   goneAt: Date | null;
-  /** What Apple asks to wait, if it says so. */
+  /** From Retry-After, if Apple sends one. */
   retryInMs: number | null;
 };
 
 /**
- * One HTTP/2 connection to Apple's push service, opened when needed and kept alive: Apple takes connections that come
- * and go for an attack. Any failure of the connection fails the pushes that are on it, and the next one opens another.
+ * Sends pushes over one HTTP/2 connection, opened when needed and kept alive: Apple treats frequent reconnects as an
+ * attack. A failure of the connection fails the pushes on it, and the next push opens another.
  */
 export class ApnsClient {
   private session: Promise<ClientHttp2Session> | undefined;
@@ -55,10 +55,12 @@ export class ApnsClient {
     private readonly timeouts = APNS_TIMEOUTS,
   ) {}
 
-  /** @throws Error when there was no answer: whether the push arrived is then unknown, and it does no harm twice */
+  /**
+   * @throws Error when there was no response: it is unknown whether the push arrived, but sending it twice is harmless
+   */
   async push(deviceToken: string, signal: AbortSignal): Promise<ApnsResponse> {
     const response = await this.sendPush(deviceToken, signal);
-    // Its time is Apple's to judge: the clock here may be wrong.
+    // Apple decides whether a token has expired: the clock here may be wrong.
     if (response.reason !== 'ExpiredProviderToken' || this.credentials.push.token === null) {
       return response;
     }
@@ -93,14 +95,14 @@ export class ApnsClient {
     try {
       return await readResponse(stream, signal, this.timeouts.responseTimeoutMs);
     } catch (error) {
-      // A peer that is silent on one stream is silent on all.
+      // A peer that does not respond on one stream responds on none.
       if (error instanceof TimeoutError) session.destroy(error);
       throw error;
     }
   }
 
   private async getOpenSession(): Promise<ClientHttp2Session> {
-    // One that was just destroyed has not told so yet.
+    // A session that was just destroyed may not have emitted its event yet.
     const session = await this.getSession();
     if (!session.closed && !session.destroyed) return session;
     this.session = undefined;
@@ -116,7 +118,7 @@ export class ApnsClient {
       if (this.session === opening) this.session = undefined;
     };
     opening.then((session) => {
-      // GOAWAY: pushes under way still get their answers, new ones need another connection.
+      // GOAWAY: pushes in flight still get their responses, new ones need another connection.
       session.once('goaway', forgetSession);
       session.once('close', forgetSession);
     }, forgetSession);
@@ -141,7 +143,7 @@ export class ApnsClient {
         this.keepAlive(session);
         resolve(session);
       });
-      // Every fault is told to the pushes that wait for it.
+      // Every error rejects the pushes that wait for the connection.
       session.on('error', reject);
       session.once('close', () => {
         clearTimeout(timer);
@@ -157,7 +159,7 @@ export class ApnsClient {
       const pongTimer = setTimeout(() => {
         session.destroy(new TimeoutError('no pong', pongTimeoutMs));
       }, pongTimeoutMs);
-      // An error of the ping is one of the session, which is told there.
+      // An error of the ping is also emitted by the session.
       session.ping(() => clearTimeout(pongTimer));
       session.once('close', () => clearTimeout(pongTimer));
     }, pingIntervalMs).unref();
@@ -165,7 +167,7 @@ export class ApnsClient {
     session.unref();
   }
 
-  /** Null: the certificate speaks for itself. */
+  /** Creates the provider token. Null: the client certificate authenticates. */
   private createAuthorization(): string | null {
     const { token } = this.credentials.push;
     if (token === null) return null;
@@ -198,14 +200,14 @@ function readResponse(
   return new Promise((resolve, reject) => {
     let headers: IncomingHttpHeaders = {};
     let body = '';
-    const timer = setTimeout(() => giveUp(new TimeoutError('no answer', timeoutMs)), timeoutMs);
-    const onAbort = () => giveUp(new Error('cut off'));
+    const timer = setTimeout(() => giveUp(new TimeoutError('no response', timeoutMs)), timeoutMs);
+    const onAbort = () => giveUp(new Error('aborted'));
     const giveUp = (error: Error) => {
       reject(error);
       stream.close(constants.NGHTTP2_CANCEL);
     };
     signal.addEventListener('abort', onAbort);
-    // It may have aborted while the connection was opened.
+    // It may have aborted while the connection was being opened.
     if (signal.aborted) onAbort();
     stream.setEncoding('utf8');
     stream.once('response', (responseHeaders) => (headers = responseHeaders));
@@ -217,7 +219,7 @@ function readResponse(
       clearTimeout(timer);
       signal.removeEventListener('abort', onAbort);
       const { ':status': status } = headers as IncomingHttpStatusHeader;
-      if (status === undefined) reject(new Error('the connection ended before the answer'));
+      if (status === undefined) reject(new Error('the connection ended before the response'));
       else resolve(parseResponse(status, headers, body));
     });
   });
@@ -239,7 +241,7 @@ function parseJsonBody(body: string): { reason?: unknown; timestamp?: unknown } 
   try {
     return (JSON.parse(body) ?? {}) as object;
   } catch {
-    // The status alone decides then.
+    // Then the status alone decides.
     return {};
   }
 }

@@ -11,7 +11,7 @@ import { Config } from '#kernel/config.js';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WARNING_PERIOD_MS = 30 * DAY_MS;
 
-/** Whether passes can be signed: an operator has given a certificate, and it has not expired. */
+/** Provides the certificate that signs passes, as long as one is configured and has not expired. */
 @Injectable()
 export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger('apple');
@@ -39,13 +39,13 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
     clearInterval(this.timer);
   }
 
-  /** While it has expired, the process is ready without it. */
+  /** Adds the certificate to the readiness report. The process is ready without it. */
   addToReadiness(readiness: { doesWithout: (name: string, isThere: () => boolean) => void }): void {
     if (this.configured === null) return;
     readiness.doesWithout('apple_certificate', () => this.credentials !== null);
   }
 
-  /** Null: there are none, or they have expired. */
+  /** Returns null when there are none, or when they have expired. */
   get credentials(): AppleCredentials | null {
     return this.configured !== null && this.configured.expiresAt > new Date()
       ? this.configured
@@ -59,11 +59,11 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
     const expiry = expiresAt.toISOString();
     if (remainingMs <= 0) {
       this.log.error(
-        `the certificate of ${passTypeId} has expired (${expiry}): no pass for Apple Wallet is made or updated until APPLE_PASS_CERT and APPLE_WWDR_CERT are renewed`,
+        `the certificate of ${passTypeId} has expired (${expiry}): passes for Apple Wallet cannot be issued or updated. Renew APPLE_PASS_CERT and APPLE_WWDR_CERT`,
       );
     } else if (remainingMs < WARNING_PERIOD_MS) {
       this.log.warn(
-        `the certificate of ${passTypeId} expires in ${Math.floor(remainingMs / DAY_MS)} days (${expiry}): renew APPLE_PASS_CERT, or passes in Apple Wallet stop being updated`,
+        `the certificate of ${passTypeId} expires in ${Math.floor(remainingMs / DAY_MS)} days (${expiry}): renew APPLE_PASS_CERT, otherwise passes in Apple Wallet will not be updated any more`,
       );
     }
   }

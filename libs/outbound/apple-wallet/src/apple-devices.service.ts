@@ -9,12 +9,12 @@ import type { WantedUpdate } from '#passes/pass-sender.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
 
-/** Nobody has more phones with one card; of more, the ones that came last stay. */
+/** More devices than a customer has. Beyond that, the oldest registrations are deleted. */
 const MAX_DEVICES_PER_CARD = 20;
 
 export type AppleDevice = { id: number; pushToken: string; passTypeId: string };
 
-/** What a device asks for names itself: its identifier is its secret. */
+/** Identifies a device in its requests. The library identifier is also its secret. */
 export type DeviceKey = { libraryId: string; passTypeId: string };
 
 const UPSERT_DEVICE = {
@@ -32,7 +32,7 @@ const REGISTER = {
     insert into apple_registrations (device_id, customer_card_id, account_id) values ($1, $2, $3)
     on conflict do nothing
     returning device_id,
-      -- Between the download and now it may have changed, and nobody was there to be told.
+      -- The pass may have changed between the download and now, when no device was registered.
       exists (select from passes p where p.customer_card_id = $2 and p.tag > 0
                 and p.changed_at > now() - interval '1 hour') as late`,
 };
@@ -47,7 +47,7 @@ const FIND_CHANGED = {
     join ${PASS_HOLDERS} r on r.id = g.customer_card_id
     where d.library_hash = $1 and d.pass_type_id = $2
       and (p.tag > $3
-           -- Changed between the download and the registration: the device's tag may be beyond it already.
+           -- Changed between the download and the registration: the device's tag may already be greater.
            or g.registered_at > now() - interval '10 minutes' and p.tag > 0
               and p.changed_at between g.registered_at - interval '1 hour' and g.registered_at)
     order by p.tag`,
@@ -72,7 +72,7 @@ const DELETE_EXCESS_REGISTRATIONS = {
     )`,
 };
 
-/** The iPhones that keep passes, as they have registered. */
+/** Stores the devices that have registered for passes. */
 @Injectable()
 export class AppleDevices {
   constructor(
@@ -81,19 +81,19 @@ export class AppleDevices {
     private readonly updates: PassUpdates,
   ) {}
 
-  /** @returns whether it is new; the push token is the newest either way */
+  /** Registers a device for a pass and stores its newest push token. @returns whether the registration is new */
   async register(
     { libraryId, passTypeId }: DeviceKey,
     pushToken: string,
     { id, accountId }: CustomerCard,
   ): Promise<boolean> {
     return inTransaction(this.pool, async (client) => {
-      // First, as in `unregister`.
+      // Locks the device first, as `unregister` does.
       const { rows: devices } = await client.query<{ id: number }>({
         ...UPSERT_DEVICE,
         values: [hashLibraryId(libraryId), passTypeId, pushToken],
       });
-      // Whoever notes a change now is waited for, and whoever does so later finds the registration.
+      // Waits for transactions that record a change now; later ones see the registration.
       await this.passes.installing(client, id, accountId, 'apple');
       const { rows } = await client.query<{ device_id: number; late: boolean }>({
         ...REGISTER,
@@ -109,8 +109,8 @@ export class AppleDevices {
   }
 
   /**
-   * The passes of a device that have changed after `since`, and the tag to ask with next time.
-   * @param since null: all
+   * Finds the passes of a device that have changed after `since`, and the tag for its next request.
+   * @param since null: all passes
    */
   async findChangedPasses(
     { libraryId, passTypeId }: DeviceKey,
@@ -125,8 +125,7 @@ export class AppleDevices {
   }
 
   /**
-   * Tells which of these are the identifiers of devices that have registered, or the serial numbers of passes that a
-   * device has registered for.
+   * Finds which of these are identifiers of registered devices, or serial numbers of passes with a registration.
    */
   async findRegistered(identifiers: string[]): Promise<Set<string>> {
     if (identifiers.length === 0) return new Set();
@@ -145,7 +144,7 @@ export class AppleDevices {
 
   async unregister({ libraryId, passTypeId }: DeviceKey, customerCardId: number): Promise<void> {
     await inTransaction(this.pool, async (client) => {
-      // Holds off a registration of the same device until it is clear whether the device stays.
+      // Blocks a concurrent registration of the same device until it is clear whether the device stays.
       const { rows } = await client.query<{ id: number }>({
         name: 'apple_device_hold',
         text: 'select id from apple_devices where library_hash = $1 and pass_type_id = $2 for update',
@@ -180,8 +179,9 @@ export class AppleDevices {
   }
 
   /**
-   * Apple says that it is not there any more. Unless it has registered again meanwhile, with another token or after
-   * that time, nothing is kept of it.
+   * Deletes a device that Apple reports as gone, unless it has registered again since: with another token, or after
+   * that time.
+   * @returns whether it was deleted
    */
   async forget({ id, pushToken }: AppleDevice, goneAt: Date | null): Promise<boolean> {
     return inTransaction(this.pool, async (client) => {
@@ -210,7 +210,7 @@ export class AppleDevices {
     });
   }
 
-  /** Shown with each of its passes. */
+  /** Records an error with each of the device's passes. */
   async noteFailure(id: number, error: string): Promise<void> {
     await ask(this.pool, {
       name: 'apple_note_failure',
@@ -221,7 +221,7 @@ export class AppleDevices {
     });
   }
 
-  /** Each device once, however many of its passes have changed. */
+  /** Finds the devices to push to, each once however many of its passes have changed. */
   async findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     const rows = await ask<{ device_id: number; account_id: number }>(this.pool, {
       name: 'apple_targets',

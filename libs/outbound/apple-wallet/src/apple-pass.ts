@@ -5,7 +5,7 @@ import type { PassField, PassJson } from './pass-json.js';
 import type { AppleTranslations } from './translations-en.js';
 import { getAppleTranslations } from './translations.js';
 
-/** What is told of the last change (`Pass` of `#passes`). */
+/** The last change of a pass and its notice (`Pass` of `#passes`). */
 export type LastChange = {
   notice:
     | { kind: 'stamped'; stamps: number }
@@ -16,7 +16,7 @@ export type LastChange = {
   noticeTag: number;
 };
 
-/** Who issues the pass, and how a phone asks for it again. */
+/** The issuer of a pass, and how a phone requests it again. */
 export type Issuer = {
   passTypeId: string;
   teamId: string;
@@ -26,8 +26,8 @@ export type Issuer = {
 };
 
 /**
- * The layout: the stamps are the strip image, so that no primary field covers it; header text and balance above it,
- * member and distance to the reward below, beside the two fields of the store; everything else on the back.
+ * Renders pass.json. The stamps are the strip image, so there are no primary fields, which would cover it. Header text
+ * and balance are above it. Member, stamps to the reward and the store's two fields are below. The rest is on the back.
  */
 export function renderApplePass(
   content: PassContent,
@@ -61,7 +61,7 @@ export function renderApplePass(
         altText: content.code,
       },
     ],
-    // A card that is no longer valid has no business on a lock screen.
+    // A card that is no longer valid does not belong on a lock screen.
     ...(!isVoid && content.locations.length > 0 && { locations: toPassPlaces(content) }),
     ...(content.expiresAt !== null && {
       expirationDate: zonedTime(content.expiresAt, content.timeZone),
@@ -80,7 +80,7 @@ export function renderApplePass(
   };
 }
 
-/** Two, of which the balance stands at the edge. */
+/** Renders at most two fields, with the balance at the edge. */
 function renderHeaderFields(
   { card, stampsCount }: PassContent,
   translations: AppleTranslations,
@@ -108,13 +108,13 @@ function renderSecondaryFields(
 }
 
 function renderAuxiliaryFields({ card: { auxiliaryFields: fields } }: PassContent): PassField[] {
-  // The keys of the API, aux_1 and aux_2 (CARD-25): none of ours begins like them.
+  // The keys are those of the API, aux_1 and aux_2 (CARD-25). No other field's key begins like them.
   return fields.map(({ key, label, value }) => ({ key, ...(label && { label }), value }));
 }
 
 /**
- * The only field that speaks up. Its value depends on nothing but the balance and what was last told of it: if the
- * layout, a name or a colour changes, it stays, and the phone keeps quiet.
+ * Renders the only field that notifies. Its value depends on nothing but the balance and its last notice, so that a
+ * change of the layout, a name or a colour does not notify the customer.
  */
 function renderNewsField(
   { state, stampsCount }: PassContent,
@@ -177,7 +177,7 @@ function toPassPlaces({ locations, storeName }: PassContent) {
   }));
 }
 
-/** @param hex as #rrggbb or #rgb, which the card's rules admit */
+/** @param hex as #rrggbb or #rgb, the formats that a card may have */
 function toRgb(hex: string): string {
   const digits = hex.slice(1);
   const full = digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits;

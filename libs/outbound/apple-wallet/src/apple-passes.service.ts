@@ -14,7 +14,7 @@ import { createPassFile, createPassPackage } from './pass-package.js';
 import { PassPictures } from './pass-pictures.service.js';
 import { createPassSigner, type PassSigner } from './pass-signature.js';
 
-/** Makes passes for Apple Wallet, on request and from the rows as they are. */
+/** Issues passes for Apple Wallet on request, from the current read models. */
 @Injectable()
 export class ApplePasses {
   private signer: { credentials: AppleCredentials; sign: PassSigner } | undefined;
@@ -27,12 +27,12 @@ export class ApplePasses {
     private readonly passPictures: PassPictures,
   ) {}
 
-  /** Otherwise the links lead to the web card. */
+  /** Tells whether passes can be issued. Otherwise links lead to the web card. */
   get isEnabled(): boolean {
     return this.certificate.credentials !== null;
   }
 
-  /** @property pass as it was before its content was read, so never newer than the bytes */
+  /** Issues a signed pass. `pass` was read before the content, so it is never newer than the bytes. */
   async issue(customerCard: CustomerCard): Promise<{ bytes: Buffer; pass: Pass }> {
     const { credentials } = this.certificate;
     if (credentials === null) {
@@ -48,7 +48,7 @@ export class ApplePasses {
     };
     const json = renderApplePass(content, pass, issuer, now);
     const errors = findPassErrors(json);
-    // A phone would refuse it without a word.
+    // A phone would refuse it without an error message.
     if (errors.length > 0) throw new Error(`pass ${customerCard.id}: ${errors.join('; ')}`);
     const files = [
       createPassFile('pass.json', Buffer.from(JSON.stringify(json))),
@@ -57,7 +57,7 @@ export class ApplePasses {
     return { bytes: await createPassPackage(files, this.getSigner(credentials), now), pass };
   }
 
-  /** In constant time. */
+  /** Compares in constant time. */
   isValidToken(uuid: string, token: string): boolean {
     const expected = Buffer.from(this.deriveToken(uuid));
     const actual = Buffer.from(token);
@@ -65,8 +65,8 @@ export class ApplePasses {
   }
 
   /**
-   * Derived, so that nothing is stored; its key is a data key, which stays when the master key is changed, since the
-   * passes on phones carry it for years.
+   * Derives the authentication token of a pass, so that nothing is stored. Its key is a data key, which survives a
+   * change of the master key, because passes on phones carry the token for years.
    */
   private deriveToken(uuid: string): string {
     const key = this.keys.dataKey('apple passes');

@@ -12,18 +12,18 @@ import { APNS_TIMEOUTS, ApnsClient, type ApnsResponse } from './apns.client.js';
 import { AppleCertificate } from './apple-certificate.service.js';
 import { AppleDevices, type AppleDevice } from './apple-devices.service.js';
 
-/** How long nothing is pushed after Apple has refused the certificate or the token. */
+/** Pushes pause for so long after Apple has refused the certificate or the token. */
 const PAUSE_MS = 5 * 60_000;
-/** While one push finds out whether Apple takes them again. */
+/** For so long the others wait while one push probes whether Apple accepts pushes again. */
 const PROBE_MS = 5_000;
 const HOUR_MS = 60 * 60_000;
 
-/** Reasons of a 400 that are about the device, not about us. */
+/** Reasons of a 400 that concern the device only. */
 const DEVICE_ERRORS = new Set(['BadDeviceToken', 'DeviceTokenNotForTopic']);
 /** Reasons of a 400 that every push would get. */
 const CONFIGURATION_ERRORS = new Set(['TopicDisallowed', 'BadTopic', 'BadCertificateEnvironment']);
 
-/** Tells a phone that some of its passes have changed; which ones, it asks for itself. */
+/** Pushes to a phone that some of its passes have changed. The phone then requests which ones. */
 @Injectable()
 export class ApplePushes extends PassSender implements OnModuleDestroy {
   readonly channel = 'apple';
@@ -32,7 +32,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   private readonly log = new Logger('apple pushes');
   private readonly refusedGauge: Gauge;
   private connection: { credentials: AppleCredentials; client: ApnsClient } | undefined;
-  /** Apple refuses every push. */
+  /** Set while Apple refuses every push. */
   private pause: { reason: string; endsAt: number } | undefined;
 
   constructor(
@@ -56,7 +56,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     this.connection?.client.close();
   }
 
-  /** Also while the certificate has expired: the updates wait for the next one. */
+  /** Finds targets also while the certificate has expired: their updates wait for its renewal. */
   findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     return this.devices.findTargets(customerCardIds);
   }
@@ -69,7 +69,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     const pauseOutcome = this.findPauseOutcome(Date.now());
     if (pauseOutcome) return pauseOutcome;
     const device = await this.devices.find(Number(target));
-    // Passes of another type cannot be pushed to with this certificate.
+    // This certificate cannot push to passes of another type.
     if (!device || device.passTypeId !== credentials.passTypeId) return { kind: 'done' };
     const outcome = await this.push(credentials, device, signal);
     // Cleared when the phone fetches the pass.
@@ -99,7 +99,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     if (this.pause) {
       this.pause = undefined;
       this.refusedGauge.set(0);
-      this.log.log('Apple takes pushes again');
+      this.log.log('Apple accepts pushes again');
     }
     if (status === 200) return { kind: 'done' };
     if (status === 410 || (status === 400 && DEVICE_ERRORS.has(reason))) {
@@ -113,11 +113,11 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     return { kind: 'refused', error };
   }
 
-  /** Every further push would be refused too, and Apple would take them for an attack. */
+  /** Pauses all pushes: Apple would refuse every further one, and treat them as an attack. */
   private pausePushes(error: string): PassOutcome {
     if (!this.pause) {
       this.log.error(
-        `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it takes them again; one push every ${PAUSE_MS / 60_000} minutes tries. See docs/operating.md, Apple Wallet`,
+        `${error}: Apple refuses the certificate or token of pushes. Passes on phones are not updated until it accepts them again; one push is tried every ${PAUSE_MS / 60_000} minutes. See docs/operating.md, Apple Wallet`,
       );
     }
     this.refusedGauge.set(1);
@@ -125,7 +125,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     return { kind: 'failed', error, retryInMs: PAUSE_MS };
   }
 
-  /** Undefined: this push may go, if need be as the one that tries. */
+  /** Finds the outcome of a push during a pause. Undefined: the push may be sent, as the probe if a pause has ended. */
   private findPauseOutcome(now: number): PassOutcome | undefined {
     if (!this.pause) return undefined;
     const { reason, endsAt } = this.pause;

@@ -8,7 +8,7 @@ import { StripImagesModule } from '#card-images/strip-images.module.js';
 import { PassPictures } from './pass-pictures.service.js';
 import { PasskitController } from './passkit.controller.js';
 
-/** The part that answers requests. */
+/** Serves requests, in the api. */
 @Module({
   imports: [PassesModule, StripImagesModule],
   controllers: [PasskitController],
@@ -17,7 +17,7 @@ import { PasskitController } from './passkit.controller.js';
 })
 export class AppleWalletModule {}
 
-/** The part that tells phones of changes. */
+/** Pushes changes to phones, in the dispatcher. */
 @Module({
   imports: [PassesModule],
   providers: [AppleCertificate, AppleDevices, ApplePushes],

@@ -1,4 +1,4 @@
-/** As much of DER (X.690) as a detached CMS signature needs. */
+/** The tags of DER (X.690) that a detached CMS signature needs. */
 export const TAG = {
   integer: 0x02,
   octetString: 0x04,
@@ -24,18 +24,18 @@ export function encodeObjectId(dotted: string): Buffer {
   );
 }
 
-/** Two digits of the year, so right until 2049. */
+/** Encodes a UTCTime. Its year has two digits, so it is valid until 2049. */
 export function encodeUtcTime(time: Date): Buffer {
   const text = time.toISOString().slice(2, 19).replaceAll(/[-:T]/g, '');
   return encodeDer(TAG.utcTime, Buffer.from(`${text}Z`));
 }
 
-/** DER wants the members of a SET in the order of their bytes. */
+/** Encodes a SET, whose members DER sorts by their bytes. */
 export function encodeSet(...members: Buffer[]): Buffer {
   return encodeDer(TAG.set, ...members.sort(Buffer.compare));
 }
 
-/** Of a certificate: its issuer and serial number, as they stand there. @throws RangeError unless it is DER */
+/** Extracts the issuer and serial number of a certificate, byte for byte. @throws RangeError unless it is DER */
 export function extractIssuerAndSerial(certificate: Buffer): Buffer {
   const tbs = readElement(readElement(certificate, 0).contents, 0).contents;
   const first = readElement(tbs, 0);

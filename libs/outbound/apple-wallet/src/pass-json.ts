@@ -1,6 +1,6 @@
 /**
  * pass.json of a store card, as far as this service writes it (Apple: "Wallet Passes", Pass and PassFieldContent).
- * Whatever a phone does not know, it ignores silently.
+ * A phone ignores unknown keys silently.
  */
 export type PassJson = {
   formatVersion: 1;
@@ -10,7 +10,7 @@ export type PassJson = {
   organizationName: string;
   description: string;
   logoText: string;
-  /** `rgb(r, g, b)`, as all colours. */
+  /** `rgb(r, g, b)`, like all colours. */
   backgroundColor: string;
   foregroundColor: string;
   labelColor: string;
@@ -35,11 +35,11 @@ export type PassField = {
   key: string;
   value: string | number;
   label?: string;
-  /** A phone shows it when the value has changed, with the new one in the place of %@. */
+  /** A phone shows it when the value has changed, with the new value in place of %@. */
   changeMessage?: string;
   dateStyle?: 'PKDateStyleMedium';
   timeStyle?: 'PKDateStyleNone';
-  /** Shows the date of `value` itself, not the one that it is where the phone is. */
+  /** Shows the date of `value` itself, without converting it to the phone's time zone. */
   ignoresTimeZone?: true;
 };
 
@@ -62,7 +62,7 @@ type Rule = (value: unknown) => string | undefined;
 type Schema = Record<string, { rule: Rule; optional?: true }>;
 
 const nonEmptyString: Rule = (value) =>
-  typeof value === 'string' && value !== '' ? undefined : 'must be a text';
+  typeof value === 'string' && value !== '' ? undefined : 'must be a string';
 const exactly =
   (expected: unknown): Rule =>
   (value) =>
@@ -78,7 +78,7 @@ const between =
       ? undefined
       : `must be from ${min} to ${max}`;
 const anything: Rule = () => undefined;
-/** Looked into by itself. */
+/** Checks the type only; the elements are checked separately. */
 const anyList: Rule = (value) => (Array.isArray(value) ? undefined : 'must be a list');
 
 const colour: Rule = (value) => {
@@ -124,7 +124,9 @@ const FIELD: Schema = {
   key: { rule: nonEmptyString },
   value: {
     rule: (value) =>
-      typeof value === 'string' || Number.isFinite(value) ? undefined : 'must be text or number',
+      typeof value === 'string' || Number.isFinite(value)
+        ? undefined
+        : 'must be a string or a number',
   },
   label: { rule: nonEmptyString, optional: true },
   changeMessage: { rule: matching(/%@/, 'must contain %@'), optional: true },
@@ -156,8 +158,9 @@ const FIELD_LISTS = [
 const STORE_CARD: Schema = Object.fromEntries(FIELD_LISTS.map((name) => [name, { rule: anyList }]));
 
 /**
- * A phone refuses a whole pass for one fault and does not say which, and it shows too many fields cut off.
- * @returns every fault, beginning with its key; none: the pass is as it should be
+ * Finds everything that a phone would refuse. It refuses the whole pass for one error and does not name it, and it cuts
+ * off fields that do not fit.
+ * @returns every error, beginning with its key; none: the pass is valid
  */
 export function findPassErrors(pass: unknown): string[] {
   const errors = findSchemaErrors(pass, PASS, '');
@@ -186,7 +189,7 @@ function findFieldErrors(fields: PassField[]): string[] {
   const withChangeMessage = fields.filter(({ changeMessage }) => changeMessage !== undefined);
   return [
     ...[...duplicateKeys].map((key) => `storeCard: two fields have the key ${key}`),
-    // With two changes at once a phone shows neither text.
+    // A phone that gets two changes at once shows neither message.
     ...(withChangeMessage.length > 1 ? ['storeCard: changeMessage on more than one field'] : []),
   ];
 }
@@ -200,7 +203,7 @@ function findOverflowErrors(card: PassJson['storeCard']): string[] {
   if (secondaryFields.length + auxiliaryFields.length > MAX_FRONT_FIELDS) {
     errors.push(`storeCard: more than ${MAX_FRONT_FIELDS} secondary and auxiliary fields`);
   }
-  // It would be printed over the stamps.
+  // A primary field would be printed over the stamps.
   if (primaryFields.length > 0) errors.push('storeCard.primaryFields: must be empty');
   return errors;
 }

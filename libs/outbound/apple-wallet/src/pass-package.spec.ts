@@ -77,12 +77,12 @@ describe('a signed pass', () => {
     expect(() => readPass(zip, certificates.root)).toThrow(/PASS-03/);
   });
 
-  it('is refused by whoever trusts another root', async () => {
+  it('is refused under another root certificate', async () => {
     const bytes = await createPassPackage(files(), sign, NOW);
     expect(() => readPass(bytes, appleCertificates().root)).toThrow(/PASS-03/);
   });
 
-  it('packs equal passes alike, and large files and long names as they are', async () => {
+  it('packs equal passes identically, and keeps large files and long names unchanged', async () => {
     const long = `${'ü'.repeat(90)}.png`;
     const large = Buffer.alloc(300_000, 7);
     const zip = createStoredZip([
@@ -105,7 +105,7 @@ describe('a signed pass', () => {
     expect(entries.get('empty')).toHaveLength(0);
   });
 
-  // The rules of the counterpart (test/support/apple/README.md): each refuses what breaks it.
+  // The rules of the emulator (test/support/apple/README.md): each refuses what breaks it.
   it.each<[string, object]>([
     ['PASS-04', { passTypeIdentifier: 'pass.other' }],
     ['PASS-04', { teamIdentifier: 'OTHER' }],

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import type { PassSigner } from './pass-signature.js';
 import { createStoredZip, createZipEntry, type ZipEntry } from './stored-zip.js';
 
-/** A file of a pass, with the sum that the manifest needs. Images are the same in many passes: sum them up once. */
+/** A file of a pass with its SHA-1 for the manifest. Many passes share an image, so its hash is computed once. */
 export type PassFile = ZipEntry & { sha1: string };
 
 export function createPassFile(name: string, bytes: Buffer): PassFile {
   return { ...createZipEntry(name, bytes), sha1: createHash('sha1').update(bytes).digest('hex') };
 }
 
-/** A .pkpass: the files, a manifest of their sums, and a signature over it. */
+/** Creates a .pkpass: the files, a manifest of their hashes, and a signature over the manifest. */
 export async function createPassPackage(
   files: PassFile[],
   sign: PassSigner,

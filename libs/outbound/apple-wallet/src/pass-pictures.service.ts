@@ -15,7 +15,7 @@ const SCALES = [
 
 type ImageKey = { hash: string; filled: number };
 
-/** The images of a pass with their sums: icon, logo and strip, each in the three sizes that phones want. */
+/** Provides the images of a pass with their hashes: icon, logo and strip, each in the three sizes of phones. */
 @Injectable()
 export class PassPictures {
   private readonly cache = new LRUCache<string, PassFile[], ImageKey>({

@@ -24,8 +24,8 @@ const VERSION = encodeDer(TAG.integer, Buffer.from([1]));
 export type PassSigner = (content: Buffer, signedAt: Date) => Promise<Buffer>;
 
 /**
- * Signs as phones want it: a detached CMS SignedData (RFC 5652) with both certificates in it. All that does not depend
- * on the content is encoded once, and the RSA signature is made off the main thread.
+ * Creates a signer that phones accept: a detached CMS SignedData (RFC 5652) with both certificates in it. Everything
+ * that does not depend on the content is encoded once, and the RSA signature is computed off the main thread.
  */
 export function createPassSigner(pem: {
   certificate: string;
@@ -44,7 +44,7 @@ export function createPassSigner(pem: {
       encodeAttribute(MESSAGE_DIGEST, encodeDer(TAG.octetString, digest)),
     );
     const signature = await signAsync('sha256', attributes, pem.key);
-    // What is signed is the SET; what is stored carries the tag [0] in its place (RFC 5652, 5.4).
+    // The signature covers the attributes as a SET; they are stored with the tag [0] instead (RFC 5652, 5.4).
     const taggedAttributes = Buffer.from(attributes);
     taggedAttributes[0] = TAG.first;
     const signerInfo = encodeDer(

@@ -30,8 +30,8 @@ const WithApple = () => AvailableWhen(({ apple }) => apple !== null);
 type PassPath = { device: string; pass_type: string; serial: string };
 
 /**
- * The web service that iPhones speak to (Apple: "Adding a Web Service to Update Passes"). Its paths and answers are
- * Apple's, so they are outside the API and its document.
+ * Implements the web service that iPhones call (Apple: "Adding a Web Service to Update Passes"). Apple defines its
+ * paths and responses, so they are not part of the API and its OpenAPI document.
  */
 @Controller('wallet/apple/v1')
 export class PasskitController {
@@ -61,7 +61,7 @@ export class PasskitController {
     await reply.status(isNew ? 201 : 200).send();
   }
 
-  /** The identifier of the device is all that it shows. */
+  /** Lists the changed passes of a device. The device authenticates with nothing but its identifier. */
   @WithApple()
   @Get(REGISTRATIONS)
   async listChanged(
@@ -111,8 +111,8 @@ export class PasskitController {
   }
 
   /**
-   * What phones complain of is often the only sign of a wrong certificate. They send it without any proof, so a line
-   * counts that names a device or a pass that has registered.
+   * Logs errors that phones report, often the only sign of a wrong certificate. The request is not authenticated, so
+   * only lines that name a registered device or pass are logged.
    */
   @WithApple()
   @Post('log')

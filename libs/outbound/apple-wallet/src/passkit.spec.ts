@@ -3,7 +3,7 @@ import { parsePhoneLog } from './passkit.js';
 
 const parseLine = (text: unknown) => parsePhoneLog({ logs: [text] })[0]?.text;
 
-describe('a line that a phone reports', () => {
+describe('parsePhoneLog', () => {
   it.each([
     [
       'its time stays',
@@ -18,11 +18,11 @@ describe('a line that a phone reports', () => {
     ['a device', `device ${'a1'.repeat(16)}`, 'device …'],
     ['line breaks', 'a\r\nERROR b\u2028c', 'a ERROR b c'],
     ['a long line', 'ab '.repeat(400), 'ab '.repeat(400).slice(0, 500)],
-  ])('is logged without what could be personal: %s', (_, text, line) => {
+  ])('removes what could be personal: %s', (_, text, line) => {
     expect(parseLine(text)).toBe(line);
   });
 
-  it('names the devices and passes that it may be about', () => {
+  it('finds the devices and passes that a line may name', () => {
     const [logLine] = parsePhoneLog({ logs: [`device ${'a1'.repeat(16)} failed`] });
     expect(logLine?.identifiers).toEqual(['a1'.repeat(16)]);
     expect([

@@ -1,4 +1,4 @@
-/** Longer than a change may take from its timestamp until others can read it. */
+/** Longer than a change takes from its timestamp until other transactions can read it. */
 const VISIBLE_AFTER_MS = 60_000;
 const MAX_LINES = 20;
 const MAX_LINE_LENGTH = 500;
@@ -9,9 +9,9 @@ const IDENTIFIER = /(?<![A-Za-z0-9_-])[A-Za-z0-9_-]{16,64}(?![A-Za-z0-9_-])/g;
 type PassVersion = { changedAt: Date };
 
 /**
- * In milliseconds, whole seconds: HTTP knows no smaller ones. A change of the last minute is dated a second earlier
- * when it is handed out: if the pass changes again within the same second, the phone's next question is answered with
- * the pass and never with 304.
+ * Returns the Last-Modified of a pass in milliseconds, rounded down to whole seconds as in HTTP. A change of the last
+ * minute is dated one second earlier: if the pass changes again within the same second, the phone's next request gets
+ * the pass and never a 304.
  */
 export function getLastModifiedMs({ changedAt }: PassVersion, now: Date): number {
   const second = toWholeSecondMs(changedAt);
@@ -19,15 +19,15 @@ export function getLastModifiedMs({ changedAt }: PassVersion, now: Date): number
 }
 
 /**
- * Tells whether a phone has the pass as it is. A later date than the pass's is no sign of that: it was given out before
- * a backup was restored.
+ * Tells whether a phone has the current pass. A date after the pass's does not count: it was sent before a backup was
+ * restored.
  * @param since the If-Modified-Since of a phone
  */
 export function isUnchanged({ changedAt }: PassVersion, since: string | undefined): boolean {
   return since !== undefined && Date.parse(since) === toWholeSecondMs(changedAt);
 }
 
-/** @returns undefined unless it is hex, which then can stand in a path */
+/** Parses the push token. @returns undefined unless it is hex, so that it can be part of a path */
 export function parsePushToken(body: unknown): string | undefined {
   const { pushToken } = (body ?? {}) as { pushToken?: unknown };
   return typeof pushToken === 'string' && /^[0-9a-f]{16,200}$/i.test(pushToken)
@@ -35,12 +35,12 @@ export function parsePushToken(body: unknown): string | undefined {
     : undefined;
 }
 
-/** A line that a phone reports. @property names what may be serial numbers or identifiers of devices in it */
+/** A line that a phone reports, and what may be serial numbers or identifiers of devices in it. */
 export type PhoneLogLine = { text: string; identifiers: string[] };
 
 /**
- * What a phone reports, without line breaks, without the serial numbers, which open passes, and without what looks like an
- * e-mail address or a phone number: whoever has a pass can send any text.
+ * Parses the log of a phone. Removes line breaks, serial numbers, which give access to passes, and what looks like an
+ * e-mail address or a phone number: anyone with a pass can send any text.
  */
 export function parsePhoneLog(body: unknown): PhoneLogLine[] {
   const { logs } = (body ?? {}) as { logs?: unknown };

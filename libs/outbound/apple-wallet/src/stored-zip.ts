@@ -6,20 +6,20 @@ const END_RECORD_SIGNATURE = 0x06054b50;
 const VERSION = 20;
 /** File names are UTF-8. */
 const FLAGS = 0x0800;
-/** 1 January 1980, the first day of DOS: equal files make equal archives. */
+/** 1 January 1980, the first date of the format: equal files result in equal archives. */
 const DATE = (1 << 5) | 1;
 const LOCAL_HEADER_BYTES = 30;
 const CENTRAL_HEADER_BYTES = 46;
 const END_RECORD_BYTES = 22;
 
-/** A file that goes into archives, with the sums that they need. */
+/** A file of an archive with its checksum. */
 export type ZipEntry = { name: string; bytes: Buffer; crc: number };
 
 export function createZipEntry(name: string, bytes: Buffer): ZipEntry {
   return { name, bytes, crc: crc32(bytes) };
 }
 
-/** A zip archive without compression, as PNG images do not get smaller (APPNOTE 6.3.10, 4.3). */
+/** Creates a zip archive without compression, which does not make PNG images smaller (APPNOTE 6.3.10, 4.3). */
 export function createStoredZip(entries: ZipEntry[]): Buffer {
   const localParts: Buffer[] = [];
   const centralParts: Buffer[] = [];

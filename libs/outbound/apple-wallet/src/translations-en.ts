@@ -1,11 +1,11 @@
-/** What stands on a pass beside the store's own words. Counts come as text in the form of the language. */
+/** The texts of a pass besides the store's own. Counts are formatted for the language. */
 export type AppleTranslations = {
   stamps: string;
   member: string;
   /** Label of the number of stamps that are missing. */
   toReward: string;
   news: string;
-  /** The value that `news` has while there is nothing else to tell. */
+  /** The value of `news` when there is no other notice. */
   balance: (stamps: string, count: number) => string;
   unlocked: (reward: string) => string;
   redeemed: (reward: string) => string;
@@ -16,7 +16,7 @@ export type AppleTranslations = {
   expires: string;
   shops: string;
   void: string;
-  /** What VoiceOver reads out. */
+  /** VoiceOver reads this out. */
   description: (card: string, store: string) => string;
 };
 

@@ -4,7 +4,7 @@ import { en, type AppleTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
 import { fr } from './translations-fr.js';
 
-/** To add a language: a file like these, and its ISO 639 code here. */
+/** To add a language, add a file like these and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
