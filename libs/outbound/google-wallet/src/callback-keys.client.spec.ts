@@ -42,8 +42,8 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-describe('the keys of callbacks', () => {
-  it('are fetched once for all who need them, and again after an hour', async () => {
+describe('CallbackKeys', () => {
+  it('fetches the keys once for concurrent callers, and again after an hour', async () => {
     const all = await Promise.all([keys.get(), keys.get(), keys.get()]);
     expect(all.map(({ length }) => length)).toEqual([1, 1, 1]);
     await keys.get();
@@ -53,7 +53,7 @@ describe('the keys of callbacks', () => {
     expect(requestCount).toBe(2);
   });
 
-  it('are looked at again for an unknown signature, once a minute', async () => {
+  it('fetches the keys again for an unknown signature, at most once a minute', async () => {
     const [before] = await keys.get();
     expect(await keys.refreshAfterUnknownSignature()).toBe(false);
     now += MINUTE;
@@ -64,7 +64,7 @@ describe('the keys of callbacks', () => {
     expect(requestCount).toBe(2);
   });
 
-  it('are missing while they cannot be fetched, which is not tried for every caller', async () => {
+  it('fails while the keys cannot be fetched, without a request for every caller', async () => {
     status = 503;
     await expect(keys.get()).rejects.toThrow(UnavailableError);
     await expect(keys.get()).rejects.toThrow(UnavailableError);
@@ -74,7 +74,7 @@ describe('the keys of callbacks', () => {
     expect(await keys.get()).toHaveLength(1);
   });
 
-  it('go on while new ones cannot be had', async () => {
+  it('keeps the keys while new ones cannot be fetched', async () => {
     await keys.get();
     status = 500;
     now += HOUR + 1;

@@ -5,11 +5,11 @@ import { parseRootKeys, type RootKey } from './callback.js';
 
 const DEADLINE_MS = 5_000;
 const CACHE_MS = 3600_000;
-/** Callers cannot make the service fetch the keys more often, whatever they send. */
+/** Bounds how often requests can make the service fetch the keys. */
 const MIN_REFRESH_INTERVAL_MS = 60_000;
 const MIN_RETRY_INTERVAL_MS = 5_000;
 
-/** Google's public root keys for callbacks. */
+/** Fetches and caches Google's public root keys for callbacks. */
 @Injectable()
 export class CallbackKeys {
   private keys: RootKey[] = [];
@@ -20,8 +20,8 @@ export class CallbackKeys {
   constructor(private readonly config: Config) {}
 
   /**
-   * Those that are known go on while new ones cannot be had; each says itself until when it counts.
-   * @throws UnavailableError when there are none, and none can be had
+   * Returns the keys. Cached ones remain in use while new ones cannot be fetched; each has its own expiry.
+   * @throws UnavailableError when there are none and none can be fetched
    */
   async get(): Promise<RootKey[]> {
     const now = Date.now();
@@ -38,7 +38,7 @@ export class CallbackKeys {
   }
 
   /**
-   * After a signature that no known key has made: Google may have changed its keys.
+   * Fetches the keys again after a signature by an unknown key: Google may have rotated its keys.
    * @returns whether they were fetched
    * @throws UnavailableError
    */
@@ -66,7 +66,7 @@ export class CallbackKeys {
       });
       if (!response.ok) throw new Error(`answered ${response.status}`);
       const keys = parseRootKeys(await response.json());
-      if (keys.length === 0) throw new Error('no keys in the answer');
+      if (keys.length === 0) throw new Error('no keys in the response');
       this.keys = keys;
       this.fetchedAt = this.attemptedAt;
     } catch (cause) {

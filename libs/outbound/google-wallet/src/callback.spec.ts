@@ -69,8 +69,8 @@ function envelope(
 const verify = (body: unknown, roots = ROOTS, now = NOW) =>
   verifyCallback(body, roots, ISSUER, now);
 
-describe('a callback', () => {
-  it('is believed when Google has signed it for this issuer', () => {
+describe('verifyCallback', () => {
+  it('accepts a callback that Google has signed for this issuer', () => {
     expect(verify(envelope())).toEqual({
       objectId: `${ISSUER}.cc_1`,
       eventType: 'save',
@@ -81,7 +81,7 @@ describe('a callback', () => {
     expect(verify(envelope({}, { sender: 'GoogleWalletPasses' }))).toBeDefined();
   });
 
-  it('is found among several root keys and signatures', () => {
+  it('finds the right one of several root keys and signatures', () => {
     const both = [...parseRootKeys(publishedKeys({}, other)), ...ROOTS];
     const twice = envelope();
     twice.intermediateSigningKey.signatures.unshift('AAAA');
@@ -91,7 +91,7 @@ describe('a callback', () => {
   it.each<[string, unknown]>([
     ['for another issuer', envelope({}, { issuer: '3388000000022999999' })],
     ['of another sender', envelope({}, { sender: 'GoogleAds' })],
-    ['by a key of nobody', envelope({}, { by: other })],
+    ['by an unknown key', envelope({}, { by: other })],
     ['by an intermediate key that has expired', envelope({}, { expires: NOW.getTime() })],
     ['by a key of another curve', envelope({}, { own: pair('P-384') })],
     ['that has expired', envelope({ expTimeMillis: NOW.getTime() })],
@@ -120,11 +120,11 @@ describe('a callback', () => {
     ['that is no object', 'save'],
     ['that is nothing', null],
     ['that is a list', []],
-  ])('is not believed: one %s', (_, body) => {
+  ])('refuses a callback %s', (_, body) => {
     expect(verify(body)).toBeUndefined();
   });
 
-  it('is not believed when the root key has expired', () => {
+  it('refuses a callback when the root key has expired', () => {
     expect(
       verify(
         envelope({ expTimeMillis: LATER * 2 }, { expires: LATER * 2 }),
@@ -135,8 +135,8 @@ describe('a callback', () => {
   });
 });
 
-describe('root keys', () => {
-  it('of other protocols and of no use are left out', () => {
+describe('parseRootKeys', () => {
+  it('skips keys of other protocols and keys that cannot be used', () => {
     for (const change of [
       { protocolVersion: 'ECv1' },
       { keyValue: 'AAAA' },

@@ -1,11 +1,11 @@
 import { createPublicKey, verify, type KeyObject } from 'node:crypto';
 
 const PROTOCOL = 'ECv2SigningOnly';
-/** Google's documentation names both; the id is part of what is signed. */
+/** Google's documentation names both. The sender is part of the signed bytes. */
 const SENDERS = ['GooglePayPasses', 'GoogleWalletPasses'];
 const MAX_NONCE_LENGTH = 200;
 
-/** What Google tells of a customer's phone. */
+/** A report of Google that a customer has saved or deleted a pass. */
 export type Callback = {
   objectId: string;
   eventType: 'save' | 'del';
@@ -22,10 +22,10 @@ type Envelope = {
 };
 
 /**
- * Google's root keys sign an intermediate key, which signs the message for one issuer. Everything in the envelope is
- * untrusted until both signatures have been checked.
- * @param issuerId whom the message must be for
- * @returns undefined for everything that Google has not signed for this issuer, and for what has expired
+ * Verifies a callback. Google's root keys sign an intermediate key, which signs the message for one issuer. Everything
+ * in the envelope is untrusted until both signatures are verified.
+ * @param issuerId the recipient that the message must name
+ * @returns undefined unless Google has signed it for this issuer and it has not expired
  */
 export function verifyCallback(
   body: unknown,
@@ -52,7 +52,7 @@ export function verifyCallback(
   return callback && callback.expiresAt > now ? callback : undefined;
 }
 
-/** @param document what Google publishes; unknown protocols and keys that cannot be read are left out */
+/** Parses the document that Google publishes. Skips unknown protocols and keys that cannot be parsed. */
 export function parseRootKeys(document: unknown): RootKey[] {
   const { keys } = toObject(document);
   return (Array.isArray(keys) ? keys : []).flatMap((entry: unknown) => {
@@ -80,7 +80,7 @@ function parseEnvelope(body: unknown): Envelope | undefined {
   ) {
     return undefined;
   }
-  // More than one while Google changes its root key; each costs as many checks as there are root keys.
+  // There are several while Google rotates its root key; each costs one verification for every root key.
   return {
     signature,
     signedMessage,
@@ -103,7 +103,7 @@ function parseCallback(signedMessage: string): Callback | undefined {
   return { objectId, eventType, nonce, expiresAt };
 }
 
-/** Over the parts, each preceded by its length in four bytes. */
+/** Verifies a signature over the parts, each preceded by its length in four bytes. */
 function isSigned(key: KeyObject, parts: string[], signature: string): boolean {
   const bytes = parts.flatMap((part) => {
     const length = Buffer.alloc(4);
@@ -120,7 +120,7 @@ function parsePublicKey(value: unknown): KeyObject | undefined {
     const key = createPublicKey({ key: bytes, type: 'spki', format: 'der' });
     return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : undefined;
   } catch {
-    // Bytes that are no key: whoever sent them has signed nothing.
+    // The bytes are not a key, so nothing can be signed with it.
     return undefined;
   }
 }

@@ -12,8 +12,8 @@ import { GoogleObjects } from './google-objects.service.js';
 import { parseObjectId } from './google-pass.js';
 
 /**
- * What Google tells of customers' phones. A hint only: callbacks have been missing for months at times, so nothing but
- * `pass_installed` depends on them.
+ * Receives callbacks of Google about customers' phones. They are only hints: at times they were missing for months, so
+ * nothing but `pass_installed` depends on them.
  */
 @Injectable()
 export class GoogleCallbacks {
@@ -29,8 +29,8 @@ export class GoogleCallbacks {
   ) {}
 
   /**
-   * The same callback a second time changes nothing, and neither does one for another installation's pass.
-   * @throws RejectedError for what Google has not signed for this issuer
+   * Applies a callback. A repeated callback changes nothing, and neither does one for a pass of another installation.
+   * @throws RejectedError unless Google has signed it for this issuer
    */
   async receive(body: unknown, now: Date): Promise<void> {
     const { google } = this.config;
@@ -38,9 +38,13 @@ export class GoogleCallbacks {
     const callback = await this.verify(body, google, now);
     if (!callback) {
       throw new RejectedError(
-        { base: ['This is no callback that Google has signed for this issuer, or it has expired'] },
+        {
+          base: [
+            'This is not a callback that Google has signed for this issuer, or it has expired',
+          ],
+        },
         'validation_failed',
-        'Send what Google has sent, unchanged and in time.',
+        'Send the callback exactly as Google sent it, before it expires.',
       );
     }
     if (await this.isRecorded(callback)) return;
@@ -68,7 +72,7 @@ export class GoogleCallbacks {
     }
     if (eventType === 'del') return this.passes.removed(card.id, 'google');
     await this.passes.installed(card.id, card.accountId, 'google');
-    // Google may have inserted what an old link held.
+    // Google may have inserted an outdated object from an old link.
     await this.updates.ask(this.pool, await this.objects.findObjectTargets([card.id]), 0);
   }
 
@@ -81,7 +85,7 @@ export class GoogleCallbacks {
     return rows.length > 0;
   }
 
-  /** Only until it has expired: afterwards it is not taken anyway. */
+  /** Records the nonce until the callback expires, after which it is refused anyway. */
   private async recordNonce({ nonce, expiresAt }: Callback): Promise<void> {
     await ask(this.pool, {
       name: 'google_callbacks_keep',

@@ -2,7 +2,7 @@ import { Body, Controller, HttpCode, Post } from '@nestjs/common';
 import { AvailableWhen } from '#http/availability.js';
 import { GoogleCallbacks } from './callbacks.service.js';
 
-/** Called by Google without a token: its signature says who it is. */
+/** Receives Google's callbacks, which are authenticated by their signature instead of a token. */
 @Controller('wallet/google/callback')
 export class GoogleCallbackController {
   constructor(private readonly callbacks: GoogleCallbacks) {}

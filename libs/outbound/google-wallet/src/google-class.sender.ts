@@ -13,7 +13,7 @@ import { toPassOutcome } from './publication.js';
 
 const CONCURRENCY = 4;
 
-/** What all customers of a card see alike. The target is the card's id. */
+/** Sends classes: everything that is the same for all customers of a card. The target is the card's id. */
 @Injectable()
 export class GoogleClassSender extends PassSender {
   readonly channel = 'google_class';
@@ -29,7 +29,7 @@ export class GoogleClassSender extends PassSender {
     this.enabled = google !== null;
   }
 
-  /** A change of one pass does not change what it shares with the others. */
+  /** Finds none: a change of one pass does not change its class. */
   async findTargets(): Promise<WantedUpdate[]> {
     return [];
   }

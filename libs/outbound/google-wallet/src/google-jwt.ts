@@ -3,10 +3,10 @@ import type { ServiceAccount } from '#kernel/service-account.js';
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer';
 const ASSERTION_SECONDS = 3600;
-/** Of a save link: browsers and messengers cut longer addresses off. */
+/** The limit for a save link: browsers and messengers cut off longer URLs. */
 export const MAX_SAVE_JWT_LENGTH = 1800;
 
-/** What a service account exchanges for an access token (RFC 7523). */
+/** Creates the assertion that a service account exchanges for an access token (RFC 7523). */
 export function createAssertionJwt(account: ServiceAccount, now: Date): string {
   const iat = toSeconds(now);
   return signJwt(account, {
@@ -18,7 +18,10 @@ export function createAssertionJwt(account: ServiceAccount, now: Date): string {
   });
 }
 
-/** @param payload classes and objects, whole or, where Google has them already, by their ids alone */
+/**
+ * Creates the token of a save link.
+ * @param payload classes and objects, or only their ids if Google has them already
+ */
 export function createSaveJwt(
   account: ServiceAccount,
   payload: { loyaltyClasses?: object[]; loyaltyObjects: object[] },

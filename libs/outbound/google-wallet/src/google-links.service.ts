@@ -20,14 +20,14 @@ import {
 } from './google-pass.js';
 import { GooglePasses } from './google-passes.service.js';
 
-/** How long a customer who opens the link waits for Google to take the pass. */
+/** A customer who opens the link waits for so long until Google has the pass. */
 const PUBLISH_TIMEOUT_MS = 3_000;
-/** Two who open it at the same moment: one waits until the other's request has been answered. */
+/** When two requests publish the same pass at once, one waits for the other. */
 const BUSY_RETRY_MS = 100;
 
 type Payload = { loyaltyClasses?: object[]; loyaltyObjects: object[] };
 
-/** Signs links that save a customer card to Google Wallet, and begins to keep the pass up to date. */
+/** Signs links that save a customer card to Google Wallet, and registers the pass for updates. */
 @Injectable()
 export class GoogleLinks {
   constructor(
@@ -44,7 +44,10 @@ export class GoogleLinks {
     return this.config.google !== null;
   }
 
-  /** @returns undefined where there is nothing to save, and where Google is down and the pass does not fit into a link */
+  /**
+   * Creates the link that saves a pass.
+   * @returns undefined when there is nothing to save, or when Google is down and the pass does not fit into a link
+   */
   async findSaveUrl(card: CustomerCard, now: Date): Promise<string | undefined> {
     const { google, publicUrl } = this.config;
     if (google === null) return undefined;
@@ -60,7 +63,7 @@ export class GoogleLinks {
     return jwt.length > MAX_SAVE_JWT_LENGTH ? undefined : `${google.saveUrl}/${jwt}`;
   }
 
-  /** @returns false: Google has not taken it in time; the dispatcher goes on trying */
+  /** Sends the pass to Google. @returns false: not in time; the dispatcher keeps trying */
   private async publish({ id, accountId, cardId }: CustomerCard): Promise<boolean> {
     const timeout = AbortSignal.timeout(PUBLISH_TIMEOUT_MS);
     for (;;) {
@@ -80,7 +83,7 @@ export class GoogleLinks {
     return false;
   }
 
-  /** Google inserts what it does not have when the customer saves it. */
+  /** Renders the whole pass into the link: Google inserts it when the customer saves it. */
   private async renderPayload(
     content: PassContent,
     installation: GoogleInstallation,

@@ -12,7 +12,7 @@ import { toPassOutcome } from './publication.js';
 
 const CONCURRENCY = 8;
 
-/** A customer's card. The target is the customer card's id. */
+/** Sends objects: the passes of customers. The target is the customer card's id. */
 @Injectable()
 export class GoogleObjectSender extends PassSender {
   readonly channel = 'google_object';

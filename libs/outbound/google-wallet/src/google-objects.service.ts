@@ -4,15 +4,15 @@ import { ask } from '#database/connection.js';
 import type { CardScope, WantedUpdate } from '#passes/pass-sender.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
-/** Longer than sending can last: after that, another process may take over from one that has died. */
+/** Longer than a send can take. After that, another process may take over from one that has died. */
 const LEASE_SECONDS = 60;
 const NOTICE_QUOTA_HOURS = 24;
-/** Of each kind, for one pass within these hours. */
+/** The quota of Google for each kind of notice, for one pass within these hours. */
 const NOTICE_QUOTA = 3;
 
 export type NoticeKind = 'update' | 'message';
 
-/** Who holds it is the only one to send it. */
+/** A lease on a record: only its holder sends it. */
 export type Leased<R> = R & { leasedUntil: string };
 export type LeasedClass = Leased<{ cardId: number; accountId: number; sentHash: string | null }>;
 export type LeasedObject = Leased<{
@@ -27,17 +27,17 @@ const IS_NOT_LEASED = '(leased_until is null or leased_until <= now())';
 const ACQUIRE_LEASE = `leased_until = now() + interval '${LEASE_SECONDS} seconds'`;
 
 /**
- * In place of the hash while a change is under way, and for as long as its answer is missing: nobody knows which of the
- * two Google shows, so what was sent before is to be sent again, too.
+ * Replaces the hash while a change is being sent, and as long as there is no response to it. It is unknown which of the
+ * two states Google shows then, so even the former one has to be sent again.
  */
 export const UNCERTAIN_HASH = '';
 
-/** The classes and objects that Google has, or should have, and what was last sent of each. */
+/** Stores which classes and objects Google has, or should have, and the hash of what was last sent of each. */
 @Injectable()
 export class GoogleObjects {
   constructor(private readonly pool: Pool) {}
 
-  /** Those of these customer cards that Google has. */
+  /** Finds those of these customer cards that are registered at Google. */
   async findObjectTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
     const rows = await ask<{ id: number; account_id: number }>(this.pool, {
       name: 'google_objects_targets',
@@ -52,7 +52,7 @@ export class GoogleObjects {
     }));
   }
 
-  /** The class of this card, or all of the store, as far as Google has them. */
+  /** Finds the class of this card, or all classes of the store, as far as they are registered at Google. */
   async findClassTargets({ accountId, cardId }: CardScope): Promise<WantedUpdate[]> {
     const rows = await ask<{ card_id: number }>(this.pool, {
       name: 'google_classes_targets',
@@ -68,9 +68,9 @@ export class GoogleObjects {
   }
 
   /**
-   * From now on both are kept up to date at Google.
-   * @param notifiedTag what the customer need not be told any more
-   * @returns whether Google has had the class and the object
+   * Registers a pass and its class, so that both are kept up to date at Google.
+   * @param notifiedTag the customer is not notified of changes up to this tag
+   * @returns whether Google already has the class and the object
    */
   async register(
     { id, accountId, cardId }: Pick<CustomerCard, 'id' | 'accountId' | 'cardId'>,
@@ -95,7 +95,7 @@ export class GoogleObjects {
     return { hasClass: row?.has_class ?? false, hasObject: row?.has_object ?? false };
   }
 
-  /** @returns undefined: no such class; busy: another process is sending it */
+  /** Acquires the lease of a class. @returns undefined: no such class; busy: another process is sending it */
   async leaseClass(cardId: number): Promise<LeasedClass | 'busy' | undefined> {
     const [row] = await ask<{ account_id: number; sent_hash: string | null; until: string }>(
       this.pool,
@@ -110,7 +110,7 @@ export class GoogleObjects {
     return { cardId, accountId: row.account_id, sentHash: row.sent_hash, leasedUntil: row.until };
   }
 
-  /** @returns undefined: no such object; busy: another process is sending it */
+  /** Acquires the lease of an object. @returns undefined: no such object; busy: another process is sending it */
   async leaseObject(customerCardId: number): Promise<LeasedObject | 'busy' | undefined> {
     const [row] = await ask<{
       account_id: number;
@@ -163,7 +163,7 @@ export class GoogleObjects {
     });
   }
 
-  /** Any customer card of this card that Google has. */
+  /** Finds any customer card of this card that is registered at Google. */
   async findCustomerCard(cardId: number): Promise<number | undefined> {
     const [row] = await ask<{ customer_card_id: number }>(this.pool, {
       name: 'google_objects_example',
@@ -174,7 +174,7 @@ export class GoogleObjects {
     return row?.customer_card_id;
   }
 
-  /** Whoever has outlived the hold changes nothing. @param hash of what Google has, or `IN_DOUBT` */
+  /** Records what was sent, unless the lease has expired. @param hash of what Google has, or `UNCERTAIN_HASH` */
   async recordSentClass({ cardId, leasedUntil }: LeasedClass, hash: string): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_sent',
@@ -184,7 +184,7 @@ export class GoogleObjects {
     });
   }
 
-  /** Google does not have it, whatever was noted. */
+  /** Records that Google does not have the class, whatever was recorded before. */
   async recordMissingClass(cardId: number): Promise<void> {
     await ask(this.pool, {
       name: 'google_classes_lost',
@@ -193,7 +193,7 @@ export class GoogleObjects {
     });
   }
 
-  /** The same for an object. */
+  /** Does the same for an object. */
   async recordSentObject(
     { customerCardId, leasedUntil }: LeasedObject,
     hash: string,
@@ -206,7 +206,7 @@ export class GoogleObjects {
     });
   }
 
-  /** The customer is not to be told of this again. */
+  /** Records that the customer was notified of changes up to this tag. */
   async recordNotified(customerCardId: number, tag: number): Promise<void> {
     await ask(this.pool, {
       name: 'google_objects_told',
@@ -216,7 +216,7 @@ export class GoogleObjects {
   }
 
   /**
-   * Counts a notice before it is sent, so that a process that dies cannot send one too many.
+   * Counts a notice before it is sent, so that a process that dies cannot exceed the quota.
    * @returns false: three have been sent in 24 hours. A notice that was counted before may be sent again
    */
   async countNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<boolean> {
@@ -242,7 +242,7 @@ export class GoogleObjects {
     return row?.may ?? false;
   }
 
-  /** It was not sent after all. */
+  /** Removes the count of a notice that was not sent after all. */
   async uncountNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<void> {
     await ask(this.pool, {
       name: 'google_notices_uncount',

@@ -56,7 +56,7 @@ const many = (n: number) =>
   Array.from({ length: n }, (_, i) => ({ name: `${i}`, latitude: 50 - i, longitude: 8 }));
 
 describe('the class of a card', () => {
-  it('has what all customers see alike', () => {
+  it('contains everything that is the same for all customers', () => {
     expect(renderLoyaltyClass(CONTENT, INSTALLATION, LOGO)).toEqual({
       id: '3388.card_5_test',
       issuerName: 'Corner Café',
@@ -87,7 +87,7 @@ describe('the class of a card', () => {
     });
   });
 
-  it('is the same whichever customer it was made from', () => {
+  it('does not depend on the customer that it is rendered from', () => {
     const other: PassContent = {
       ...CONTENT,
       customerCardId: 8,
@@ -112,7 +112,7 @@ describe('the class of a card', () => {
     expect(renderLoyaltyClass(tenOrMore, INSTALLATION, LOGO).merchantLocations).toEqual([]);
   });
 
-  it('speaks the language of the store', () => {
+  it('uses the language of the store', () => {
     const german = { ...CONTENT, locale: 'de-AT' };
     expect(renderLoyaltyClass(german, INSTALLATION, LOGO).accountNameLabel).toBe('Mitglied');
     expect(
@@ -122,7 +122,7 @@ describe('the class of a card', () => {
 });
 
 describe('the object of a customer card', () => {
-  it('has what is the customer’s own', () => {
+  it('contains everything that differs between customers', () => {
     expect(renderLoyaltyObject(CONTENT, INSTALLATION, HERO, NOW)).toEqual({
       id: `3388.cc_${UUID}_test`,
       classId: '3388.card_5_test',
@@ -151,7 +151,7 @@ describe('the object of a customer card', () => {
     });
   });
 
-  it('says what an available reward takes where that is less than the class says', () => {
+  it('names the stamps of an available reward that needs fewer than the class says', () => {
     const [cookie, coffee] = CONTENT.rewards;
     const rewards = [{ ...coffee, stampsRequired: 2, available: true }, cookie];
     const content = { ...CONTENT, rewards } as PassContent;
@@ -160,7 +160,7 @@ describe('the object of a customer card', () => {
     ]);
   });
 
-  it('takes away what there is no more', () => {
+  it('removes what no longer exists', () => {
     const bare = { ...CONTENT, stampsToReward: null, memberName: null, expiresAt: null };
     const object = renderLoyaltyObject(bare, INSTALLATION, HERO, NOW);
     expect(object).toMatchObject({
@@ -178,7 +178,7 @@ describe('the object of a customer card', () => {
     ).toEqual({ label: 'Member', balance: { string: 'Anna Berg' } });
   });
 
-  it('has the nearest locations itself where there are ten or more', () => {
+  it('contains the nearest locations when there are ten or more', () => {
     const object = renderLoyaltyObject(
       { ...CONTENT, locations: many(10) },
       INSTALLATION,
@@ -212,7 +212,7 @@ describe('the object of a customer card', () => {
     expect(stateAt(end, { ...CONTENT, state: 'void' })).toBe('INACTIVE');
   });
 
-  it('has another hash for another thing to show, and only then', () => {
+  it('changes its hash exactly when something visible changes', () => {
     const hash = (content: PassContent) =>
       hashGoogleRecord(renderLoyaltyObject(content, INSTALLATION, HERO, NOW));
     expect(hash({ ...CONTENT })).toBe(hash(CONTENT));
@@ -222,7 +222,7 @@ describe('the object of a customer card', () => {
 });
 
 describe('ids', () => {
-  it('lead back to the customer card of this installation only', () => {
+  it('are parsed for customer cards of this installation only', () => {
     expect(parseObjectId(toObjectId(UUID, INSTALLATION), INSTALLATION)).toBe(UUID);
     expect(
       parseObjectId(toObjectId(UUID, { ...INSTALLATION, idSuffix: 'live' }), INSTALLATION),

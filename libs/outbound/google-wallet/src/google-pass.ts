@@ -5,23 +5,23 @@ import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
 import { getGoogleTranslations, type GoogleTranslations } from './translations.js';
 
-/** Of one class and of one object. */
+/** The limit for one class and for one object. */
 export const MAX_LOCATIONS = 10;
 const CALLBACK_PATH = '/wallet/google/callback';
 
-/** Where passes belong: part of every id, and what their links lead to. */
+/** The installation that a pass belongs to: part of every id and of its links. */
 export type GoogleInstallation = { issuerId: string; idSuffix: string; publicUrl: string };
 
 /**
- * As in Google's REST reference, "REST Resource: loyaltyclass". `merchantLocations` are what a phone shows the pass at;
- * the deprecated `locations` trigger nothing.
+ * A class as in Google's REST reference, "REST Resource: loyaltyclass". A phone shows the pass near its
+ * `merchantLocations`; the deprecated `locations` trigger nothing.
  */
 export type LoyaltyClass = {
   id: string;
   issuerName: string;
   programName: string;
   programLogo: Image;
-  /** Sent with every update too: Google refuses it otherwise. */
+  /** Required in every update, otherwise Google refuses it. */
   reviewStatus: 'UNDER_REVIEW';
   hexBackgroundColor: string;
   accountNameLabel: string;
@@ -33,7 +33,7 @@ export type LoyaltyClass = {
 };
 
 /**
- * "REST Resource: loyaltyobject". A patch merges fields, so that what is to be taken away stands here as null.
+ * An object as in "REST Resource: loyaltyobject". A patch merges fields, so fields to be removed are null.
  */
 export type LoyaltyObject = {
   id: string;
@@ -49,7 +49,7 @@ export type LoyaltyObject = {
   linksModuleData: { uris: { id: string; uri: string; description: string }[] } | null;
   validTimeInterval: { end: { date: string } } | null;
   merchantLocations: Location[];
-  /** Only where there must be none left. */
+  /** Set only to remove all messages. */
   messages?: [];
 };
 
@@ -69,7 +69,7 @@ export function toObjectId(uuid: string, { issuerId, idSuffix }: GoogleInstallat
   return `${issuerId}.cc_${uuid}_${idSuffix}`;
 }
 
-/** @returns undefined for what is no object of this service's */
+/** Parses the UUID of a customer card. @returns undefined for an object of another installation */
 export function parseObjectId(
   id: string,
   { issuerId, idSuffix }: GoogleInstallation,
@@ -80,8 +80,8 @@ export function parseObjectId(
 }
 
 /**
- * What all customers of a card see alike, so that a change of it is one request.
- * @param content of any customer card: nothing in the result depends on which
+ * Renders everything that is the same for all customers of a card, so that a change of it takes one request.
+ * @param content of any customer card: the result does not depend on which
  * @param logo its public URL
  */
 export function renderLoyaltyClass(
@@ -107,7 +107,7 @@ export function renderLoyaltyClass(
   };
 }
 
-/** @param hero public URL of the image with the stamps */
+/** Renders the pass of one customer. @param hero public URL of the image with the stamps */
 export function renderLoyaltyObject(
   content: PassContent,
   place: GoogleInstallation,
@@ -144,23 +144,23 @@ export function renderLoyaltyObject(
   };
 }
 
-/** Equal for what Google would show alike. */
+/** Hashes a record. The hash is equal for records that Google shows alike. */
 export function hashGoogleRecord(record: LoyaltyClass | LoyaltyObject): string {
   return createHash('sha256').update(canonicalJson(record)).digest('base64url');
 }
 
-/** Without the fields that only say what is to be taken away. */
+/** Removes null fields, which only matter in a patch. */
 export function withoutNulls(record: object): object {
   return Object.fromEntries(Object.entries(record).filter(([, value]) => value !== null));
 }
 
-/** The message that tells of an unlocked reward. Sent again under the same id, it takes its own place. */
+/** Renders the message about an unlocked reward. When sent again, it replaces itself by its id. */
 export function renderUnlockedMessage(rewardName: string, tag: number, locale: string) {
   const { header, body } = getGoogleTranslations(locale).unlocked;
   return { id: `unlocked_${tag}`, header, body: body(rewardName) };
 }
 
-/** Erased or merged: nothing personal stays with Google. There is no way to delete an object. */
+/** Renders the object of an erased or merged customer, without personal data. Objects cannot be deleted at Google. */
 function renderVoidObject(ids: { id: string; classId: string }): LoyaltyObject {
   return {
     ...ids,
@@ -179,7 +179,7 @@ function renderVoidObject(ids: { id: string; classId: string }): LoyaltyObject {
   };
 }
 
-/** The face of a pass has room for two values. */
+/** Renders the second of the two values that fit on the front of a pass. */
 function renderSecondaryPoints(
   { stampsToReward, memberName }: PassContent,
   translations: GoogleTranslations,
@@ -210,7 +210,7 @@ function renderClassTexts(
   return texts;
 }
 
-/** With the stamps that a reward takes where they are fewer than the class says. */
+/** Renders the available rewards, with their stamps where these are fewer than the class says. */
 function renderAvailableTexts(
   { rewards, offers }: PassContent,
   translations: GoogleTranslations,
@@ -226,12 +226,14 @@ function renderAvailableTexts(
     : [{ id: 'available', header: translations.ready, body: names.join('\n') }];
 }
 
-/** With ten there may be more, of which each customer has their own nearest; fewer are all there are. */
+/**
+ * Tells whether all customers see the same locations. With ten there may be more, and each customer gets the nearest.
+ */
 function areShared(locations: PassLocation[]): boolean {
   return locations.length < MAX_LOCATIONS;
 }
 
-/** In an order that does not depend on the customer. */
+/** Sorts the locations so that their order does not depend on the customer. */
 function toSortedLocations(locations: PassLocation[]): Location[] {
   return locations
     .map(({ latitude, longitude }) => ({ latitude, longitude }))

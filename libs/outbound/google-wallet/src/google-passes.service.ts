@@ -24,13 +24,13 @@ import {
 import { GoogleWalletClient } from './google-wallet.client.js';
 import type { Publication } from './publication.js';
 
-/** Shorter than how long others keep away from what is being sent. */
+/** Shorter than the lease of what is being sent. */
 const DEADLINE_MS = 45_000;
-/** So often what Google refuses is sent again: it may have been unable to fetch an image. */
+/** Google may refuse a pass because it could not fetch an image, so it is tried this many times. */
 const MAX_REFUSALS = 5;
 const MAX_MESSAGES = 10;
 
-/** Makes Google's classes and objects what the cards are now, and tells customers what they are to be told. */
+/** Brings Google's classes and objects up to date with the cards, and sends the notices that are due. */
 @Injectable()
 export class GooglePasses {
   constructor(
@@ -43,7 +43,7 @@ export class GooglePasses {
     private readonly config: Config,
   ) {}
 
-  /** Sends nothing that Google has already. @param attempts this one included */
+  /** Sends a class unless Google has it already. @param attempts including this one */
   async publishClass(cardId: number, attempts: number, signal: AbortSignal): Promise<Publication> {
     const { google } = this.config;
     if (google === null) return { kind: 'done' };
@@ -57,7 +57,7 @@ export class GooglePasses {
     }
   }
 
-  /** The same for a customer's object, and the notice that is due. The class is sent first if Google lacks it. */
+  /** Sends a customer's object and the notice that is due. Sends the class first if Google does not have it. */
   async publishObject(
     customerCardId: number,
     attempts: number,
@@ -108,7 +108,7 @@ export class GooglePasses {
     attempts: number,
     signal: AbortSignal,
   ): Promise<Publication> {
-    // In this order: a notice of something that the content lacks would be lost.
+    // In this order: a notice about something that the content does not have yet would be lost.
     const readAt = performance.now();
     const pass = await this.passes.find(lease.customerCardId);
     const content = await this.findContent(lease.customerCardId);
@@ -150,7 +150,7 @@ export class GooglePasses {
     return { kind: 'done' };
   }
 
-  /** Of the notices only those of a changed balance are part of the update itself. */
+  /** Sends an object. A notice of a changed balance is part of it; other notices are sent separately. */
   private async sendUpdate(
     {
       lease,
@@ -197,8 +197,8 @@ export class GooglePasses {
   }
 
   /**
-   * A message that Google has already, because a process died after sending it, is not sent again. After a restored
-   * backup another message may have had its id.
+   * Sends the message about an unlocked reward, unless Google has it already because a process died after sending it.
+   * The body is compared too: after a restored backup, another message may have the same id.
    */
   private async notifyUnlocked(
     { pass, content, google }: { pass: Pass; content: PassContent; google: GoogleWallet },
@@ -251,7 +251,7 @@ function withDeadline(signal: AbortSignal): AbortSignal {
   return AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
 }
 
-/** @param response one that is not `ok` */
+/** Converts a response that is not `ok`. */
 function toOutcome(response: GoogleResponse, attempts: number): PassOutcome {
   switch (response.kind) {
     case 'refused':
@@ -267,8 +267,8 @@ function toOutcome(response: GoogleResponse, attempts: number): PassOutcome {
         ...(response.retryInMs !== undefined && { retryInMs: response.retryInMs }),
       };
     default:
-      // Inserted and taken away at the same time by others, and the like.
-      return { kind: 'failed', error: `unexpected answer (${response.kind})` };
+      // For example, others have inserted and deleted it at the same time.
+      return { kind: 'failed', error: `unexpected response (${response.kind})` };
   }
 }
 

@@ -3,12 +3,12 @@ import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
 import { pause } from '#kernel/pause.js';
 
-/** Who would have to wait longer comes back later. */
+/** A request that would have to wait longer is tried again later. */
 const MAX_WAIT_MS = 10_000;
 
 /**
- * Spaces the requests of all processes together, because Google counts by issuer: each takes the next free moment, which
- * stands in the database.
+ * Limits the rate of requests across all processes, because Google counts them by issuer. The next free time is stored
+ * in the database, and each request reserves it.
  */
 @Injectable()
 export class GoogleRateLimiter {
@@ -17,7 +17,7 @@ export class GoogleRateLimiter {
     private readonly config: Config,
   ) {}
 
-  /** Waits for a request's turn. @returns false: it has none within ten seconds, or before the signal aborts */
+  /** Waits until a request may be sent. @returns false: not within ten seconds, or not before the signal aborts */
   async acquire(signal: AbortSignal): Promise<boolean> {
     const intervalMs = 1000 / (this.config.google?.requestsPerSecond ?? 1);
     const { rows } = await this.pool.query<{ wait_ms: number }>({
@@ -34,7 +34,7 @@ export class GoogleRateLimiter {
     return !signal.aborted;
   }
 
-  /** Google has had enough: nobody gets a turn for this long. */
+  /** Stops the requests of all processes for this long, after Google has refused one as too many. */
   async pauseFor(milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'google_pace_rest',

@@ -7,7 +7,7 @@ const body = (reason: string, message = 'why') =>
 const parse = (status: number, text = '', retryAfter: string | null = null) =>
   parseGoogleResponse(status, text, retryAfter, NOW);
 
-describe('an answer of Google', () => {
+describe('parseGoogleResponse', () => {
   it.each([
     [409, body('existingResource'), { kind: 'exists' }],
     [404, body('resourceNotFound'), { kind: 'missing' }],
@@ -22,11 +22,11 @@ describe('an answer of Google', () => {
     [408, '', { kind: 'failed' }],
     [500, body('backendError'), { kind: 'failed', error: 'answered 500: why' }],
     [502, '<html>Bad gateway</html>', { kind: 'failed', error: 'answered 502' }],
-  ])('%i %s', (status, text, expected) => {
+  ])('parses %i %s', (status, text, expected) => {
     expect(parse(status, text)).toMatchObject(expected);
   });
 
-  it('is taken as it is when it went well', () => {
+  it('returns the body of a successful response', () => {
     expect(parse(200, '{"id":"a"}')).toEqual({ kind: 'ok', body: { id: 'a' } });
     expect(parse(200, '')).toEqual({ kind: 'ok', body: {} });
   });
@@ -36,12 +36,12 @@ describe('an answer of Google', () => {
     ['Sun, 01 Mar 2026 10:00:30 GMT', 30_000],
     ['Sun, 01 Mar 2026 09:00:00 GMT', 0],
     ['99999999', 3600_000],
-  ])('is followed where it says when to come back: %s', (retryAfter, retryInMs) => {
+  ])('follows Retry-After: %s', (retryAfter, retryInMs) => {
     expect(parse(503, '', retryAfter)).toMatchObject({ kind: 'failed', retryInMs });
     expect(parse(429, '', retryAfter)).toMatchObject({ kind: 'limited', retryInMs });
   });
 
-  it('does not grow what is kept of it beyond measure', () => {
+  it('bounds the length of the error', () => {
     const response = parse(500, body('backendError', 'x'.repeat(10_000)));
     expect(JSON.stringify(response).length).toBeLessThan(500);
     expect(parse(503, '', 'soon')).toEqual({ kind: 'failed', error: 'answered 503' });

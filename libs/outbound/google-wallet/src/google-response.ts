@@ -1,28 +1,28 @@
-/** What became of a request to Google. */
+/** The outcome of a request to Google. */
 export type GoogleResponse =
   | { kind: 'ok'; body: Record<string, unknown> }
-  /** Inserted before. */
+  /** It was inserted before. */
   | { kind: 'exists' }
   | { kind: 'missing' }
   /** Three notifications of this kind have been sent in 24 hours. */
   | { kind: 'over_quota' }
-  /** The access token is no longer taken. */
+  /** Google no longer accepts the access token. */
   | { kind: 'unauthorized' }
-  /** More requests than Google allows. */
+  /** There were more requests than Google allows. */
   | { kind: 'limited'; error: string; retryInMs: number }
-  /** Google does not take what was sent. */
+  /** Google does not accept the request. */
   | { kind: 'refused'; error: string; classIsMissing: boolean }
   | { kind: 'failed'; error: string; retryInMs?: number };
 
-/** Of Google's answers for too many requests, which come without a Retry-After. */
+/** Google responds to too many requests without a Retry-After. */
 const RATE_LIMIT_RETRY_MS = 2_000;
-/** Until an operator has put right what the account may not do. */
+/** An operator has to fix the permissions of the account first. */
 const FORBIDDEN_RETRY_MS = 10 * 60_000;
 const MAX_RETRY_MS = 3600_000;
 const MAX_ERROR_LENGTH = 300;
 const RATE_LIMIT_REASONS = new Set(['rateLimitExceeded', 'userRateLimitExceeded', 'quotaExceeded']);
 
-/** @param retryAfter the header, in seconds or as a date */
+/** Parses a response of Google. @param retryAfter the header, in seconds or as a date */
 export function parseGoogleResponse(
   status: number,
   text: string,
@@ -59,7 +59,7 @@ function parseError(text: string): { reason: string; message: string } {
   };
 }
 
-/** Proxies answer in HTML. */
+/** Parses a JSON object. Returns an empty one for anything else, for example a proxy's HTML. */
 function parseObject(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);

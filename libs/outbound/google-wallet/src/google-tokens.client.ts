@@ -11,10 +11,10 @@ const MAX_ERROR_LENGTH = 300;
 
 type Token = { value: string; usableUntil: number };
 
-/** No access token could be had. The message is without any secret. */
+/** There is no access token. The message contains no secret. */
 export class TokenError extends Error {}
 
-/** Access tokens of the service account: one at a time, shared by all requests of the process. */
+/** Fetches access tokens of the service account, one at a time and shared by all requests of the process. */
 @Injectable()
 export class GoogleTokens {
   private token: Token | undefined;
@@ -23,7 +23,8 @@ export class GoogleTokens {
   constructor(private readonly config: Config) {}
 
   /**
-   * @param signal ends the wait of this caller alone
+   * Returns the current token, or fetches one.
+   * @param signal ends the wait of this caller only
    * @throws TokenError
    */
   async get(signal: AbortSignal): Promise<string> {
@@ -35,7 +36,7 @@ export class GoogleTokens {
     return value;
   }
 
-  /** Google did not take it. */
+  /** Discards a token that Google has refused. */
   forget(value: string): void {
     if (this.token?.value === value) this.token = undefined;
   }
@@ -75,7 +76,7 @@ async function requestToken(
   }
 }
 
-/** Rejects with the signal's reason as soon as it aborts; what was waited for goes on for the others. */
+/** Rejects with the signal's reason as soon as it aborts. The promise itself continues for other callers. */
 async function untilAborted<T>(result: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   let rejectOnAbort = () => {};
@@ -99,7 +100,7 @@ function parseTokenResponse(text: string): Record<string, unknown> {
   }
 }
 
-/** `error` and its description hold no secret (RFC 6749, section 5.2). */
+/** Formats `error` and its description, which contain no secret (RFC 6749, section 5.2). */
 function formatReason(text: string): string {
   const { error, error_description: description } = parseTokenResponse(text);
   const reason = [error, description].filter((part) => typeof part === 'string').join(', ');

@@ -8,10 +8,10 @@ import { GoogleRateLimiter } from './google-rate-limiter.service.js';
 import { GoogleTokens, TokenError } from './google-tokens.client.js';
 
 const DEADLINE_MS = 10_000;
-/** A new token is refused like the one before it: an operator must look at the account. */
+/** Google refused a new token too: an operator has to check the account. */
 const UNAUTHORIZED_RETRY_MS = 5 * 60_000;
 const RATE_LIMIT_RETRY_MS = 5_000;
-/** What all processes keep still for after Google has refused a request as one too many. */
+/** Bounds how long all processes pause after Google has refused a request as one too many. */
 const MAX_PAUSE_MS = 5_000;
 
 export type GoogleKind = 'loyaltyClass' | 'loyaltyObject';
@@ -26,7 +26,7 @@ type Request = {
 
 const always = () => true;
 
-/** Google's REST interface. Nothing here throws but what the database throws: every failure of Google's is an answer. */
+/** Calls Google's REST API. Only database errors are thrown: every failure of Google is a response. */
 @Injectable()
 export class GoogleWalletClient {
   constructor(
@@ -36,8 +36,8 @@ export class GoogleWalletClient {
   ) {}
 
   /**
-   * Inserts or patches, whichever is right.
-   * @param isExisting what is likely; the other is tried when Google says so
+   * Inserts or patches a record.
+   * @param isExisting the likely case; the other one is tried if Google says so
    * @param mayBeSent asked right before the first byte is written
    */
   async put(
@@ -80,7 +80,7 @@ export class GoogleWalletClient {
   private async send(request: Request, signal: AbortSignal): Promise<GoogleResponse> {
     try {
       const first = await this.attempt(request, signal);
-      // Tokens may be taken back before their time.
+      // Tokens may be revoked before they expire.
       const result = first.kind === 'unauthorized' ? await this.attempt(request, signal) : first;
       if (result.kind === 'limited') {
         await this.rateLimiter.pauseFor(Math.min(result.retryInMs, MAX_PAUSE_MS));
@@ -88,7 +88,7 @@ export class GoogleWalletClient {
       return result.kind === 'unauthorized'
         ? {
             kind: 'failed',
-            error: 'the access token is not taken',
+            error: 'the access token is not accepted',
             retryInMs: UNAUTHORIZED_RETRY_MS,
           }
         : result;
@@ -141,7 +141,7 @@ function toPath(kind: GoogleKind, id: string): string {
   return `${kind}/${encodeURIComponent(id)}`;
 }
 
-/** `fetch` hides in the cause why a connection failed. */
+/** Formats the cause of a failed `fetch`, which is why the connection failed. */
 function formatNetworkError(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return `cannot be reached: ${messageOf(cause ?? error)}`;

@@ -12,7 +12,7 @@ import { GooglePasses } from './google-passes.service.js';
 import { GoogleTokens } from './google-tokens.client.js';
 import { GoogleWalletClient } from './google-wallet.client.js';
 
-/** What the dispatcher sends to Google. */
+/** Sends passes to Google, in the dispatcher. */
 @Module({
   imports: [PassesModule],
   providers: [
@@ -28,7 +28,7 @@ import { GoogleWalletClient } from './google-wallet.client.js';
 })
 export class GoogleSendingModule {}
 
-/** What customers and Google ask of the api. */
+/** Serves requests of customers and Google, in the api. */
 @Module({
   imports: [GoogleSendingModule, PassesModule],
   controllers: [GoogleCallbackController],

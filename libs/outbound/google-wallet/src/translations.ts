@@ -1,6 +1,6 @@
 import { wordsIn } from '#kernel/languages.js';
 
-/** What stands on a pass beside the store's own words. */
+/** The texts of a pass besides the store's own. */
 export type GoogleTranslations = {
   stamps: string;
   member: string;
@@ -11,7 +11,7 @@ export type GoogleTranslations = {
   rewards: string;
   /** One line of the list of rewards. */
   reward: (name: string, stamps: number) => string;
-  /** Heading of the rewards that the customer can have now. */
+  /** Heading of the rewards that the customer can redeem now. */
   ready: string;
   unlocked: { header: string; body: (reward: string) => string };
   page: string;
@@ -65,7 +65,7 @@ const fr: GoogleTranslations = {
   page: 'Carte dans le navigateur',
 };
 
-/** To add a language: its words above, and its ISO 639 code here. */
+/** To add a language, add its texts above and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
