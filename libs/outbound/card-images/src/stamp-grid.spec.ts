@@ -2,9 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { arrangeStamps, STRIP } from './stamp-grid.js';
 
 const COUNTS = Array.from({ length: 21 }, (_, index) => index + 1);
-/** The flatter strip of older phones, cut out of the middle. */
-/** Of the side of a cell: what a stamp takes, with the ring around a reward's. */
+/** The radius of a stamp relative to its cell, with the ring around a reward's stamp. */
 const RADIUS = 0.46;
+/** Older phones show a flatter strip: the middle of the image. */
 const CROPPED_HEIGHT = (STRIP.height * (1 - 123 / 144)) / 2;
 
 describe.each(COUNTS)('a grid of %i', (stamps) => {
@@ -12,7 +12,7 @@ describe.each(COUNTS)('a grid of %i', (stamps) => {
   const rowHeights = [...new Set(centres.map(({ y }) => y))];
   const rows = rowHeights.map((height) => centres.filter(({ y }) => y === height));
 
-  it('has a place for each, none over another', () => {
+  it('places every stamp, without overlaps', () => {
     expect(centres).toHaveLength(stamps);
     for (const [i, a] of centres.entries()) {
       for (const b of centres.slice(i + 1)) {
@@ -23,7 +23,7 @@ describe.each(COUNTS)('a grid of %i', (stamps) => {
     }
   });
 
-  it('lies within what every phone shows', () => {
+  it('lies within the area that every phone shows', () => {
     for (const { x, y } of centres) {
       expect(x - RADIUS * cellSize).toBeGreaterThan(0);
       expect(x + RADIUS * cellSize).toBeLessThan(STRIP.width);

@@ -1,7 +1,7 @@
-/** Width and height of a strip in the units of the drawing: those of the largest image, @3x. */
+/** The size of a strip in the units of the drawing: pixels of the largest image, @3x. */
 export const STRIP = { width: 1125, height: 432 };
 
-/** Older phones show a flatter strip and cut its upper and lower edges (375 x 123 of 375 x 144 points). */
+/** Older phones show a flatter strip and crop its upper and lower edges (375 x 123 of 375 x 144 points). */
 const VISIBLE_AREA = { width: 0.94 * STRIP.width, height: 0.86 * STRIP.height };
 const MAX_CELL_SIZE = 230;
 const MAX_ROWS = 3;
@@ -16,7 +16,7 @@ export type Grid = {
 };
 
 /**
- * The arrangement that gives stamps the most room. Rows differ by one stamp at most, and each is centred.
+ * Arranges stamps as large as possible. Rows differ by one stamp at most, and each is centred.
  * @param stamps 1 to 21
  */
 export function arrangeStamps(stamps: number): Grid {

@@ -36,7 +36,7 @@ describe('the layer of a design', () => {
     ['no picture while another type is chosen', { stripPicture: PICTURE }, { color: '#123456' }],
     ['a preset', { stripType: 'preset', stripPreset: 'books' }, { preset: 'books' }],
     [
-      'the colour for a preset that nobody has drawn',
+      'the colour for an unknown preset',
       { stripType: 'preset', stripPreset: 'moon', stripColor: '#ABCDEF' },
       { color: '#ABCDEF' },
     ],
@@ -46,12 +46,12 @@ describe('the layer of a design', () => {
 });
 
 describe('the rewards of a design', () => {
-  it('are the active ones within the stamps of the card, each once, from the lowest', () => {
+  it('lists the active ones within the stamps of the card, each once, from the lowest', () => {
     const rewards = [reward(10), reward(5), reward(5), reward(7, false), reward(11)];
     expect(createStripDesign(CARD, rewards).rewards).toEqual([5, 10]);
   });
 
-  it('never lie outside of the card, and miss none that lies within', () => {
+  it('includes exactly the rewards within the card', () => {
     const rewards = fc.array(
       fc.record({ stampsRequired: fc.integer({ min: 1, max: 40 }), active: fc.boolean() }),
     );
@@ -68,7 +68,7 @@ describe('the rewards of a design', () => {
 });
 
 describe('the hash of a design', () => {
-  it('names the same images whatever the order of rewards, and others when anything shown changes', () => {
+  it('does not depend on the order of rewards, and changes with everything visible', () => {
     const hash = hashDesign(createStripDesign(CARD, [reward(5), reward(10)]));
     expect(hash).toMatch(/^[0-9a-f]{32}$/);
     expect(hashDesign(createStripDesign(CARD, [reward(10), reward(5)]))).toBe(hash);
@@ -87,7 +87,7 @@ describe('the hash of a design', () => {
     expect(new Set([hash, ...others]).size).toBe(11);
   });
 
-  it('is the same for what does not show', () => {
+  it('does not depend on fields that are not visible', () => {
     expect(hashDesign(designWith({ stripPicture: PICTURE, stripPreset: 'books' }))).toBe(
       hashDesign(designWith({})),
     );
@@ -100,7 +100,7 @@ it('fills no more stamps than the card has', () => {
   ]);
 });
 
-it('addresses images by their design alone', () => {
+it('builds the URLs of images from their design only', () => {
   expect(toStripUrl('https://x.example', 'ab', 3, 'hero')).toBe(
     'https://x.example/img/strip/ab/3@hero.png',
   );

@@ -3,10 +3,10 @@ import { canonicalJson } from '#event-store/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import { isStripPreset } from '#cards/card-looks.js';
 
-/** Raise it when the drawing changes: images are cached for ever under a hash that covers it. */
+/** Raise it when the drawing changes: the hash under which images are cached for ever covers it. */
 const DRAWING_VERSION = 3;
 
-/** What the images of a card show, but for the number of filled stamps. */
+/** Everything that the images of a card show, except the number of filled stamps. */
 export type StripDesign = {
   drawing: number;
   /** 1 to 21. */
@@ -18,14 +18,14 @@ export type StripDesign = {
   stampBackgroundColor: string;
   cardColor: string;
   layer: StripLayer;
-  /** Of the layer over the card's colour, 0 to 100. */
+  /** The opacity of the layer over the card's colour, 0 to 100. */
   opacity: number;
 };
 
 /** @property picture its SHA-256 in hex */
 export type StripLayer = { color: string } | { preset: string } | { picture: string };
 
-/** In pixels: what phones show at their three scales (points 375 by 144), and Google's hero image. */
+/** Sizes in pixels: the three scales of phones (375 by 144 points), and Google's hero image. */
 export const STRIP_SIZES = {
   '1x': { width: 375, height: 144 },
   '2x': { width: 750, height: 288 },
@@ -35,7 +35,7 @@ export const STRIP_SIZES = {
 
 export type StripSize = keyof typeof STRIP_SIZES;
 
-/** Sides in pixels of the square images that bear the card's icon: Apple's icon and logo, Google's programme logo. */
+/** Sides in pixels of the square images with the card's icon: Apple's icon and logo, Google's programme logo. */
 export const ICON_SIZES = {
   'icon@1x': 29,
   'icon@2x': 58,
@@ -48,7 +48,7 @@ export const ICON_SIZES = {
 
 export type IconSize = keyof typeof ICON_SIZES;
 
-/** The part of a card that its images show. */
+/** The fields of a card that its images show. */
 export type StripAppearance = Pick<
   Card,
   | 'stampsRequired'
@@ -64,8 +64,8 @@ export type StripAppearance = Pick<
 >;
 
 /**
- * Contract section 3: `image` without a picture and `preset` without a known preset show the colour.
- * @param rewards all of the card; those that are active and within its stamps are marked
+ * Creates the design of a card. `image` without a picture and `preset` without a known preset show the colour.
+ * @param rewards all of the card; the active ones within its stamps are marked
  */
 export function createStripDesign(
   card: StripAppearance,
@@ -87,20 +87,20 @@ export function createStripDesign(
   };
 }
 
-/** How many stamps are filled: customers may hold more than a card has. */
+/** Counts the filled stamps. Customers may have more stamps than a card shows. */
 export function countFilledStamps(stampsCount: number, { stamps }: StripDesign): number {
   return Math.min(stampsCount, stamps);
 }
 
-/** Hex, 32 characters: names the design in URLs that never change what they show. */
+/** Hashes a design into 32 hex characters. They name it in URLs whose image never changes. */
 export function hashDesign(design: StripDesign): string {
   return createHash('sha256').update(canonicalJson(design)).digest('hex').slice(0, 32);
 }
 
 /**
- * Public, and answered once the design was remembered by `StripImages`.
+ * Returns the public URL of a strip. It works once `StripImages` has stored the design.
  * @param publicUrl without a trailing slash
- * @param filled see `filledStamps`
+ * @param filled see `countFilledStamps`
  */
 export function toStripUrl(
   publicUrl: string,
@@ -111,7 +111,7 @@ export function toStripUrl(
   return `${publicUrl}/img/strip/${hash}/${filled}@${size}.png`;
 }
 
-/** Of the programme logo, 660 pixels square; public like `stripUrl`. */
+/** Returns the URL of the programme logo, 660 pixels square; public like `toStripUrl`. */
 export function toLogoUrl(publicUrl: string, hash: string): string {
   return `${publicUrl}/img/logo/${hash}.png`;
 }

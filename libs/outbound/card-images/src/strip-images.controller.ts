@@ -5,12 +5,15 @@ import { isKnown } from '#http/headers.js';
 import { STRIP_SIZES, type StripSize } from './strip-design.js';
 import { StripImages } from './strip-images.service.js';
 
-/** How `stripUrl` and `logoUrl` end; any other spelling would be the same image under a second address. */
+/** The ends of `toStripUrl` and `toLogoUrl`. Any other spelling would be a second URL of the same image. */
 const STRIP_FILE = /^(?<filled>0|[1-9]\d?)@(?<size>\w+)[.]png$/;
 const LOGO_FILE = /^(?<hash>\w+)[.]png$/;
 const HASH = /^[0-9a-f]{32}$/;
 
-/** For anybody, without a token: a hash cannot be guessed. Not in the OpenAPI document, and with the limit of pages. */
+/**
+ * Serves images without a token: a hash cannot be guessed. They are not in the OpenAPI document, and have the rate
+ * limit of pages.
+ */
 @Controller('img')
 export class StripImagesController {
   constructor(private readonly images: StripImages) {}
@@ -46,11 +49,11 @@ async function sendPng(
 ): Promise<void> {
   const png = await findPng();
   if (!png) throw notFound(reply);
-  // What an address shows never changes, so the address itself tells one image from another.
+  // The image of a URL never changes, so the URL itself is the ETag.
   const etag = `"${request.url.split('?', 1)[0]?.split('/').slice(3).join('/')}"`;
   reply.headers({
     'cache-control': 'public, max-age=31536000, immutable',
-    // Pages of other origins may show it: mails, a shop's own site.
+    // Other origins may embed it: mails, a store's own site.
     'cross-origin-resource-policy': 'cross-origin',
     etag,
   });
@@ -58,7 +61,7 @@ async function sendPng(
   else await reply.type('image/png').send(png);
 }
 
-/** The same address may name an image in a moment. */
+/** Creates a 404 that is not cached: the image may exist a moment later. */
 function notFound(reply: FastifyReply): NotFoundError {
   reply.header('cache-control', 'no-store');
   return new NotFoundError('Image');

@@ -3,14 +3,14 @@ import { StripImagesController } from './strip-images.controller.js';
 import { StripImages } from './strip-images.service.js';
 import { StripRenderer } from './strip-renderer.service.js';
 
-/** Draws and remembers the images that passes, pages and public URLs show. */
+/** Draws and stores the images of passes, pages and public URLs. */
 @Module({
   providers: [StripImages, StripRenderer],
   exports: [StripImages],
 })
 export class StripImagesModule {}
 
-/** The part that answers requests. */
+/** Serves the images, in the api. */
 @Module({
   imports: [StripImagesModule],
   controllers: [StripImagesController],

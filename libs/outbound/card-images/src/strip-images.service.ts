@@ -11,25 +11,25 @@ import { StripRenderer, type StripImage } from './strip-renderer.service.js';
 const MB = 1024 * 1024;
 const MEMORY_CACHE_BYTES = 32 * MB;
 const MAX_REMEMBERED_DESIGNS = 10_000;
-/** How much a process adds to the table before it looks whether that is too large. */
+/** After adding so much to the table, a process checks whether it is too large. */
 const PRUNE_INTERVAL_BYTES = 32 * MB;
 
 type ImageRequest = { hash: string; image: StripImage };
 type DesignRow = { account_id: number; design: StripDesign; png: Buffer | null };
 
 /**
- * The images of cards, by the hash of their design. Each is drawn once and then kept: in memory, and in a table that
- * all processes share.
+ * Provides the images of cards by the hash of their design. Each is drawn once, then cached in memory and in a table
+ * that all processes share.
  */
 @Injectable()
 export class StripImages {
   private readonly log = new Logger('strip-images');
-  /** Those asked for at the same time are drawn once. */
+  /** Draws images that are requested at the same time only once. */
   private readonly cache = new LRUCache<string, Buffer, ImageRequest>({
     maxSize: MEMORY_CACHE_BYTES,
     sizeCalculation: countKeptBytes,
     fetchMethod: (_name, _old, { context }) => this.load(context),
-    // One that others push out while it is drawn is still wanted.
+    // An image that is evicted while it is being drawn is still needed.
     ignoreFetchAbort: true,
     allowStaleOnFetchAbort: true,
   });
@@ -47,7 +47,7 @@ export class StripImages {
   }
 
   /**
-   * To be called whenever a pass is composed: the URLs of its images are answered from then on.
+   * Stores a design, so that the URLs of its images work from then on. Call it whenever a pass is rendered.
    * @returns the design's hash
    */
   async remember(accountId: number, design: StripDesign): Promise<string> {
@@ -63,15 +63,16 @@ export class StripImages {
   }
 
   /**
-   * @param filled 0 to the stamps of the design, see `filledStamps`
-   * @returns undefined for a design that was never remembered, or that has fewer stamps
-   * @throws UnavailableError when there is too much to draw
+   * Finds a strip, or draws it.
+   * @param filled 0 to the stamps of the design, see `countFilledStamps`
+   * @returns undefined for a design that was never stored, or that has fewer stamps
+   * @throws UnavailableError when too many images are waiting to be drawn
    */
   findPng(hash: string, filled: number, size: StripSize): Promise<Buffer | undefined> {
     return this.fetchImage(`${filled}@${size}`, { hash, image: { filled, size } });
   }
 
-  /** The same for the square images with the card's icon. */
+  /** Does the same for the square images with the card's icon. */
   findIconPng(hash: string, size: IconSize): Promise<Buffer | undefined> {
     return this.fetchImage(size, { hash, image: { icon: size } });
   }
@@ -97,7 +98,7 @@ export class StripImages {
     return copyToKeep(png);
   }
 
-  /** The image is there already; that it may have to be drawn again is no reason to withhold it. */
+  /** Stores an image. A failure is only logged: the image exists, and can be drawn again. */
   private async save(hash: string, name: string, png: Buffer): Promise<void> {
     try {
       await ask(this.pool, {
@@ -112,11 +113,11 @@ export class StripImages {
         await this.prune();
       }
     } catch (error) {
-      this.log.warn(`an image could not be kept: ${messageOf(error)}`);
+      this.log.warn(`an image could not be stored: ${messageOf(error)}`);
     }
   }
 
-  /** Forgets what was drawn first. */
+  /** Deletes the images that were drawn first. */
   private async prune(): Promise<void> {
     await ask(this.pool, {
       text: `delete from strip_images i using (

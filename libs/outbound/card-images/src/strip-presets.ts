@@ -4,7 +4,7 @@ import { STRIP } from './stamp-grid.js';
 
 const { width: W, height: H } = STRIP;
 
-/** Backgrounds drawn by rule, without a picture: a gradient from one colour to the other, and a motif over it. */
+/** Backgrounds without a picture: a gradient between two colours, and a motif over it. */
 const PRESETS: Record<StripPreset, { from: string; to: string; motif: string }> = {
   coffee: { from: '#4B2E20', to: '#7A4F36', motif: renderRings('#F3E3CF') },
   bakery: { from: '#E9C893', to: '#C98B4B', motif: renderScatteredIcons('bread', '#FFF6E4') },
@@ -20,7 +20,7 @@ const PRESETS: Record<StripPreset, { from: string; to: string; motif: string }> 
   books: { from: '#5B3A29', to: '#3A251C', motif: renderSpines() },
 };
 
-/** SVG that covers the strip. */
+/** Renders the SVG of a preset, which covers the strip. */
 export function renderPreset(name: StripPreset): string {
   const { from, to, motif } = PRESETS[name];
   return [
@@ -46,7 +46,7 @@ function renderRings(color: string): string {
     .join('');
 }
 
-/** Icons in a brick pattern, each turned a little more than the one before. */
+/** Renders icons in a brick pattern with varying rotation. */
 function renderScatteredIcons(icon: 'bread' | 'paw' | 'flower', color: string): string {
   const path = STAMP_ICON_PATHS[icon];
   const step = 150;

@@ -13,7 +13,7 @@ import {
 } from './strip-design.js';
 import { renderIcon, renderStrip } from './strip-svg.js';
 
-/** Of the four threads of libuv, which also look up names and hash passwords. */
+/** Two of the four threads of libuv, which also resolve host names and hash passwords. */
 const CONCURRENCY = 2;
 const MAX_WAITING = 200;
 const QUEUE_TIMEOUT_MS = 15_000;
@@ -21,8 +21,9 @@ const DRAWING_TIMEOUT_SECONDS = 10;
 const LAYER_CACHE_BYTES = 16 * 1024 * 1024;
 
 /**
- * With a picture, a strip has 256 colours of its own and a fifth of the bytes, and phones fetch it with each stamp. What
- * is drawn stays as it is: it is small anyway, and flat colours would show a grain.
+ * Reduces a strip with a picture to a palette of 256 colours. This takes a fifth of the bytes, and phones fetch the
+ * strip with each stamp. Drawings keep their colours: they are small anyway, and dithering would be visible on flat
+ * colours.
  */
 const PICTURE_PNG = { palette: true, colours: 256, effort: 4 } as const;
 
@@ -51,7 +52,7 @@ const MIN_BLUR = 0.3;
 /** An image of a design. */
 export type StripImage = { filled: number; size: StripSize } | { icon: IconSize };
 
-/** Draws images, each store in its turn. */
+/** Draws images. Stores take turns in the queue. */
 @Injectable()
 export class StripRenderer {
   private readonly queue = new FairQueue({
@@ -59,7 +60,7 @@ export class StripRenderer {
     mostWaiting: MAX_WAITING,
     waitMs: QUEUE_TIMEOUT_MS,
   });
-  /** Pictures in the sizes of images, as data URIs: the images of a card differ only in their stamps. */
+  /** Caches resized pictures as data URIs: the images of a card differ only in their stamps. */
   private readonly layers = new LRUCache<string, string>({
     maxSize: LAYER_CACHE_BYTES,
     sizeCalculation: ({ length }) => length,
@@ -67,7 +68,7 @@ export class StripRenderer {
 
   constructor(private readonly pool: Pool) {}
 
-  /** @returns PNG @throws UnavailableError when there is too much to draw */
+  /** Renders a PNG. @throws UnavailableError when too many images are waiting */
   render(accountId: number, design: StripDesign, image: StripImage): Promise<Buffer> {
     return this.queue.run(accountId, async () => {
       if ('icon' in image) return renderPng(renderIcon(design, image.icon, ICON_SIZES[image.icon]));
@@ -108,7 +109,7 @@ export class StripRenderer {
     const resized = await sharp(picture.png)
       .resize(width, height, { fit: 'cover' })
       .blur(sigma >= MIN_BLUR && sigma)
-      // It is decoded again at once.
+      // It is decoded again immediately, so compression would be wasted.
       .png({ compressionLevel: 1 })
       .timeout({ seconds: DRAWING_TIMEOUT_SECONDS })
       .toBuffer();

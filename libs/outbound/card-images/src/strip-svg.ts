@@ -6,12 +6,13 @@ import { renderPreset } from './strip-presets.js';
 
 type Size = { width: number; height: number };
 
-/** Google cuts a circle out of the programme logo and wants this much of each side free. */
+/** Google crops the programme logo to a circle and requires this margin on each side. */
 const LOGO_MARGIN = 0.15;
 const ICON_MARGIN = 0.08;
 
 /**
- * Nothing of it is text that somebody typed: colours and names were checked, the rest is numbers.
+ * Renders a strip. It contains no user input that needs escaping: colours and names were validated, the rest is
+ * numbers.
  * @param filled 0 to `design.stamps`
  * @param picture the layer's picture in exactly this size, as a data URI
  */
@@ -32,7 +33,7 @@ export function renderStrip(
 }
 
 /**
- * A filled stamp on the card's colour; a logo has none behind it, since it stands on the pass.
+ * Renders a filled stamp on the card's colour. A logo has no background, because the pass is its background.
  * @param side in pixels
  */
 export function renderIcon(design: StripDesign, name: IconSize, side: number): string {
@@ -59,14 +60,14 @@ function renderLayer({ layer }: StripDesign, size: Size, picture: string | undef
   if ('color' in layer) return `<rect width="${width}" height="${height}" fill="${layer.color}"/>`;
   if ('preset' in layer) {
     if (!isStripPreset(layer.preset)) throw new Error(`nothing draws the preset ${layer.preset}`);
-    // It covers an image of other proportions, as a phone fills the strip's place.
+    // It covers an image of other proportions, like a phone that fills the area of the strip.
     return `<g transform="${fitDrawing(size, Math.max)}">${renderPreset(layer.preset)}</g>`;
   }
   if (picture === undefined) throw new Error('the picture of the design is needed to draw it');
   return `<image width="${width}" height="${height}" href="${picture}"/>`;
 }
 
-/** @param chooseScale the smaller scale fits the drawing into the image, the larger covers it */
+/** Transforms the drawing into the image. @param chooseScale `Math.min` fits it, `Math.max` covers the image */
 function fitDrawing({ width, height }: Size, chooseScale: (...scales: number[]) => number): string {
   const scale = chooseScale(width / STRIP.width, height / STRIP.height);
   const x = (width - STRIP.width * scale) / 2;
@@ -100,13 +101,13 @@ function renderStamp(
   return [
     filled
       ? `${disc}/>${renderGlyph(path, { x, y }, size, stampColor)}`
-      : // The same, faded: shops choose two colours that stand out from each other, whatever is behind them.
+      : // The same but faded: the store's two colours contrast with each other on any background.
         `${disc} fill-opacity=".38"/><g opacity=".7">${renderGlyph(path, { x, y }, size, stampColor)}</g>`,
     reward ? renderRewardMark({ x, y }, cell, { stampColor, stampBackgroundColor }) : '',
   ].join('');
 }
 
-/** A ring around the stamp, and a present at its upper right. */
+/** Renders a ring around the stamp, and a gift at its upper right. */
 function renderRewardMark(
   { x, y }: Point,
   cell: number,
