@@ -184,7 +184,7 @@ describe('geocode:import', () => {
   it('takes nothing of a file that is wrong somewhere', async () => {
     const wrong = `${postcode('DE', '80331', 'München', 1)}\nno postcode\n`;
     for (const [name, content, why] of [
-      ['DE.txt', wrong, /Line 2 is not one/],
+      ['DE.txt', wrong, /Line 2 is not a line/],
       ['DE.txt', '', /empty/],
       ['DE.zip', 'no zip', /is no zip file/],
       ['DE.zip', zipOf('DE.txt', wrong).subarray(0, 80), /is no zip file/],

@@ -1,45 +1,45 @@
 import { toPlaceKey } from './place-key.js';
 
-/** What stands between two commas. */
+/** The part of an address between two commas. */
 export type AddressPart = {
-  /** Names without postcodes and numbers, as they were written. */
+  /** Words without postcodes and numbers, in their original spelling. */
   words: string[];
   /**
-   * `town` begins with a postcode, or says nothing about itself; `street` has a house number or a word such as Road;
-   * `district` may be a street as well, because a number is all that says so: Dublin 2, Marktplatz 1.
+   * `town` begins with a postcode or has no mark of a street. `street` has a house number or a word such as Road.
+   * `district` may also be a street, because a number is its only mark: Dublin 2, Marktplatz 1.
    */
   kind: 'town' | 'street' | 'district';
   hasPostcode: boolean;
-  /** What follows the street in the same part: Wien in `Hauptstr. 1 Wien`. */
+  /** Words after the street in the same part: Wien in `Hauptstr. 1 Wien`. */
   tail: string[];
-  /** What precedes it there: Budapest Széchenyi in `1051 Budapest Széchenyi tér 5.` */
+  /** Words before the street in the same part: Budapest Széchenyi in `1051 Budapest Széchenyi tér 5.` */
   head: string[];
 };
 
 const MAX_WORDS = 20;
 
-/** Stand before the name of a street, or of what is smaller than a town. */
+/** Words before the name of a street, or of something smaller than a town. */
 const STREET_BEFORE = new Set(
   'al aleja aleje alameda apt av avda avenida bd blvd c calle calz calzada camino carrera carretera chemin col colonia corso d fracc km largo loc local os pl plac piazza placa plaza praca pza strasse quai r rodovia route rua rue suite travessa ul ulica unit via viale vicolo д дом кв корп корпус наб набережная пер переулок пл площадь пр просп проспект стр ул улица'.split(
     ' ',
   ),
 );
-/** Stand after it. */
+/** Words after the name of a street. */
 const STREET_AFTER = new Set(
   'ave avenue boulevard blvd dr drive highway hwy kerulet korut krt lane ln parkway pkwy rd rakpart road st str strasse straat street ter ut utca utja бульвар наб набережная пер переулок площадь пр просп проспект ул улица шоссе'.split(
     ' ',
   ),
 );
 const STREET_ENDING = /.(strasse|str|gasse|platz|allee|weg|straat|laan|plein|gracht|gatan)$/u;
-/** Words before the name of a town that are no part of it. */
+/** Words before the name of a town that are not part of it. */
 const TOWN_WORDS = new Set(['г', 'гор', 'город', 'miasto']);
 
-/** Words that say that a postcode follows. */
+/** Words that announce a postcode. */
 const POSTCODE_WORDS = new Set(['c p', 'cep', 'cp', 'pin', 'plz', 'zip']);
 
 const HOUSE_NUMBER = /^(n[oº°]?\.?)?\d{1,3}[a-z]?([-–/.]\d+[a-z]?)*\.?$/iu;
 
-/** @returns undefined when only numbers and punctuation stand there */
+/** Parses a part of an address. @returns undefined when it has only numbers and punctuation */
 export function parseAddressPart(text: string): AddressPart | undefined {
   const tokens = text
     .replace(/^г[.](?=\S)/u, 'г. ')
@@ -62,7 +62,7 @@ export function parseAddressPart(text: string): AddressPart | undefined {
   };
 }
 
-/** How many tokens are a postcode: 20095, 110 00, 2511 BL, CH-8001, 00-001. */
+/** Counts the leading tokens that are a postcode: 20095, 110 00, 2511 BL, CH-8001, 00-001. */
 function countPostcodeTokens(tokens: string[]): number {
   const [first = '', second = ''] = tokens;
   if (/^\d{3}$/.test(first) && /^\d{2,3}$/.test(second)) return 2;
@@ -87,7 +87,7 @@ function hasStreetWord(token: string, index: number): boolean {
 
 function isStreetWord(token: string, index: number): boolean {
   const key = toPlaceKey(token);
-  // St. Gallen is no street.
+  // St. Gallen is not a street.
   return index === 0 ? STREET_BEFORE.has(key) : STREET_AFTER.has(key);
 }
 
@@ -105,7 +105,7 @@ function findTail(tokens: string[]): string[] {
   return from <= 0 ? [] : extractNames(inner.slice(from + 1));
 }
 
-/** Only before a house number, because 1600 is one as well in `1600 Paris Avenue`. */
+/** Finds the words before a street, if a house number follows it: `1600` in `1600 Paris Avenue` is not a postcode. */
 function findHead(tokens: string[], hasPostcode: boolean): string[] {
   if (!HOUSE_NUMBER.test(tokens.at(-1) ?? '')) return [];
   const before = tokens.findIndex((token, i) => i > 0 && STREET_BEFORE.has(toPlaceKey(token)));

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseAddress } from './address.js';
 
-/** The first way to read it that is not about one name as a whole, and what it leaves for the town. */
+/** Finds the first reading that is not about a whole name, and its parts that may be the town. */
 function parseFirst(text: string) {
   const first = parseAddress(text).readings.find(({ isWhole }) => !isWhole);
   return {
@@ -10,7 +10,7 @@ function parseFirst(text: string) {
   };
 }
 
-describe('readAddress', () => {
+describe('parseAddress', () => {
   it.each([
     ['Marktplatz 1, 20095 Hamburg, Germany', ['DE-04'], ['Marktplatz']],
     ['Calle Mayor 1\n28013 Toledo\nEspaña', ['ES-54'], ['Calle Mayor']],
@@ -33,12 +33,12 @@ describe('readAddress', () => {
     expect(parseFirst(text)).toEqual({ scopes, parts });
   });
 
-  it('takes two letters for a state before it takes them for a country', () => {
+  it('prefers a state to a country for two letters', () => {
     const scopes = parseAddress('1 Main St, Dover, DE').readings.map((reading) => reading.scopes);
     expect(scopes).toEqual([[{ country: 'US', region: 'DE' }], [{ country: 'DE', region: null }]]);
   });
 
-  it('has no way around a country in words', () => {
+  it('excludes other countries when one is named in words', () => {
     const { readings } = parseAddress('1 Main St, Xyzzyville, Ontario, Canada');
     expect(readings.flatMap(({ scopes }) => scopes)).toEqual([{ country: 'CA', region: 'ON' }]);
   });
@@ -54,7 +54,7 @@ describe('readAddress', () => {
     expect(parseAddress('Weg 1, Hamburg').postcodes).toEqual([]);
   });
 
-  it('has an end for whatever is given', () => {
+  it('bounds the words and parts of any input', () => {
     const long = 'word '.repeat(100);
     expect(parseAddress(long).readings[0]?.parts[0]?.words.length).toBeLessThanOrEqual(20);
     expect(parseAddress(`${'a, '.repeat(100)}b`).readings[0]?.parts.length).toBeLessThanOrEqual(12);

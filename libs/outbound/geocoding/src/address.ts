@@ -3,45 +3,45 @@ import { parseAddressPart, type AddressPart } from './address-part.js';
 import { toPlaceKey } from './place-key.js';
 import { findRegions } from './regions.js';
 
-/** A country, or a region of it. */
+/** A country, or one of its regions. */
 export type Scope = { country: string; region: string | null };
 
-/** One way to read an address. */
+/** One interpretation of an address. */
 export type Reading = {
-  /** Of which one holds the town; empty: the address names none. */
+  /** One of them contains the town; empty: the address names none. */
   scopes: Scope[];
-  /** A country in words, and not two letters that are a state as well. */
+  /** Whether the country is named in words, and not by two letters that may also be a state. */
   isCertain: boolean;
-  /** What is left for the town. */
+  /** The parts that may name the town. */
   parts: AddressPart[];
-  /** How the scope is called: a town of that name may be meant too. Null: it has no name of a town. */
+  /** The name of the scope, which may also be the name of the town. Null: it cannot be a town. */
   scopeName: string | null;
-  /** The parts are names as a whole, and no word of them alone. */
+  /** Whether only the whole parts are names, and not single words of them. */
   isWhole: boolean;
 };
 
-/** What an address says about where it is, for somebody who knows places and postcodes and no streets. */
+/** An address as a gazetteer reads it, which knows places and postcodes but no streets. */
 export type Address = {
-  /** The likeliest first. */
+  /** The most likely first. */
   readings: Reading[];
-  /** Without spaces; the longest, which says most, first. */
+  /** Without spaces; the longest first, because it is the most specific. */
   postcodes: string[];
 };
 
 const MAX_PARTS = 12;
 /** New South Wales, Republic of North Macedonia. */
 const MAX_SCOPE_WORDS = 4;
-/** Countries as they stand before a postcode: D-10115. */
+/** Codes of countries before a postcode: D-10115. */
 const POSTAL_COUNTRIES: Record<string, string> = { A: 'AT', D: 'DE', F: 'FR', H: 'HU', I: 'IT' };
 
 type NamedScopes = { scopes: Scope[]; isCertain: boolean };
 
 /**
- * Reads an address from its end, where country and region stand in most countries. Who names one of them excludes all
- * towns elsewhere: there is a Toronto in Ohio, and an Ontario in California.
+ * Parses an address from its end, where most countries write region and country. If it names one of them, it excludes
+ * all towns elsewhere: there is a Toronto in Ohio, and an Ontario in California.
  */
 export function parseAddress(text: string): Address {
-  // In small letters `me` is Maine as well.
+  // In lower case, `me` may also be Maine.
   const texts = (text === text.toLowerCase() ? text.toUpperCase() : text)
     .split(/[,;\n]|\s[-–—]\s/u)
     .map((part) => part.trim())
@@ -79,13 +79,13 @@ function listReadings(parts: AddressPart[], texts: string[]): Reading[] {
   return [{ scopes: [], isCertain: false, parts, scopeName: null, isWhole: false }];
 }
 
-/** Two letters alone are an abbreviation in any case: Me, Tx. */
+/** Capitalizes two letters alone, which are an abbreviation in any case: Me, Tx. */
 function capitalizeAbbreviation(words: string[]): string[] {
   const [word = ''] = words;
   return words.length === 1 && /^[a-z]{2}$/i.test(word) ? [word.toUpperCase()] : words;
 }
 
-/** What the last words of the last part name: Springfield IL, Berlin Germany. */
+/** Finds readings whose scope is named by the last words of the last part: Springfield IL, Berlin Germany. */
 function findEndReadings(
   last: AddressPart,
   parts: AddressPart[],
@@ -108,7 +108,7 @@ function findEndReadings(
   return [];
 }
 
-/** @returns regions before the country that two letters name as well: CA, DE, IN */
+/** Finds scopes by name. Two letters may name a region and a country; regions come first: CA, DE, IN. */
 function findScopes(words: string[], partCount: number, within: string | null): NamedScopes[] {
   const name = words.join(' ');
   const regions = findRegions(name).filter(({ country }) => within === null || country === within);
@@ -128,7 +128,7 @@ function findScopes(words: string[], partCount: number, within: string | null): 
   ];
 }
 
-/** @param parts with the one that names the scope as the last */
+/** @param parts of which the last one names the scope */
 function listScopeReadings(
   { scopes, isCertain }: NamedScopes,
   parts: AddressPart[],
@@ -174,7 +174,7 @@ function listCountryReadings(
   return [wholeReading, ...endReadings.map((reading) => ({ ...reading, isCertain: true }))];
 }
 
-/** One word with a digit, or two next to each other: 20095, SW1A 2AA, 1012 AB. Not those of a street before the town. */
+/** Finds one word with a digit, or two adjacent ones: 20095, SW1A 2AA, 1012 AB. Skips a street before the town. */
 function findPostcodes(texts: string[]): string[] {
   const codes = (
     texts.length > 1 && !/^\d{4}/.test(texts[0] ?? '') ? texts.slice(1) : texts

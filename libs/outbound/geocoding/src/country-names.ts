@@ -1,12 +1,12 @@
 import { toPlaceKey } from './place-key.js';
 
-/** In which countries are named at the end of addresses. */
+/** The languages in which addresses name countries. */
 const LANGUAGES =
   'ar bg ca cs da de el en es et fi fr he hr hu id is it ja ko lt lv ms nb nl pl pt ro ru sk sl sq sr sv th tr uk vi zh'.split(
     ' ',
   );
 
-/** What people write, and no list of countries does. */
+/** Names that people write but that Intl does not know. */
 const OTHER_NAMES: Record<string, string> = {
   america: 'US',
   antigua: 'AG',
@@ -30,7 +30,7 @@ const OTHER_NAMES: Record<string, string> = {
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
 const english = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
-/** Those of ISO 3166 that Intl knows, without the retired ones, which it knows by the names of their successors. */
+/** The ISO 3166 codes that Intl knows, except retired ones, whose successors have the same names. */
 const CODES = new Set(
   LETTERS.flatMap((a) => LETTERS.map((b) => a + b)).filter(
     (code) => english.of(code) && new Intl.Locale(`und-${code}`).region === code,
@@ -39,13 +39,13 @@ const CODES = new Set(
 
 let byName: Map<string, string> | undefined;
 
-/** @returns its ISO 3166 code in two letters; undefined: no country is called so */
+/** Finds a country by its name in any of the languages. @returns its ISO 3166 code in two letters */
 export function findCountryByName(name: string): string | undefined {
   byName ??= indexCountryNames();
   return byName.get(toPlaceKey(name));
 }
 
-/** Two capitals may also be a state of the USA. */
+/** Finds a country by its code. Two capitals may also be a state of the USA. */
 export function findCountryByCode(text: string): string | undefined {
   return CODES.has(text) ? text : undefined;
 }

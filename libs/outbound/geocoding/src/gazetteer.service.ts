@@ -26,12 +26,12 @@ const FIND_POSTCODES = {
     order by p.postcode, p.place`,
 };
 
-/** Places and postcodes in the database. It knows no streets: nothing it finds is good enough for a pass. */
+/** Looks up places and postcodes in the database. It knows no streets, so its results are too coarse for passes. */
 @Injectable()
 export class Gazetteer {
   constructor(private readonly pool: Pool) {}
 
-  /** The postcode where they were imported, or else the town. Null: neither is known. */
+  /** Finds the postcode, if postcodes were imported, or else the town. Null: neither is known. */
   async find(text: string): Promise<GeocodedPlace | null> {
     const address = parseAddress(text);
     return (await this.findPostcode(address)) ?? this.findPlace(address);
@@ -45,7 +45,7 @@ export class Gazetteer {
     });
     if (rows.length === 0) return null;
     const names = new Set(listPlaceKeys(readings));
-    // Other countries have the same numbers.
+    // Other countries have the same postcodes.
     const [onlyCountry, ...otherCountries] = readings.every(({ isCertain }) => isCertain)
       ? new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))
       : [];
@@ -73,7 +73,7 @@ export class Gazetteer {
   }
 }
 
-/** Null: any. */
+/** Lists the countries of the readings. Null: any. */
 function listCountries(readings: Address['readings']): string[] | null {
   if (readings.some(({ scopes }) => scopes.length === 0)) return null;
   return [...new Set(readings.flatMap(({ scopes }) => scopes.map(({ country }) => country)))];

@@ -13,8 +13,8 @@ const server = (protocol: GeocoderServer['protocol'], url: string): GeocoderServ
 const buildUrl = (protocol: GeocoderServer['protocol'], url: string) =>
   PROTOCOLS[protocol].buildUrl(server(protocol, url), ADDRESS).href;
 
-describe('a question', () => {
-  it('is what each protocol says, below whatever path the server has', () => {
+describe('a request', () => {
+  it('follows each protocol, below the path of the server', () => {
     expect(buildUrl('nominatim', 'https://maps.example/v1')).toBe(
       'https://maps.example/v1/search?q=Marktplatz+1%2C+20095+Hamburg&format=jsonv2&limit=1&key=k%26y',
     );
@@ -27,7 +27,7 @@ describe('a question', () => {
   });
 });
 
-describe('an answer of Nominatim', () => {
+describe('a response of Nominatim', () => {
   const parse = (fields: object) =>
     PROTOCOLS.nominatim.parse([{ lat: '53.5503', lon: '9.9929', ...fields }], ADDRESS);
 
@@ -39,16 +39,16 @@ describe('an answer of Nominatim', () => {
     [{ place_rank: 21, addresstype: 'postcode' }, 'postcode'],
     [{ place_rank: 16, addresstype: 'city' }, 'city'],
     [{ place_rank: 8, addresstype: 'city' }, 'city'],
-  ])('%j is good to the %s', (fields, precision) => {
+  ])('with %j has the precision %s', (fields, precision) => {
     expect(parse(fields)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
-  it('says nothing with a country, or with nothing', () => {
+  it('is not a result for a country, or when empty', () => {
     expect(parse({ place_rank: 4, addresstype: 'country' })).toBeNull();
     expect(PROTOCOLS.nominatim.parse([], ADDRESS)).toBeNull();
   });
 
-  it('without coordinates is none', () => {
+  it('is refused without coordinates', () => {
     for (const fields of [{ lat: 'north' }, { lat: '' }, { lon: '181' }, { lon: null }]) {
       expect(() => parse({ place_rank: 30, ...fields })).toThrow(UnexpectedResponseError);
     }
@@ -63,7 +63,7 @@ const geoJson = (properties: object, coordinates: unknown = [9.9929, 53.5503]) =
   features: [{ type: 'Feature', properties, geometry: { type: 'Point', coordinates } }],
 });
 
-describe('an answer of Photon', () => {
+describe('a response of Photon', () => {
   const parse = (properties: object) => PROTOCOLS.photon.parse(geoJson(properties), ADDRESS);
 
   it.each([
@@ -72,17 +72,17 @@ describe('an answer of Photon', () => {
     [{ type: 'street' }, 'street'],
     [{ type: 'other', osm_key: 'place', osm_value: 'postcode' }, 'postcode'],
     [{ type: 'district' }, 'city'],
-  ])('%j is good to the %s', (properties, precision) => {
+  ])('with %j has the precision %s', (properties, precision) => {
     expect(parse(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
-  it('says nothing with a county, or with nothing', () => {
+  it('is not a result for a county, or when empty', () => {
     expect(parse({ type: 'county' })).toBeNull();
     expect(PROTOCOLS.photon.parse({ features: [] }, ADDRESS)).toBeNull();
   });
 });
 
-describe('an answer of Pelias', () => {
+describe('a response of Pelias', () => {
   const parse = (properties: object) => PROTOCOLS.pelias.parse(geoJson(properties), ADDRESS);
   const house = { layer: 'address', housenumber: '1', accuracy: 'point', match_type: 'exact' };
 
@@ -94,11 +94,11 @@ describe('an answer of Pelias', () => {
     [{ layer: 'street' }, 'street'],
     [{ layer: 'postalcode' }, 'postcode'],
     [{ layer: 'locality', match_type: 'fallback' }, 'city'],
-  ])('%j is good to the %s', (properties, precision) => {
+  ])('with %j has the precision %s', (properties, precision) => {
     expect(parse(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
-  it('says nothing with a region, and is none without coordinates', () => {
+  it('is not a result for a region, and is refused without coordinates', () => {
     expect(parse({ layer: 'region' })).toBeNull();
     for (const body of [geoJson(house, null), geoJson(house, [9]), { features: {} }, []]) {
       expect(() => PROTOCOLS.pelias.parse(body, ADDRESS)).toThrow(UnexpectedResponseError);

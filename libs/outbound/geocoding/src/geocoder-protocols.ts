@@ -2,10 +2,10 @@ import type { GeocoderServer } from '#kernel/geocoder-settings.js';
 import type { GeocodedPlace } from './geocoder.js';
 import { toPlaceKey } from './place-key.js';
 
-/** The precision of the best answer; null: it stands for more than a town. */
+/** The precision of the best result; null: it is coarser than a town. */
 type Precision = GeocodedPlace['precision'] | null;
 
-/** One kind of server: how it is asked, and what its best answer says. */
+/** The protocol of a server: the URL of a request, and the parser of its best result. */
 type Protocol = {
   buildUrl: (server: GeocoderServer, address: string) => URL;
   /**
@@ -15,7 +15,7 @@ type Protocol = {
   parse: (body: unknown, address: string) => GeocodedPlace | null;
 };
 
-/** A server that speaks another protocol, or has failed with a 200. */
+/** The server uses another protocol, or has failed with a 200. */
 export class UnexpectedResponseError extends Error {}
 
 const nominatim: Protocol = {
@@ -28,7 +28,7 @@ const nominatim: Protocol = {
     });
   },
   parse: (body, address) => {
-    if (!Array.isArray(body)) throw new UnexpectedResponseError('the answer is no list');
+    if (!Array.isArray(body)) throw new UnexpectedResponseError('the response is not a list');
     const [best] = body as unknown[];
     if (best === undefined) return null;
     const {
@@ -83,7 +83,7 @@ const pelias: Protocol = {
     if (!best) return null;
     const { layer, match_type: match, accuracy, housenumber } = best.properties;
     const layerPrecision = PELIAS_LAYERS[String(layer)] ?? null;
-    // Between two known houses, or in the middle of something.
+    // Interpolated between two known houses, or the centre of an area.
     const isPoint = match !== 'interpolated' && accuracy !== 'centroid';
     const precision = layerPrecision === 'rooftop' && !isPoint ? 'street' : layerPrecision;
     return toGeocodedPlace(...best.place, verifyHouseNumber(precision, address, [housenumber]));
@@ -107,10 +107,12 @@ export const PROTOCOLS: Record<GeocoderServer['protocol'], Protocol> = {
   pelias,
 };
 
-/** Towns that are states or districts of their own have the rank of those. */
+/** A town that is also a state or district has the rank of that. */
 const TOWNS = new Set(['city', 'town', 'village', 'municipality', 'hamlet', 'suburb', 'borough']);
 
-/** Ranks of OpenStreetMap: 30 is a house, 26 and 27 are streets, from 13 on it is about a town, below are districts. */
+/**
+ * Parses the rank of OpenStreetMap: 30 is a house, 26 and 27 are streets, from 13 on are towns, below are districts.
+ */
 function parseNominatimPrecision(rank: number, type: string): Precision {
   if (type === 'postcode') return 'postcode';
   if (rank >= 30) return 'rooftop';
@@ -119,9 +121,9 @@ function parseNominatimPrecision(rank: number, type: string): Precision {
 }
 
 /**
- * A server that does not know the house number answers with the next house or the shop's neighbour: that is good for the
- * street only.
- * @param responseParts where the answer names its house number
+ * Verifies that the result has the house number of the address. A server that does not know it returns a neighbouring
+ * house, which is only precise to the street.
+ * @param responseParts the parts of the response that name its house number
  */
 function verifyHouseNumber(
   precision: Precision,
@@ -148,17 +150,17 @@ function toGeocodedPlace(
 function parseDegrees(value: unknown, max: number): number {
   const angle = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
   if (typeof angle !== 'number' || !(Math.abs(angle) <= max)) {
-    throw new UnexpectedResponseError('the answer has no coordinates');
+    throw new UnexpectedResponseError('the response has no coordinates');
   }
   return angle;
 }
 
-/** Of GeoJSON. `place` is latitude and longitude. */
+/** Finds the first feature of GeoJSON. `place` is latitude and longitude. */
 function findBestFeature(
   body: unknown,
 ): { properties: Record<string, unknown>; place: [unknown, unknown] } | undefined {
   const { features } = assertObject(body);
-  if (!Array.isArray(features)) throw new UnexpectedResponseError('the answer is no GeoJSON');
+  if (!Array.isArray(features)) throw new UnexpectedResponseError('the response is not GeoJSON');
   const [best] = features as unknown[];
   if (best === undefined) return undefined;
   const { properties, geometry } = assertObject(best);
@@ -169,7 +171,7 @@ function findBestFeature(
 
 function assertObject(value: unknown): Record<string, unknown> {
   if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
-  throw new UnexpectedResponseError('the answer is not what was expected');
+  throw new UnexpectedResponseError('the response has an unexpected structure');
 }
 
 function withQuery(address: string, parameters: Record<string, string>): URL {

@@ -8,17 +8,17 @@ import { Geocoder, type GeocodedPlace, type GeocoderResponse } from './geocoder.
 import { PROTOCOLS, UnexpectedResponseError } from './geocoder-protocols.js';
 
 const DEADLINE_MS = 10_000;
-/** The best answer alone is asked for; it takes a few KB. */
+/** Only the best result is requested, which takes a few KB. */
 const MAX_RESPONSE_BYTES = 256 * 1024;
-/** After a 429 that names no time. */
+/** The pause after a 429 without Retry-After. */
 const DEFAULT_PAUSE_MS = 60_000;
 
 type ServerResponse = { status: number; retryAfter: string | undefined; text: string };
 
-/** A server that speaks one of the protocols. It is asked once about an address in 90 days, and one request at a time. */
+/** Looks up addresses at a server, with one request at a time. Results are cached for 90 days. */
 export class ServerGeocoder extends Geocoder {
   readonly name: string;
-  /** Answers of another server are not its own. */
+  /** The key of the cache and of the rate limit: other servers have other results. */
   private readonly provider: string;
   private readonly agent = new Agent({
     connect: { timeout: DEADLINE_MS },
@@ -51,7 +51,7 @@ export class ServerGeocoder extends Geocoder {
       if (signal.aborted) return { kind: 'busy' };
       return { kind: 'failed', error: `cannot be reached: ${messageOf(error)}` };
     }
-    // The request may have left late, and the server goes by when requests arrive.
+    // The request may have been delayed, and the server counts by the time of arrival.
     await this.rateLimiter.pauseFor(this.provider, 1000 / this.server.requestsPerSecond);
     return this.parseResponse(response, address);
   }
@@ -71,13 +71,13 @@ export class ServerGeocoder extends Geocoder {
       place = PROTOCOLS[this.server.protocol].parse(JSON.parse(text), address);
     } catch (error) {
       if (!(error instanceof UnexpectedResponseError || error instanceof SyntaxError)) throw error;
-      return { kind: 'failed', error: `answered something else: ${error.message}` };
+      return { kind: 'failed', error: `unexpected response: ${error.message}` };
     }
     await this.cache.save(this.provider, address, place);
     return toGeocoderResponse(place);
   }
 
-  /** Redirects are not followed: they end as an answer other than 200. */
+  /** Sends the request. Redirects are not followed, so they are responses other than 200. */
   private async request(address: string, signal: AbortSignal): Promise<ServerResponse> {
     const { statusCode, headers, body } = await request(
       PROTOCOLS[this.server.protocol].buildUrl(this.server, address),
@@ -96,7 +96,7 @@ function toGeocoderResponse(place: GeocodedPlace | null): GeocoderResponse {
   return place === null ? { kind: 'not_found' } : { kind: 'found', ...place };
 }
 
-/** A date, which servers may also send, is no number: the schedule counts then. */
+/** Parses Retry-After in seconds. For a date, which servers may also send, the retry schedule applies. */
 function parseSeconds(retryAfter: string | undefined): number {
   const seconds = Number(retryAfter);
   return Number.isFinite(seconds) && seconds > 0 ? seconds : 0;

@@ -3,9 +3,9 @@ import type { Coordinates, GeocodedPrecision } from '#locations/location.events.
 export type GeocodedPlace = Coordinates & { precision: GeocodedPrecision };
 
 /**
- * not_found: the geocoder knows no such address, and asking again would not help. failed: it was asked in vain, and is
- * asked again later, after the given time at the earliest if it named one. busy: it was not asked at all, because others
- * come first or the process ends.
+ * not_found: the geocoder does not know the address, and a retry would not help. failed: the request failed and is
+ * retried later, at the earliest after `retryInMs`. busy: no request was sent, because of the rate limit or because the
+ * process ends.
  */
 export type GeocoderResponse =
   | ({ kind: 'found' } & GeocodedPlace)
@@ -15,7 +15,7 @@ export type GeocoderResponse =
 
 /** Looks up addresses, within this service or at a server. */
 export abstract class Geocoder {
-  /** Stands in the history beside the coordinates. */
+  /** Recorded in the history with the coordinates. */
   abstract readonly name: string;
 
   /** @param signal aborts when the process must end */

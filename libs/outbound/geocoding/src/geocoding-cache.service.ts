@@ -4,18 +4,18 @@ import { Pool } from 'pg';
 import type { GeocodedPlace } from './geocoder.js';
 import { toPlaceKey } from './place-key.js';
 
-/** What servers ask for: nobody is to be asked twice about one address. Maps change, though. */
+/** Public servers require that clients cache results. Maps change, though. */
 const CACHE_DAYS = 90;
 const DELETE_BATCH_SIZE = 1_000;
 
 type CacheRow = { latitude: number | null; longitude: number | null; precision: string | null };
 
-/** What servers have answered. Two stores in one house share an answer. */
+/** Caches the results of servers. Two stores in one house share a result. */
 @Injectable()
 export class GeocodingCache {
   constructor(private readonly pool: Pool) {}
 
-  /** @returns null: it was not found; undefined: nobody has asked yet */
+  /** Finds a cached result. @returns null: the server did not know the address; undefined: there is no cached result */
   async find(provider: string, address: string): Promise<GeocodedPlace | null | undefined> {
     const { rows } = await this.pool.query<CacheRow>({
       name: 'geocoding_cache_find',
@@ -48,7 +48,7 @@ export class GeocodingCache {
     });
   }
 
-  /** @returns whether there may be more */
+  /** Deletes a batch of expired results. @returns whether there may be more */
   async deleteExpired(): Promise<boolean> {
     const { rowCount } = await this.pool.query({
       name: 'geocoding_cache_forget',
@@ -60,7 +60,7 @@ export class GeocodingCache {
   }
 }
 
-/** The same for different case, spaces and commas. */
+/** Hashes an address, ignoring case, spaces and commas. */
 function hashAddress(address: string): Buffer {
   return createHash('sha256').update(toPlaceKey(address)).digest();
 }

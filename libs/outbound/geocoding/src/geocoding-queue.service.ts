@@ -1,17 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 
-/** Longer than an attempt can last: after that, another dispatcher may take the address of one that has died. */
+/** Longer than an attempt can take. After that, another dispatcher may claim the address of one that has died. */
 const LEASE_SECONDS = 60;
 
 export type QueuedAddress = {
   locationId: number;
   accountId: number;
-  /** Tells one wish from the next. */
+  /** Grows with each request to look up this address. */
   requestNumber: number;
-  /** Even if the address was found before. */
+  /** Whether to look up an address that was found before. */
   isForced: boolean;
-  /** This one included. */
+  /** Including this one. */
   attempts: number;
 };
 
@@ -32,7 +32,7 @@ const ENQUEUE = {
       asked = q.asked + 1, attempts = 0, due_at = now(), last_error = null`,
 };
 
-/** Of one store after $1, the longest due. */
+/** Claims the address that has been due the longest, of the next store after $1. */
 const CLAIM = {
   name: 'geocoding_claim',
   text: `
@@ -48,12 +48,12 @@ const CLAIM = {
     returning q.location_id, q.account_id, q.asked as request_number, q.again, q.attempts`,
 };
 
-/** Locations whose addresses are to be looked up. */
+/** The queue of locations whose addresses have to be looked up. */
 @Injectable()
 export class GeocodingQueue {
   constructor(private readonly pool: Pool) {}
 
-  /** Part of the caller's transaction. */
+  /** Enqueues locations within the caller's transaction. */
   async enqueue(
     client: pg.ClientBase,
     locations: { id: number; accountId: number }[],
@@ -63,7 +63,7 @@ export class GeocodingQueue {
     await client.query({ ...ENQUEUE, values: [ids, locations.map(({ accountId }) => accountId)] });
   }
 
-  /** The stores take turns: whoever has many addresses waiting does not delay the others. */
+  /** Claims an address. Stores take turns, so that one with many addresses does not delay the others. */
   async claim(afterAccountId: number): Promise<QueuedAddress | undefined> {
     for (const after of [afterAccountId, 0]) {
       const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [after] });
@@ -82,7 +82,7 @@ export class GeocodingQueue {
     return undefined;
   }
 
-  /** It is looked up again at once when it was asked for meanwhile. */
+  /** Removes an address from the queue. If it was enqueued again meanwhile, it is due immediately. */
   async finish({ locationId, requestNumber }: QueuedAddress): Promise<void> {
     await this.pool.query({
       name: 'geocoding_finish',
@@ -109,7 +109,7 @@ export class GeocodingQueue {
     });
   }
 
-  /** The attempt was not made after all. */
+  /** Returns an address to the queue without counting the attempt. */
   async release({ locationId, requestNumber }: QueuedAddress): Promise<void> {
     await this.pool.query({
       name: 'geocoding_release',
@@ -120,7 +120,7 @@ export class GeocodingQueue {
   }
 
   /**
-   * Addresses that another geocoder, or more data, may find better: all but pins and the precisely known.
+   * Enqueues the addresses that another geocoder, or more data, may find better: all except pins and precise ones.
    * @returns how many
    */
   async enqueueImprecise(): Promise<number> {

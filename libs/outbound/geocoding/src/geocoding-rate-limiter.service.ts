@@ -1,16 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 
-/** Who would have to wait longer asks again later. */
+/** A request that would have to wait longer is tried again later. */
 const MAX_WAIT_MS = 10_000;
 const MAX_PAUSE_MS = 3600_000;
 
-/** Spaces the requests of all processes together: each takes the next free moment, which stands in the database. */
+/**
+ * Limits the rate of requests across all processes: each reserves the next free time, which is stored in the database.
+ */
 @Injectable()
 export class GeocodingRateLimiter {
   constructor(private readonly pool: Pool) {}
 
-  /** @returns milliseconds to wait for the request's turn; undefined: it has none within ten seconds */
+  /** Reserves the time of a request. @returns milliseconds to wait; undefined: it would be more than ten seconds */
   async acquire(provider: string, requestsPerSecond: number): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ wait_ms: number }>({
       name: 'geocoding_pace_turn',
@@ -27,7 +29,7 @@ export class GeocodingRateLimiter {
     return slot && Math.max(0, slot.wait_ms);
   }
 
-  /** Nobody has a turn for this long. */
+  /** Stops the requests of all processes to a server for this long. */
   async pauseFor(provider: string, milliseconds: number): Promise<void> {
     await this.pool.query({
       name: 'geocoding_pace_rest',

@@ -4,9 +4,10 @@ const HOUR = 60 * MINUTE;
 const DELAYS_MS = [30 * SECOND, 2 * MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR];
 
 /**
+ * Returns the delay until the next attempt.
  * @param attempts so far
- * @param requestedMs how long the geocoder wants to be left alone
- * @returns undefined: it is given up
+ * @param requestedMs the delay that the geocoder has requested
+ * @returns undefined: there are no more attempts
  */
 export function getGeocodingDelayMs(attempts: number, requestedMs = 0): number | undefined {
   const delay = DELAYS_MS[attempts - 1];

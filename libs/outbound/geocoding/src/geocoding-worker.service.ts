@@ -24,7 +24,7 @@ const OLDEST_DUE = {
          from geocoding_queue where due_at <= now()`,
 };
 
-/** Looks up the queued addresses, one after another, the stores in turn. */
+/** Looks up the queued addresses, one at a time. Stores take turns. */
 @Injectable()
 export class GeocodingWorker {
   private readonly log = new Logger('geocoding');
@@ -49,14 +49,14 @@ export class GeocodingWorker {
     });
     const oldestDueGauge = new Gauge({
       name: 'inkpad_geocoding_oldest_due_seconds',
-      help: 'How long an address has been due without being looked up',
+      help: 'Seconds that the oldest due address has been waiting to be looked up',
       registers: [],
     });
     const collect = () => this.measure(oldestDueGauge);
     registry.registerMetric(Object.assign(oldestDueGauge, { collect }));
   }
 
-  /** When it fails, the value stays as it was. */
+  /** Updates the gauge. If the query fails, its value remains. */
   private async measure(oldestDueGauge: Gauge): Promise<void> {
     try {
       const { rows } = await this.pool.query<{ seconds: number | null }>(OLDEST_DUE);
@@ -66,7 +66,7 @@ export class GeocodingWorker {
     }
   }
 
-  /** There may be something to do. */
+  /** Ends the wait for the next address. */
   wake(): void {
     this.sleep.abort();
   }
@@ -86,7 +86,7 @@ export class GeocodingWorker {
     });
   }
 
-  /** @returns whether the geocoder could be asked */
+  /** Looks up one address. @returns false: the geocoder was busy */
   private async attempt(address: QueuedAddress, signal: AbortSignal): Promise<boolean> {
     const state = (await this.rows.load(locationRows, address.locationId))?.state;
     if (!state || !needsGeocoding(state, address)) {
@@ -107,7 +107,7 @@ export class GeocodingWorker {
         await this.queue.postpone(address, delayMs, response.error);
         return true;
       }
-      this.log.error(`${subject}; it is not tried again`);
+      this.log.error(`${subject}; there are no more attempts`);
     }
     await this.record(state, toGeocoding(response));
     await this.queue.finish(address);
@@ -127,7 +127,7 @@ export class GeocodingWorker {
         new RecordGeocoding(context, id, address, result, this.geocoder.name),
       );
     } catch (error) {
-      // Nobody waits for it any more.
+      // The location was deleted meanwhile.
       if (!(error instanceof NotFoundError)) throw error;
     }
   }
@@ -138,7 +138,7 @@ export class GeocodingWorker {
   }
 }
 
-/** Whatever has been settled since it was queued needs no geocoder. */
+/** Tells whether the address still has to be looked up. It may have been pinned or deleted since it was enqueued. */
 function needsGeocoding(state: Location, { isForced }: QueuedAddress): boolean {
   if (state.deletedAt !== null || state.precision === 'manual') return false;
   return isForced || state.geocodeStatus === 'pending';

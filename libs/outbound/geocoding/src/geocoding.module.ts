@@ -13,7 +13,7 @@ import { GeocodingWorker } from './geocoding-worker.service.js';
 import { OfflineGeocoder } from './offline-geocoder.service.js';
 import { PlacesLoader } from './places-loader.service.js';
 
-/** Runs in the dispatcher. */
+/** Looks up addresses, in the dispatcher. */
 @Module({
   providers: [
     GeocodingCache,
@@ -27,7 +27,7 @@ import { PlacesLoader } from './places-loader.service.js';
 })
 export class GeocodingModule {}
 
-/** The one that the settings name. */
+/** Creates the geocoder that the settings name. */
 export function createGeocoder({ geocoder }: Config, pool: Pool): Geocoder {
   return typeof geocoder === 'string'
     ? new OfflineGeocoder(new Gazetteer(pool), new PlacesLoader(pool))

@@ -24,8 +24,8 @@ const GATHER_MS = 500;
 const STREAM = `${locationRows.aggregate.name}-`;
 
 /**
- * Follows the log, from its beginning, for addresses to look up. One process does this at a time, and the same one asks
- * the geocoder: public servers want a single thread of each application.
+ * Follows the log from its beginning and enqueues addresses. One process does this at a time, and the same one sends
+ * the requests: public servers allow one thread per application.
  */
 @Injectable()
 export class GeocodingSubscription {
@@ -85,7 +85,7 @@ export class GeocodingSubscription {
         meta.accountId,
       ]),
     );
-    // Where rows may lag behind the log, an address read too early would be the former one.
+    // Read models may lag behind the log. An address that is read too early would be the former one.
     await this.rows.reach(locationRows, addressEvents);
     await inTransaction(this.pool, async (client) => {
       const moveResult = await client.query(moveQuery);

@@ -3,7 +3,7 @@ import { Gazetteer } from './gazetteer.service.js';
 import { Geocoder, type GeocoderResponse } from './geocoder.js';
 import { PlacesLoader } from './places-loader.service.js';
 
-/** Asks nobody outside. */
+/** Looks up addresses in the database, without requests to other servers. */
 @Injectable()
 export class OfflineGeocoder extends Geocoder {
   readonly name = 'offline';

@@ -13,18 +13,18 @@ export type Place = {
 
 /** Frankfurt am Main, Villanueva de la Serena. */
 const MAX_WORDS = 5;
-/** A word out of a name is a town only when the town is well known: Altona in Hamburg-Altona, and not Springs. */
+/** A single word of a name counts as a town only above this population: Altona in Hamburg-Altona, but not Springs. */
 const MIN_POPULATION = 15_000;
 const MIN_POPULATION_ANYWHERE = 100_000;
-/** Regions that are a city: what stands before one of them is a part of it. */
+/** Regions that are a city: a name before one of them is one of its districts. */
 const CITY_REGIONS = new Set(
   'AT-09 AU-ACT BR-07 CH-BS CH-GE DE-03 DE-04 DE-16 ES-29 ES-CE ES-ML IN-05 IN-07 MX-09 US-DC'.split(
     ' ',
   ),
 );
-/** The country is the town. */
+/** Countries that are a town. */
 const CITY_STATES = new Set(['GI', 'HK', 'MC', 'MO', 'SG', 'SM', 'VA']);
-/** As signs and dictionaries write the same name. */
+/** Abbreviations and their full forms. */
 const SPELLINGS: Record<string, string[]> = {
   st: ['saint', 'sankt'],
   saint: ['st'],
@@ -36,7 +36,7 @@ const SPELLINGS: Record<string, string[]> = {
   mt: ['mount'],
 };
 
-/** @returns the keys of everything that may be a town in it */
+/** Lists the keys of everything that may be a town in the readings. */
 export function listPlaceKeys(readings: Reading[]): string[] {
   const keys = readings.flatMap(({ parts, scopeName }) => [
     ...parts.flatMap((part) => [
@@ -49,7 +49,7 @@ export function listPlaceKeys(readings: Reading[]): string[] {
   return [...new Set(keys)];
 }
 
-/** @returns where the town is that the first reading which knows one means */
+/** Chooses the town of the first reading that has one. */
 export function choosePlace(readings: Reading[], places: Place[]): Place | undefined {
   for (const reading of readings) {
     const place = new PlaceChoice(reading, places).choose();
@@ -76,7 +76,7 @@ class PlaceChoice {
   choose(): Place | undefined {
     const { parts, isWhole, scopes } = this.reading;
     const [first, ...others] = parts.filter(({ kind }) => kind === 'town');
-    // A name that comes first is the shop's or the street's, unless only streets follow, or a postcode leads it.
+    // The first name is a store's or a street's, unless only streets follow or it has a postcode.
     const isLeading = first !== undefined && first === parts[0] && !first.hasPostcode;
     const towns = (isLeading || !first ? others : [first, ...others]).toReversed();
     towns.sort((a, b) => Number(b.hasPostcode) - Number(a.hasPostcode));
@@ -104,13 +104,13 @@ class PlaceChoice {
     return undefined;
   }
 
-  /** Without a country, what is best known is meant: the town, and not its district of another town's name. */
+  /** Finds the largest town, for readings without a country: the town, and not a district named like another town. */
   private findLargest(parts: AddressPart[]): Place | undefined {
     const [leading] = parts;
     if (leading?.hasPostcode)
       return this.findByWholeName([leading]) ?? this.findLargest(parts.slice(1));
     const places = parts.map((part) => this.findByWholeName([part]));
-    // What stands behind it, and is unknown, may be a region elsewhere.
+    // An unknown name after it may be a region elsewhere.
     const unknownAt = places.indexOf(undefined);
     return places
       .filter((place) => place !== undefined)
@@ -128,7 +128,7 @@ class PlaceChoice {
     return undefined;
   }
 
-  /** The longest run of words that begins a part. */
+  /** Finds the longest run of words at the start of a part. */
   private findByBeginning(parts: AddressPart[]): Place | undefined {
     const towns = parts.flatMap(({ words }) =>
       words.map((_, i) => ({ words: words.slice(0, words.length - i) })),
@@ -182,7 +182,7 @@ function isIn({ country, state }: Place, scope: Scope): boolean {
   return country === scope.country && (scope.region === null || state === scope.region);
 }
 
-/** The name as it is, and as it is written too: St. Louis, Saint Louis. */
+/** Lists the spellings of a name: St. Louis, Saint Louis. */
 function listSpellings(words: string[]): string[] {
   const key = toPlaceKey(words.join(' '));
   const [first = '', ...rest] = key.split(' ');
@@ -190,7 +190,7 @@ function listSpellings(words: string[]): string[] {
   return key === '' ? [] : [key, ...others.map((other) => [other, ...rest].join(' '))];
 }
 
-/** Every run of words, longest first, and of the same length the later ones first. */
+/** Lists every run of words, the longest first, and the last first among those of one length. */
 function listRuns(words: string[]): string[] {
   const keys = words.flatMap((word) => toPlaceKey(word).split(' ')).filter((key) => key !== '');
   const runs: string[] = listSpellings(words);

@@ -4,7 +4,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { packageFile } from '#kernel/package-file.js';
 import { toPlaceKey } from './place-key.js';
 
-it('is the same however a name is written', () => {
+it('returns the same key for all spellings of a name', () => {
   expect(toPlaceKey(' MÜNCHEN ')).toBe('munchen');
   expect(toPlaceKey("'s-Gravenhage")).toBe('s gravenhage');
   expect(toPlaceKey('Łódź')).toBe('lodz');
@@ -13,7 +13,7 @@ it('is the same however a name is written', () => {
   expect(toPlaceKey('Αθήνα')).toBe('αθηνα');
 });
 
-it('is what the places that Inkpad comes with are filed under', () => {
+it('returns the keys of the bundled places', () => {
   const text = brotliDecompressSync(readFileSync(packageFile('data/places.tsv.br'))).toString();
   const lines = text.trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(150_000);

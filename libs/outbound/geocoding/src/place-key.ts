@@ -1,4 +1,4 @@
-/** What does not fall apart into a letter and its marks. */
+/** Letters that Unicode does not decompose into a letter and its marks. */
 const LETTERS: Record<string, string> = {
   ß: 'ss',
   æ: 'ae',
@@ -13,8 +13,8 @@ const LETTERS: Record<string, string> = {
 };
 
 /**
- * How names of places are compared: without case, accents and punctuation. `München` and `MUNCHEN` are the same,
- * `Muenchen` is not. Keys stand in data/places.tsv.br: whoever changes this makes that file anew.
+ * Converts a place name for comparison: without case, accents and punctuation. `München` and `MUNCHEN` are the same,
+ * `Muenchen` is not. data/places.tsv.br contains keys, so a change here requires a new file.
  */
 export function toPlaceKey(name: string): string {
   return name

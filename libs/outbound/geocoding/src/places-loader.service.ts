@@ -21,8 +21,8 @@ const INSERT = {
 type Columns = [string[], string[], string[], number[], number[], number[]];
 
 /**
- * Puts the places that Inkpad comes with into the database, once for each version of the file. They are needed by the
- * first address that is looked up, and not before.
+ * Loads the bundled places into the database, once for each version of the file. They are not needed before the first
+ * address is looked up.
  */
 @Injectable()
 export class PlacesLoader {
@@ -34,9 +34,9 @@ export class PlacesLoader {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Begins the load if it is needed, and does not wait for it.
-   * @returns whether the places are there
-   * @throws what made the last load fail; the next call tries again
+   * Starts the load if it is needed, without waiting for it.
+   * @returns whether the places are loaded
+   * @throws the error of the last load; the next call tries again
    */
   ensureLoaded(): boolean {
     const { loadError } = this;
@@ -58,7 +58,7 @@ export class PlacesLoader {
     return false;
   }
 
-  /** Also after a process was killed half-way: what it left is not part of the gazetteer. */
+  /** Loads the places. Rows of a process that was killed half-way are not part of the gazetteer. */
   async load(): Promise<void> {
     const file = await readFile(packageFile(FILE));
     const version = createHash('sha256').update(file).digest('hex');
@@ -81,7 +81,7 @@ export class PlacesLoader {
       await this.pool.query({ ...INSERT, values: [id, ...columns] });
       nameCount += columns[0].length;
     }
-    // A load that was begun later may have thrown these rows away.
+    // A load that started later may have deleted these rows.
     const { rowCount } = await this.pool.query(
       `insert into gazetteer_parts (part, load_id, version)
        select $1, $2, $3 where (select count(*) from gazetteer_places where load_id = $2) = $4
@@ -92,7 +92,7 @@ export class PlacesLoader {
     if (rowCount !== 1) throw new Error('the places were loaded by two processes at once');
     await this.deleteBefore(id);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-    this.log.log(`${nameCount} names of places were loaded in ${seconds} s`);
+    this.log.log(`${nameCount} place names were loaded in ${seconds} s`);
   }
 
   private async deleteBefore(id: number): Promise<void> {
@@ -107,7 +107,7 @@ export class PlacesLoader {
   }
 }
 
-/** The file in portions, one row for each name. */
+/** Reads the file in batches, with one row for each name. */
 function* readColumns(text: string): Generator<Columns> {
   let columns: Columns = [[], [], [], [], [], []];
   for (let start = 0, end; (end = text.indexOf('\n', start)) >= 0; start = end + 1) {

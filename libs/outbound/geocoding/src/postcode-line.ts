@@ -11,9 +11,9 @@ export type Postcode = {
 };
 
 /**
- * A line of GeoNames' postcode files: country, postcode, place, three levels of states with their codes, latitude,
- * longitude, accuracy, separated by tabs.
- * @returns undefined when it is none
+ * Parses a line of GeoNames' postcode files: country, postcode, place, three levels of states with their codes,
+ * latitude, longitude, accuracy, separated by tabs.
+ * @returns undefined for any other line
  */
 export function parsePostcodeLine(line: string): Postcode | undefined {
   const fields = line.split('\t');

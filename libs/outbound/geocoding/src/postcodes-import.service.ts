@@ -14,8 +14,8 @@ const INSERT = {
 };
 
 /**
- * Each country of the file is replaced as a whole, and only once the file was read to its end. A load that another one
- * has thrown rows away from does not count.
+ * Replaces each country of the file as a whole, after the file was read to its end. A load whose rows another load has
+ * deleted has no effect.
  */
 const FINISH = `
   insert into gazetteer_parts (part, load_id, version)
@@ -33,16 +33,16 @@ const DELETE_REPLACED = `
       select from gazetteer_parts g where g.load_id = p.load_id and g.part = 'postcodes:' || p.country)
     limit ${DELETE_BATCH_SIZE}))`;
 
-/** Postcode files of GeoNames, which an operator has downloaded. */
+/** Imports postcode files of GeoNames, which an operator has downloaded. */
 @Injectable()
 export class PostcodesImport {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * All or nothing; an interrupted import is simply repeated.
-   * @param version what the operator knows the file by
-   * @param progress told how many lines were read
-   * @throws RejectedError for a line that is none of such a file
+   * Imports a file completely or not at all. An interrupted import can be repeated.
+   * @param version the operator's name for the file
+   * @param progress called with the number of lines so far
+   * @throws RejectedError for a line that is not of such a file
    */
   async run(
     lines: AsyncIterable<string>,
@@ -60,7 +60,9 @@ export class PostcodesImport {
       const postcode = parsePostcodeLine(line);
       if (!postcode) {
         throw new RejectedError({
-          base: [`Line ${lineCount} is not one of GeoNames' postcode files; nothing was imported`],
+          base: [
+            `Line ${lineCount} is not a line of GeoNames' postcode files. Nothing was imported`,
+          ],
         });
       }
       batch.push(postcode);

@@ -1,11 +1,11 @@
 import { toPlaceKey } from './place-key.js';
 
-/** A state, province or canton, as data/places.tsv.br numbers it (admin1 of GeoNames; AU and CA: abbreviations). */
+/** A state, province or canton, with its code in data/places.tsv.br (admin1 of GeoNames; AU and CA: abbreviations). */
 export type Region = { country: string; code: string };
 
 /**
- * Each line is a code, and after it the names and abbreviations that addresses have for it. Provinces of Italy and Spain and
- * counties of England stand for the region that they are in, which GeoNames knows.
+ * Each line is a code, followed by the names and abbreviations in addresses. Provinces of Italy and Spain and counties
+ * of England stand for their region, which GeoNames knows.
  */
 const REGIONS: Record<string, string> = {
   US: `AL:Alabama,AL,Ala|AK:Alaska,AK|AZ:Arizona,AZ,Ariz|AR:Arkansas,AR,Ark|CA:California,CA,Calif|CO:Colorado,CO,Colo
@@ -85,8 +85,8 @@ export const COUNTRIES_WITH_REGIONS = new Set(Object.keys(REGIONS));
 let byName: Map<string, Region[]> | undefined;
 
 /**
- * Regions that a text may name, in all countries. Two letters name one only in capitals: `in` and `me` are words too.
- * @param words one name, whose case and accents count for nothing else
+ * Finds the regions that a text may name, in all countries. Two letters have to be capitals: `in` and `me` are words.
+ * @param words one name; otherwise its case and accents do not matter
  */
 export function findRegions(words: string): Region[] {
   byName ??= indexRegions();
