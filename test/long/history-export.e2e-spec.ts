@@ -155,7 +155,7 @@ describe('an import writes nothing', () => {
     [
       'of a file that lacks events',
       (l: string[]) => l.toSpliced(3, 1),
-      'does not follow|events are here',
+      'does not follow|events are in the file',
     ],
     ['of a file that was cut off', (l: string[]) => l.slice(0, -3), 'ends too early'],
     [
@@ -180,7 +180,7 @@ describe('an import writes nothing', () => {
     [
       'of a file with another key of a customer',
       (l: string[]) => l.map((t) => t.replace(/("key":")..../, '$1AAAA')),
-      'the key of customer \\d+ does not open what was sealed with it',
+      'the key of customer \\d+ does not open their data',
     ],
     ['of something else', () => ['{"format":"other"}'], 'the format is not'],
   ])(
@@ -256,7 +256,7 @@ it(
   'a store that has gone on since is not imported again',
   async () => {
     const { code, output } = await importing(whole);
-    expect(output).toContain('is taken here by another record, or has gone on');
+    expect(output).toContain('is already used by another record here, or has newer events');
     expect(code).toBe(1);
   },
   SLOW,

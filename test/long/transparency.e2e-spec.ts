@@ -262,7 +262,7 @@ describe('no checkpoint is signed that contradicts one in the folder', () => {
         HEALTH_PORT: String(port),
       });
       await eventually(dispatcher.output, (text) =>
-        text.includes('is no checkpoint that the key other.example has signed'),
+        text.includes('is not a checkpoint that the key other.example has signed'),
       );
     },
     SLOW,

@@ -207,13 +207,15 @@ describe('noticed is', () => {
       const [one = '', two = ''] = key.files();
       renameSync(join(dir, one), join(dir, '0000000000009999.checkpoint'));
       const found = await verify('--checkpoints', dir);
-      expect(found.output).toContain('0000000000009999.checkpoint is no checkpoint that the key');
+      expect(found.output).toContain(
+        '0000000000009999.checkpoint is not a checkpoint that the key',
+      );
       expect(found.output).toContain(`the first ${original.length} events are there`);
       expect(found.code).toBe(1);
       appendFileSync(join(dir, two), 'x');
-      expect((await verify('--checkpoints', dir)).output).toContain(`${two} is no checkpoint`);
+      expect((await verify('--checkpoints', dir)).output).toContain(`${two} is not a checkpoint`);
       const other = await verify('--checkpoints', key.dir, '--key', checkpointKey('x').verifier);
-      expect(other.output).toContain('is no checkpoint that the key x has signed');
+      expect(other.output).toContain('is not a checkpoint that the key x has signed');
     },
     SLOW,
   );

@@ -2212,7 +2212,7 @@ export interface components {
       hash: string;
       /** @description Of the event before it in its stream; null for the first */
       previous_hash: string | null;
-      /** @description What was recorded, with its personal data sealed: the hash is made of it */
+      /** @description The recorded event, with its personal data sealed: the hash covers it */
       event: {
         [key: string]: unknown;
       };
@@ -3053,7 +3053,7 @@ export interface components {
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
-      /** @description What was written beside it; null when it is a correction */
+      /** @description The note of the action; null for a correction */
       note: string | null;
       /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];
@@ -3152,7 +3152,7 @@ export interface components {
       staff_ref: string | null;
       /** @description The receipt number. */
       external_ref: string | null;
-      /** @description What was written beside it; null when it is a correction */
+      /** @description The note of the action; null for a correction */
       note: string | null;
       /** @description The customer card, as the event left it. */
       customer_card: components['schemas']['CustomerCard'];

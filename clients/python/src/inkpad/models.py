@@ -817,7 +817,7 @@ class EventProof(TypedDict):
     previous_hash: str | None
     """Of the event before it in its stream; null for the first"""
     event: dict[str, Any]
-    """What was recorded, with its personal data sealed: the hash is made of it"""
+    """The recorded event, with its personal data sealed: the hash covers it"""
 
 
 class ExistingRecord(TypedDict):
@@ -1482,7 +1482,7 @@ class StampEarnedData(TypedDict):
     external_ref: str | None
     """The receipt number."""
     note: str | None
-    """What was written beside it; null when it is a correction"""
+    """The note of the action; null for a correction"""
     customer_card: CustomerCard
     """The customer card, as the event left it."""
     stamps: int
@@ -1555,7 +1555,7 @@ class StampRemovedData(TypedDict):
     external_ref: str | None
     """The receipt number."""
     note: str | None
-    """What was written beside it; null when it is a correction"""
+    """The note of the action; null for a correction"""
     customer_card: CustomerCard
     """The customer card, as the event left it."""
     stamps: int

@@ -6,7 +6,7 @@ import { newSignerKey, signerOf } from '#kernel/signed-note.js';
 import { CheckpointFiles } from './checkpoint-folder.service.js';
 import { signCheckpoint } from './checkpoint.js';
 
-describe('the folder of checkpoints', () => {
+describe('CheckpointFiles', () => {
   let dir: string;
 
   beforeEach(() => {
@@ -14,7 +14,7 @@ describe('the folder of checkpoints', () => {
   });
   afterEach(() => rmSync(dir, { recursive: true }));
 
-  it('has no checkpoint that was written by halves, so that it is written again', async () => {
+  it('does not list a checkpoint whose write has failed, so that it is written again', async () => {
     const signer = signerOf(newSignerKey('shop.example'));
     if (!signer) throw new Error('a new key signs');
     const note = signCheckpoint({ size: 3, root: Buffer.alloc(32, 1) }, signer);

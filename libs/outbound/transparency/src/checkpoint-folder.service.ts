@@ -13,16 +13,20 @@ const LATEST = 'latest';
 
 export type StoredCheckpoint = TreeHead & { file: string };
 
-/** A checkpoint cannot be read, or was not signed by this key. */
+/** A checkpoint is unreadable, or was not signed by this key. */
 export class UnreadableCheckpointError extends Error {}
 
-/** The signed checkpoints in a folder, one file each, named by size so that they sort by name. */
+/**
+ * Reads and writes signed checkpoints in a folder, one file each. Their names are their sizes, so they sort by name.
+ */
 export class CheckpointFiles {
   private pending: Promise<unknown> | undefined;
 
   constructor(readonly dir: string) {}
 
-  /** In the order of their sizes; in place of one that cannot be read, why. A folder that does not exist is empty. */
+  /**
+   * Reads all checkpoints by size, and yields an error for an unreadable one. A folder that does not exist is empty.
+   */
   async *read(verifier: Verifier): AsyncIterable<StoredCheckpoint | UnreadableCheckpointError> {
     for (const name of await this.listNames()) {
       try {
@@ -42,22 +46,22 @@ export class CheckpointFiles {
     });
   }
 
-  /** On disk when it returns. `latest` is replaced whole, never seen half written. */
+  /** Writes a checkpoint and syncs it to disk. `latest` is replaced atomically. */
   write(size: number, note: string): Promise<void> {
     return this.withTimeout(() => this.replace(size, note));
   }
 
   /**
-   * A folder on another machine may stop answering, and such a call cannot be ended. One at a time is made, because
-   * each that hangs takes one of the few threads that all files share.
+   * Bounds the time of a call. A folder on another machine may stop responding, and such a call cannot be aborted. Only
+   * one runs at a time, because each hanging call occupies one of the few threads for files.
    */
   private async withTimeout<R>(work: () => Promise<R>): Promise<R> {
-    if (this.pending) throw new Error(`${this.dir} still does not answer`);
+    if (this.pending) throw new Error(`${this.dir} still does not respond`);
     const result = work().finally(() => (this.pending = undefined));
     this.pending = result;
     const abortTimeout = new AbortController();
     const timeout = wait(FILE_TIMEOUT_MS, undefined, { signal: abortTimeout.signal }).then(() => {
-      throw new Error(`${this.dir} did not answer within ${FILE_TIMEOUT_MS / 1000} s`);
+      throw new Error(`${this.dir} did not respond within ${FILE_TIMEOUT_MS / 1000} s`);
     });
     try {
       return await Promise.race([result, timeout]);
@@ -70,7 +74,7 @@ export class CheckpointFiles {
 
   private async replace(size: number, note: string): Promise<void> {
     await createFolder(this.dir);
-    // In this order: what has its own file counts as written, and is not written again.
+    // In this order: a checkpoint with its own file counts as written, and is not written again.
     for (const name of [LATEST, toFileName(size)]) {
       const draft = join(this.dir, `.${name}.${process.pid}`);
       const file = await open(draft, 'w', 0o644);
@@ -103,10 +107,10 @@ export class CheckpointFiles {
   private async readOne(name: string, verifier: Verifier): Promise<StoredCheckpoint> {
     const file = join(this.dir, name);
     const head = openCheckpoint(await readFile(file, 'utf8'), verifier);
-    // A checkpoint under another name would hide that its own is missing.
+    // A checkpoint under another name would hide that the right one is missing.
     if (!head || name !== toFileName(head.size)) {
       throw new UnreadableCheckpointError(
-        `${file} is no checkpoint that the key ${verifier.name} has signed`,
+        `${file} is not a checkpoint that the key ${verifier.name} has signed`,
       );
     }
     return { ...head, file };
@@ -117,7 +121,7 @@ function toFileName(size: number): string {
   return size.toString().padStart(FILE_NAME_DIGITS, '0') + SUFFIX;
 }
 
-/** The folder of the settings. */
+/** Provides the folder of the settings. */
 @Injectable()
 export class CheckpointFolder {
   readonly files: CheckpointFiles | null;
@@ -127,7 +131,7 @@ export class CheckpointFolder {
   }
 }
 
-/** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
+/** Creates a folder and its parents. Node's own `recursive` never ends where nothing can be created, as in /proc. */
 async function createFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);

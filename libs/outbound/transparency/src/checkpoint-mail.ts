@@ -4,7 +4,7 @@ export function isMailDue(mailedAt: Date | null, now: Date): boolean {
   return mailedAt === null || now.getTime() - mailedAt.getTime() >= DAY_MS;
 }
 
-/** @param origin the name of the log */
+/** Renders the mail with a checkpoint for a second party. @param origin the name of the log */
 export function renderCheckpointMail(
   to: string,
   origin: string,
@@ -13,9 +13,8 @@ export function renderCheckpointMail(
   return {
     to,
     subject: `Checkpoint of ${origin}: ${size} events`,
-    text: `This is the newest signed checkpoint of the history of ${origin}. Please keep it: whoever has it can
-prove later that none of these ${size} events was changed, removed or inserted afterwards, even by the
-operator. The lines between the rules, with a newline at the end, are the checkpoint.
+    text: `This is the newest signed checkpoint of the history of ${origin}. Please keep it: it can
+prove later that none of these ${size} events was changed, removed or inserted, even by the operator. The lines between the rules, with a newline at the end, are the checkpoint.
 
 ----------------------------------------------------------------
 ${note}----------------------------------------------------------------

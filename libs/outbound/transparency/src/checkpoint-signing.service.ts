@@ -15,13 +15,13 @@ import { CHECKPOINT_REQUESTED, Checkpoints } from './checkpoints.service.js';
 import { Tree } from './tree.service.js';
 
 const SIGNING_INTERVAL_MS = 60_000;
-/** However often one is asked for. */
+/** Bounds how often checkpoints are signed on request. */
 const MIN_SIGNING_INTERVAL_MS = 1_000;
 
-/** What would be signed contradicts what was signed before. */
+/** The checkpoint to be signed contradicts an earlier one. */
 class ContradictionError extends Error {}
 
-/** Signs the tree every minute and when somebody asks, unless that would contradict an earlier checkpoint. */
+/** Signs the tree every minute and on request, unless that would contradict an earlier checkpoint. */
 @Injectable()
 export class CheckpointSigning {
   private readonly log = new Logger('checkpoints');
@@ -52,12 +52,12 @@ export class CheckpointSigning {
     });
   }
 
-  /** False while the history contradicts a checkpoint. */
+  /** Returns false while the history contradicts a checkpoint. */
   get isConsistent(): boolean {
     return !this.isRefused;
   }
 
-  /** Until the signal aborts. */
+  /** Signs until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { signer } = this;
     if (!signer) {
@@ -66,7 +66,7 @@ export class CheckpointSigning {
     }
     if (!this.folder.files) {
       this.log.warn(
-        'CHECKPOINT_DIR is not set: the checkpoints are only in the database, where whoever rewrites the history can rewrite them too',
+        'CHECKPOINT_DIR is not set: checkpoints are stored in the database only, where anyone who can rewrite the history can rewrite them too',
       );
     }
     const requests = new SigningRequests();
@@ -81,7 +81,7 @@ export class CheckpointSigning {
       }
     } finally {
       await notifications.close();
-      // Another process leads from now on, and finds out for itself.
+      // Another process leads from now on, and checks on its own.
       this.isRefused = false;
       this.refusedGauge.set(0);
     }
@@ -129,7 +129,9 @@ export class CheckpointSigning {
     }
   }
 
-  /** Each day, also when nothing has happened: the second party sees that the service still signs. */
+  /**
+   * Mails the checkpoint each day, even without new events, so that the second party sees that the service still signs.
+   */
   private async sendMail(
     note: string,
     { size }: TreeHead,
@@ -144,7 +146,7 @@ export class CheckpointSigning {
   }
 }
 
-/** Something that may be asked for at any time. */
+/** Waits for requests to sign, which may arrive at any time. */
 class SigningRequests {
   private isRequested = false;
   private wakeUp: () => void = () => undefined;
@@ -154,7 +156,7 @@ class SigningRequests {
     this.wakeUp();
   }
 
-  /** Until it is asked for, but not less than `least` and not more than `most` milliseconds. */
+  /** Waits for a request, at least `minMs` and at most `maxMs`. */
   async waitBetween(minMs: number, maxMs: number, signal: AbortSignal): Promise<void> {
     await this.sleep(minMs, signal, false);
     if (!this.isRequested) await this.sleep(maxMs - minMs, signal, true);

@@ -14,16 +14,15 @@ const PAGE = 5_000;
 
 export type CheckpointVerificationResult = {
   checkpoints: number;
-  /** Events that the last of them covers that was found right. */
+  /** How many events the last correct checkpoint covers. */
   coveredCount: number;
-  /** One sentence for each. */
+  /** One sentence for each error. */
   errors: string[];
 };
 
 /**
- * Compares signed checkpoints with the events themselves: what each stream's events hash to, and what tree they make in
- * the order of the log. The tree in the database only helps to say where a difference begins, and only where the
- * checkpoint itself vouches for it.
+ * Verifies signed checkpoints against the events: the hash chain of each stream, and the tree in the order of the log.
+ * The tree in the database is only used to locate the first difference, and only if it has the root that was signed.
  */
 export class CheckpointVerification {
   constructor(
@@ -31,7 +30,7 @@ export class CheckpointVerification {
     private readonly tree: Tree,
   ) {}
 
-  /** Memory grows with the number of streams, not with their lengths. */
+  /** Verifies all checkpoints of a folder. Its memory grows with the number of streams, not with their lengths. */
   async verify(files: CheckpointFiles, verifier: Verifier): Promise<CheckpointVerificationResult> {
     const errors: string[] = [];
     const checkpoints = await readCheckpoints(files, verifier, errors);
@@ -46,7 +45,7 @@ export class CheckpointVerification {
       }
       const laterCount = checkpoints.length - i - 1;
       errors.push(
-        laterCount > 0 ? `${error}; ${laterCount} later checkpoints are not compared` : error,
+        laterCount > 0 ? `${error}; ${laterCount} later checkpoints were not compared` : error,
       );
       break;
     }
@@ -76,7 +75,7 @@ export class CheckpointVerification {
     return `${file}: the first ${size} events are not those that it covers${matching}${position}`;
   }
 
-  /** The tree in the database tells the leaves, if it still has the root that was signed. */
+  /** Describes the first difference by the leaves in the database, if their tree still has the root that was signed. */
   private async describeFirstDifference(
     { size, root }: StoredCheckpoint,
     coveredCount: number,
@@ -97,13 +96,13 @@ export class CheckpointVerification {
       }
       return '';
     } catch {
-      // Whoever changes the history may have spoilt the tree as well: then nothing says where.
+      // The tree may have been manipulated together with the history. Then the difference cannot be located.
       return '';
     }
   }
 }
 
-/** The history so far, read in order. */
+/** The tree and the hash chains of the events that were read so far. */
 class LogWalk {
   position = BEGINNING;
   private edge: Edge = EMPTY;
@@ -138,7 +137,7 @@ class LogWalk {
   }
 }
 
-/** Each that cannot be read is a fault, and the others are still compared. */
+/** Reads the checkpoints of a folder. An unreadable one is an error, and the others are still compared. */
 async function readCheckpoints(
   files: CheckpointFiles,
   verifier: Verifier,

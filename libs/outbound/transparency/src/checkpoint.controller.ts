@@ -2,7 +2,7 @@ import { Controller, Get, Header } from '@nestjs/common';
 import { NotFoundError } from '#kernel/errors.js';
 import { Checkpoints } from './checkpoints.service.js';
 
-/** For anybody, without a token: not in the OpenAPI document, and with the limit of pages. */
+/** Serves the newest checkpoint without a token. It is not in the OpenAPI document, and has the rate limit of pages. */
 @Controller('checkpoint')
 export class CheckpointController {
   constructor(private readonly checkpoints: Checkpoints) {}

@@ -1,15 +1,15 @@
 import { HASH_BYTES } from './merkle-tree.js';
 import { openedNote, signedNote, type Signer, type Verifier } from '#kernel/signed-note.js';
 
-/** How many events the tree holds, and its root. */
+/** The number of events in the tree, and its root. */
 export type TreeHead = { size: number; root: Buffer };
 
-/** C2SP tlog-checkpoint: the origin is the name of the key. */
+/** Signs a checkpoint (C2SP tlog-checkpoint). The origin is the name of the key. */
 export function signCheckpoint({ size, root }: TreeHead, signer: Signer): string {
   return signedNote(`${signer.name}\n${size}\n${root.toString('base64')}\n`, signer);
 }
 
-/** @returns undefined if it is no checkpoint that this key has signed */
+/** Opens a checkpoint. @returns undefined unless this key has signed it */
 export function openCheckpoint(note: string, verifier: Verifier): TreeHead | undefined {
   const text = openedNote(note, verifier);
   const [origin, sizeText = '', rootText = ''] = text?.split('\n') ?? [];

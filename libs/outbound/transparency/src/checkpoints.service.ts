@@ -6,16 +6,16 @@ import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import type { TreeHead } from './checkpoint.js';
 
-/** On which checkpoints are asked for. */
+/** The notification channel on which checkpoints are requested. */
 export const CHECKPOINT_REQUESTED = 'inkpad_checkpoint';
 
 const SIGNING_TIMEOUT_MS = 5_000;
 const POLL_INTERVAL_MS = 200;
 
-/** The newest signed checkpoint. `mailedAt`: when one was last sent by mail. */
+/** The newest signed checkpoint. `mailedAt`: when one was last mailed. */
 export type NewestCheckpoint = { note: string; size: number; mailedAt: Date | null };
 
-/** Checkpoints as they are published. Only the dispatcher signs them. */
+/** Publishes checkpoints and finds them. Only the dispatcher signs them. */
 @Injectable()
 export class Checkpoints {
   constructor(
@@ -36,16 +36,16 @@ export class Checkpoints {
   }
 
   /**
-   * A checkpoint that covers a leaf; asks the dispatcher to sign one if necessary.
+   * Gets a checkpoint that covers a leaf, and requests one from the dispatcher if necessary.
    * @throws NotFoundError in production, when none was ever signed
-   * @throws UnavailableError when none comes in time
+   * @throws UnavailableError when there is none in time
    */
   async getCovering(index: number): Promise<NewestCheckpoint> {
     for (const deadline = performance.now() + SIGNING_TIMEOUT_MS; ;) {
       const newest = await this.findNewest();
       if (newest && newest.size > index) return newest;
       if (performance.now() > deadline) {
-        // Only the dispatcher has the key, or knows that there is none: without one the first never comes.
+        // Only the dispatcher knows whether there is a key. Without one there will never be a checkpoint.
         if (!newest && this.config.production) throw new NotFoundError('Checkpoint');
         throw new UnavailableError('No checkpoint covers this event yet');
       }
@@ -54,7 +54,7 @@ export class Checkpoints {
     }
   }
 
-  /** An older one than what is published changes nothing. */
+  /** Publishes a checkpoint, unless a newer one is published already. */
   async publish({ size }: TreeHead, note: string): Promise<void> {
     await ask(this.pool, {
       name: 'checkpoint_publish',

@@ -18,8 +18,8 @@ export type ExportHeader = {
 
 type ExportedEvent<E> = { event: E; leaf_index: number; inclusion_proof: string[] };
 /**
- * `key`: base64; null for a customer who was erased. `renewed`: what it does not open was sealed with a key that was
- * destroyed.
+ * `key`: base64; null for a customer who was erased. `renewed`: data that it does not open was sealed with a key that
+ * was destroyed.
  */
 export type ExportedKey = { customer_id: number; key: string | null; renewed?: boolean };
 /** `hash`: the SHA-256 in hex that the events name; `png`: base64. */
@@ -33,7 +33,7 @@ export type ExportLine<E> =
   | { picture: ExportedPicture }
   | { end: ExportEnd };
 
-/** The hash of the picture that an event names. */
+/** Finds the hash of the picture that an event names. */
 export function findPictureHash({
   type,
   data,
@@ -46,17 +46,17 @@ export function findPictureHash({
 
 type ChainedEvent = Leaf & { meta: { accountId: number } };
 
-/** What is wrong with a line of an exported history. */
+/** A line of an exported history is invalid. */
 export class InvalidExportError extends Error {}
 
-/** Checks the lines of an exported history one after the other, as clients/verifier does. */
+/** Validates the lines of an exported history one by one, as clients/verifier does. */
 export class ExportValidator<E extends ChainedEvent> {
   readonly heads = new Map<string, { revision: number; hash: string }>();
   private eventCount = 0;
   private lastIndex = -1;
   private isComplete = false;
 
-  /** @param hashEvent of an event after the hash before it, null for the first of a stream */
+  /** @param hashEvent hashes an event and the one before it; null for the first of a stream */
   constructor(
     private readonly accountId: number,
     private readonly tree: TreeHead,
@@ -72,7 +72,7 @@ export class ExportValidator<E extends ChainedEvent> {
     const label = `${stream} revision ${revision}`;
     const before = this.heads.get(stream) ?? null;
     const createError = (problem: string) => new InvalidExportError(`${label} ${problem}`);
-    if (meta.accountId !== this.accountId) throw createError('is of another store');
+    if (meta.accountId !== this.accountId) throw createError('belongs to another store');
     if (revision !== (before?.revision ?? -1) + 1)
       throw createError('does not follow the one before it');
     if (this.hashEvent(event, before) !== hash) throw createError('was changed');
@@ -82,7 +82,7 @@ export class ExportValidator<E extends ChainedEvent> {
     const root = hashes.every(({ length }) => length === HASH_BYTES)
       ? computeProofRoot(hashLeaf(event), { index, size: this.tree.size }, hashes)
       : undefined;
-    if (!root?.equals(this.tree.root)) throw createError('is not in the history that was signed');
+    if (!root?.equals(this.tree.root)) throw createError('is not in the signed history');
     this.heads.set(stream, { revision, hash });
     this.eventCount++;
     this.lastIndex = index;
@@ -91,9 +91,9 @@ export class ExportValidator<E extends ChainedEvent> {
   /** @throws ExportFault */
   checkEnd({ events, streams }: ExportEnd): void {
     if (events !== this.eventCount)
-      throw new InvalidExportError(`${this.eventCount} of ${events} events are here`);
+      throw new InvalidExportError(`${this.eventCount} of ${events} events are in the file`);
     if (streams !== this.heads.size) {
-      throw new InvalidExportError(`${this.heads.size} of ${streams} streams are here`);
+      throw new InvalidExportError(`${this.heads.size} of ${streams} streams are in the file`);
     }
     this.isComplete = true;
   }

@@ -32,7 +32,7 @@ const FIND_PICTURE = {
   text: 'select png from pictures where hash = $1 and account_id = $2',
 };
 
-/** The whole history of one store with a proof for each event, a line at a time. */
+/** Exports the whole history of one store line by line, with a proof for each event. */
 @Injectable()
 export class HistoryExport {
   constructor(
@@ -44,8 +44,9 @@ export class HistoryExport {
   ) {}
 
   /**
-   * @param personal whether the customers' keys are part of it, without which personal data stays sealed for good, and
-   *   what else an import needs: the pictures
+   * Exports the history.
+   * @param personal whether to include what an import needs: the pictures, and the customers' keys, without which
+   *   personal data remains sealed for ever
    * @throws NotFoundError, UnavailableError
    */
   async *exportLines(
@@ -99,14 +100,14 @@ export class HistoryExport {
     }
   }
 
-  /** One at a time: each may have more than a megabyte. */
+  /** Exports the pictures one at a time, because each may have more than a megabyte. */
   private async *exportPictures(accountId: number, hashes: Set<string>) {
     for (const hash of hashes) {
       const [picture] = await ask<{ png: Buffer }>(this.pool, {
         ...FIND_PICTURE,
         values: [hash, accountId],
       });
-      if (!picture) throw new Error(`the picture ${hash} is named by an event, and not there`);
+      if (!picture) throw new Error(`the picture ${hash} is named by an event, but is missing`);
       yield { picture: { hash, png: picture.png.toString('base64') } };
     }
   }

@@ -48,20 +48,20 @@ const STREAM_BATCH_SIZE = 200;
 
 export type ImportResult = ExportEnd & { accountId: number; customers: number };
 
-/** What the first reading of a file has found. */
+/** The result of the first pass over a file, which validates it. */
 type CheckedFile = {
   accountId: number;
   end: ExportEnd;
-  /** Of each stream in the file. */
+  /** The last event of each stream in the file. */
   heads: Map<string, Head>;
-  /** What of them is there already, from a run that was interrupted. */
+  /** The last event of each stream that an interrupted run has already imported. */
   existingHeads: Map<string, Head>;
   keys: ExportedKey[];
 };
 
 /**
- * Takes over a store from another instance: the same ids, events and hashes. Everything is checked before anything is
- * written, and a run that was interrupted is continued by the next. Nobody can reach the store before it has a member.
+ * Imports a store from another instance with the same ids, events and hashes. Everything is validated before anything
+ * is written, and the next run continues an interrupted one. Nobody can access the store before it has a member.
  */
 export class HistoryImport {
   private readonly tables: Map<string, AnyReadModel>;
@@ -76,7 +76,7 @@ export class HistoryImport {
     this.tables = new Map(tables.map((rows) => [rows.aggregate.name, rows]));
   }
 
-  /** @throws ConfigError: nothing was written, or what was written is completed by the next run */
+  /** Imports a file. @throws ConfigError: nothing was written, or the next run completes what was written */
   async run(lines: Lines, verifier: Verifier): Promise<ImportResult> {
     const file = await this.check(lines, verifier);
     await this.raiseSequences(lines, file);
@@ -119,7 +119,7 @@ export class HistoryImport {
           keys.push(entry.personal_key);
         } else if ('picture' in entry) pictures.check(entry.picture);
         else if ('end' in entry) validator.checkEnd(entry.end);
-        else throw new InvalidExportError('this line is of no known kind');
+        else throw new InvalidExportError('the kind of this line is unknown');
       }
       const end = validator.finish();
       customers.finish();
@@ -170,7 +170,7 @@ export class HistoryImport {
     throw new InvalidExportError('the file is empty');
   }
 
-  /** @throws ExportFault when the stream is there with other events */
+  /** @throws InvalidExportError when the stream exists with other events */
   private async assertSameEvents(
     event: ExportedEventData,
     existingHeads: Map<string, Head>,
@@ -199,7 +199,9 @@ export class HistoryImport {
     }
   }
 
-  /** Before anything is written, so that the service gives none of these ids to others. */
+  /**
+   * Raises the sequences before anything is written, so that the service does not assign these ids to other records.
+   */
   private async raiseSequences(lines: Lines, { heads }: CheckedFile): Promise<void> {
     const highestIds = new Map<string, number>();
     const raise = (table: string, id: number) =>
@@ -216,7 +218,7 @@ export class HistoryImport {
     for (const [table, id] of highestIds) await raiseSequence(this.pool, table, id);
   }
 
-  /** Before the events that name them. */
+  /** Stores the pictures, before the events that name them. */
   private async adoptPictures(lines: Lines, { accountId }: CheckedFile): Promise<void> {
     for await (const line of lines()) {
       const entry = parseLine(line);
@@ -296,11 +298,11 @@ export class HistoryImport {
 }
 
 /**
- * That every customer of a file has a key, and that it opens what was sealed for them: keys are not part of what was
- * signed, and one that was taken over cannot be exchanged later.
+ * Checks that every customer of a file has a key that opens their sealed data. The signature does not cover keys, and
+ * an imported key cannot be replaced later.
  */
 class CustomerKeyCheck {
-  /** The ids of those whose key has not come yet. */
+  /** The ids of customers whose key has not been read yet. */
   private readonly missing = new Set<number>();
   private readonly sealed = new Map<number, SealedEvent>();
 
@@ -317,9 +319,7 @@ class CustomerKeyCheck {
     const event = this.sealed.get(id);
     if (key === null || renewed || !event) return;
     if (!isSealedWith(Buffer.from(key, 'base64'), event)) {
-      throw new InvalidExportError(
-        `the key of customer ${id} does not open what was sealed with it`,
-      );
+      throw new InvalidExportError(`the key of customer ${id} does not open their data`);
     }
   }
 
@@ -330,9 +330,9 @@ class CustomerKeyCheck {
   }
 }
 
-/** That the pictures of a file are those, and all of those, that its events name. */
+/** Checks that the pictures of a file are exactly those that its events name. */
 class PictureCheck {
-  /** The hashes of those that have not come yet. */
+  /** The hashes of pictures that have not been read yet. */
   private readonly missing = new Set<string>();
 
   expect(event: ExportedEventData): void {
@@ -379,13 +379,15 @@ function parseAggregateId(stream: string): number {
 }
 
 function createConflictError(stream: string): InvalidExportError {
-  return new InvalidExportError(`${stream} is taken here by another record, or has gone on`);
+  return new InvalidExportError(
+    `${stream} is already used by another record here, or has newer events`,
+  );
 }
 
 function parseLine(line: string): ExportLine<ExportedEventData> {
   try {
     return JSON.parse(line) as ExportLine<ExportedEventData>;
   } catch (cause) {
-    throw new InvalidExportError('this is no JSON object', { cause });
+    throw new InvalidExportError('this is not a JSON object', { cause });
   }
 }

@@ -1,21 +1,21 @@
 import { hashLeaf, type Leaf } from './leaf.js';
 import { EMPTY, growEdge, hashEdge, type Edge } from './tiles.js';
 
-/** Compares the log, read from its beginning, with a tree that has been made of it: the numbers of a proof are its. */
+/** Compares the log, read from its beginning, with the existing tree, to which the leaf numbers of proofs refer. */
 export class LeafOrder {
   private edge: Edge = EMPTY;
 
   /** @param expected the right edge of the tree */
   constructor(private readonly expected: Edge) {}
 
-  /** The next events of the log; those that the tree does not have yet are passed over. */
+  /** Adds the next events of the log, except those that the tree does not have yet. */
   add(events: Leaf[]): void {
     const missingCount = this.expected.size - this.edge.size;
     if (missingCount > 0)
       this.edge = growEdge(this.edge, events.slice(0, missingCount).map(hashLeaf)).edge;
   }
 
-  /** After the last event: how the log differs from the tree. */
+  /** Finds how the log differs from the tree. Call it after the last event. */
   findError(): string | undefined {
     const { size } = this.expected;
     if (this.edge.size < size) {

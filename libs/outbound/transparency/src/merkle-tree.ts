@@ -12,7 +12,7 @@ export type Range = { from: number; to: number };
 const LEAF_PREFIX = '\0';
 const NODE_PREFIX = Buffer.from([1]);
 
-/** RFC 6962 section 2.1: leaves and inner nodes are hashed with different prefixes. */
+/** Hashes a leaf. Leaves and inner nodes have different prefixes (RFC 6962 section 2.1). */
 export function hashLeafData(data: Buffer | string): Buffer {
   return sha256(
     typeof data === 'string' ? LEAF_PREFIX + data : Buffer.concat([Buffer.from(LEAF_PREFIX), data]),
@@ -23,7 +23,7 @@ export function hashNode(left: Buffer, right: Buffer): Buffer {
   return sha256(Buffer.concat([NODE_PREFIX, left, right], 1 + 2 * HASH_BYTES));
 }
 
-/** The way over text takes half the time: as 'buffer' every hash gets memory of its own. */
+/** Hashes data. Encoding as text takes half the time: as 'buffer' every hash allocates its own memory. */
 function sha256(data: Buffer | string): Buffer {
   return Buffer.from(hash('sha256', data, 'binary'), 'binary');
 }
@@ -31,14 +31,14 @@ function sha256(data: Buffer | string): Buffer {
 /** The hash of a tree without leaves. */
 export const EMPTY_ROOT = sha256('');
 
-/** @param hashes adjacent ones of one level, one after the other */
+/** Computes the root of a subtree. @param hashes adjacent hashes of one level, concatenated */
 export function hashRoot(hashes: Buffer): Buffer {
   let row = hashes;
   while (row.length > HASH_BYTES) row = hashPairs(row);
   return row.length === 0 ? EMPTY_ROOT : row;
 }
 
-/** One level up. A last hash without a partner moves up as it is, as RFC 6962 has it. */
+/** Hashes pairs into the next level. A last hash without a sibling moves up unchanged, as in RFC 6962. */
 function hashPairs(row: Buffer): Buffer {
   const pair = Buffer.alloc(1 + 2 * HASH_BYTES, NODE_PREFIX);
   const parents = Buffer.allocUnsafe(Math.ceil(row.length / (2 * HASH_BYTES)) * HASH_BYTES);
@@ -52,7 +52,7 @@ function hashPairs(row: Buffer): Buffer {
 }
 
 /**
- * The parts of the tree whose hashes prove that a leaf is in it, from the leaf upwards (RFC 6962 section 2.1.1).
+ * Lists the parts of the tree whose hashes prove that a leaf is in it, from the leaf upwards (RFC 6962 section 2.1.1).
  * @param index less than `size`
  */
 export function listInclusionRanges(index: number, size: number): Range[] {
@@ -73,8 +73,8 @@ export function listInclusionRanges(index: number, size: number): Range[] {
 }
 
 /**
- * The parts of the tree whose hashes prove that it begins with a smaller one (RFC 6962 section 2.1.2).
- * @param oldSize from 1 to `size`; of the same size nothing has to be proven
+ * Lists the parts of the tree whose hashes prove that it begins with a smaller one (RFC 6962 section 2.1.2).
+ * @param oldSize from 1 to `size`; for an equal size the proof is empty
  */
 export function listConsistencyRanges(oldSize: number, size: number): Range[] {
   if (!(oldSize >= 1 && oldSize <= size)) throw new RangeError(`${oldSize} leaves of ${size}`);
@@ -90,12 +90,12 @@ export function listConsistencyRanges(oldSize: number, size: number): Range[] {
       from = middle;
     }
   }
-  // The smaller tree itself is known to whoever checks.
+  // The verifier already has the root of the smaller tree.
   if (from > 0) path.push({ from, to });
   return path.reverse();
 }
 
-/** The complete subtrees that a part of the tree consists of, the largest first. */
+/** Lists the complete subtrees of a part of the tree, the largest first. */
 export function listNodes({ from, to }: Range): Node[] {
   const nodes: Node[] = [];
   for (let at = from; at < to;) {
@@ -107,7 +107,7 @@ export function listNodes({ from, to }: Range): Node[] {
   return nodes;
 }
 
-/** @param read the hash of a complete subtree */
+/** Hashes a part of the tree. @param read returns the hash of a complete subtree */
 export function hashRange(range: Range, read: (node: Node) => Buffer): Buffer {
   const nodes = listNodes(range).map(read);
   const last = nodes.pop();
@@ -116,7 +116,7 @@ export function hashRange(range: Range, read: (node: Node) => Buffer): Buffer {
 }
 
 /**
- * The root that a leaf and its proof lead to (RFC 9162 section 2.1.3.2).
+ * Computes the root from a leaf and its proof (RFC 9162 section 2.1.3.2).
  * @returns undefined when the proof is too long or too short
  */
 export function computeProofRoot(
@@ -132,7 +132,7 @@ export function computeProofRoot(
   }, leaf);
 }
 
-/** The greatest power of two below n. */
+/** Returns the greatest power of two below n. */
 function splitPoint(n: number): number {
   let split = 2 ** Math.floor(Math.log2(n));
   if (split === n) split /= 2;

@@ -38,7 +38,7 @@ export class EventProofJson {
   declare readonly previous_hash: string | null;
   @JsonProperty({
     example: { stream: 'customer_card-12', revision: 1, type: 'StampsEarned' },
-    description: 'What was recorded, with its personal data sealed: the hash is made of it',
+    description: 'The recorded event, with its personal data sealed: the hash covers it',
   })
   declare readonly event: Record<string, unknown>;
 }

@@ -21,7 +21,7 @@ const FIND_PLACE = {
 
 type EventPlace = { seq: number; stream: string; revision: number };
 
-/** Proves that an event is in the history that was signed. */
+/** Proves that an event is in the signed history. */
 @Injectable()
 export class Proofs {
   constructor(
@@ -33,6 +33,7 @@ export class Proofs {
   ) {}
 
   /**
+   * Gets the proof of an event.
    * @throws NotFoundError
    * @throws UnavailableError when history or checkpoint do not reach the event in time
    */
@@ -47,12 +48,12 @@ export class Proofs {
     return { event, previousHash, index, size, root: note.split('\n')[2] ?? '', proof, note };
   }
 
-  /** An event may be a moment ahead of the history. */
+  /** Gets the place of an event in the history, which may lag behind the event store. */
   private async getPlace(accountId: number, eventId: string | undefined): Promise<EventPlace> {
     if (eventId === undefined) throw new NotFoundError('Event');
     const head = await this.eventStore.head();
     for (const deadline = performance.now() + HISTORY_TIMEOUT_MS; ;) {
-      // Asked first: what is not found afterwards does not exist.
+      // Read first: an event that is not found afterwards does not exist.
       const { position } = await this.history.reached();
       const isComplete = (await this.eventStore.readUntil(head, position, 1)).length === 0;
       const [place] = await ask<EventPlace>(this.pool, {

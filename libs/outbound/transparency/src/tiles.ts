@@ -1,25 +1,25 @@
 import { HASH_BYTES, hashRoot, type Node } from './merkle-tree.js';
 
-/** As in C2SP tlog-tiles: a tile holds 256 adjacent hashes, and the next level holds the roots of full tiles. */
+/** C2SP tlog-tiles: a tile holds 256 adjacent hashes, and the next level holds the roots of full tiles. */
 const TILE_LEVELS = 8;
 const TILE_WIDTH = 2 ** TILE_LEVELS;
 
 export type TileId = { level: number; index: number };
 
-/** @property hashes one after the other, at most 256 */
+/** A tile with at most 256 hashes, concatenated. */
 export type Tile = TileId & { hashes: Buffer };
 
-/** The right edge of the tree, which is all that is needed for it to grow. */
+/** The right edge of the tree, which is sufficient to append leaves. */
 export type Edge = {
-  /** Leaves. */
+  /** The number of leaves. */
   size: number;
-  /** For each level the last tile's hashes, while it is not full. */
+  /** The hashes of the last tile of each level, unless it is full. */
   rows: Buffer[];
 };
 
 export const EMPTY: Edge = { size: 0, rows: [] };
 
-/** @returns the tiles that are new or longer than before */
+/** Appends leaves. @returns the new edge, and the tiles that are new or longer than before */
 export function growEdge(edge: Edge, leaves: Buffer[]): { edge: Edge; tiles: Tile[] } {
   const rows: Buffer[] = [];
   const tiles: Tile[] = [];
@@ -42,7 +42,7 @@ export function growEdge(edge: Edge, leaves: Buffer[]): { edge: Edge; tiles: Til
   return { edge: { size: edge.size + leaves.length, rows }, tiles };
 }
 
-/** The tiles that hold the right edge of a tree; full ones are not part of it. */
+/** Lists the tiles of the right edge of a tree, without full ones. */
 export function listEdgeTiles(size: number): TileId[] {
   const ids: TileId[] = [];
   for (
@@ -55,7 +55,7 @@ export function listEdgeTiles(size: number): TileId[] {
   return ids;
 }
 
-/** @param read the tile's hashes; it may hold more than the tree of this size had */
+/** Reads the right edge of a tree. @param read returns a tile's hashes, possibly more than the tree of this size had */
 export function readEdge(size: number, read: (id: TileId) => Buffer): Edge {
   const rows: Buffer[] = [];
   for (const id of listEdgeTiles(size)) {
@@ -68,13 +68,13 @@ export function readEdge(size: number, read: (id: TileId) => Buffer): Edge {
   return { size, rows };
 }
 
-/** The tile from which the hash of a complete subtree can be had. */
+/** Finds the tile from which the hash of a complete subtree can be computed. */
 export function findTile({ level, index }: Node): TileId {
   const first = index * 2 ** (level % TILE_LEVELS);
   return { level: Math.floor(level / TILE_LEVELS), index: Math.floor(first / TILE_WIDTH) };
 }
 
-/** @param hashes of the tile that `tileWith` names */
+/** Computes the hash of a complete subtree. @param hashes of the tile that `findTile` returns */
 export function hashNodeInTile(hashes: Buffer, node: Node): Buffer {
   const count = 2 ** (node.level % TILE_LEVELS);
   const first = (node.index * count) % TILE_WIDTH;
@@ -87,7 +87,7 @@ function createMissingHashesError({ level, index }: TileId): Error {
   return new Error(`tile ${level}/${index} of the tree lacks hashes`);
 }
 
-/** The root of a tree, from its right edge alone. */
+/** Computes the root of a tree from its right edge only. */
 export function hashEdge({ rows }: Edge): Buffer {
   let carry: Buffer = Buffer.alloc(0);
   for (const row of rows) {

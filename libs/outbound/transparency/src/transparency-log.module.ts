@@ -6,7 +6,7 @@ import { Checkpoints } from './checkpoints.service.js';
 import { TransparencyLog } from './transparency-log.subscription.js';
 import { Tree } from './tree.service.js';
 
-/** The part that runs in the dispatcher: lets the tree grow and signs it. */
+/** Appends events to the tree and signs it, in the dispatcher. */
 @Module({
   imports: [MessagesModule],
   providers: [CheckpointFolder, Checkpoints, CheckpointSigning, TransparencyLog, Tree],

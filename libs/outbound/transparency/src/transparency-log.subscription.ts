@@ -8,12 +8,12 @@ import { Tree, TRANSPARENCY_LOG } from './tree.service.js';
 
 const LEADERSHIP = { name: TRANSPARENCY_LOG, lock: 727_003 };
 const BATCH_SIZE = 2_000;
-/** Each growth rewrites the last tile of 8 KB, so that single events wait for others. */
+/** Each append rewrites the last tile of 8 KB, so single events wait for more. */
 const GATHER_MS = 250;
 
 /**
- * Adds every event of the log to the tree, in order and once. One process does this at a time. Its lock only saves the
- * others the work; that the size is compared when the tree grows is what makes it safe.
+ * Appends every event of the log to the tree, in order and exactly once. One process does this at a time. The lock only
+ * avoids duplicate work; the comparison of sizes in `append` makes it safe.
  */
 @Injectable()
 export class TransparencyLog {

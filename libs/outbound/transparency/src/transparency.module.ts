@@ -6,7 +6,7 @@ import { Proofs } from './proofs.service.js';
 import { ProofsController } from './proofs.controller.js';
 import { Tree } from './tree.service.js';
 
-/** The part that answers requests. */
+/** Serves proofs and checkpoints, in the api. */
 @Module({
   controllers: [CheckpointController, ProofsController],
   providers: [Checkpoints, HistoryTable, Proofs, Tree],

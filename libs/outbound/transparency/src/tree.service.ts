@@ -26,7 +26,7 @@ import {
   type TileId,
 } from './tiles.js';
 
-/** The name of its checkpoint in the log of events. */
+/** The name of the subscription that stores its position in the log. */
 export const TRANSPARENCY_LOG = 'transparency log';
 
 const FULL_TILE_BYTES = 8_192;
@@ -64,15 +64,15 @@ const FIND_TILES = {
     join transparency_tiles t on t.level = w.level and t.index = w.index`,
 };
 
-/** The tree over all events, kept as tiles. Leaves are only ever added, so any earlier tree can be had from it. */
+/** Stores the tree over all events as tiles. It is append-only, so any earlier tree can be computed from it. */
 @Injectable()
 export class Tree {
-  /** Full ones never change. */
+  /** Caches full tiles, which never change. */
   private readonly fullTiles = new LRUCache<string, Buffer>({ max: MAX_CACHED_TILES });
 
   constructor(private readonly pool: Pool) {}
 
-  /** Where the tree goes on. */
+  /** Reads the right edge of the tree, and its position in the log. */
   async read(): Promise<{ edge: Edge; position: Position }> {
     const [row] = await ask<{ size: number; position: string | null }>(this.pool, {
       text: READ_TREE,
@@ -87,7 +87,7 @@ export class Tree {
   }
 
   /**
-   * Tree and position change together or not at all.
+   * Appends leaves, and moves the position in the same statement.
    * @param position of the last of these leaves, or beyond it
    * @throws OvertakenError: nothing was written
    */
@@ -109,7 +109,7 @@ export class Tree {
     return nextEdge;
   }
 
-  /** @param size not more than the tree has now */
+  /** Gets the root of the tree at a size. @param size not more than the tree has now */
   async getHead(size: number): Promise<TreeHead> {
     const [root] = await this.hashRanges([{ from: 0, to: size }]);
     if (!root) throw new Error('a tree has a root');
@@ -127,7 +127,7 @@ export class Tree {
     return this.hashRanges(listInclusionRanges(index, size));
   }
 
-  /** Of several leaves, in the given order. */
+  /** Gets the proofs of several leaves, in their order. */
   async getInclusionProofs(indexes: number[], size: number): Promise<Buffer[][]> {
     const ranges = indexes.map((index) => listInclusionRanges(index, size));
     const hashes = await this.hashRanges(ranges.flat());
@@ -173,7 +173,7 @@ export class Tree {
   }
 }
 
-/** One value for all tiles: an array of them would go as text, twice as long. */
+/** Packs the hashes of all tiles into one value: an array would be sent as text, twice as long. */
 function packHashes(tiles: Tile[]): [starts: number[], bytes: number[], hashes: Buffer] {
   const bytes = tiles.map(({ hashes }) => hashes.length);
   let start = 1;
