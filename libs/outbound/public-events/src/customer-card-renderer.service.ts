@@ -26,7 +26,7 @@ import {
 } from './public-events.js';
 import { StreamProjections, type StreamSnapshot } from './stream-projections.service.js';
 
-/** An erased customer (contract section 11). */
+/** The name of an erased customer. */
 const ERASED_NAME = { first_name: 'Erased', last_name: null, email: null, phone: null };
 
 const FIND_NAMES = {
@@ -34,7 +34,7 @@ const FIND_NAMES = {
   text: 'select id, first_name, last_name, email, phone from customer_names where id = any ($1)',
 };
 
-/** All that a batch of events needs beside its streams, except templates that are not cached. */
+/** Reads everything that a batch of events needs besides its streams, except templates that are not cached. */
 const READ_RENDER_CONTEXT = {
   name: 'webhook_customer_cards',
   text: `
@@ -56,9 +56,9 @@ type RenderContextRow = Omit<CustomerName, 'id'> & {
   customer_id: number;
   state: CustomerCard | null;
   installed: boolean;
-  /** Of the store. */
+  /** The version of the store. */
   version: number;
-  /** The customer's id; null where rows lag and theirs is not there yet. */
+  /** The customer's id; null while their read model lags behind. */
   named: number | null;
 } & (WrappedKey | Record<keyof WrappedKey, null>);
 
@@ -158,7 +158,7 @@ export class CustomerCardRenderer implements EventRenderer {
     return { snapshots, names, templates: await this.templates.allAt(versions), installed };
   }
 
-  /** A card may have had another customer at the time of an event. */
+  /** Adds missing names: a card may have had another customer at the time of an event. */
   private async completeNames(
     cards: CustomerCard[],
     read: Map<number, CustomerName>,

@@ -46,7 +46,7 @@ export class CustomerRenderer implements EventRenderer {
     return MERGE_TYPES.has(type);
   }
 
-  /** Whether a merge is finished, and so what it has done, can be read only after it was seen in the log. */
+  /** Reads nothing ahead: whether a merge is finished can only be read after its event was read from the log. */
   prepare(): Promise<Render> {
     return Promise.resolve((events, isErased) => this.render(events, isErased));
   }
@@ -83,7 +83,7 @@ export class CustomerRenderer implements EventRenderer {
           revision,
         };
         const publicEvent = toPublicCustomerEvent(recordedEvent, {
-          // A customer's cards come later than the customer: right after its creation there are none.
+          // Cards are issued after the customer was created, so right after the creation there are none.
           customer: customerJson(
             redactIfErased(after, revision),
             revision > 0 ? (cards.get(after.id) ?? []) : [],
@@ -96,7 +96,8 @@ export class CustomerRenderer implements EventRenderer {
   }
 
   /**
-   * Where a merge is written stream by stream, its first event is there before the cards have changed hands.
+   * Waits until merges are finished. If a merge is written stream by stream, its first event can be read before the
+   * cards belong to the surviving customer.
    * @throws UnavailableError
    */
   private async waitUntilMerged(events: StoredEvent[]): Promise<void> {
@@ -115,8 +116,8 @@ export class CustomerRenderer implements EventRenderer {
   }
 
   /**
-   * Of those whose key was renewed: what is known of them now, and the event that said it anew. Before that their history
-   * cannot be read any more, except by a process that remembers a fold of it.
+   * Finds the current state of customers whose key was renewed, and the event that recorded it again. Earlier events
+   * cannot be decrypted any more, except by a process that has cached their projection.
    */
   private async findRenewals(
     ids: number[],
@@ -136,7 +137,10 @@ export class CustomerRenderer implements EventRenderer {
     return renewals;
   }
 
-  /** Shown in every event about them, so that a receiver that sees one of before does not take them for present. */
+  /**
+   * Finds when customers were erased. Every event shows it, so that receivers do not mistake an old event for a current
+   * one.
+   */
   private async findErasureTimes(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map();
     const { rows } = await this.pool.query<{ id: number; erased_at: string | null }>({

@@ -28,7 +28,7 @@ export type PublicEventRef = {
   customerId: number;
 };
 
-/** `missing`: the event's day was dropped. `unrendered`: it could not be read or rendered just now. */
+/** `missing`: the event's partition was dropped. `unrendered`: it could not be read or rendered just now. */
 export type Body = Buffer | 'missing' | 'unrendered';
 
 /** By `seq`. */
@@ -36,21 +36,21 @@ type Bodies = Map<number, Body>;
 
 type SealedBody = { ref: PublicEventRef; body: Buffer };
 
-/** @property stale the stored body, sealed with the key of somebody who was erased since: it is to be replaced */
+/** @property stale the stored body to be replaced, sealed with the key of a customer who was erased since */
 type UnreadBody = { ref: PublicEventRef; stale?: Buffer };
 
-/** An envelope, as UTF-8 JSON, and as it is stored. */
+/** An envelope as UTF-8 JSON, and sealed for storage. */
 export type Envelope = { text: Buffer; sealed: Buffer };
 
 type Rendering = UnreadBody & Envelope;
 
 const TEXT_CACHE_BYTES = 16 * 1024 * 1024;
-/** As long as keys are cached: a text must not be used for longer than the key that it is sealed with. */
+/** Equal to the time for which keys are cached: a text must not be used for longer than its key. */
 export const TEXT_CACHE_MS = 5_000;
 const EVENT_CACHE_BYTES = 16 * 1024 * 1024;
-/** Another dispatcher may have sent it, and then nobody here asks for it. */
+/** Another dispatcher may deliver the event, and then this process does not need it. */
 const EVENT_CACHE_MS = 60_000;
-/** The cache's own memory per entry. */
+/** The memory overhead of the cache per entry. */
 const OVERHEAD_BYTES = 200;
 
 const FIND_BODIES = {
@@ -85,20 +85,20 @@ const FIND_PLACES = {
 };
 
 /**
- * The envelopes of public events. Each is rendered once, when it is first needed, and stored before it is used, so that
- * its bytes are the same at every attempt in any process. When the person whom it is about is erased, nobody can open
- * what was stored any more; it is rendered once again, without them.
+ * Renders the envelopes of public events. Each is rendered once, when it is first needed, and stored before it is used,
+ * so that its bytes are the same at every attempt in any process. When its customer is erased, the stored envelope can
+ * no longer be decrypted, and it is rendered once again without personal data.
  */
 @Injectable()
 export class EventBodies {
   private readonly log = new Logger('webhook events');
-  /** With when what each is made from began to be read. */
+  /** Caches texts, with the time at which the read of their data started. */
   private readonly texts = new ExpiringCache<number, { text: Buffer; startedAt: number }>({
     maxSize: TEXT_CACHE_BYTES,
     sizeCalculation: ({ text }) => countKeptBytes(text),
     ttl: TEXT_CACHE_MS,
   });
-  /** Read from the log a moment ago, and not rendered yet. */
+  /** Caches events that were just read from the log and are not rendered yet. */
   private readonly recentEvents = new ExpiringCache<string, StoredEvent>({
     maxSize: EVENT_CACHE_BYTES,
     ttl: EVENT_CACHE_MS,
@@ -112,14 +112,14 @@ export class EventBodies {
     @Inject(RENDERERS) private readonly renderers: EventRenderer[],
   ) {}
 
-  /** A stored event that will be asked for soon. */
+  /** Caches a stored event that will be needed soon. */
   remember(eventId: string, event: StoredEvent): void {
     this.recentEvents.set(eventId, event);
   }
 
   /**
-   * Renders events that have just been recorded, for whoever stores them with their plan.
-   * @returns by event id; those that cannot be rendered just now are rendered when they are asked for
+   * Renders events that have just been recorded, so that they can be stored together with their deliveries.
+   * @returns by event id; events that cannot be rendered just now are rendered when they are needed
    */
   async renderAhead(events: StoredEvent[]): Promise<Map<string, Envelope>> {
     const ready = events.filter((event) =>
@@ -134,18 +134,18 @@ export class EventBodies {
         ready.map(({ id }, i) => [publicEventId(id), getDefined(envelopes[i], 'an envelope')]),
       );
     } catch (error) {
-      // Whoever asks for them runs into the same error.
+      // The error occurs again when they are needed, and is reported then.
       this.log.debug(messageOf(error));
       return new Map();
     }
   }
 
-  /** An envelope that is now stored. @param startedAt when it was rendered, by `performance.now()` */
+  /** Caches an envelope that is stored now. @param startedAt when it was rendered, by `performance.now()` */
   rememberStored(seq: number, text: Buffer, startedAt: number): void {
     this.texts.set(seq, { text, startedAt }, { start: startedAt });
   }
 
-  /** Envelopes by `seq`, as UTF-8 JSON, one for each ref. */
+  /** Gets one envelope for each ref by `seq`, as UTF-8 JSON. */
   async getTexts(refs: PublicEventRef[]): Promise<Bodies> {
     const requestedAt = performance.now();
     const bodies = await this.readOrRender(refs);
@@ -171,15 +171,15 @@ export class EventBodies {
       }
     }
     if (unread.size === 0) return bodies;
-    // Nobody else has rendered what this process has just planned; if somebody did after all, `keep` finds out.
+    // No other process has rendered what this one has just enqueued; if it has, `storeBodies` notices.
     if (recentCount < unread.size) await this.readStored(unread, bodies);
     await this.renderInBatches([...unread.values()], bodies);
     return bodies;
   }
 
-  /** In two turns beside each other: while one of them waits for the database, the other one renders. */
+  /** Renders two batches concurrently: while one waits for the database, the other one renders. */
   private async renderInBatches(unread: UnreadBody[], bodies: Bodies): Promise<void> {
-    // In the order of the log, so that each stream is folded once from beginning to end.
+    // In the order of the log, so that each stream is projected once from beginning to end.
     unread.sort((a, b) => a.ref.seq - b.ref.seq);
     let [nextIndex, count] = [0, INITIAL_BATCH_SIZE];
     const renderNextBatches = async () => {
@@ -199,7 +199,7 @@ export class EventBodies {
     for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
-  /** Reads the bodies that are already stored, and moves them from `unread` to `found`. Those that are stale stay. */
+  /** Reads the bodies that are already stored, and moves them from `unread` to `bodies`, except stale ones. */
   private async readStored(unread: Map<number, UnreadBody>, bodies: Bodies): Promise<void> {
     const { rows } = await this.pool.query<{ seq: number; body: Buffer }>({
       ...FIND_BODIES,
@@ -215,8 +215,8 @@ export class EventBodies {
   }
 
   /**
-   * A body that cannot be decrypted must not keep the others from being decrypted.
-   * @returns those whose key is destroyed
+   * Decrypts bodies. One that cannot be decrypted does not prevent the others.
+   * @returns the bodies whose key is destroyed
    */
   private async openAll(sealed: SealedBody[], bodies: Bodies): Promise<SealedBody[]> {
     try {
@@ -243,7 +243,7 @@ export class EventBodies {
         for (const entry of sealed) stale.push(...(await this.openAll([entry], bodies)));
         return stale;
       }
-      // This process may still know the key that another one has seen destroyed.
+      // This process may still have cached a key that another one knows is destroyed.
       const text = await this.openRedacted(entry);
       if (text) bodies.set(entry.ref.seq, text);
       else this.markUnrendered(entry.ref, error, bodies);
@@ -251,7 +251,7 @@ export class EventBodies {
     }
   }
 
-  /** Undefined when the body is not one that was rendered after an erasure. */
+  /** Decrypts a body that was rendered after an erasure. Returns undefined for any other body. */
   private async openRedacted({ ref, body }: SealedBody): Promise<Buffer | undefined> {
     const input = { subjectId: NOBODY, sealed: body, context: toRedactedContext(ref.eventId) };
     try {
@@ -269,7 +269,7 @@ export class EventBodies {
     bodies.set(ref.seq, 'unrendered');
   }
 
-  /** An event that cannot be rendered must not keep the others from being rendered. */
+  /** Renders events. One that cannot be rendered does not prevent the others. */
   private async render(unread: UnreadBody[], bodies: Bodies): Promise<void> {
     try {
       await this.renderAll(unread, bodies);
@@ -309,12 +309,12 @@ export class EventBodies {
       }
     }
     if (outrun.size === 0) return;
-    // Another process has stored these first, so its bytes are used, unless their key was destroyed since.
+    // Another process has stored these first, so its bytes are used, unless their key was destroyed meanwhile.
     await this.readStored(outrun, bodies);
     if (outrun.size > 0) await this.renderAll([...outrun.values()], bodies);
   }
 
-  /** Takes a handful of queries per batch, however large it is. */
+  /** Renders a batch with a constant number of queries, whatever its size. */
   private async renderEnvelopes(events: StoredEvent[]): Promise<Envelope[]> {
     const byAggregate = await Promise.all(
       this.renderers.map(async (renderer) => {
@@ -323,7 +323,8 @@ export class EventBodies {
         return own.length > 0 && { isOwn, render: await renderer.prepare(own) };
       }),
     );
-    // Whoever's key is not among these is rendered redacted, and nothing else is ever sealed with a key that stays.
+    // A customer without a key is rendered redacted. Only redacted bodies are sealed with the key that is never
+    // destroyed.
     const keys = await this.keys.load([NOBODY, ...events.map(getEventCustomerId)]);
     const opened = await this.keys.opened(events);
     const rendered = new Map<string, RenderedEvent>();
@@ -359,7 +360,7 @@ export class EventBodies {
     return new Set(rows.map(({ seq }) => seq));
   }
 
-  /** @returns the stored events by event id, and the refs whose place in the history is no longer kept */
+  /** Finds stored events by event id. @returns also the refs whose place in the history is no longer stored */
   private async findStoredEvents(
     refs: PublicEventRef[],
   ): Promise<{ events: Map<string, StoredEvent>; expired: PublicEventRef[] }> {
@@ -383,7 +384,7 @@ export class EventBodies {
   }
 }
 
-/** The customer whom the event is about: the body is sealed with their key, and their events stay in order. */
+/** Gets the customer of an event: the body is sealed with their key, and their events remain in order. */
 export function getEventCustomerId({ data: { customerId } }: StoredEvent): number {
   return typeof customerId === 'number' ? customerId : NOBODY;
 }

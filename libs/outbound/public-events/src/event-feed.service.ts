@@ -6,21 +6,21 @@ import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
 export type FeedPage = {
-  /** JSON texts, with the same bytes as in webhooks, without events of a day just dropped. */
+  /** JSON texts with the same bytes as in webhooks, without events of a partition that was just dropped. */
   envelopes: Buffer[];
-  /** The id to continue after; null when there is nothing more. */
+  /** The id after which the next page starts; null on the last page. */
   next: string | null;
 };
 
-/** How many are rendered before the size of any is known. */
+/** The number of events to render before any size is known. */
 const INITIAL_COUNT = 16;
 
 const FIND_POSITION = `select seq from webhook_events where event_id = $1 and account_id = $2`;
 
-/** Null when there is nothing left to show: the day was dropped. */
+/** `text` is null when the event's partition was dropped. */
 type RenderedRef = { ref: PublicEventRef; text: Buffer | null };
 
-/** A store's public events in the order in which they happened, whether or not there is a subscription. */
+/** Lists a store's public events in the order in which they happened, whether or not there is a subscription. */
 @Injectable()
 export class EventFeed {
   constructor(
@@ -29,10 +29,11 @@ export class EventFeed {
   ) {}
 
   /**
-   * @param after the id of the last envelope seen; null starts at the oldest that is kept
+   * Renders a page of events.
+   * @param after the id of the last envelope seen; null starts at the oldest that is stored
    * @param types null means all
-   * @param waitUntilLarge waits until the page may grow large
-   * @returns undefined when `after` is not an event of the store that is still kept
+   * @param waitUntilLarge waits until the page may become large
+   * @returns undefined when `after` is not a stored event of the store
    */
   async catchUp(
     accountId: number,
@@ -73,7 +74,7 @@ export class EventFeed {
     const texts = await this.bodies.getTexts(refs);
     return refs.map((ref) => {
       const text = texts.get(ref.seq);
-      // If it were left out, a reader that continues after the next event would miss it for good.
+      // If it were omitted, a reader that continues after the next event would never receive it.
       if (text === undefined || text === 'unrendered') {
         throw new Error(`${ref.eventId} could not be rendered`);
       }

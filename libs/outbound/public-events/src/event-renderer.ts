@@ -1,17 +1,17 @@
 import type { StoredEvent } from '#event-store/event-store.js';
 import type { PublicEvent } from './public-events.js';
 
-/** @property customerId whose key the body is sealed with; NOBODY when it is not about a customer */
+/** @property customerId the customer whose key seals the body; NOBODY when it is not about a customer */
 export type RenderedEvent = { event: PublicEvent; customerId: number };
 
 /** Injection token: the renderers of all aggregates with public events. */
 export const RENDERERS = Symbol('event renderers');
 
 /**
- * Makes what receivers get of events.
+ * Renders events for receivers.
  * @param events of one aggregate, in the order of the log, decrypted
- * @param isErased whether a customer is to be shown without anything personal. What was read, joined or kept of them may
- *   be from before.
+ * @param isErased whether to render a customer without personal data. Data that was read or cached may be older than
+ *   the erasure.
  * @returns by event id
  */
 export type Render = (
@@ -19,15 +19,15 @@ export type Render = (
   isErased: (customerId: number) => boolean,
 ) => Promise<Map<string, RenderedEvent>>;
 
-/** How the events of one aggregate are shown to receivers. */
+/** Renders the events of one aggregate. */
 export type EventRenderer = {
   /** Its streams are named `<aggregate>-<id>`. */
   readonly aggregate: string;
-  /** Whether rendering may have to wait until others have finished what the event is part of. */
+  /** Tells whether rendering may have to wait until an operation of several streams is finished. */
   readonly mayHaveToWait: (event: StoredEvent) => boolean;
   /**
-   * Reads what can be read before the events are decrypted, and with it the keys that they are decrypted with.
-   * @param events that are to be rendered, as stored
+   * Reads everything that can be read before the events are decrypted, including their keys.
+   * @param events to render, as stored
    */
   readonly prepare: (events: StoredEvent[]) => Promise<Render>;
 };
@@ -37,7 +37,7 @@ export function belongsTo({ aggregate }: EventRenderer, { stream }: StoredEvent)
   return stream.startsWith(`${aggregate}-`);
 }
 
-/** @throws an Error that says what is missing */
+/** Returns the value. @throws Error with the name when it is missing */
 export function getDefined<T>(value: T | undefined, name: string): T {
   if (value === undefined) throw new Error(`${name} is missing`);
   return value;

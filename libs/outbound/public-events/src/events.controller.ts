@@ -15,7 +15,7 @@ const DEFAULT_LIMIT = 100;
 const OPEN = Buffer.from('[');
 const COMMA = Buffer.from(',');
 const CLOSE = Buffer.from(']');
-/** What is smaller is sent in one piece, with its length. */
+/** A smaller response is sent in one piece, with its length. */
 const MIN_STREAMED_BYTES = 512 * 1024;
 
 @Controller('/api/v1/accounts/:account_id/events')
@@ -48,10 +48,10 @@ export class EventsController {
     const page = await this.feed.catchUp(accountId, options, () =>
       this.largeResponses.turn(request, reply),
     );
-    if (!page) throw new InvalidFieldsError({ after: ['is no event of this store that is kept'] });
+    if (!page) throw new InvalidFieldsError({ after: ['is not a stored event of this store'] });
     if (page.next !== null)
       addLink(reply, nextLink(this.config.publicUrl, request.url, { after: page.next }));
-    // Sent as the bytes they are, at the caller's pace: to parse and serialise them would take several times the memory.
+    // Sent as stored bytes, as fast as the client reads: parsing and serializing would need several times the memory.
     void reply.type('application/json; charset=utf-8');
     const bytes = page.envelopes.reduce((sum, { length }) => sum + length, 0);
     const parts = toJsonList(page.envelopes);
@@ -60,7 +60,7 @@ export class EventsController {
   }
 }
 
-/** A JSON list of JSON texts. Each is released once it has been taken: the list as one text would need as much again. */
+/** Yields a JSON list of JSON texts. Each is released after it was read: a copy of the list would double the memory. */
 function* toJsonList(texts: Buffer[]): Generator<Buffer> {
   yield OPEN;
   for (let text = texts.shift(); text; text = texts.shift()) {

@@ -19,7 +19,7 @@ import {
 import { CustomerJson } from '#customers/customer.dto.js';
 import type { PublicEventType } from './public-event.js';
 
-/** The shapes that public-events.ts renders (contract section 10), for the OpenAPI document and for tests. */
+/** The schemas of what public-events.ts renders, for the OpenAPI document and for tests. */
 
 @Dto('EventCustomer')
 class CustomerName {
@@ -61,7 +61,7 @@ class StampingData extends CustomerCardReferences {
   @TextProperty({ nullable: true }) declare readonly external_ref: string | null;
   @TextProperty({
     nullable: true,
-    description: 'What was written beside it; null when it is a correction',
+    description: 'The note of the action; null for a correction',
   })
   declare readonly note: string | null;
   @ObjectProperty(() => CustomerCardJson) declare readonly customer_card: CustomerCardJson;

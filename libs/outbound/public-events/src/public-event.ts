@@ -1,4 +1,4 @@
-/** Published names: values may be added, never removed. */
+/** The published names. Values may be added, but never removed. */
 export const PUBLIC_EVENTS = [
   'customer.created',
   'customer.updated',

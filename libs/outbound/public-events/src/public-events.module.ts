@@ -10,7 +10,7 @@ import { StreamProjections } from './stream-projections.service.js';
 /** One for each aggregate with public events. */
 const renderers = [CustomerRenderer, CustomerCardRenderer];
 
-/** How public events are shown, in webhooks and in the feed. */
+/** Renders public events for webhooks and the feed. */
 @Module({
   imports: [CustomerCardReadsModule],
   providers: [

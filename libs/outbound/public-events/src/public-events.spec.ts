@@ -81,13 +81,13 @@ function renderCardEvent(event: PublishedCustomerCardEvent) {
 }
 
 describe('public events', () => {
-  it('knows the public type of every stored one, and no other', () => {
+  it('finds the public type of every published event, and of no other', () => {
     expect(findPublicType(TYPES, 'StampsEarned')).toBe('stamp.earned');
     expect(findPublicType(TYPES, 'CardCreated')).toBeUndefined();
     expect(findPublicType(TYPES, 'constructor')).toBeUndefined();
   });
 
-  it('refuses to pass over a type that it does not know', () => {
+  it('refuses to skip an unknown type', () => {
     const id = ID;
     assertKnownTypes(TYPES, [
       { id, type: 'StampsEarned', version: 2 },
@@ -100,14 +100,14 @@ describe('public events', () => {
     }
   });
 
-  it('refuses to pass over a version that it does not know', () => {
+  it('refuses to skip an unknown version', () => {
     const newer = { id: ID, type: 'StampsEarned', version: 3 };
     expect(() => assertKnownTypes(TYPES, [newer])).toThrow(
       `does not know version 3 of the type StampsEarned of event ${ID}`,
     );
   });
 
-  it('is wrapped in an envelope whose id is always the same', () => {
+  it('have an envelope with a deterministic id', () => {
     const event = renderCardEvent({
       type: 'CustomerCardIssued',
       data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: 'b1c2', code: 'ABCD2345' },
@@ -122,7 +122,7 @@ describe('public events', () => {
     });
   });
 
-  it('customer.updated tells of a phone number that the country of the store has changed', () => {
+  it('customer.updated shows a phone number that was normalized for the country of the store', () => {
     const data = { customerId: 31, country: 'DE', personal: null };
     const phone = '+491711234567';
     const event = toPublicCustomerEvent(
@@ -173,7 +173,7 @@ describe('public events', () => {
     });
   });
 
-  it('there is none for a change of external references alone', () => {
+  it('do not include a change of external references only', () => {
     expect(findPublicType(TYPES, 'CustomerUpdated')).toBe('customer.updated');
     expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
   });
@@ -209,7 +209,7 @@ describe('public events', () => {
     });
   });
 
-  it('stamp.removed shows the same, and how many were taken off as a positive number', () => {
+  it('stamp.removed shows the same, with the number of removed stamps as a positive number', () => {
     const event = renderCardEvent({
       type: 'StampsRemoved',
       data: {

@@ -8,7 +8,7 @@ import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { customerCard, type CustomerCard } from '#stamping/customer-card.js';
 import { PUBLIC_EVENTS, type PublicEventType } from './public-event.js';
 
-/** What receivers get: all of it as `envelope`, only `data` as `flat` (contract section 10). */
+/** An event as receivers get it: all of it as `envelope`, only `data` as `flat`. */
 export type PublicEvent = {
   id: string;
   type: PublicEventType;
@@ -23,10 +23,10 @@ export type PublicEvent = {
 
 type Recorded<E> = E & { id: string; revision: number; meta: EventMeta };
 
-/** A customer before and after the event, in the shape of the API. */
+/** A customer before and after the event, as JSON of the API. */
 export type CustomerSubject = { customer: CustomerShape; before: CustomerShape | undefined };
 
-/** The fields whose old values are published (contract section 10). */
+/** The fields whose old values are published. */
 const PUBLISHED_FIELDS = [
   'first_name',
   'last_name',
@@ -44,7 +44,7 @@ type CustomerShape = { [name in (typeof PUBLISHED_FIELDS)[number]]: unknown };
 export type CustomerCardSubject = {
   state: CustomerCard;
   cardName: string;
-  /** The shapes that lists and single reads use in the API. */
+  /** The JSON of lists and of single records in the API. */
   list: { stamps_remaining: number };
   detail: () => object;
   customer: CustomerName;
@@ -58,13 +58,13 @@ export type CustomerName = {
   phone: string | null;
 };
 
-/** The published events; a change of external references alone is not published, nor is what changes nothing to see. */
+/** The published events. Events without a visible change, or of external references only, are not published. */
 export type PublishedCustomerEvent = Exclude<
   CustomerEvent,
   { type: 'CustomerReferencesUpdated' | 'CardLinksRequested' | 'CustomerResealed' }
 >;
 
-/** What a merge does to cards is told by the events of their stamps and customers. */
+/** The published events. A merge of cards is published by the events of their stamps and customers. */
 export type PublishedCustomerCardEvent = Exclude<
   CustomerCardEvent,
   {
@@ -77,20 +77,20 @@ export type PublishedCustomerCardEvent = Exclude<
   }
 >;
 
-/** @throws UnknownEventTypeError, because an event that is skipped would never be sent */
+/** @throws UnknownEventTypeError for an unknown type, because a skipped event would never be sent */
 export function assertKnownTypes(
   types: EventTypes,
   events: { id: string; type: string; version: number }[],
 ): void {
-  types.refuseUnknown(events, 'no webhook is planned');
+  types.refuseUnknown(events, 'no webhook is enqueued');
 }
 
-/** Undefined when the event is not published: its aggregate gives it no published name. */
+/** Finds the published type of an event. Undefined when it is not published. */
 export function findPublicType(types: EventTypes, storedType: string): PublicEventType | undefined {
   return findPublicTypeByName(types.nameOf(storedType));
 }
 
-/** In the history these have names of their own; to receivers they are changes of customers. */
+/** Events with names of their own in the history, which are published as changes of customers. */
 const PUBLISHED_AS: Partial<Record<string, PublicEventType>> = {
   'customer.phone_normalized': 'customer.updated',
   'customer.merged': 'customer.updated',
@@ -111,7 +111,7 @@ export function toPublicCustomerEvent(
   switch (event.type) {
     case 'CustomerCreated':
       return toEnvelope(event, customerAggregate.names, { ...customer, source: event.data.source });
-    // Whoever holds a copy is to learn of it; what was there before is not told any more.
+    // Receivers with a copy have to learn of it, but the erased values are not published.
     case 'CustomerErased':
       return { ...toEnvelope(event, customerAggregate.names, customer), previous_attributes: {} };
     case 'CustomerUpdated':
@@ -156,7 +156,7 @@ export function toPublicCustomerCardEvent(
         location_id: locationId,
         staff_ref: staffRef,
         external_ref: externalRef,
-        // Why something was corrected is for the shop's own people.
+        // The reason of a correction is for the store's own staff.
         note: source === 'adjustment' ? null : (personal?.note ?? null),
         customer: subject.customer,
         customer_card: subject.list,
@@ -179,7 +179,7 @@ export function toPublicCustomerCardEvent(
         reward_id: rewardId,
         reward_name: rewardName,
         stamps_spent: stampsSpent,
-        // In a redemption this is the balance left, as in the answer to redeem.
+        // In a redemption this is the remaining balance, as in the response to redeem.
         stamps_remaining: subject.state.stampsCount,
         redeemed_at: event.meta.occurredAt,
         external_ref: externalRef,
@@ -196,7 +196,7 @@ export function toPublicCustomerCardEvent(
 
 export const TEST_EVENT = 'webhook.test';
 
-/** What a test sends: not an event of the store, but in the shape of one. */
+/** Renders the event of a test, which is not recorded but has the format of one. */
 export function renderTestEnvelope(
   id: string,
   subscription: { id: number; account_id: number },
@@ -215,7 +215,7 @@ export function renderTestEnvelope(
   });
 }
 
-/** The bytes of every attempt. Only the envelope is stored; `flat` is cut out of it. */
+/** Formats the body of every attempt. Only the envelope is stored; `flat` is extracted from it. */
 export function formatBody(envelope: Buffer, format: 'envelope' | 'flat'): Buffer {
   if (format === 'envelope') return envelope;
   const { data } = JSON.parse(envelope.toString()) as { data: unknown };
@@ -248,6 +248,6 @@ function toEnvelope<T extends (PublishedCustomerEvent | CustomerCardEvent)['type
 
 function assertPublicType(name: string): PublicEventType {
   const type = findPublicTypeByName(name);
-  if (type === undefined) throw new Error(`${name} is no published event`);
+  if (type === undefined) throw new Error(`${name} is not a published event`);
   return type;
 }

@@ -8,16 +8,16 @@ import { PersonalKeys } from '#event-store/personal-keys.js';
 import type { RowTable } from '#event-store/rows.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
-/** Of a fold that shows personal data: nothing is rendered of it after an erasure, but it is not to stay either. */
+/** The cache time of a snapshot with personal data. It is not rendered after an erasure, but must not remain either. */
 const PERSONAL_CACHE_MS = 60_000;
 const PAGE_SIZE = 200;
-/** How many earlier events are read ahead for a batch: over all streams, and in one query. */
+/** Limits of reading ahead the earlier events of a batch: over all streams, and in one query. */
 const READ_AHEAD = { maxEvents: 10_000, batchSize: 250, maxBytes: 8 * 1024 * 1024 };
 
-/** A state and the event that it is right after. */
+/** A state, and the revision of the last event that it contains. */
 export type StreamSnapshot<S> = { state: S; revision: number };
 
-/** The state of an aggregate right after each of its events, without reading long streams again. */
+/** Projects the state of aggregates right after each of their events, without reading long streams again. */
 @Injectable()
 export class StreamProjections {
   private readonly cache = new ExpiringCache<string, StreamSnapshot<object>>({
@@ -30,14 +30,15 @@ export class StreamProjections {
     private readonly keys: PersonalKeys,
   ) {}
 
-  /** Whether a row of the stream, which is a fold as well, may save reading it: nothing of it is known. */
+  /** Tells whether a read model may save reading the stream, because the cache has no snapshot of it. */
   needsSnapshot({ stream, revision }: StoredEvent): boolean {
     return revision > 0 && !this.cache.has(stream);
   }
 
   /**
+   * Projects the state after each event.
    * @param events of aggregates of this kind, in the order of the log, with personal data decrypted
-   * @param snapshots rows of those that need them, by stream
+   * @param snapshots read models of the streams that need them, by stream
    * @returns by event id
    */
   async projectAfter<S extends { accountId: number }, E extends DomainEvent>(
@@ -61,7 +62,7 @@ export class StreamProjections {
   }
 
   /**
-   * The state before and after each event; undefined before the first one.
+   * Projects the state before and after each event; undefined before the first one.
    * @returns by event id
    */
   async projectAround<S extends { accountId: number }, E extends DomainEvent>(
@@ -105,7 +106,7 @@ export class StreamProjections {
     snapshots: Map<string, StreamSnapshot<S>>,
     earlier: StoredEvent[],
   ): Promise<StreamSnapshot<S>> {
-    // A stream's name contains its aggregate, so a cached state is of the right type.
+    // A stream's name contains its aggregate, so the cached state has the right type.
     const cached = this.cache.get(event.stream) as StreamSnapshot<S> | undefined;
     if (event.revision === 0 || cached?.revision === event.revision - 1) {
       return applyEvents(rows, event.revision === 0 ? undefined : cached, [event]);
@@ -124,8 +125,8 @@ export class StreamProjections {
   }
 
   /**
-   * The events between the cached folds and the first event of each stream. After a pause these are a few events of
-   * each of thousands of streams, too many to read stream by stream.
+   * Reads the events between the cached snapshot and the first event of each stream. After a pause these are a few
+   * events of each of thousands of streams, too many to read stream by stream.
    */
   private async readEarlierEvents(
     events: StoredEvent[],
@@ -195,6 +196,6 @@ function applyEvents<S extends { accountId: number }, E extends DomainEvent>(
     const state = aggregate.evolve(snapshot?.state, recorded<E>(aggregate, event));
     snapshot = { state, revision: event.revision };
   }
-  if (!snapshot) throw new Error('a fold needs an event');
+  if (!snapshot) throw new Error('a projection needs an event');
   return snapshot;
 }

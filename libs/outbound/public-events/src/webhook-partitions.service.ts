@@ -4,8 +4,8 @@ import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 const DAYS_AHEAD = 7;
 
 /**
- * Partitions are created days ahead. Where one is missing nevertheless it is created on the spot, because that must
- * never keep a webhook from being sent. Partitions of days long past are dropped again with them.
+ * Runs work on partitioned tables. Partitions are created days ahead. If one is missing nevertheless, it is created
+ * immediately, so that a webhook is always sent. It is dropped later like all others.
  */
 export async function withPartitions<R>(pool: pg.Pool, work: () => Promise<R>): Promise<R> {
   for (let tries = 0; ; tries++) {
