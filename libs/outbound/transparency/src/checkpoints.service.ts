@@ -40,7 +40,7 @@ export class Checkpoints {
    * @throws NotFoundError in production, when none was ever signed
    * @throws UnavailableError when there is none in time
    */
-  async getCovering(index: number): Promise<NewestCheckpoint> {
+  async getCoveringCheckpoint(index: number): Promise<NewestCheckpoint> {
     for (const deadline = performance.now() + SIGNING_TIMEOUT_MS; ;) {
       const newest = await this.findNewest();
       if (newest && newest.size > index) return newest;

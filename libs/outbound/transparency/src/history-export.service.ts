@@ -55,7 +55,7 @@ export class HistoryExport {
   ): AsyncIterable<ExportLine<ExportedEventData>> {
     const [last] = await ask<{ seq: number }>(this.pool, { ...FIND_LAST, values: [accountId] });
     if (!last) throw new NotFoundError('Store');
-    const { note, size } = await this.checkpoints.getCovering(last.seq);
+    const { note, size } = await this.checkpoints.getCoveringCheckpoint(last.seq);
     yield { format: EXPORT_FORMAT, account_id: accountId, checkpoint: note, personal };
     let [events, streams] = [0, 0];
     const pictures = new Set<string>();

@@ -260,7 +260,7 @@ export class HistoryImport {
           follow(projection, event, openedEvents[i] ?? event, this.keys);
         }
       }
-      for (const fold of projections.values()) await this.writeReadModel(fold);
+      for (const projection of projections.values()) await this.writeReadModel(projection);
     }
   }
 

@@ -16,7 +16,7 @@ const EVENT = recordOf(Proofs, (proofs, accountId, { event_id = '' }) =>
 @DeclaresTag({
   name: TAG,
   place: 76,
-  description: 'That the history is what was signed, provable without trusting the service.',
+  description: 'Prove that the history is what was signed, without trusting the service.',
 })
 @Controller('/api/v1/accounts/:account_id/history')
 export class ProofsController {

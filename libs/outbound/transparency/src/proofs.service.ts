@@ -39,7 +39,7 @@ export class Proofs {
    */
   async getEventProof(accountId: number, publicId: string): Promise<EventProof> {
     const { seq: index, stream, revision } = await this.getPlace(accountId, eventIdOf(publicId));
-    const { note, size } = await this.checkpoints.getCovering(index);
+    const { note, size } = await this.checkpoints.getCoveringCheckpoint(index);
     const { event, previousHash } = await this.readEvent(stream, revision);
     if (!(await this.tree.getLeaf(index)).equals(hashLeaf(event))) {
       throw new Error(`leaf ${index} of the tree is not event ${event.id} (npm run verify)`);
