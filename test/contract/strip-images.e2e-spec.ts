@@ -392,7 +392,7 @@ describe('the public images', () => {
       const { hash } = await remembered(card);
       let bytes = 0;
       for (const size of ['1x', '2x', '3x'] as const) {
-        const png = Buffer.from(await (await fetched(stripUrl('', hash, 3, size))).arrayBuffer());
+        const png = Buffer.from(await (await fetched(toStripUrl('', hash, 3, size))).arrayBuffer());
         expect([kind, colourType(png)]).toEqual([kind, 'palette']);
         bytes += png.length;
       }

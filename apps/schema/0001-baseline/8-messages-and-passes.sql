@@ -119,7 +119,7 @@ create table pass_updates (
   -- 0: the customer is waiting. 1: one of many that a change of a card or store touches.
   priority smallint not null,
   due_at timestamptz not null default now(),
-  request_count bigint not null default 1,
+  request_number bigint not null default 1,
   attempts int not null default 0,
   last_error text,
   primary key (channel, target)

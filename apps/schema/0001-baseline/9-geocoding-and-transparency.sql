@@ -5,9 +5,9 @@ create table geocoding_queue (
   location_id bigint primary key,
   account_id bigint not null,
   -- rises with each request, so that one during an attempt is not lost with it
-  request_count bigint not null default 1,
+  request_number bigint not null default 1,
   -- look up again an address that has coordinates, for an operator
-  is_repeated boolean not null default false,
+  is_forced boolean not null default false,
   attempts int not null default 0,
   due_at timestamptz not null default now(),
   last_error text

@@ -19,7 +19,7 @@ type ClaimedRow = {
   location_id: number;
   account_id: number;
   request_number: number;
-  again: boolean;
+  is_forced: boolean;
   attempts: number;
 };
 
@@ -29,7 +29,7 @@ const ENQUEUE = {
     insert into geocoding_queue as q (location_id, account_id)
     select id, account_id from unnest($1::bigint[], $2::bigint[]) as x (id, account_id) order by id
     on conflict (location_id) do update set
-      asked = q.asked + 1, attempts = 0, due_at = now(), last_error = null`,
+      request_number = q.request_number + 1, attempts = 0, due_at = now(), last_error = null`,
 };
 
 /** Claims the address that has been due the longest, of the next store after $1. */
@@ -45,7 +45,7 @@ const CLAIM = {
     update geocoding_queue q
     set attempts = q.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from next where q.location_id = next.location_id
-    returning q.location_id, q.account_id, q.asked as request_number, q.again, q.attempts`,
+    returning q.location_id, q.account_id, q.request_number, q.is_forced, q.attempts`,
 };
 
 /** The queue of locations whose addresses have to be looked up. */
@@ -69,12 +69,17 @@ export class GeocodingQueue {
       const { rows } = await this.pool.query<ClaimedRow>({ ...CLAIM, values: [after] });
       const [row] = rows;
       if (row) {
-        const { location_id: locationId, account_id: accountId, again, attempts } = row;
+        const {
+          location_id: locationId,
+          account_id: accountId,
+          is_forced: isForced,
+          attempts,
+        } = row;
         return {
           locationId,
           accountId,
           requestNumber: row.request_number,
-          isForced: again,
+          isForced,
           attempts,
         };
       }
@@ -87,7 +92,7 @@ export class GeocodingQueue {
     await this.pool.query({
       name: 'geocoding_finish',
       text: `with done as (
-               delete from geocoding_queue where location_id = $1 and asked = $2 returning 1
+               delete from geocoding_queue where location_id = $1 and request_number = $2 returning 1
              )
              update geocoding_queue set attempts = 0, due_at = now(), last_error = null
              where location_id = $1 and not exists (select from done)`,
@@ -104,7 +109,7 @@ export class GeocodingQueue {
       name: 'geocoding_put_off',
       text: `update geocoding_queue
              set due_at = now() + $3 * interval '1 millisecond', last_error = $4
-             where location_id = $1 and asked = $2`,
+             where location_id = $1 and request_number = $2`,
       values: [locationId, requestNumber, delayMs, error],
     });
   }
@@ -114,7 +119,7 @@ export class GeocodingQueue {
     await this.pool.query({
       name: 'geocoding_release',
       text: `update geocoding_queue set attempts = attempts - 1, due_at = now()
-             where location_id = $1 and asked = $2`,
+             where location_id = $1 and request_number = $2`,
       values: [locationId, requestNumber],
     });
   }
@@ -125,13 +130,13 @@ export class GeocodingQueue {
    */
   async enqueueImprecise(): Promise<number> {
     const { rowCount } = await this.pool.query(`
-      insert into geocoding_queue as q (location_id, account_id, again)
+      insert into geocoding_queue as q (location_id, account_id, is_forced)
       select id, account_id, true from locations
       where deleted_at is null
         and coalesce(place_precision, 'none') not in ('manual', 'rooftop', 'street')
       order by id
       on conflict (location_id) do update set
-        asked = q.asked + 1, again = true, attempts = 0, due_at = now(), last_error = null`);
+        request_number = q.request_number + 1, is_forced = true, attempts = 0, due_at = now(), last_error = null`);
     return rowCount ?? 0;
   }
 }

@@ -19,7 +19,7 @@ const ASK = {
     from unnest($1::text[], $2::text[], $3::bigint[]) as x (channel, target, account_id)
     order by channel, target
     on conflict (channel, target) do update set
-      request_count = u.request_count + 1,
+      request_number = u.request_number + 1,
       priority = least(u.priority, excluded.priority),
       -- A failing target waits for its next attempt.
       due_at = case when u.attempts > 0 then u.due_at else least(u.due_at, excluded.due_at) end`,
@@ -56,7 +56,7 @@ const CLAIM = {
     update pass_updates u
     set attempts = u.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where u.channel = due.channel and u.target = due.target
-    returning u.channel, u.target, u.account_id, u.request_count as asked, u.attempts, u.due_at::text as until`,
+    returning u.channel, u.target, u.account_id, u.request_number as asked, u.attempts, u.due_at::text as until`,
 };
 
 type ClaimedRow = {
@@ -124,7 +124,7 @@ export class PassUpdates {
       name: 'pass_updates_finish',
       text: `with done as (
                delete from pass_updates
-               where channel = $1 and target = $2 and request_count = $3 and due_at = $4::timestamptz
+               where channel = $1 and target = $2 and request_number = $3 and due_at = $4::timestamptz
                returning 1
              )
              update pass_updates set attempts = 0, due_at = now(), last_error = null
