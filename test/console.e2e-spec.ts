@@ -476,9 +476,7 @@ describe('with a mail server', () => {
         return left;
       };
       expect(await attempt()).toEqual([{ later: true }]);
-      await service.database.query(
-        `update mail_outbox set due_at = now(), created_at = now() - interval '1 day'`,
-      );
+      await service.database.query(`update mail_outbox set due_at = now(), give_up_at = now()`);
       expect(await attempt()).toEqual([]);
     } finally {
       await second.stop();

@@ -37,7 +37,7 @@ const changed = (id: number, after: number) =>
 
 async function askedFor(id: number): Promise<{ priority: number; asked: number } | undefined> {
   const { rows } = await follower.pool.query<{ priority: number; asked: string }>(
-    `select priority, asked from pass_updates where channel = 'web' and target = $1`,
+    `select priority, request_number as asked from pass_updates where channel = 'web' and target = $1`,
     [String(id)],
   );
   const [row] = rows;

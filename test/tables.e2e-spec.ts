@@ -91,9 +91,9 @@ describe('read models', () => {
   it('have the same columns, apart from generated ones, and a sequence each', async () => {
     const shape = [
       { name: 'account_id', type: 'bigint' },
-      { name: 'projection_version', type: 'integer' },
       { name: 'hash', type: 'bytea' },
       { name: 'id', type: 'bigint' },
+      { name: 'projection_version', type: 'integer' },
       { name: 'revision', type: 'bigint' },
       { name: 'state', type: 'jsonb' },
     ];

@@ -309,7 +309,7 @@ describe('sending again', () => {
       once,
     );
     const kept = await sql<{ kept: string }>(
-      `select encode(answer, 'escape') || encode(request, 'escape') as kept
+      `select encode(response, 'escape') || encode(request_hash, 'escape') as kept
        from es.stored_responses where response is not null`,
     );
     expect(kept.length).toBeGreaterThan(0);

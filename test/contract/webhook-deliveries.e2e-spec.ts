@@ -150,7 +150,7 @@ async function seeded(seeds: Seed[]): Promise<Subscribed> {
     await query('select webhook_make_partitions($1, $1)', [began]);
     const [table, columns, values] =
       status === 'pending'
-        ? ['webhook_pending', 'next_attempt_at', 'now()']
+        ? ['webhook_pending', 'stream, next_attempt_at', "'customer_card-1', now()"]
         : ['webhook_finished', 'status, attempts_count', `'${status}', 1`];
     await query(
       `insert into ${table} (id, subscription_id, event_seq, event_id, account_id, customer_id, type,

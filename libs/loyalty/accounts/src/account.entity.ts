@@ -5,4 +5,5 @@ import type { AccountEvent } from './account.events.js';
 export const accountRows: RowTable<Account, AccountEvent> = {
   aggregate: account,
   table: 'accounts',
+  beginsHistory: true,
 };

@@ -14,6 +14,6 @@ export function armLanes(
     on conflict (subscription_id) do update set enqueued = l.enqueued + 1,
       dispatcher_id = coalesce(l.dispatcher_id, excluded.dispatcher_id),
       due_at = case when l.dispatcher_id is not null then l.due_at
-                    when excluded.owner is not null then excluded.due_at
+                    when excluded.dispatcher_id is not null then excluded.due_at
                     else least(l.due_at, excluded.due_at) end`;
 }

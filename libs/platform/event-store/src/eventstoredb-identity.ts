@@ -59,7 +59,8 @@ export class EventStoreDbIdentity {
   }
 
   private async own(): Promise<Own> {
-    const records = this.kinds.map(({ table }) => `exists (select from ${table})`).join(' or ');
+    const first = this.kinds.filter(({ beginsHistory }) => beginsHistory);
+    const records = first.map(({ table }) => `exists (select from ${table})`).join(' or ');
     const own = await askAtStart<Own>(
       this.pool,
       `select database, linked_at is not null as linked, not (${records || 'false'}) as "isEmpty"

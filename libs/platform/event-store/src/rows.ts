@@ -16,6 +16,8 @@ import type { PersonalKey } from './personal-parts.js';
 export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
+  /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
+  beginsHistory?: true;
   /**
    * SQL for a number, over SQL for the row's id and account; its value arrives as `Loaded.joined`, for the module of the table
    * to read.
@@ -47,6 +49,7 @@ export type RowTable<S extends { accountId: number }, E extends DomainEvent> = {
 export type StreamKind = {
   aggregate: { name: string };
   table: string;
+  beginsHistory?: true;
 };
 
 /** A table that is made from no events, and which a restore can leave behind them. Its ids come from its sequence. */
