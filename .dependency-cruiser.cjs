@@ -56,12 +56,12 @@ module.exports = {
       comment: 'a file of a context without a role suffix decides and calculates, and does no more',
       severity: 'error',
       from: {
-        path: `${LIB}[^./]+[.]ts$`,
+        path: `${LIB}[^.]+[.]ts$`,
         // What draws pages is technical, like the platform.
         pathNot: ['^libs/platform/', '^libs/web/(pages|docs)/'],
       },
       to: {
-        pathNot: [`${LIB}[^./]+[.]ts$`, EVENTS, PURE_OUTSIDE, PURE_PACKAGES],
+        pathNot: [`${LIB}[^.]+[.]ts$`, EVENTS, PURE_OUTSIDE, PURE_PACKAGES],
       },
     },
     {
@@ -104,7 +104,7 @@ module.exports = {
       to: {
         path: [
           'node_modules/(nodemailer|@fastify/(compress|cors))/',
-          '^libs/platform/event-store/src/eventstoredb-event-store[.]ts$',
+          '^libs/platform/event-store/src/eventstoredb/eventstoredb-event-store[.]ts$',
           '^libs/platform/http/src/shared-counts[.]ts$',
           '^libs/platform/kernel/src/pictures[.]ts$',
         ],

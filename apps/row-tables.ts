@@ -1,5 +1,5 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
-import type { PlainTable, RowTable } from '#event-store/rows.js';
+import type { PlainTable, RowTable } from '#event-store/read-models/read-models.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { cardRows } from '#cards/card.entity.js';
 import { customerRows } from '#customers/customer.entity.js';

@@ -1,7 +1,10 @@
 import type { SealedColumn } from '#database/sealed-column.js';
 import { DATA_KEYS_COLUMN } from '#database/master-keys.js';
-import { FORMER_KEYS_COLUMN, PERSONAL_KEYS_COLUMN } from '#event-store/personal-keys.js';
-import { STORED_RESPONSES_COLUMN } from '#event-store/stored-responses.js';
+import {
+  FORMER_KEYS_COLUMN,
+  PERSONAL_KEYS_COLUMN,
+} from '#event-store/personal-keys/personal-keys.js';
+import { STORED_RESPONSES_COLUMN } from '#event-store/commands/stored-responses.js';
 import { SECOND_FACTOR_COLUMN } from '#identity/second-factors.service.js';
 import { MAIL_COLUMN } from '#messages/mail-outbox.service.js';
 import { WEBHOOK_SECRET_COLUMNS } from '#sending/webhook-secrets.service.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
-import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
-import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
+import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 import { template } from './inkpad.mjs';
 import { inRandomOrder, round } from './rounds.mjs';

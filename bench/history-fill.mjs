@@ -4,9 +4,9 @@ import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/cu
 import { customerSubjects } from '../dist/libs/loyalty/stamping/src/customer-subjects.js';
 import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
-import { versionOf } from '../dist/libs/platform/event-store/src/codec.js';
-import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys.js';
-import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
+import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
+import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys/personal-keys.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 
 /**

@@ -4,9 +4,9 @@ import { HistoryTable } from '../dist/libs/loyalty/history/src/history-table.ser
 import { hashLeaf } from '../dist/libs/outbound/transparency/src/leaf.js';
 import { Tree } from '../dist/libs/outbound/transparency/src/tree.service.js';
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
-import { EventTypes } from '../dist/libs/platform/event-store/src/event-types.js';
-import { BEGINNING } from '../dist/libs/platform/event-store/src/event-store.js';
-import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres-event-store.js';
+import { EventTypes } from '../dist/libs/platform/event-store/src/port/event-types.js';
+import { BEGINNING } from '../dist/libs/platform/event-store/src/port/event-store.js';
+import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
 import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
 import { cpuTime } from './cpu-time.mjs';
 

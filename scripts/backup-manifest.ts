@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { ConfigError } from '#kernel/config.js';
 import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
 import { withSecretFiles } from '#kernel/secret-files.js';
-import { canonicalJson } from '#event-store/canonical-json.js';
+import { canonicalJson } from '#event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
 import type { Place } from './log-places.js';
 import { sha256Of, type SealedFile } from './sealed-file.js';

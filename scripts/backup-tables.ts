@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { positionSql } from '#event-store/position.js';
+import { positionSql } from '#event-store/port/position.js';
 import { TX } from './log-places.js';
 
 /**

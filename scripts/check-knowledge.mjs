@@ -47,8 +47,8 @@ const EXEMPTIONS = new Map(
     // Users of a database or an operating system.
     'database/src/connecting.ts': 'user',
     'database/src/roles.ts': 'user',
-    'event-store/src/eventstoredb-connection.spec.ts': 'user',
-    'event-store/src/eventstoredb-faults.ts': 'user',
+    'event-store/src/eventstoredb/eventstoredb-connection.spec.ts': 'user',
+    'event-store/src/eventstoredb/eventstoredb-faults.ts': 'user',
     'kernel/src/file-faults.ts': 'user',
   }).map(([file, list]) => [PLATFORM + file, { allowed: list.split(' '), isUsed: false }]),
 );

@@ -4,7 +4,7 @@ import { Config } from '#kernel/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
 import { AccountsService } from '#accounts/accounts.service.js';
 import { AuditService } from '#history/audit.service.js';
-import { PlainWrites } from '#event-store/plain-writes.service.js';
+import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
 import { example, positive, time, type TimeOption } from './command.js';

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { EraseCustomer } from '#customers/erasing.commands.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 
 const AT_ONCE = 1_000;
 

@@ -9,8 +9,8 @@ import { randomUUID } from 'node:crypto';
 import { ConfigError } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { withSecretFiles } from '#kernel/secret-files.js';
-import { EventStoreDbConnection } from '#event-store/eventstoredb-connection.js';
-import { faultOf } from '#event-store/eventstoredb-faults.js';
+import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
+import { faultOf } from '#event-store/eventstoredb/eventstoredb-faults.js';
 import { createUser, userOf } from './event-store-user.js';
 import { hostsOf, runScript } from './run-script.js';
 

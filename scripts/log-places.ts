@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { positionSql } from '#event-store/position.js';
+import { positionSql } from '#event-store/port/position.js';
 
 /** Below every transaction id that a server assigns, so that later events sort after these. */
 export const TX = '1';

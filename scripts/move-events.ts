@@ -5,22 +5,22 @@ import { ConfigError, readConfig, type Config } from '#kernel/config.js';
 import { connecting } from '#database/connecting.js';
 import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
-import { appendGroups } from '#event-store/append-groups.js';
+import { appendGroups } from '#event-store/postgres/append-groups.js';
 import {
   BEGINNING,
   type EventStore,
   type Head,
   type Position,
   type StoredEvent,
-} from '#event-store/event-store.js';
-import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
-import { chain } from '#event-store/hash-chain.js';
+} from '#event-store/port/event-store.js';
+import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
+import { chain } from '#event-store/port/hash-chain.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { formatPosition, isAfter, parsePosition } from '#event-store/position.js';
-import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/positions-check.js';
-import { PostgresEventStore } from '#event-store/postgres-event-store.js';
-import { Rows } from '#event-store/rows.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { formatPosition, isAfter, parsePosition } from '#event-store/port/position.js';
+import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { rowTables } from '../apps/row-tables.js';
 import { runScript, sayWhere } from './run-script.js';

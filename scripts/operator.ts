@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 
 /** Whoever runs this program, for the history and the audit log. */
 export function operator(): PlainWriter {

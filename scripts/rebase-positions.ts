@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { ConfigError, readConfig } from '#kernel/config.js';
 import { isConnectionLoss } from '#database/connection.js';
-import { positionSql } from '#event-store/position.js';
-import { MOVED_TO_EVENTSTOREDB } from '#event-store/positions-check.js';
+import { positionSql } from '#event-store/port/position.js';
+import { MOVED_TO_EVENTSTOREDB } from '#event-store/log/positions-check.js';
 import { movePlaces, placesIn, TX } from './log-places.js';
 import { runScript, sayWhere } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';

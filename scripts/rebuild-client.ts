@@ -1,7 +1,7 @@
 import type { Config } from '#kernel/config.js';
 import { connecting } from '#database/connecting.js';
 import { databaseClient, type DatabaseClient } from '#database/database-client.js';
-import { SHADOW } from '#event-store/shadow-tables.js';
+import { SHADOW } from '#event-store/verification/staging-tables.js';
 
 /**
  * An index may take long, and less if it is sorted in memory. But a statement of a process that was killed must not go

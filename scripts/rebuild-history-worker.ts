@@ -1,8 +1,8 @@
 import { parentPort } from 'node:worker_threads';
 import { Pool } from 'pg';
 import { Config } from '#kernel/config.js';
-import { EventStore } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
 import { HistoryShadow } from '#history/history-shadow.service.js';
 import { LeafOrder } from '#transparency/leaf-order.js';
 import { Tree } from '#transparency/tree.service.js';

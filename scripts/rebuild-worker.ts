@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { Config } from '#kernel/config.js';
-import { EventStore } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { ShadowFiller, type Wanted } from '#event-store/shadow-filler.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { ShadowFiller, type Wanted } from '#event-store/verification/staging-builder.js';
 import { rowTables } from '../apps/row-tables.js';
 import { fillingClient } from './rebuild-client.js';
 import { withServices } from './script-services.js';

@@ -5,7 +5,7 @@ import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { getPresentUser } from '#identity/user.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
   example,

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { parseEmailKey, example, list, positive, run, time, type TimeOption } from './command.js';
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */

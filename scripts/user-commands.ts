@@ -5,7 +5,7 @@ import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateUser, RemoveUser, getUserId, type Left } from '#identity/identity.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { example, list, positive, run, runAfter } from './command.js';
 import { givenPassword, type PasswordOptions } from './password-input.js';
 import { runScript } from './run-script.js';

@@ -1,6 +1,6 @@
 import { on } from 'node:events';
 import { parentPort, type MessagePort } from 'node:worker_threads';
-import type { Slice } from '#event-store/verification.js';
+import type { Slice } from '#event-store/verification/verification.js';
 import { withVerification } from './verification-services.js';
 
 /** @property answer gets what is found */

@@ -7,7 +7,7 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
 import { rowTables } from '../apps/row-tables.js';
 import { HistoryVerification } from '#history/history-verification.service.js';
-import type { Slice, Verification, Verified } from '#event-store/verification.js';
+import type { Slice, Verification, Verified } from '#event-store/verification/verification.js';
 import { runScript } from './run-script.js';
 import { withVerification } from './verification-services.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Aggregate } from '#kernel/aggregate.js';
 import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
-import { AsOf } from '#event-store/as-of.service.js';
-import { event } from '#event-store/event-store.contract.js';
-import type { EventStore, Head, NewEvent } from '#event-store/event-store.js';
-import { LogTimes } from '#event-store/log-times.service.js';
-import { LogTimesFollower } from '#event-store/log-times.subscription.js';
-import { isAfter } from '#event-store/position.js';
+import { AsOf } from '#event-store/log/as-of.service.js';
+import { event } from '#event-store/port/event-store.contract.js';
+import type { EventStore, Head, NewEvent } from '#event-store/port/event-store.js';
+import { LogTimes } from '#event-store/log/log-times.service.js';
+import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
+import { isAfter } from '#event-store/port/position.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { openHistory } from './support/history.js';

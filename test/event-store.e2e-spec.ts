@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { dataSource, poolOf } from '#database/data-source.js';
-import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
-import { ConflictError, type Head, type StoredEvent } from '#event-store/event-store.js';
-import { isAfter } from '#event-store/position.js';
-import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { event, eventStoreContract, newStream } from '#event-store/port/event-store.contract.js';
+import { ConflictError, type Head, type StoredEvent } from '#event-store/port/event-store.js';
+import { isAfter } from '#event-store/port/position.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { Line } from './support/line.js';

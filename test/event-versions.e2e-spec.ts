@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { event } from '#event-store/event-store.contract.js';
-import { EventStore, type JsonObject } from '#event-store/event-store.js';
-import { Rows, streamOf } from '#event-store/rows.js';
+import { event } from '#event-store/port/event-store.contract.js';
+import { EventStore, type JsonObject } from '#event-store/port/event-store.js';
+import { Rows, streamOf } from '#event-store/read-models/read-models.js';
 import { customerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';

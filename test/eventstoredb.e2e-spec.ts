@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { event, eventStoreContract, newStream } from '#event-store/event-store.contract.js';
-import type { Head, Position } from '#event-store/event-store.js';
-import { EventStoreDbEventStore } from '#event-store/eventstoredb-event-store.js';
-import { isAfter } from '#event-store/position.js';
+import { event, eventStoreContract, newStream } from '#event-store/port/event-store.contract.js';
+import type { Head, Position } from '#event-store/port/event-store.js';
+import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
+import { isAfter } from '#event-store/port/position.js';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';

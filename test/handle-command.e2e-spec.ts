@@ -3,11 +3,15 @@ import { Registry } from 'prom-client';
 import type { Aggregate, CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
-import { start, type Decision, type Handled } from '#event-store/command-plan.js';
-import { ClaimTakenError, KeyTakenOverError, type StoredEvent } from '#event-store/event-store.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
-import { PipelineMetrics } from '#event-store/pipeline-metrics.js';
-import type { RowTable } from '#event-store/rows.js';
+import { start, type Decision, type Handled } from '#event-store/commands/command-plan.js';
+import {
+  ClaimTakenError,
+  KeyTakenOverError,
+  type StoredEvent,
+} from '#event-store/port/event-store.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { PipelineMetrics } from '#event-store/commands/pipeline-metrics.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 import {
   testConfig,
   testDatabase,

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { OvertakenError } from '#event-store/checkpoint.js';
-import { event } from '#event-store/event-store.contract.js';
-import { EventStore } from '#event-store/event-store.js';
-import { formatPosition } from '#event-store/position.js';
+import { OvertakenError } from '#event-store/port/checkpoint.js';
+import { event } from '#event-store/port/event-store.contract.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { formatPosition } from '#event-store/port/position.js';
 import type { Client } from './support/service.js';
 import { startService, type LocalService } from './support/service.js';
 import { testConfig } from './support/database.js';

@@ -4,7 +4,7 @@ import type { CardJson } from '#cards/card.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import { userInfo } from 'node:os';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';

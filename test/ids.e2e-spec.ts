@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { nextId, raiseSequence } from '#database/ids.js';
-import { formatPosition } from '#event-store/position.js';
+import { formatPosition } from '#event-store/port/position.js';
 import { rowTables } from '../apps/row-tables.js';
 import { eventually } from './support/eventually.js';
 import { testEnvironment } from './support/database.js';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { expectRefused, useService, type ContractClient } from './support/contract.js';
 import type { Program } from './support/program.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { dataSource, poolOf } from '#database/data-source.js';
-import { event, newStream } from '#event-store/event-store.contract.js';
-import { ConflictError, type Commit, type Head } from '#event-store/event-store.js';
-import { PostgresEventStore } from '#event-store/postgres-event-store.js';
+import { event, newStream } from '#event-store/port/event-store.contract.js';
+import { ConflictError, type Commit, type Head } from '#event-store/port/event-store.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 
 describe('a commit of one stream', () => {

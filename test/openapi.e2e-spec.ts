@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { publicEventId } from '#kernel/public-id.js';
-import { EventStore } from '#event-store/event-store.js';
+import { EventStore } from '#event-store/port/event-store.js';
 import { createClient, InkpadError } from '../clients/typescript/src/client.js';
 import { plainPng } from './support/pictures.js';
 import { createAnswerChecker } from './support/openapi.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { EventStore } from '#event-store/event-store.js';
-import { checkpointOf } from '#event-store/checkpoint.js';
-import { Rows } from '#event-store/rows.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { event } from '#event-store/event-store.contract.js';
-import type { NewEvent } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { event } from '#event-store/port/event-store.contract.js';
+import type { NewEvent } from '#event-store/port/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { PlainWrites } from '#event-store/plain-writes.service.js';
+import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';
 import { openStore } from './support/store.js';

@@ -1,11 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
-import { event } from '#event-store/event-store.contract.js';
-import { checkpointOf } from '#event-store/checkpoint.js';
-import { BEGINNING } from '#event-store/event-store.js';
-import { isAfter } from '#event-store/position.js';
-import { ROWS_SUBSCRIPTION, RowCatchUp } from '#event-store/row-catch-up.subscription.js';
-import type { Rows, RowTable } from '#event-store/rows.js';
+import { event } from '#event-store/port/event-store.contract.js';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { BEGINNING } from '#event-store/port/event-store.js';
+import { isAfter } from '#event-store/port/position.js';
+import {
+  ROWS_SUBSCRIPTION,
+  RowCatchUp,
+} from '#event-store/read-models/read-model-catch-up.subscription.js';
+import type { Rows, RowTable } from '#event-store/read-models/read-models.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
 import { eventually } from './support/eventually.js';

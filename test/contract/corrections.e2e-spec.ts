@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
-import { EventStore } from '#event-store/event-store.js';
+import { EventStore } from '#event-store/port/event-store.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
 import {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { EventStore, type NewEvent } from '#event-store/event-store.js';
+import { EventStore, type NewEvent } from '#event-store/port/event-store.js';
 import { newId } from '#kernel/randomness.js';
 import type { ExplanationJson } from '#history/explanation.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';

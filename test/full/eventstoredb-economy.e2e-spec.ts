@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { EventStore } from '#event-store/event-store.js';
-import { parsePosition, isAfter } from '#event-store/position.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { parsePosition, isAfter } from '#event-store/port/position.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
 import { eventually } from '../support/eventually.js';
 import { freePort, startProgram, type Program } from '../support/program.js';

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { ErasureWatch } from '#event-store/erasure-watch.service.js';
+import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { testDatabase, type TestDatabase } from '../support/database.js';
 import { eventually } from '../support/eventually.js';
 import { Line } from '../support/line.js';

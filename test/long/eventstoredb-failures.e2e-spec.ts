@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { EventStore, type Commit, type StoredEvent } from '#event-store/event-store.js';
-import { intentOf, openIntent } from '#event-store/intents.js';
-import { RowCatchUp } from '#event-store/row-catch-up.subscription.js';
+import { EventStore, type Commit, type StoredEvent } from '#event-store/port/event-store.js';
+import { intentOf, openIntent } from '#event-store/eventstoredb/intents.js';
+import { RowCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { poolOf } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { rowTables } from '../../apps/row-tables.js';

@@ -3,8 +3,13 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { poolOf } from '#database/data-source.js';
-import type { Commit, StoredEvent } from '#event-store/event-store.js';
-import { intentOf, openIntent, sealedIntent, type Intent } from '#event-store/intents.js';
+import type { Commit, StoredEvent } from '#event-store/port/event-store.js';
+import {
+  intentOf,
+  openIntent,
+  sealedIntent,
+  type Intent,
+} from '#event-store/eventstoredb/intents.js';
 import { customer } from '#customers/customer.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';

@@ -5,7 +5,7 @@ import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import {
   testDatabase,

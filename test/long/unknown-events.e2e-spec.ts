@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { event } from '#event-store/event-store.contract.js';
-import { EventStore } from '#event-store/event-store.js';
-import { isAfter, parsePosition } from '#event-store/position.js';
+import { event } from '#event-store/port/event-store.contract.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { isAfter, parsePosition } from '#event-store/port/position.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { eventually } from '../support/eventually.js';
 import type { Program } from '../support/program.js';

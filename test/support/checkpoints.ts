@@ -5,7 +5,7 @@ import { newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
 import { openCheckpoint } from '#transparency/checkpoint.js';
 import { hashLeaf } from '#transparency/leaf.js';
 import { hashRoot } from '#transparency/merkle-tree.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import { verifyCheckpoint } from '../../clients/verifier/verifier.mjs';
 import { eventually } from './eventually.js';
 import { startDispatcher } from './webhooks.js';

@@ -1,5 +1,5 @@
 import { LeaderLock } from '#database/leader-lock.js';
-import { EventTypes } from '#event-store/event-types.js';
+import { EventTypes } from '#event-store/port/event-types.js';
 import { HistoryTable } from '#history/history-table.service.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import type { Config } from '#kernel/config.js';

@@ -1,10 +1,10 @@
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { checkpointOf } from '#event-store/checkpoint.js';
-import { EventStore } from '#event-store/event-store.js';
-import { KnownErasures } from '#event-store/known-erasures.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { Rows } from '#event-store/rows.js';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { DailyCounts } from '#database/daily-counts.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { MasterKeys } from '#database/master-keys.js';

@@ -1,8 +1,8 @@
 import { Pool } from 'pg';
-import { checkpointOf } from '#event-store/checkpoint.js';
-import { EventStore } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { Rows } from '#event-store/rows.js';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassContents } from '#passes/pass-contents.service.js';

@@ -2,7 +2,7 @@ import { createDecipheriv } from 'node:crypto';
 import { readConfig } from '#kernel/config.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { DATA_KEY_PURPOSES, MasterKeys } from '#database/master-keys.js';
-import { NOBODY } from '#event-store/personal-keys.js';
+import { NOBODY } from '#event-store/personal-keys/personal-keys.js';
 import { sealedColumns } from '../../apps/sealed-columns.js';
 import type { TestDatabase } from './database.js';
 import { historyOf, openStore, untilReadable } from './store.js';

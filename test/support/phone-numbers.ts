@@ -1,8 +1,8 @@
 import type { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { LeaderLock } from '#database/leader-lock.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import {
   NormalizePhoneHandler,
   type NormalizePhone,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import type { PlainTransaction } from '#event-store/plain-writes.service.js';
+import type { PlainTransaction } from '#event-store/commands/audited-writes.service.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';

@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
-import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
 import { createEmailTakenError, findUserByEmailKey } from './identity.commands.js';

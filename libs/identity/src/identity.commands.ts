@@ -13,7 +13,7 @@ import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
-} from '#event-store/plain-writes.service.js';
+} from '#event-store/commands/audited-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';

@@ -1,5 +1,5 @@
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { SideEffect } from '#event-store/event-store.js';
+import type { SideEffect } from '#event-store/port/event-store.js';
 
 /** The user who owns a store from its beginning. @property personal it is their own store */
 export type InitialOwner = { userId: number; personal: boolean };

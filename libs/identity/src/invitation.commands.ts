@@ -9,7 +9,7 @@ import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
-} from '#event-store/plain-writes.service.js';
+} from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { changed, getUserId } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';

@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { EntityManager } from 'typeorm';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { changed, getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';

@@ -6,8 +6,8 @@ import type { EntityManager } from 'typeorm';
 import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
-import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
+import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   CODE_FAILURES_TOLD,
   MAX_CODE_FAILURES,

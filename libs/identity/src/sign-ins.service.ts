@@ -9,8 +9,8 @@ import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
-} from '#event-store/plain-writes.service.js';
-import { isWritten, RepeatedAudits } from '#event-store/repeated-audits.service.js';
+} from '#event-store/commands/audited-writes.service.js';
+import { isWritten, RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { addressKey } from '#http/rate-limit.js';
 import { Passwords } from './passwords.service.js';
 import { parseRecoveryCode, type WrongCodes } from './second-factor.js';

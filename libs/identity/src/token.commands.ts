@@ -8,7 +8,7 @@ import {
   PlainWrites,
   type PlainTransaction,
   type PlainWriter,
-} from '#event-store/plain-writes.service.js';
+} from '#event-store/commands/audited-writes.service.js';
 import { changed, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
 import { checkNewToken, sha256Of, TOKEN_BYTES, tokenOf, TOKENS_PER_USER } from './token.js';

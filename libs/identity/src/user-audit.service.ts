@@ -1,5 +1,8 @@
 import type { RequestSource } from '#kernel/aggregate.js';
-import type { PlainTransaction, PlainWriter } from '#event-store/plain-writes.service.js';
+import type {
+  PlainTransaction,
+  PlainWriter,
+} from '#event-store/commands/audited-writes.service.js';
 
 /**
  * What happened to a user is recorded for every store that the user may reach.

@@ -4,7 +4,7 @@ import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
-import { PlainWrites, type PlainWriter } from '#event-store/plain-writes.service.js';
+import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   createEmailTakenError,
   refuseUnusable,

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { publicEventId } from '#kernel/public-id.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import { momentOfDay } from '#kernel/zoned-time.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { ContractClient } from '../contract.js';
 import type { Answer } from '../service.js';
 import { jsonText, plainText, type SendContext } from './json.js';

@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { withNewId } from '#database/ids.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
 import { createAccount, updateAccount, type NewAccount } from './account.js';
 import { accountJson, type AccountJson } from './account.dto.js';

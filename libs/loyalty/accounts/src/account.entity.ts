@@ -1,4 +1,4 @@
-import type { RowTable } from '#event-store/rows.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 import { account, type Account } from './account.js';
 import type { AccountEvent } from './account.events.js';
 

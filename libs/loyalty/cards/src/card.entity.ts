@@ -1,5 +1,5 @@
-import type { CapKind } from '#event-store/event-store.js';
-import type { RowTable } from '#event-store/rows.js';
+import type { CapKind } from '#event-store/port/event-store.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 import { card, type Card } from './card.js';
 import type { CardEvent } from './card.events.js';
 

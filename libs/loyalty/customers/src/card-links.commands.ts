@@ -1,6 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import type { CardPath } from '#stamping/card-holder.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { requestCardLinks } from './card-links.js';

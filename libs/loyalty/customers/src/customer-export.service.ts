@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Aggregate, CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { recorded } from '#event-store/codec.js';
-import { EventStore, type StoredEvent } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
-import { Rows, streamOf } from '#event-store/rows.js';
+import { recorded } from '#event-store/port/codec.js';
+import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
+import { Rows, streamOf } from '#event-store/read-models/read-models.js';
 import { addressKey } from '#http/rate-limit.js';
 import { customerCard } from '#stamping/customer-card.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';

@@ -1,4 +1,4 @@
-import type { Claimed, RowTable } from '#event-store/rows.js';
+import type { Claimed, RowTable } from '#event-store/read-models/read-models.js';
 import { decideAgain } from './merging.js';
 import { customer, movedValues, uniqueValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';

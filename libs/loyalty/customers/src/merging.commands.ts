@@ -1,9 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { ConflictError, type Claim, type Json } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { streamOf } from '#event-store/rows.js';
+import { ConflictError, type Claim, type Json } from '#event-store/port/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { streamOf } from '#event-store/read-models/read-models.js';
 import {
   part,
   participant,
@@ -11,7 +11,7 @@ import {
   type OrderedDecision,
   type PartDecision,
   type StateOf,
-} from '#event-store/several-streams.js';
+} from '#event-store/commands/several-streams.js';
 import {
   absorb,
   giveBack,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { maskPhone, normalizePhone } from './contact.js';
 import { customerRows } from './customer.entity.js';
 

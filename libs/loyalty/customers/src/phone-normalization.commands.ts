@@ -1,8 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { ClaimTakenError } from '#event-store/event-store.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { ClaimTakenError } from '#event-store/port/event-store.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { movedClaims } from './customer.commands.js';
 import { customerRows } from './customer.entity.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';

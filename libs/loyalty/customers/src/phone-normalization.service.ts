@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { retrying } from '#event-store/follow-log.js';
+import { retrying } from '#event-store/log/follow-log.js';
 import { NormalizePhone } from './phone-normalization.commands.js';
 
 const LEADERSHIP = { name: 'phone numbers', lock: 727_064 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { StoredEvent } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
 import { card } from '#cards/card.js';
 import { customer } from '#customers/customer.js';
 import { location } from '#locations/location.js';

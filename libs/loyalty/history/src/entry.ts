@@ -1,8 +1,8 @@
 import type { Channel } from '#kernel/aggregate.js';
-import type { Position } from '#event-store/position.js';
-import type { StoredEvent } from '#event-store/event-store.js';
-import { recorded } from '#event-store/codec.js';
-import type { EventTypes } from '#event-store/event-types.js';
+import type { Position } from '#event-store/port/position.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
+import { recorded } from '#event-store/port/codec.js';
+import type { EventTypes } from '#event-store/port/event-types.js';
 
 /** What an event is about, and what it did, without anything that belongs to a person. */
 export type Entry = {

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
-import { Rows } from '#event-store/rows.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { accountRows } from '#accounts/account.entity.js';
 import type { Location } from '#locations/location.js';
 import type { CustomerCard } from '#stamping/customer-card.js';

@@ -1,5 +1,5 @@
 import type { CursorKey } from '#http/page.js';
-import { formatPosition, type Position } from '#event-store/position.js';
+import { formatPosition, type Position } from '#event-store/port/position.js';
 import type { Entry } from './entry.js';
 
 /** What a list of the history is narrowed down to; null: not by this. Times are of when events were recorded. */

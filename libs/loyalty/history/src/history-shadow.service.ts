@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config.js';
-import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
-import { UnknownEventTypeError, type EventTypes } from '#event-store/event-types.js';
-import { whenAvailable } from '#event-store/patience.js';
-import { parsePosition } from '#event-store/position.js';
-import type { FromLog } from '#event-store/rebuild.js';
-import type { Difference } from '#event-store/shadow-comparison.js';
-import { SHADOW, type LiveTable } from '#event-store/shadow-tables.js';
+import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { UnknownEventTypeError, type EventTypes } from '#event-store/port/event-types.js';
+import { whenAvailable } from '#event-store/log/retry-policy.js';
+import { parsePosition } from '#event-store/port/position.js';
+import type { FromLog } from '#event-store/verification/rebuild.js';
+import type { Difference } from '#event-store/verification/staging-diff.js';
+import { SHADOW, type LiveTable } from '#event-store/verification/staging-tables.js';
 import { entriesOf, NO_ENTRIES, type Entry, type Handed } from './entry.js';
 import {
   entryValues,

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { moveArguments, moveCheckpointIf, OvertakenError } from '#event-store/checkpoint.js';
-import { BEGINNING, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { formatPosition, parsePosition } from '#event-store/position.js';
+import { moveArguments, moveCheckpointIf, OvertakenError } from '#event-store/port/checkpoint.js';
+import { BEGINNING, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { entriesOf, NO_ENTRIES, type End, type Entry, type Handed } from './entry.js';
 
 export const HISTORY_SUBSCRIPTION = 'history';

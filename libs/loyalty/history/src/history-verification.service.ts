@@ -1,12 +1,12 @@
 import { Pool } from 'pg';
-import { BEGINNING, type EventStore, type Moment } from '#event-store/event-store.js';
+import { BEGINNING, type EventStore, type Moment } from '#event-store/port/event-store.js';
 import {
   formatPosition,
   isAfter,
   parsePosition,
   positionSql,
   type Position,
-} from '#event-store/position.js';
+} from '#event-store/port/position.js';
 import { HISTORY_SUBSCRIPTION } from './history-table.service.js';
 
 const PAGE = 5_000;

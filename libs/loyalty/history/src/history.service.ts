@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
-import { EventStore, type StoredEvent } from '#event-store/event-store.js';
-import { recorded } from '#event-store/codec.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { isAfter } from '#event-store/position.js';
+import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { recorded } from '#event-store/port/codec.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { isAfter } from '#event-store/port/position.js';
 import type { CursorKey, Range } from '#http/page.js';
 import { ActorNames } from './actor-names.service.js';
 import { NO_ENTRIES, type Entry } from './entry.js';

@@ -1,5 +1,5 @@
 import type { CursorKey, Range } from '#http/page.js';
-import { isAfter } from '#event-store/position.js';
+import { isAfter } from '#event-store/port/position.js';
 import type { Entry } from './entry.js';
 import { placeOf, positionOf } from './history-query.js';
 

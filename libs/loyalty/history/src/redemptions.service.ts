@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { Range } from '#http/page.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { REDEEM_RECEIPT } from '#stamping/customer-card.entity.js';

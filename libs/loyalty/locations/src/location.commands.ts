@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { withNewId } from '#database/ids.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import {
   createLocation,
   deleteLocation,

@@ -1,6 +1,6 @@
-import type { CapKind } from '#event-store/event-store.js';
-import { rowEntity, type RowRecord } from '#event-store/row-entity.js';
-import type { RowTable } from '#event-store/rows.js';
+import type { CapKind } from '#event-store/port/event-store.js';
+import { rowEntity, type RowRecord } from '#event-store/read-models/read-model-entity.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 import { location, type Location } from './location.js';
 import type { LocationEvent } from './location.events.js';
 

@@ -1,5 +1,5 @@
-import type { CapKind } from '#event-store/event-store.js';
-import type { RowTable } from '#event-store/rows.js';
+import type { CapKind } from '#event-store/port/event-store.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 import { reward, type Reward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
 

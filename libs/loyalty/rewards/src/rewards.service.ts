@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf } from '#event-store/as-of.service.js';
+import { AsOf } from '#event-store/log/as-of.service.js';
 import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
 import { rewardRows } from './reward.entity.js';

@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ask } from '#database/connection.js';
-import type { Claim } from '#event-store/event-store.js';
-import { Rows, type RowTable } from '#event-store/rows.js';
+import type { Claim } from '#event-store/port/event-store.js';
+import { Rows, type RowTable } from '#event-store/read-models/read-models.js';
 
 /** Finds who holds what somebody else wanted to claim. */
 @Injectable()

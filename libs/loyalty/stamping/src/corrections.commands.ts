@@ -1,9 +1,9 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { ClaimTakenError } from '#event-store/event-store.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { streamOf, type Loaded } from '#event-store/rows.js';
+import { ClaimTakenError } from '#event-store/port/event-store.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { streamOf, type Loaded } from '#event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
 import { adjust, alreadyReversed, reverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';

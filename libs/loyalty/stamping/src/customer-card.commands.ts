@@ -5,12 +5,12 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
-import { CapReachedError } from '#event-store/caps.js';
-import { ClaimTakenError, type Claim } from '#event-store/event-store.js';
-import type { Decision } from '#event-store/command-plan.js';
-import { CommandPipeline } from '#event-store/handle-command.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { streamOf, type Loaded } from '#event-store/rows.js';
+import { CapReachedError } from '#event-store/port/caps.js';
+import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
+import type { Decision } from '#event-store/commands/command-plan.js';
+import { CommandPipeline } from '#event-store/commands/handle-command.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { streamOf, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import {

@@ -1,6 +1,11 @@
 import { accountVersion } from '#database/account-version.js';
-import type { CapKind } from '#event-store/event-store.js';
-import type { Claimed, Loaded, RowTable, UniqueValue } from '#event-store/rows.js';
+import type { CapKind } from '#event-store/port/event-store.js';
+import type {
+  Claimed,
+  Loaded,
+  RowTable,
+  UniqueValue,
+} from '#event-store/read-models/read-models.js';
 import { decideAgain } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type {

@@ -1,5 +1,5 @@
 import { RejectedError } from '#kernel/errors.js';
-import { Subjects } from '#event-store/personal-parts.js';
+import { Subjects } from '#event-store/personal-keys/personal-parts.js';
 import type { RequestSubjects } from '#http/idempotency.js';
 
 /** Refuses a command to an erased customer, or to one of their cards. */

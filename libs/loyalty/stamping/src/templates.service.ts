@@ -5,7 +5,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
 import { accountVersion } from '#database/account-version.js';
-import { AsOf, type Past } from '#event-store/as-of.service.js';
+import { AsOf, type Past } from '#event-store/log/as-of.service.js';
 import type { Card } from '#cards/card.js';
 import { cardRows } from '#cards/card.entity.js';
 import type { Reward } from '#rewards/reward.js';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#event-store/canonical-json.js';
+import { canonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import { isStripPreset } from '#cards/card-looks.js';
 

@@ -5,7 +5,7 @@ import { newId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { Batcher, Lanes } from '#database/batcher.js';
 import { inTransaction, isPassing } from '#database/connection.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { doneAt, errorOf, statusOf } from '#sending/outcome.js';
 import {

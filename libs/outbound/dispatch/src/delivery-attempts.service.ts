@@ -5,7 +5,7 @@ import { Config } from '#kernel/config.js';
 import { messageOf, UnavailableError } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
 import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable, isPassing } from '#database/connection.js';
-import { KnownErasures } from '#event-store/known-erasures.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import {
   EventBodies,
   TEXT_CACHE_MS,

@@ -2,8 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { messageOf } from '#kernel/errors.js';
-import { EventStore } from '#event-store/event-store.js';
-import { parsePosition } from '#event-store/position.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { parsePosition } from '#event-store/port/position.js';
 
 const LOOK_EVERY_MS = 5_000;
 const LONG_SECONDS = 30;

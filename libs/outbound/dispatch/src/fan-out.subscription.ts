@@ -7,11 +7,11 @@ import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { checkpointOf, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { EventTypes, UnknownEventTypeError } from '#event-store/event-types.js';
-import { followLog } from '#event-store/follow-log.js';
-import { isAfter, parsePosition } from '#event-store/position.js';
+import { checkpointOf, moveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes, UnknownEventTypeError } from '#event-store/port/event-types.js';
+import { followLog } from '#event-store/log/follow-log.js';
+import { isAfter, parsePosition } from '#event-store/port/position.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 import {

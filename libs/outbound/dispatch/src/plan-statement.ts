@@ -1,6 +1,6 @@
 import { byteaArray } from '#database/bytea-array.js';
-import { MOVE_CHECKPOINT } from '#event-store/checkpoint.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import { MOVE_CHECKPOINT } from '#event-store/port/checkpoint.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { PayloadFormat, PublicEventType } from '#public-events/public-event.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
 import type { Pace } from './delivery-lane.js';

@@ -8,11 +8,11 @@ import {
   MOVE_CHECKPOINT,
   moveArguments,
   OvertakenError,
-} from '#event-store/checkpoint.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { followLog } from '#event-store/follow-log.js';
-import { Rows } from '#event-store/rows.js';
+} from '#event-store/port/checkpoint.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { followLog } from '#event-store/log/follow-log.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { locationRows } from '#locations/location.entity.js';
 import { GeocodingQueue } from './geocoding-queue.service.js';
 import { GeocodingWorker } from './geocoding-worker.service.js';

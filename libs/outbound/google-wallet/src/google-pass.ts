@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { zonedTime } from '#kernel/zoned-time.js';
-import { canonicalJson } from '#event-store/canonical-json.js';
+import { canonicalJson } from '#event-store/port/canonical-json.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
 import { getGoogleTranslations, type GoogleTranslations } from './translations.js';

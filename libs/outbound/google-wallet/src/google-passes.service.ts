@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config, type GoogleWallet } from '#kernel/config.js';
-import { KnownErasures } from '#event-store/known-erasures.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';
 import type { PassContent } from '#passes/pass-content.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
-import { Rows } from '#event-store/rows.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
 import { customerRows } from '#customers/customer.entity.js';

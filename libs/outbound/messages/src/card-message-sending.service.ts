@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#kernel/config.js';
-import { KnownErasures } from '#event-store/known-erasures.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { findNextMailAttempt, type MailOutcome } from './mail.js';
 import { routeTo, type MessageChannel, type Route } from './card-message.js';
 import { renderCardMail, renderCardSms, type CardMessageContent } from './card-message-texts.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import { routeTo, findMessageRequests } from './card-message.js';
 
 const AT = '2026-03-01T10:00:00.000Z';

@@ -1,7 +1,7 @@
 import type { CardLinksRequested, CustomerCreated } from '#customers/customer.events.js';
 import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
 import type { CustomerCardIssued } from '#stamping/customer-card.events.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import { judgeSmsNumber } from './sms-destination.js';
 
 export type MessageChannel = 'email' | 'sms';

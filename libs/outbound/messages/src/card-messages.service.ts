@@ -4,8 +4,8 @@ import { lastServed } from '#kernel/turns.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
-import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
-import type { Position, StoredEvent } from '#event-store/event-store.js';
+import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import type { Position, StoredEvent } from '#event-store/port/event-store.js';
 import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
 import {
   MESSAGE_REQUEST_TTL_MS,

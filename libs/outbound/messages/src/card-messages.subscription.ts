@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { LeaderLock } from '#database/leader-lock.js';
-import { checkpointOf } from '#event-store/checkpoint.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { followLog } from '#event-store/follow-log.js';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { followLog } from '#event-store/log/follow-log.js';
 import { CARD_MESSAGES, CardMessages } from './card-messages.service.js';
 
 const LEADERSHIP = { name: CARD_MESSAGES, lock: 727_007 };

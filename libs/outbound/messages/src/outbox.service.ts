@@ -4,8 +4,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
-import { PlainWrites } from '#event-store/plain-writes.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
+import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
 import {
   routeTo,

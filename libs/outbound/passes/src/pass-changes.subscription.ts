@@ -2,10 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { checkpointOf } from '#event-store/checkpoint.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { followLog, retrying } from '#event-store/follow-log.js';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { followLog, retrying } from '#event-store/log/follow-log.js';
 import { PASS_CHANGES, PassTable } from './pass-table.service.js';
 
 const LEADERSHIP = { name: PASS_CHANGES, lock: 727_006 };

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { Rows } from '#event-store/rows.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';

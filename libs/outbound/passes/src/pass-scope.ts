@@ -1,4 +1,4 @@
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 
 /** Whose passes a batch of events may have changed. */
 export type PassScope = {

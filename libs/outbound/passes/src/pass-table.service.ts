@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { inTransaction } from '#database/connection.js';
-import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/checkpoint.js';
-import { recorded } from '#event-store/codec.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { Rows } from '#event-store/rows.js';
+import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import { recorded } from '#event-store/port/codec.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { Rows } from '#event-store/read-models/read-models.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { cardRows } from '#cards/card.entity.js';
 import { customerRows } from '#customers/customer.entity.js';

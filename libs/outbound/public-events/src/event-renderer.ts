@@ -1,4 +1,4 @@
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { PublicEvent } from './public-events.js';
 
 /** @property customerId the customer whose key seals the body; NOBODY when it is not about a customer */

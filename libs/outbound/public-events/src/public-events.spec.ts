@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { EventMeta } from '#kernel/aggregate.js';
-import { EventTypes } from '#event-store/event-types.js';
+import { EventTypes } from '#event-store/port/event-types.js';
 import { card } from '#cards/card.js';
 import { customer } from '#customers/customer.js';
 

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { publicEventId } from '#kernel/public-id.js';
-import type { EventTypes } from '#event-store/event-types.js';
+import type { EventTypes } from '#event-store/port/event-types.js';
 import { customer as customerAggregate } from '#customers/customer.js';
 import type { CustomerEvent } from '#customers/customer.events.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
-import { recorded } from '#event-store/codec.js';
-import { EventStore, type EventRef, type StoredEvent } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import type { RowTable } from '#event-store/rows.js';
+import { recorded } from '#event-store/port/codec.js';
+import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** The cache time of a snapshot with personal data. It is not rendered after an erasure, but must not remain either. */

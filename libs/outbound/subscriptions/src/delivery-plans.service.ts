@@ -8,9 +8,9 @@ import {
   EventStore,
   type Position,
   type StoredEvent,
-} from '#event-store/event-store.js';
-import { EventTypes } from '#event-store/event-types.js';
-import { formatPosition, parsePosition } from '#event-store/position.js';
+} from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { findPublicType } from '#public-events/public-events.js';
 import { armLanes } from './lane-arming.js';
 import { WorkHints } from './work-hints.service.js';

@@ -4,10 +4,10 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
-import { EventStore } from '#event-store/event-store.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
-import { PlainWrites } from '#event-store/plain-writes.service.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
 import { addressKey } from '#http/rate-limit.js';
 import {

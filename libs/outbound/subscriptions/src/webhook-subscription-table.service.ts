@@ -3,7 +3,7 @@ import { InjectRepository } from '@nestjs/typeorm';
 import { Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { asked } from '#database/connection.js';
-import { checkCap } from '#event-store/caps.js';
+import { checkCap } from '#event-store/port/caps.js';
 import type { Range } from '#http/page.js';
 import {
   settingsRow,

@@ -13,12 +13,15 @@ import {
 import { publicEventId } from '#kernel/public-id.js';
 import { newId } from '#kernel/randomness.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
-import { EventStore } from '#event-store/event-store.js';
+import { EventStore } from '#event-store/port/event-store.js';
 import { Batcher } from '#database/batcher.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
-import { PlainWrites, type PlainTransaction } from '#event-store/plain-writes.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
+import {
+  PlainWrites,
+  type PlainTransaction,
+} from '#event-store/commands/audited-writes.service.js';
 import { addressKey } from '#http/rate-limit.js';
-import { formatPosition } from '#event-store/position.js';
+import { formatPosition } from '#event-store/port/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
 import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/public-events.js';
 import { NameLookup } from '#sending/name-lookup.client.js';

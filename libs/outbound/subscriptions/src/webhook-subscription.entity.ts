@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
-import type { CapKind } from '#event-store/event-store.js';
-import type { PlainTable } from '#event-store/rows.js';
+import type { CapKind } from '#event-store/port/event-store.js';
+import type { PlainTable } from '#event-store/read-models/read-models.js';
 import type { PayloadFormat } from '#public-events/public-event.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
 

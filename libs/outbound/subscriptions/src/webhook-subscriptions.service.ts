@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
 import { addressKey } from '#http/rate-limit.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';

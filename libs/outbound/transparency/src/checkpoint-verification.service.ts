@@ -1,6 +1,6 @@
 import type { Verifier } from '#kernel/signed-note.js';
-import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/event-store.js';
-import { chain } from '#event-store/hash-chain.js';
+import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { chain } from '#event-store/port/hash-chain.js';
 import {
   UnreadableCheckpointError,
   type CheckpointFiles,

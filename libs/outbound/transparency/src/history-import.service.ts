@@ -5,26 +5,26 @@ import { ConfigError } from '#kernel/config.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { raiseSequence } from '#database/ids.js';
 import { inTransaction } from '#database/connection.js';
-import { appendGroups } from '#event-store/append-groups.js';
-import { recorded } from '#event-store/codec.js';
-import { rowArguments } from '#event-store/commit-arguments.js';
+import { appendGroups } from '#event-store/postgres/append-groups.js';
+import { recorded } from '#event-store/port/codec.js';
+import { rowArguments } from '#event-store/postgres/commit-arguments.js';
 import {
   ConflictError,
   type EventStore,
   type Head,
   type StoredEvent,
-} from '#event-store/event-store.js';
-import type { EventTypes } from '#event-store/event-types.js';
-import { eventHash } from '#event-store/hash-chain.js';
-import type { PersonalKeys } from '#event-store/personal-keys.js';
-import { isSealedWith, type SealedEvent } from '#event-store/personal-parts.js';
-import type { RowTable } from '#event-store/rows.js';
+} from '#event-store/port/event-store.js';
+import type { EventTypes } from '#event-store/port/event-types.js';
+import { eventHash } from '#event-store/port/hash-chain.js';
+import type { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { isSealedWith, type SealedEvent } from '#event-store/personal-keys/personal-parts.js';
+import type { RowTable } from '#event-store/read-models/read-models.js';
 import {
   follow,
   newProgress,
   placedRow,
   type StreamProgress,
-} from '#event-store/stream-progress.js';
+} from '#event-store/verification/stream-progress.js';
 import { startMessages } from '#messages/card-messages.service.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { openCheckpoint } from './checkpoint.js';

@@ -1,5 +1,5 @@
 import { publicEventId } from '#kernel/public-id.js';
-import type { StoredEvent } from '#event-store/event-store.js';
+import type { StoredEvent } from '#event-store/port/event-store.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
   IntegerProperty,

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { eventIdOf } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
-import { EventStore, type StoredEvent } from '#event-store/event-store.js';
+import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { HistoryTable } from '#history/history-table.service.js';
 import { Checkpoints } from './checkpoints.service.js';
 import { hashLeaf } from './leaf.js';

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LeaderLock } from '#database/leader-lock.js';
-import { EventStore, type Position, type StoredEvent } from '#event-store/event-store.js';
-import { followLog } from '#event-store/follow-log.js';
+import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
+import { followLog } from '#event-store/log/follow-log.js';
 import { CheckpointSigning } from './checkpoint-signing.service.js';
 import { hashLeaf } from './leaf.js';
 import { Tree, TRANSPARENCY_LOG } from './tree.service.js';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { eventHash } from '#event-store/hash-chain.js';
+import { eventHash } from '#event-store/port/hash-chain.js';
 import { openCheckpoint, signCheckpoint } from './checkpoint.js';
 import { hashLeaf, encodeLeaf } from './leaf.js';
 import {

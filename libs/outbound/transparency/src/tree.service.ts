@@ -3,9 +3,9 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep } from '#kernel/kept-bytes.js';
 import { ask } from '#database/connection.js';
-import { OvertakenError } from '#event-store/checkpoint.js';
-import { BEGINNING, type Position } from '#event-store/event-store.js';
-import { formatPosition, parsePosition } from '#event-store/position.js';
+import { OvertakenError } from '#event-store/port/checkpoint.js';
+import { BEGINNING, type Position } from '#event-store/port/event-store.js';
+import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import type { TreeHead } from './checkpoint.js';
 import {
   listConsistencyRanges,

@@ -28,8 +28,8 @@ import {
 } from '#kernel/errors.js';
 import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
 import { isFailureToConnect } from '#database/database-client.js';
-import type { StoredResponse } from '#event-store/stored-responses.js';
-import { KeyTakenOverError } from '#event-store/event-store.js';
+import type { StoredResponse } from '#event-store/commands/stored-responses.js';
+import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import type { GatedRequest } from './caller.js';
 import { answerOf, errorJson, type Answer, type ErrorJson } from './error-answer.js';
 import { ERROR_PAGE } from './error.dto.js';

@@ -10,8 +10,8 @@ import {
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { newId } from '#kernel/randomness.js';
-import { KeyTakenOverError } from '#event-store/event-store.js';
-import { StoredResponses } from '#event-store/stored-responses.js';
+import { KeyTakenOverError } from '#event-store/port/event-store.js';
+import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { Caller, GatedRequest } from './caller.js';
 import { failed, StoredRefusal, refusalOf } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';

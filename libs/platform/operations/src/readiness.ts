@@ -6,7 +6,7 @@ import { messageWithCause } from '#kernel/errors.js';
 import { poolOf } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { assertWritable } from '#database/outages.js';
-import { EventStore } from '#event-store/event-store.js';
+import { EventStore } from '#event-store/port/event-store.js';
 
 const WITHIN_MS = 2_000;
 

@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { readSource, type GatedRequest } from '#http/caller.js';
 import type { SignedIn } from '#identity/sessions.service.js';
 import { routeConfig } from '#http/route-config.js';

@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { Config } from '#kernel/config.js';
 import { RejectedError } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { ConfirmAddress, WantAddress, findWantedAddress } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedIn } from '#pages/current-user.js';

@@ -7,7 +7,7 @@ import type { RequestSource } from '#kernel/aggregate.js';
 import { Config } from '#kernel/config.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
-import { PlainWrites } from '#event-store/plain-writes.service.js';
+import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { RepeatedAudits } from '#event-store/repeated-audits.service.js';
+import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { addressKey } from '#http/rate-limit.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { Sessions, type SignedIn } from '#identity/sessions.service.js';

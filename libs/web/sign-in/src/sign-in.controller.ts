@@ -11,7 +11,7 @@ import {
   type ConsoleRequest,
   type SignedIn,
 } from '#pages/current-user.js';
-import type { PlainWriter } from '#event-store/plain-writes.service.js';
+import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { parseReturnPath } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';

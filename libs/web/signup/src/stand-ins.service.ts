@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { ask } from '#database/connection.js';
 import { nextId } from '#database/ids.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { drawCode } from '#stamping/customer-card.commands.js';
 import {
   customerCard,

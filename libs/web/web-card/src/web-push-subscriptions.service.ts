@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { ask, inTransaction } from '#database/connection.js';
-import { PersonalKeys } from '#event-store/personal-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { WantedUpdate } from '#passes/pass-sender.js';

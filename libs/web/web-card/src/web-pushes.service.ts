@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { Config } from '#kernel/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
-import { KnownErasures } from '#event-store/known-erasures.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import {
   PassSender,

@@ -1,0 +1,113 @@
+import { Logger } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import { messageOf, UnknownOutcomeError } from '#kernel/errors.js';
+import {
+  ConflictError,
+  type EventStore,
+  type Head,
+  type StoredEvent,
+  type Write,
+} from '../port/event-store.js';
+import type { EventStoreDbAppender } from '../eventstoredb/eventstoredb-appender.js';
+
+const SETTLE_WITHIN_MS = 30_000;
+const AGAIN_MS = 200;
+
+/**
+ * What comes after the first append of a commit. It must be written, whoever may have written to its streams since: a
+ * write that finds its stream elsewhere is decided again.
+ */
+export class FollowingWrites {
+  private readonly log = new Logger(FollowingWrites.name);
+
+  constructor(
+    private readonly appender: EventStoreDbAppender,
+    private readonly store: EventStore,
+  ) {}
+
+  /** @returns all writes as they were appended. @throws UnknownOutcomeError */
+  async append(first: Write, rest: Write[]): Promise<Write[]> {
+    const appended = [first];
+    let asPlanned = true;
+    for (const planned of rest) {
+      const write = await this.appendOne(planned, appended, asPlanned);
+      appended.push(write);
+      // What follows from a write that was decided again is decided again too.
+      asPlanned &&= isDeepStrictEqual(contentOf(write), contentOf(planned));
+    }
+    return appended;
+  }
+
+  private async appendOne(planned: Write, earlier: Write[], asPlanned: boolean): Promise<Write> {
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
+    let write = asPlanned || planned.expected === null ? planned : undefined;
+    const search = new Search(this.store, planned);
+    while (performance.now() < deadline) {
+      try {
+        if (!write) {
+          write = await this.again(planned, earlier);
+          // Looked for after the decision: whatever comes later makes the append fail.
+          const events = await search.upTo(write.expected);
+          if (events.length > 0) {
+            return { stream: planned.stream, expected: planned.expected, events };
+          }
+        }
+        await this.appender.append(write, true);
+        return write;
+      } catch (error) {
+        if (error instanceof UnknownOutcomeError) throw error;
+        write = undefined;
+        if (error instanceof ConflictError) continue;
+        this.log.warn(
+          `${planned.stream} has to wait for the rest of a commit: ${messageOf(error)}`,
+        );
+        await wait(AGAIN_MS);
+      }
+    }
+    throw new UnknownOutcomeError('the rest of a commit is not written yet');
+  }
+
+  private again(planned: Write, earlier: Write[]): Promise<Write> {
+    const { redecider } = this.store;
+    if (!redecider) throw new Error(`nobody can decide ${planned.stream} again`);
+    return redecider.again(planned, earlier);
+  }
+}
+
+/**
+ * Looks for a write that another process may have appended, as planned or decided again: an event of it keeps its id.
+ * Each event is read once, since others may write to the stream faster than all of it could be read again.
+ */
+class Search {
+  private readonly ids: Set<string>;
+  private from: number;
+
+  constructor(
+    private readonly store: EventStore,
+    private readonly planned: Write,
+  ) {
+    this.ids = new Set(planned.events.map(({ id }) => id));
+    this.from = planned.expected === null ? 0 : planned.expected.revision + 1;
+  }
+
+  /** @returns the events of the write; none when it is not there */
+  async upTo(head: Head | null): Promise<StoredEvent[]> {
+    if (head === null || head.revision < this.from) return [];
+    const found: StoredEvent[] = [];
+    const range = { from: this.from, to: head.revision };
+    for await (const event of this.store.readStream(this.planned.stream, range)) {
+      if (this.ids.has(event.id)) found.push(event);
+    }
+    this.from = head.revision + 1;
+    return found;
+  }
+}
+
+/** What the events say, whoever has appended them; sealed parts differ by their seal alone. */
+function contentOf({ events }: Write): unknown {
+  return events.map(({ id, type, data }) => {
+    const { personal: _, ...told } = data;
+    return { id, type, told };
+  });
+}

@@ -1,0 +1,62 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Histogram, Registry } from 'prom-client';
+import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { ClaimTakenError, ConflictError, KeyTakenOverError } from '../port/event-store.js';
+
+const BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+@Injectable()
+export class PipelineMetrics {
+  private readonly waits: Histogram;
+  private readonly seconds: Histogram<'result'>;
+  private readonly events: Counter;
+
+  constructor(registry: Registry) {
+    const registers = [registry];
+    this.waits = new Histogram({
+      name: 'inkpad_command_wait_seconds',
+      help: 'Time a command waits in the queue of its stream; again after each lost race',
+      buckets: BUCKETS,
+      registers,
+    });
+    this.seconds = new Histogram({
+      name: 'inkpad_commit_seconds',
+      help: 'Duration of commits by result; conflict: another process was first, and the commands are retried',
+      labelNames: ['result'],
+      buckets: BUCKETS,
+      registers,
+    });
+    this.events = new Counter({
+      name: 'inkpad_events_committed_total',
+      help: 'Events in commits that succeeded',
+      registers,
+    });
+  }
+
+  waited(milliseconds: number): void {
+    this.waits.observe(milliseconds / 1000);
+  }
+
+  async commit<R>(events: number, work: () => Promise<R>): Promise<R> {
+    const begun = performance.now();
+    const took = (result: string) =>
+      this.seconds.observe({ result }, (performance.now() - begun) / 1000);
+    try {
+      const answer = await work();
+      took('committed');
+      this.events.inc(events);
+      return answer;
+    } catch (error) {
+      took(resultOf(error));
+      throw error;
+    }
+  }
+}
+
+function resultOf(error: unknown): string {
+  if (error instanceof ConflictError) return 'conflict';
+  if (error instanceof ClaimTakenError) return 'taken';
+  if (error instanceof KeyTakenOverError) return 'taken_over';
+  if (error instanceof UnavailableError) return 'unavailable';
+  return error instanceof UnknownOutcomeError ? 'unknown' : 'failed';
+}

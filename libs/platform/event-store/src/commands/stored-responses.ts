@@ -1,0 +1,205 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { KeyedRequest } from '#kernel/aggregate.js';
+import { fingerprint } from '#kernel/sealing.js';
+import { ask } from '#database/connection.js';
+import type { SealedColumn } from '#database/sealed-column.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { SealedResponse } from '../port/event-store.js';
+import { PersonalKeys, type Reader } from '../personal-keys/personal-keys.js';
+import { refusalOf } from '../port/refusals.js';
+
+/** After this time without an answer, another request with the same key takes over. */
+const HELD_SECONDS = 10;
+const PRUNED_AT_ONCE = 1_000;
+
+const PURPOSE = 'kept answers';
+
+export const STORED_RESPONSES_COLUMN: SealedColumn = {
+  name: 'stored responses',
+  table: 'es.stored_responses',
+  column: 'response',
+  id: 'key',
+  idType: 'bytea',
+  purpose: PURPOSE,
+  contextOf: (key) => contextOf(key as Buffer),
+};
+
+export type StoredResponse = { status: number; body: unknown };
+
+/**
+ * The state of the first request with the key. `erased`: it was answered, and its response went with the person whom
+ * it was about.
+ */
+export type Begun =
+  | { state: 'ours' }
+  | { state: 'running' }
+  | { state: 'other' }
+  | { state: 'erased' }
+  | ({ state: 'done' } & StoredResponse);
+
+type Client = {
+  query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
+};
+
+/** Begins a response that is sealed with a person's key inside, unlike any JSON text. */
+const PERSONAL = 1;
+/** The mark and the person's id. */
+const PERSONAL_BYTES = 9;
+
+const BEGIN = {
+  name: 'outcomes_begin',
+  text: 'select state, status, response as answer from es.claim_idempotency_key($1, $2, $3, $4)',
+};
+const KEEP = {
+  name: 'outcomes_keep',
+  text: 'select es.store_responses($1, null)',
+};
+const RELEASE = {
+  name: 'outcomes_release',
+  text: `delete from es.stored_responses
+         where key = $1 and holder = $2 and status is null and intent is null`,
+};
+/** Says twice what has expired: a key that is used again while its row is waited for is looked at by the outer one. */
+const PRUNE = {
+  name: 'outcomes_prune',
+  text: `delete from es.stored_responses where expires_at < now() and intent is null and key in (
+           select key from es.stored_responses where expires_at < now() and intent is null
+           order by expires_at limit ${PRUNED_AT_ONCE})`,
+};
+
+/**
+ * Responses stored under Idempotency-Keys (contract section 1). One that reports a commit is written in that
+ * commit, so that neither exists without the other; all others are written by `save`.
+ */
+@Injectable()
+export class StoredResponses {
+  constructor(
+    private readonly pool: Pool,
+    private readonly masterKeys: MasterKeys,
+    private readonly keys: PersonalKeys,
+  ) {}
+
+  /** Keys and bodies are stored only as this hash. */
+  fingerprint(...parts: (string | number)[]): Buffer {
+    return fingerprint(this.masterKeys.dataKey('idempotency keys'), ...parts);
+  }
+
+  /** @param request fingerprint of the body */
+  async begin(keyed: KeyedRequest, request: Buffer): Promise<Begun> {
+    const [row] = await ask<{
+      state: Begun['state'];
+      status: number | null;
+      answer: Buffer | null;
+    }>(this.pool, { ...BEGIN, values: [keyed.key, request, keyed.holder, HELD_SECONDS] });
+    if (!row) throw new Error('es.claim_idempotency_key returned no state');
+    if (row.state !== 'done') return { state: row.state };
+    if (row.status === null || !row.answer) throw new Error('a stored response is complete');
+    const stored = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key));
+    const text = await this.opened(keyed.key, stored);
+    if (text === undefined) return { state: 'erased' };
+    return {
+      state: 'done',
+      status: row.status,
+      body: text === '' ? undefined : (JSON.parse(text) as unknown),
+    };
+  }
+
+  /** For the commit that it reports. */
+  async sealed(
+    keyed: KeyedRequest,
+    stream: string,
+    body: unknown,
+    read?: Reader,
+  ): Promise<SealedResponse> {
+    const { key, holder, status, storedOnly } = keyed;
+    const stored = storedOnly ? { ...(body as object), ...storedOnly } : body;
+    const plain = await this.plain(keyed, textOf(stored), read);
+    return {
+      key,
+      holder,
+      stream,
+      status,
+      answer: this.masterKeys.seal(PURPOSE, plain, contextOf(key)),
+    };
+  }
+
+  /**
+   * What the master key seals: of a success that is about a person only what their own key has sealed. A refusal holds
+   * no personal data. What nobody can open stands for a response about somebody who was erased before it was stored.
+   */
+  private async plain(
+    { key, status, subjectId }: KeyedRequest,
+    text: string,
+    read: Reader | undefined,
+  ): Promise<Buffer> {
+    if (subjectId === undefined || text === '' || status >= 400) return Buffer.from(text);
+    const head = Buffer.alloc(PERSONAL_BYTES);
+    head.writeUInt8(PERSONAL);
+    head.writeBigUInt64BE(BigInt(subjectId), 1);
+    const sealed = await this.keys.sealText(subjectId, text, contextOf(key), read);
+    return sealed ? Buffer.concat([head, sealed]) : head;
+  }
+
+  /** Undefined when the person whom it is about was erased. */
+  private async opened(key: Buffer, stored: Buffer): Promise<string | undefined> {
+    if (stored[0] !== PERSONAL) return stored.toString();
+    const subjectId = Number(stored.readBigUInt64BE(1));
+    const sealed = stored.subarray(PERSONAL_BYTES);
+    return sealed.length === 0 ? undefined : this.keys.openText(subjectId, sealed, contextOf(key));
+  }
+
+  /**
+   * For a response without events; with a client, in its transaction.
+   * @throws KeyTakenOverError then nothing may be committed
+   */
+  async save(
+    keyed: KeyedRequest,
+    { status, body }: StoredResponse,
+    client?: Client,
+  ): Promise<void> {
+    // In its transaction no second connection may be waited for: all others may be waiting as well.
+    const read: Reader | undefined =
+      client &&
+      (async (statement) => (await client.query(statement)) as Awaited<ReturnType<Reader>>);
+    const response = await this.sealed({ ...keyed, status }, '', body, read);
+    try {
+      await (client ?? this.pool).query({ ...KEEP, values: [responseArgument([response])] });
+    } catch (error) {
+      throw refusalOf(error);
+    }
+  }
+
+  /** Nothing was done: the next request with the key counts as the first. */
+  async release({ key, holder }: KeyedRequest): Promise<void> {
+    await this.pool.query({ ...RELEASE, values: [key, holder] });
+  }
+
+  /** Deletes expired responses. @returns whether there may be more */
+  async prune(): Promise<boolean> {
+    const { rowCount } = await this.pool.query(PRUNE);
+    return rowCount === PRUNED_AT_ONCE;
+  }
+}
+
+/** What `es.store_responses` takes. */
+export function responseArgument(responses: SealedResponse[] | undefined): string | null {
+  if (!responses?.length) return null;
+  return JSON.stringify(
+    responses.map(({ key, holder, stream, status, answer }) => ({
+      k: key.toString('hex'),
+      o: holder,
+      s: stream,
+      c: status,
+      b: answer.toString('hex'),
+    })),
+  );
+}
+
+function textOf(body: unknown): string {
+  return body === undefined ? '' : JSON.stringify(body);
+}
+
+function contextOf(key: Buffer): string {
+  return `response ${key.toString('hex')}`;
+}

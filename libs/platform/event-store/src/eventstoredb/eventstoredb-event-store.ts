@@ -1,0 +1,390 @@
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { Config, ConfigError } from '#kernel/config.js';
+import {
+  messageWithCause,
+  messageOf,
+  UnavailableError,
+  UnknownOutcomeError,
+} from '#kernel/errors.js';
+import { pause } from '#kernel/pause.js';
+import { newId } from '#kernel/randomness.js';
+import { Lanes } from '#database/batcher.js';
+import { ask, isConnectionLoss, isPassing } from '#database/connection.js';
+import {
+  ConflictError,
+  EventStore,
+  type Commit,
+  type Head,
+  type EventRef,
+  type Position,
+  type StoredEvent,
+  type Subscriber,
+  type Write,
+} from '../port/event-store.js';
+import {
+  abandonIntent,
+  closeIntent,
+  headsAfter,
+  intentOf,
+  openedIntent,
+  openIntent,
+  sealedIntent,
+  takeOverIntents,
+  type Intent,
+} from './intents.js';
+import { EventStoreDbConnection } from './eventstoredb-connection.js';
+import { EventStoreDbAppender } from './eventstoredb-appender.js';
+import { RefusedError } from './eventstoredb-faults.js';
+import { EventStoreDbIdentity } from './eventstoredb-identity.js';
+import { EventStoreDbReader } from './eventstoredb-reader.js';
+import type { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { OwnStreams } from './eventstoredb-streams.js';
+import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
+import { FollowingWrites } from '../commands/following-writes.js';
+import { refuseHistoryInPostgres } from '../log/positions-check.js';
+import type { StreamKind } from '../read-models/read-models.js';
+import { RowWriter } from '../read-models/read-model-writer.js';
+
+const SETTLE_WITHIN_MS = 30_000;
+const RECOVER_EVERY_MS = 5_000;
+/** Longer than any group of rows takes, unless somebody else holds one of them. */
+const ROWS_STUCK_MS = 100;
+
+/**
+ * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
+ * append, and its row follows. One that claims something, writes several streams or has a response to keep
+ * is first recorded as an intent, which any process finishes if this one dies.
+ */
+@Injectable()
+export class EventStoreDbEventStore
+  extends EventStore
+  implements OnModuleInit, OnApplicationShutdown
+{
+  override readonly rowsMayLag = true;
+  override readonly rowLane = new Lanes(1, () => ROWS_STUCK_MS);
+  private readonly log = new Logger(EventStoreDbEventStore.name);
+  private readonly connection: EventStoreDbConnection;
+  private readonly reader: EventStoreDbReader;
+  private readonly appender: EventStoreDbAppender;
+  private readonly following: FollowingWrites;
+  private readonly subscription: EventStoreDbSubscription;
+  private readonly identity: EventStoreDbIdentity;
+  /** Whether the history there is known to belong to our database. */
+  private belongs = false;
+  private readonly rowWriter: RowWriter;
+  private readonly stopped = new AbortController();
+  private recovering: Promise<void> | undefined;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly keys: PersonalKeys,
+    config: Config,
+    /** Whose streams are ours; other streams on the server are not read. */
+    kinds: StreamKind[],
+  ) {
+    super();
+    this.connection = new EventStoreDbConnection(config.eventStoreUrl ?? '');
+    const streams = new OwnStreams(
+      config.eventStoreStreamPrefix,
+      kinds.map(({ aggregate }) => `${aggregate.name}-`),
+    );
+    this.rowWriter = new RowWriter(pool, this.rowLane);
+    this.reader = new EventStoreDbReader(this.connection, streams);
+    this.appender = new EventStoreDbAppender(this.connection, streams);
+    this.following = new FollowingWrites(this.appender, this);
+    this.subscription = new EventStoreDbSubscription(this.connection, streams, () =>
+      this.reader.head(),
+    );
+    this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams, kinds);
+  }
+
+  /**
+   * @throws ConfigError when this event store cannot be ours or refuses us. While it is unavailable the process starts
+   *   without it.
+   */
+  async onModuleInit(): Promise<void> {
+    await refuseHistoryInPostgres(this.pool);
+    try {
+      await this.reader.head();
+      await this.identity.check();
+      this.belongs = true;
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      const { cause } = error;
+      if (cause instanceof RefusedError) throw new ConfigError(cause.message, { cause: error });
+      this.log.warn(messageWithCause(error));
+    }
+    this.recovering = this.recoverNowAndThen();
+  }
+
+  /**
+   * For a history that is about to be copied into EventStoreDB: marks it as belonging to our database.
+   * @throws ConfigError when it holds another database's history. @throws UnavailableError
+   */
+  async take(): Promise<void> {
+    await this.identity.take();
+    this.belongs = true;
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.stopped.abort();
+    await this.recovering;
+    await this.connection.dispose();
+  }
+
+  override async commit(commit: Commit): Promise<Head[]> {
+    if (commit.writes.some((write) => write.events.length === 0)) {
+      throw new Error('an empty append is refused');
+    }
+    await this.expectOurs();
+    const { writes, ...beside } = commit;
+    const alone =
+      writes.length === 1 &&
+      !beside.cap &&
+      [beside.claims, beside.releases, beside.responses, beside.erasures, beside.sideEffects].every(
+        (list) => !list?.length,
+      );
+    return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
+  }
+
+  override async *readStream(
+    ...[stream, options]: Parameters<EventStore['readStream']>
+  ): AsyncIterable<StoredEvent> {
+    await this.expectOurs();
+    yield* this.reader.readStream(stream, options);
+  }
+
+  override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+    await this.expectOurs();
+    return this.reader.readEvents(refs);
+  }
+
+  /** By the table of the history; what that has not reached yet is near the end of its stream. */
+  override async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
+    const [place] = await ask<EventRef>(this.pool, {
+      name: 'history_place',
+      text: 'select stream, revision from history where event_id = $1',
+      values: [id],
+    });
+    if (place && place.stream !== stream) return undefined;
+    const [event] = place ? await this.readEvents([place]) : [];
+    return event?.id === id ? event : super.findEvent(stream, id);
+  }
+
+  override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    await this.expectOurs();
+    return this.reader.readAll(after, limit);
+  }
+
+  override async head(): Promise<Position> {
+    await this.expectOurs();
+    return this.reader.head();
+  }
+
+  override async ping(): Promise<void> {
+    await this.head();
+  }
+
+  override async subscribe(subscriber: Subscriber): Promise<void> {
+    const { signal } = subscriber;
+    while (!signal.aborted) {
+      try {
+        await this.expectOurs();
+        break;
+      } catch (error) {
+        this.log.warn(`a subscription waits for the event store: ${messageWithCause(error)}`);
+        await pause(RECOVER_EVERY_MS, signal);
+      }
+    }
+    await this.subscription.run(subscriber);
+  }
+
+  /** Checked here if the event store was unavailable when the process started. @throws UnavailableError */
+  private async expectOurs(): Promise<void> {
+    if (this.belongs) return;
+    try {
+      await this.identity.check();
+    } catch (error) {
+      if (!(error instanceof ConfigError)) throw error;
+      throw new UnavailableError('The event store cannot be used', { cause: error });
+    }
+    this.belongs = true;
+  }
+
+  private async commitOne(commit: Commit): Promise<Head[]> {
+    const [write] = commit.writes;
+    if (!write) throw new Error('a commit writes something');
+    const { stream, row } = write;
+    const head = await this.appender.append(write);
+    if (row) {
+      const placed = { accountId: commit.accountId, stream, head, row };
+      await this.rowFollows(() => this.rowWriter.write(placed));
+    }
+    return [head];
+  }
+
+  private async commitIntent(intent: Intent): Promise<Head[]> {
+    await this.open(intent);
+    const [first, ...rest] = intent.content.writes;
+    if (!first) throw new Error('a commit writes something');
+    try {
+      // After the first append nothing may fail any more, so the other streams are checked before it.
+      await Promise.all(rest.map((write) => this.expectHead(write)));
+      await this.appender.append(first);
+    } catch (error) {
+      if (error instanceof UnknownOutcomeError) throw error;
+      // If it stayed, it would be retried forever.
+      if (!(await this.isDoneByAnother(intent, first))) throw error;
+      return headsAfter(intent.content);
+    }
+    const appended = await this.following.append(first, rest);
+    const close = () => this.close(intent, appended);
+    if (intent.content.erasures ?? intent.content.sideEffects) await this.settle(close);
+    else await this.rowFollows(close);
+    return headsAfter(intent.content);
+  }
+
+  /** Rows of writes that another process has made, and so are not here, are folded from their streams. */
+  private async close(intent: Intent, writes: Write[]): Promise<void> {
+    for (const [i, { stream, row }] of writes.entries()) {
+      if (!row && intent.content.writes[i]?.row) await this.redecider?.catchUp(stream);
+    }
+    await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes } });
+  }
+
+  /**
+   * Abandons an intent of which this process has appended nothing. If the process was paused for longer than
+   * its lease, another one may have executed the intent, and its events caused the refusal here.
+   * @throws UnknownOutcomeError when it can neither be abandoned nor is settled otherwise: it may be executed
+   *   later
+   */
+  private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
+    for (const deadline = performance.now() + SETTLE_WITHIN_MS; ;) {
+      let cause: unknown;
+      try {
+        const left = await abandonIntent(this.pool, intent);
+        if (left === 'abandoned') return false;
+        if (left === 'gone') return await this.isAppended(first);
+      } catch (error) {
+        cause = error;
+      }
+      if (performance.now() > deadline) {
+        throw new UnknownOutcomeError('whether an intent is executed stays unknown', { cause });
+      }
+      await wait(200);
+    }
+  }
+
+  private async isAppended({ stream, expected, events }: Write): Promise<boolean> {
+    const from = expected === null ? 0 : expected.revision + 1;
+    for await (const { id } of this.readStream(stream, { from })) return id === events[0]?.id;
+    return false;
+  }
+
+  /**
+   * Some records change all the time, and a commit that needed all of them to stand still might never find such a moment.
+   * @throws ConflictError when the stream does not stand where the write expects it, and the write cannot be decided again
+   */
+  private async expectHead({ stream, expected }: Write): Promise<void> {
+    const events: StoredEvent[] = [];
+    const from = expected?.revision ?? 0;
+    for await (const event of this.readStream(stream, { from })) events.push(event);
+    const [found, ...others] = events;
+    if ((found === undefined) !== (expected === null)) throw new ConflictError();
+    if (others.length > 0 && !this.redecider?.withstands(stream, others)) throw new ConflictError();
+  }
+
+  /**
+   * A lost answer leaves open whether the intent is there, and if it is, somebody will finish it: the
+   * same one again settles that.
+   * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent. @throws UnknownOutcomeError
+   */
+  private async open(intent: Intent): Promise<void> {
+    const sealed = await sealedIntent(this.keys, intent);
+    await this.settle(() => openIntent(this.pool, sealed), 'refusable');
+  }
+
+  /**
+   * Repeats what may be done twice while the database leaves it open whether it was done. A person is not gone before
+   * their key is, so an erasure waits for that.
+   * @param first whether it may be said of the first try that nothing was written
+   * @throws UnavailableError, UnknownOutcomeError
+   */
+  private async settle(work: () => Promise<void>, first?: 'refusable'): Promise<void> {
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
+    for (let unknown = first === undefined; ;) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (!isPassing(error)) throw error;
+        if (!unknown && !isConnectionLoss(error)) throw error;
+        unknown = true;
+        if (performance.now() > deadline) {
+          throw new UnknownOutcomeError('what became of an intent stays unknown', { cause: error });
+        }
+        await wait(200);
+      }
+    }
+  }
+
+  /**
+   * The events are written, so nothing may fail any more: a row that cannot be written now is written by its
+   * next load, by the catch-up, or by whoever finishes the intent.
+   */
+  private async rowFollows(write: () => Promise<void>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      this.log.warn(`a row lags behind its stream for now: ${messageOf(error)}`);
+    }
+  }
+
+  private async recoverNowAndThen(): Promise<void> {
+    while (!this.stopped.signal.aborted) {
+      try {
+        await this.expectOurs();
+        for (const stored of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(stored);
+      } catch (error) {
+        this.log.warn(`intents could not be checked, trying again later: ${messageOf(error)}`);
+      }
+      await pause(RECOVER_EVERY_MS, this.stopped.signal);
+    }
+  }
+
+  /**
+   * An intent that cannot be finished now must not block the others; it is found again when its lease
+   * expires.
+   */
+  private async finishOrLeave(stored: Intent): Promise<void> {
+    try {
+      await this.finish(await openedIntent(this.keys, stored));
+    } catch (error) {
+      this.log.warn(
+        `intent ${stored.id} could not be finished, trying again later: ${messageOf(error)}`,
+      );
+    }
+  }
+
+  /**
+   * Finishes the intent of a dead process: appends it identically and closes it, or abandons one that lost
+   * its race.
+   */
+  private async finish(intent: Intent): Promise<void> {
+    const [first, ...rest] = intent.content.writes;
+    if (!first) throw new Error('a commit writes something');
+    try {
+      await this.appender.append(first);
+    } catch (error) {
+      if (!(error instanceof ConflictError)) throw error;
+      if ((await abandonIntent(this.pool, intent)) === 'abandoned') {
+        this.log.log(`intent ${intent.id} of a process that died came too late and was abandoned`);
+      }
+      return;
+    }
+    await this.close(intent, await this.following.append(first, rest));
+    this.log.log(`intent ${intent.id} of a process that died was finished`);
+  }
+}

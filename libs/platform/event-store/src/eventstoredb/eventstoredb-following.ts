@@ -1,0 +1,72 @@
+import {
+  START,
+  streamNameFilter,
+  type AllStreamSubscription,
+  type EventStoreDBClient,
+  type JSONRecordedEvent,
+} from '@eventstore/db-client';
+import { BEGINNING, type Position, type StoredEvent } from '../port/event-store.js';
+import type { OwnStreams } from './eventstoredb-streams.js';
+import { isAfter } from '../port/position.js';
+
+/** Reads the client's subscription in batches. */
+export class Following {
+  /** Why it ended; undefined while it goes on. */
+  ended: string | undefined;
+  /** How far the server has read, events that are filtered out included. */
+  checkpoint: Position | undefined;
+  private wakeUp: () => void = () => undefined;
+  private readonly subscription: AllStreamSubscription;
+
+  constructor(
+    client: EventStoreDBClient,
+    private readonly streams: OwnStreams,
+    after: Position,
+    private readonly batch: number,
+  ) {
+    this.subscription = client.subscribeToAll(
+      {
+        fromPosition: isAfter(after, BEGINNING) ? after : START,
+        filter: streamNameFilter({
+          prefixes: streams.prefixes,
+          checkpointReached: (_subscription, reached) => {
+            this.checkpoint = reached;
+            this.wakeUp();
+          },
+        }),
+      },
+      { highWaterMark: batch },
+    );
+    this.subscription.on('readable', () => this.wakeUp());
+    this.subscription.on('error', (error: Error) => this.end(error.message));
+    this.subscription.on('end', () => this.end('the server ended it'));
+    this.subscription.on('close', () => this.end('the connection was closed'));
+  }
+
+  end(why: string): void {
+    this.ended ??= why;
+    this.wakeUp();
+  }
+
+  /** Call it before `read`, so that events arriving in between wake the reader as well. */
+  nextWake(): Promise<void> {
+    return new Promise((resolve) => {
+      this.wakeUp = resolve;
+    });
+  }
+
+  read(): StoredEvent[] {
+    const events: StoredEvent[] = [];
+    while (events.length < this.batch) {
+      const resolved: { event?: unknown } | null = this.subscription.read();
+      if (resolved === null) break;
+      const event = this.streams.stored(resolved.event as JSONRecordedEvent | undefined);
+      if (event) events.push(event);
+    }
+    return events;
+  }
+
+  close(): Promise<void> {
+    return this.subscription.unsubscribe();
+  }
+}

@@ -1,0 +1,157 @@
+import {
+  BACKWARDS,
+  END,
+  FORWARDS,
+  START,
+  type EventStoreDBClient,
+  type JSONRecordedEvent,
+} from '@eventstore/db-client';
+import { BEGINNING, type EventRef, type Position, type StoredEvent } from '../port/event-store.js';
+import type { EventStoreDbConnection } from './eventstoredb-connection.js';
+import { faultOf, isSilence, unavailable } from './eventstoredb-faults.js';
+import { positionOf, type OwnStreams } from './eventstoredb-streams.js';
+import { isAfter } from '../port/position.js';
+
+const PAGE = 500;
+const READS_AT_ONCE = 8;
+
+type Destroyable = { destroy: () => unknown };
+
+/** Bounded reads. @throws UnavailableError where the server does not answer in time */
+export class EventStoreDbReader {
+  constructor(
+    private readonly connection: EventStoreDbConnection,
+    private readonly streams: OwnStreams,
+  ) {}
+
+  async *readStream(
+    stream: string,
+    options: { from?: number; to?: number; direction?: 'forwards' | 'backwards' } = {},
+  ): AsyncIterable<StoredEvent> {
+    const backwards = options.direction === 'backwards';
+    const { to } = options;
+    for (let from = options.from; ;) {
+      const start = from === undefined ? (backwards ? END : START) : BigInt(from);
+      const page = await this.page(
+        (client) =>
+          client.readStream(this.streams.nameOf(stream), {
+            fromRevision: start,
+            direction: backwards ? BACKWARDS : FORWARDS,
+            maxCount: PAGE,
+          }),
+        (event) => this.streams.stored(event),
+      );
+      for (const event of page) {
+        if (to !== undefined && (backwards ? event.revision < to : event.revision > to)) return;
+        yield event;
+      }
+      const last = page.at(-1);
+      if (last === undefined || page.length < PAGE) return;
+      if (backwards && last.revision === 0) return;
+      from = backwards ? last.revision - 1 : last.revision + 1;
+    }
+  }
+
+  async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+    const wanted = new Map<string, Set<number>>();
+    for (const { stream, revision } of refs) {
+      wanted.set(stream, (wanted.get(stream) ?? new Set()).add(revision));
+    }
+    const found: StoredEvent[] = [];
+    const streams = [...wanted];
+    const readNext = async (): Promise<void> => {
+      for (let next = streams.pop(); next; next = streams.pop()) {
+        const [stream, revisions] = next;
+        const range = { from: Math.min(...revisions), to: Math.max(...revisions) };
+        for await (const event of this.readStream(stream, range)) {
+          if (revisions.has(event.revision)) found.push(event);
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: READS_AT_ONCE }, readNext));
+    return found;
+  }
+
+  async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    const found: StoredEvent[] = [];
+    // Some events are not ours, and the first one is the last of the page before.
+    const maxCount = Math.min(PAGE, 2 * limit + 1);
+    for (let from = after; found.length < limit;) {
+      let read = 0;
+      let last = from;
+      const page = await this.page(
+        (client) => {
+          read = 0;
+          return client.readAll({
+            fromPosition: isAfter(from, BEGINNING) ? from : START,
+            direction: FORWARDS,
+            maxCount,
+          });
+        },
+        (event) => {
+          read++;
+          last = positionOf(event);
+          return isAfter(last, after) ? this.streams.stored(event) : undefined;
+        },
+      );
+      for (const event of page) {
+        if (isAfter(event.position, from) && found.length < limit) found.push(event);
+      }
+      // Reads begin with the event at their position, so a page of one is the last that there is.
+      if (read < maxCount) break;
+      from = last;
+    }
+    return found;
+  }
+
+  /** The head of everything on the server, not only of our streams. */
+  async head(): Promise<Position> {
+    const [head] = await this.page(
+      (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
+      positionOf,
+    );
+    return head ?? BEGINNING;
+  }
+
+  /** The first event of a stream that is not part of the history. */
+  async firstOf(streamName: string): Promise<JSONRecordedEvent | undefined> {
+    const [first] = await this.page(
+      (client) => client.readStream(streamName, { maxCount: 1 }),
+      (event) => event,
+    );
+    return first;
+  }
+
+  /** Collects a bounded read, and repeats it once if the server falls silent. A missing stream has no events. */
+  private async page<T>(
+    read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
+    take: (event: JSONRecordedEvent) => T | undefined,
+  ): Promise<T[]> {
+    for (let again = false; ; again = true) {
+      let reading: (AsyncIterable<{ event?: unknown }> & Destroyable) | undefined;
+      try {
+        return await this.connection.read((client) => collect((reading = read(client)), take));
+      } catch (error) {
+        // An abandoned read must not go on in the background.
+        reading?.destroy();
+        const fault = faultOf(error);
+        if (fault === 'missing') return [];
+        if (fault === 'other' || fault === 'conflict') throw error;
+        if (again || !isSilence(error)) throw unavailable(error, 'read');
+      }
+    }
+  }
+}
+
+async function collect<T>(
+  reading: AsyncIterable<{ event?: unknown }>,
+  take: (event: JSONRecordedEvent) => T | undefined,
+): Promise<T[]> {
+  const taken: T[] = [];
+  for await (const resolved of reading) {
+    const recorded = resolved.event as JSONRecordedEvent | undefined;
+    const one = recorded && take(recorded);
+    if (one !== undefined) taken.push(one);
+  }
+  return taken;
+}

@@ -1,0 +1,53 @@
+import type { JSONRecordedEvent } from '@eventstore/db-client';
+import type { EventMeta } from '#kernel/aggregate.js';
+import type { JsonObject, Position, StoredEvent } from '../port/event-store.js';
+
+type Metadata = EventMeta & { schemaVersion: number; hash: string };
+
+/** Tells our streams from others on the same server, and turns its events into ours. */
+export class OwnStreams {
+  /** For the server's filters. */
+  readonly prefixes: string[];
+
+  /**
+   * @param prefix in front of every stream's name
+   * @param beginnings of our streams' names; whatever else the server holds is not read
+   */
+  constructor(
+    private readonly prefix: string,
+    beginnings: string[],
+  ) {
+    this.prefixes = beginnings.map((beginning) => prefix + beginning);
+  }
+
+  nameOf(stream: string): string {
+    return this.prefix + stream;
+  }
+
+  has(streamName: string): boolean {
+    return this.prefixes.some((prefix) => streamName.startsWith(prefix));
+  }
+
+  /** Undefined for an event of another's stream. */
+  stored(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
+    if (!recorded || !this.has(recorded.streamId)) return undefined;
+    const { schemaVersion, hash, ...meta } = recorded.metadata as Metadata;
+    return {
+      id: recorded.id,
+      stream: recorded.streamId.slice(this.prefix.length),
+      revision: Number(recorded.revision),
+      type: recorded.type,
+      version: schemaVersion,
+      data: recorded.data as JsonObject,
+      meta,
+      hash,
+      position: positionOf(recorded),
+    };
+  }
+}
+
+export function positionOf(recorded: JSONRecordedEvent): Position {
+  const { position } = recorded as { position?: Position };
+  if (!position) throw new Error(`the server gave no position for event ${recorded.id}`);
+  return { commit: position.commit, prepare: position.prepare };
+}

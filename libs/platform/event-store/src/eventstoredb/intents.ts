@@ -1,0 +1,274 @@
+import type pg from 'pg';
+import { newId } from '#kernel/randomness.js';
+import { ask, inTransaction } from '#database/connection.js';
+import { capName, checkCap } from '../port/caps.js';
+import {
+  claimArgument,
+  erase,
+  prepareWrites,
+  lastHead,
+  rowArguments,
+} from '../postgres/commit-arguments.js';
+import {
+  ClaimTakenError,
+  ConflictError,
+  type Cap,
+  type Claim,
+  type Commit,
+  type Erasure,
+  type Head,
+  type RowWrite,
+  type SideEffect,
+  type Write,
+} from '../port/event-store.js';
+import type { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { refusalOf } from '../port/refusals.js';
+import { responseArgument } from '../commands/stored-responses.js';
+
+const LEASE = "interval '60 seconds'";
+
+/**
+ * A commit of several streams, as stored until it is done.
+ * @property holder who may abandon it; recovery takes that over with the lease
+ * @property cap checked when it is opened, and not stored
+ */
+export type Intent = { id: string; holder: string; content: IntentContent; cap?: Cap | undefined };
+
+export type IntentContent = {
+  accountId: number;
+  writes: (Write & { sealedRow?: SealedRow })[];
+  claims: string | null;
+  releases: string | null;
+  /** Releases of values that another stream of the commit claims. They move when the intent is opened. */
+  moves: string | null;
+  outcomes: string | null;
+  erasures?: Erasure[];
+  sideEffects?: SideEffect[];
+};
+
+/** A row that shows personal data: `state` is sealed with the person's key, in base64. */
+type SealedRow = Omit<RowWrite, 'state' | 'shows'> & { shows: number; state: string };
+
+export function intentOf(id: string, commit: Commit): Intent {
+  const { accountId, writes, claims = [], releases = [], cap, erasures, sideEffects } = commit;
+  const isClaimed = ({ kind, value }: Claim) =>
+    claims.some((claim) => claim.kind === kind && claim.value.equals(value));
+  return {
+    id,
+    holder: id,
+    cap,
+    content: {
+      accountId,
+      writes,
+      claims: claimArgument(commit, claims),
+      releases: claimArgument(
+        commit,
+        releases.filter((release) => !isClaimed(release)),
+      ),
+      moves: claimArgument(commit, releases.filter(isClaimed)),
+      outcomes: responseArgument(commit.responses),
+      ...(erasures?.length && { erasures }),
+      ...(sideEffects?.length && { sideEffects }),
+    },
+  };
+}
+
+/** As it is stored: without personal data in clear. */
+export async function sealedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
+  const writes = await Promise.all(
+    intent.content.writes.map(async ({ row, ...write }) => {
+      if (row?.shows === undefined) return { ...write, ...(row && { row }) };
+      const { state, shows, ...place } = row;
+      const text = JSON.stringify(state);
+      const sealed = await keys.sealText(shows, text, rowContext(intent.id, write));
+      // Without a key the person has been erased, and the commit will lose its race.
+      if (!sealed) return write;
+      return { ...write, sealedRow: { ...place, shows, state: sealed.toString('base64') } };
+    }),
+  );
+  return { ...intent, content: { ...intent.content, writes } };
+}
+
+/** The reverse. Of somebody who was erased meanwhile there is no row to write. */
+export async function openedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
+  const writes = await Promise.all(
+    intent.content.writes.map(async ({ sealedRow, ...write }) => {
+      if (!sealedRow) return write;
+      const { shows, state: sealed, ...place } = sealedRow;
+      const bytes = Buffer.from(sealed, 'base64');
+      const text = await keys.openText(shows, bytes, rowContext(intent.id, write));
+      if (text === undefined) return write;
+      return { ...write, row: { ...place, shows, state: JSON.parse(text) as object } };
+    }),
+  );
+  return { ...intent, content: { ...intent.content, writes } };
+}
+
+function rowContext(intentId: string, { stream }: { stream: string }): string {
+  return `row of ${stream} in intent ${intentId}`;
+}
+
+/**
+ * @param intent sealed
+ * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent
+ */
+export async function openIntent(
+  pool: pg.Pool,
+  { id, holder, content, cap }: Intent,
+): Promise<void> {
+  await inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query(
+      `insert into es.intents (id, holder, content, leased_until, cap, cap_id)
+       values ($1, $2, $3, now() + ${LEASE}, $4, $5)
+       on conflict do nothing`,
+      [id, holder, JSON.stringify(content), cap && capName(cap), cap?.id],
+    );
+    // An earlier try of ours was committed, claims included.
+    if (rowCount === 0) return;
+    await reserve(client, id, content);
+    if (cap) await checkCap((text, values) => client.query(text, values), cap);
+    await move(client, id, content.moves);
+    await client.query('select es.take_claims($1, null)', [content.claims]);
+    await client.query('select es.bind_stored_responses($1, $2)', [content.outcomes, id]);
+  }).catch(async (error: unknown) => {
+    const refusal = refusalOf(error);
+    if (!(refusal instanceof ClaimTakenError)) throw refusal;
+    const kinds = await takenFor(pool, content);
+    throw kinds.length > 0 ? new ClaimTakenError(kinds) : new ConflictError();
+  });
+}
+
+/**
+ * Two commits to several existing streams must not overlap: each would find the other's first write where it can no
+ * longer refuse. Nor may one of them overlap with an erasure: it would carry what is erased to another stream. In the order
+ * of names, so that they cannot deadlock.
+ */
+async function reserve(
+  client: pg.ClientBase,
+  id: string,
+  { writes, erasures }: IntentContent,
+): Promise<void> {
+  const existing = writes.filter(({ expected }) => expected !== null).map(({ stream }) => stream);
+  if (existing.length < 2 && !erasures) return;
+  const { rowCount } = await client.query(
+    `insert into es.intent_streams (stream_id, intent)
+     select stream, $2 from unnest($1::text[]) as x(stream) order by stream
+     on conflict do nothing`,
+    [existing, id],
+  );
+  if (rowCount !== existing.length) throw new ConflictError();
+}
+
+/** Frees what another stream of the commit is about to claim, and notes what there was to free. */
+async function move(client: pg.ClientBase, id: string, moves: string | null): Promise<void> {
+  if (moves === null) return;
+  await client.query(
+    `with freed as (
+       delete from es.claims c using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
+       where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s
+       returning c.account_id, c.kind, encode(c.value, 'hex') as value, c.stream_id, c.revision
+     )
+     update es.intents set moved = (
+       select jsonb_agg(jsonb_build_object('a', account_id, 'k', kind, 'v', value, 's', stream_id, 'r', revision))
+       from freed)
+     where id = $2`,
+    [moves, id],
+  );
+}
+
+/**
+ * Which claims others hold and keep. One that the stream itself has from a command that this one has not seen yet is a
+ * lost race; so is one that an open intent has made or is about to release, because only its end decides whose it is.
+ */
+async function takenFor(pool: pg.Pool, { claims, writes }: IntentContent): Promise<string[]> {
+  const seen = writes.map(({ stream: s, expected }) => ({ s, e: expected?.revision ?? -1 }));
+  const rows = await ask<{ kind: string }>(pool, {
+    text: `select distinct c.kind from es.claims c
+           join jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text)
+             on c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
+           where not exists (
+             select from jsonb_to_recordset($2::jsonb) as w(s text, e bigint)
+             where w.s = c.stream_id and w.e < c.revision
+           ) and not exists (
+             select from es.intents i, unnest(array[i.content ->> 'claims', i.content ->> 'releases']) as list
+             where list::jsonb @> jsonb_build_array(
+               jsonb_build_object('a', x.a, 'k', x.k, 'v', x.v, 's', c.stream_id))
+           )`,
+    values: [claims, JSON.stringify(seen)],
+  });
+  return rows.map(({ kind }) => kind);
+}
+
+/**
+ * For when everything is appended. Does nothing when another process has closed it.
+ * @param content with the writes as they were appended
+ */
+export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
+  const { accountId, releases } = content;
+  const placed = prepareWrites(content).flatMap((one) => {
+    const { row, stream } = one.write;
+    return row ? [{ accountId, stream, head: lastHead(one), row }] : [];
+  });
+  await inTransaction(pool, async (client) => {
+    const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
+    if (rowCount === 0) return;
+    await client.query('select es.take_claims(null, $1)', [releases]);
+    await client.query('select es.write_read_models($1, $2, $3)', [
+      ...rowArguments(placed),
+      placed.map(({ stream }) => stream),
+    ]);
+    await client.query('select es.store_responses($1, null)', [content.outcomes]);
+    if (content.erasures) await client.query(erase(accountId, content.erasures));
+    for (const { text, values } of content.sideEffects ?? []) await client.query(text, values);
+  });
+}
+
+/**
+ * For an intent of which this holder has appended nothing, nor will: its claims are freed.
+ * @returns taken: another process holds it now and may append it. gone: that process has appended and closed
+ *   it, or abandoned it
+ */
+export async function abandonIntent(
+  pool: pg.Pool,
+  { id, holder, content }: Intent,
+): Promise<'abandoned' | 'taken' | 'gone'> {
+  return inTransaction(pool, async (client) => {
+    const deleted = await client.query<{ moved: object[] | null }>(
+      'delete from es.intents where id = $1 and holder = $2 returning moved',
+      [id, holder],
+    );
+    const [abandoned] = deleted.rows;
+    if (!abandoned) {
+      const { rowCount } = await client.query('select from es.intents where id = $1', [id]);
+      return rowCount === 0 ? 'gone' : 'taken';
+    }
+    await client.query(
+      `delete from es.claims c
+       using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint)
+       where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
+         and c.stream_id = x.s and c.revision = x.r`,
+      [content.claims ?? '[]'],
+    );
+    if (abandoned.moved) {
+      await client.query('select es.take_claims($1, null)', [JSON.stringify(abandoned.moved)]);
+    }
+    await client.query('update es.stored_responses set intent = null where intent = $1', [id]);
+    return 'abandoned';
+  });
+}
+
+/** Intents whose lease has run out, as they are stored. The caller gets a new lease on them. */
+export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
+  return ask<Intent>(pool, {
+    name: 'intents_take_over',
+    text: `update es.intents set leased_until = now() + ${LEASE}, holder = $2
+           where id in (select id from es.intents where leased_until < now()
+                        order by leased_until limit $1 for update skip locked)
+           returning id, holder, content`,
+    values: [limit, newId()],
+  });
+}
+
+export function headsAfter(content: IntentContent): Head[] {
+  return prepareWrites(content).map(lastHead);
+}

@@ -1,0 +1,102 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
+import { ask, asked } from '#database/connection.js';
+import type { Past } from './as-of.service.js';
+import { checkpointOf } from '../port/checkpoint.js';
+import { BEGINNING, EventStore, type Position, type StoredEvent } from '../port/event-store.js';
+import { EventTypes } from '../port/event-types.js';
+import { formatPosition, isAfter, parsePosition } from '../port/position.js';
+
+const BATCH = 500;
+const MOST_BATCHES = 50;
+
+/** The history's last entry at or before a position, and how far the history goes. */
+const PLACE = `
+  with place as (
+    select (select seq from history where position <= $1 order by position desc limit 1) as seq,
+      (select position from es.checkpoints where subscription = 'history') as reached
+  )`;
+
+/** Entries of the history that change how many records an owner has. */
+export type PastCount = {
+  /** Names the statement. */
+  name: string;
+  /** The column of the history with the owner's id. */
+  ownerColumn: string;
+  /** By how much, by the name of the entry. */
+  changes: Readonly<Record<string, 1 | -1>>;
+  /** Finds the owners of events that the history has not taken in, in order. */
+  findOwners: (events: StoredEvent[]) => Promise<(number | undefined)[]>;
+};
+
+type Counted = { reached: string | null; owner: number | null; count: number };
+
+/**
+ * Counts how many records there were, of kinds that are too many to fold each: in the history, and in the log where the
+ * history has not come that far.
+ */
+@Injectable()
+export class PastCounts {
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly types: EventTypes,
+  ) {}
+
+  /** The events up to a moment that the history has not taken in yet. @throws UnavailableError */
+  async beyondHistory({ position }: Past): Promise<StoredEvent[]> {
+    return asked(
+      checkpointOf(this.pool, 'history').then((reached) => this.tail(reached, position)),
+    );
+  }
+
+  /** Counts by owner; owners without any are left out. @throws UnavailableError */
+  async count(
+    owners: number[],
+    { name, ownerColumn, changes, findOwners }: PastCount,
+    { position }: Past,
+  ): Promise<Map<number, number>> {
+    const names = Object.keys(changes);
+    // Literals, because an index may be limited to these names.
+    const cases = names.map((one) => `when '${one}' then ${changes[one]}`).join(' ');
+    const rows = await ask<Counted>(this.pool, {
+      name,
+      text: `${PLACE}
+        select p.reached, h.${ownerColumn} as owner,
+          coalesce(sum(case h.name ${cases} end) filter (where h.seq is not null), 0) as count
+        from place p
+        left join history h on h.${ownerColumn} = any ($2) and h.seq <= p.seq
+          and h.name in (${names.map((one) => `'${one}'`).join(', ')})
+        group by p.reached, h.${ownerColumn}`,
+      values: [formatPosition(position), owners],
+    });
+    const counts = new Map<number, number>();
+    const add = (owner: number, by: number) => counts.set(owner, (counts.get(owner) ?? 0) + by);
+    for (const { owner, count } of rows) if (owner !== null) add(owner, count);
+    const reached = rows[0]?.reached ?? null;
+    const from = reached === null ? BEGINNING : parsePosition(reached);
+    const change = ({ type }: StoredEvent) => changes[this.types.nameOf(type) ?? ''];
+    const late = (await asked(this.tail(from, position))).filter(change);
+    const lateOwners = await findOwners(late);
+    for (const [i, event] of late.entries()) add(lateOwners[i] ?? 0, change(event) ?? 0);
+    return counts;
+  }
+
+  /** What the history has not taken in yet. */
+  private async tail(reached: Position, until: Position): Promise<StoredEvent[]> {
+    const found: StoredEvent[] = [];
+    let after = reached;
+    for (let batches = 0; isAfter(until, after); batches++) {
+      if (batches === MOST_BATCHES) {
+        throw new UnavailableError('The history is still being taken in; try again in a minute');
+      }
+      const events = await this.store.readAll(after, BATCH);
+      const last = events.at(-1);
+      if (!last) break;
+      found.push(...events.filter((event) => !isAfter(event.position, until)));
+      after = last.position;
+    }
+    return found;
+  }
+}

@@ -1,0 +1,29 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import { UnavailableError } from '#kernel/errors.js';
+import { whenAvailable } from './retry-policy.js';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+it('tries again until the work is done', async () => {
+  let tries = 0;
+  const work = () =>
+    ++tries < 2 ? Promise.reject(new UnavailableError('busy')) : Promise.resolve('done');
+  expect(await whenAvailable(work)).toBe('done');
+});
+
+it('ends in time although the clock is set back', async () => {
+  const anHourAgo = Date.now() - 3_600_000;
+  const work = () => {
+    jest.spyOn(Date, 'now').mockReturnValue(anHourAgo);
+    return Promise.reject(new UnavailableError('busy'));
+  };
+  await expect(whenAvailable(work, 500)).rejects.toThrow('busy');
+});
+
+it('passes other errors on at once', async () => {
+  let tries = 0;
+  const work = () => Promise.reject(new Error(`broken ${++tries}`));
+  await expect(whenAvailable(work)).rejects.toThrow('broken 1');
+});

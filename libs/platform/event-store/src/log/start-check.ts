@@ -1,0 +1,130 @@
+import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
+import { Pool } from 'pg';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { ConfigError } from '#kernel/config.js';
+import { messageWithCause, UnavailableError } from '#kernel/errors.js';
+import { greatestId, raiseSequence } from '#database/ids.js';
+import { checkpointOf } from '../port/checkpoint.js';
+import { EventStore } from '../port/event-store.js';
+import { formatPosition } from '../port/position.js';
+import { recorded } from '../port/codec.js';
+import { rowAhead, type PlainTable, type RowTable } from '../read-models/read-models.js';
+import { ROWS_SUBSCRIPTION } from '../read-models/read-model-catch-up.subscription.js';
+
+const BATCH = 500;
+const BATCH_SIZE = 20_000;
+
+type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+
+/**
+ * Checks at every start for what a restore or a failover can leave behind: checkpoints past the end of the
+ * log, and sequences below ids that are in use.
+ */
+@Injectable()
+export class StartCheck implements OnModuleInit {
+  private readonly log = new Logger('start check');
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly store: EventStore,
+    private readonly tables: AnyTable[],
+    private readonly plainTables: PlainTable[],
+  ) {}
+
+  /** @throws ConfigError */
+  async onModuleInit(): Promise<void> {
+    try {
+      await this.refuseLostEvents();
+      await this.raiseSequences();
+    } catch (error) {
+      if (!(error instanceof UnavailableError)) throw error;
+      // The process also starts without its event store; creating a record then finds out by itself which ids are
+      // taken.
+      this.log.warn(`the history could not be looked at: ${messageWithCause(error)}`);
+    }
+  }
+
+  /**
+   * Reports rows ahead of their streams, as after restoring only some of the tables: such records cannot be
+   * changed. Only on PostgreSQL: on another engine this would take hours, and an attempt to change the record
+   * reports it.
+   */
+  async reportRowsAhead(signal: AbortSignal): Promise<void> {
+    if (this.store.rowsMayLag) return;
+    for (const { table, aggregate } of this.tables) {
+      for (let after: number | undefined = 0; after !== undefined && !signal.aborted;) {
+        after = await this.reportSlice(table, aggregate.name, after);
+      }
+    }
+  }
+
+  /** @returns where the next slice begins; undefined: this was the last */
+  private async reportSlice(
+    table: string,
+    kind: string,
+    after: number,
+  ): Promise<number | undefined> {
+    const { rows } = await this.pool.query<{ last: number | null; ahead: number[] | null }>(
+      `select max(r.id) as last,
+         array_agg(r.id) filter (where s.revision is null or s.revision < r.revision) as ahead
+       from (select id, revision from ${table} where id > $1 order by id limit ${BATCH_SIZE}) r
+       left join es.streams s on s.stream_id = $2 || '-' || r.id`,
+      [after, kind],
+    );
+    const [slice] = rows;
+    for (const id of slice?.ahead ?? []) this.log.error(rowAhead(table, id));
+    return slice?.last ?? undefined;
+  }
+
+  /** Not for PostgreSQL, where checkpoints are restored together with the events. */
+  private async refuseLostEvents(): Promise<void> {
+    if (!this.store.rowsMayLag) return;
+    const { rows } = await this.pool.query<{ subscription: string; position: string }>(
+      'select subscription, position from es.checkpoints order by 1',
+    );
+    // Read after the checkpoints, which move on meanwhile where others are at work.
+    const head = formatPosition(await this.store.head());
+    const beyond = rows.filter(({ position }) => position > head);
+    if (beyond.length === 0) return;
+    const names = beyond.map(({ subscription }) => subscription).join(', ');
+    throw new ConfigError(
+      `EventStoreDB ends before events that were already processed (${names}), as after restoring an older backup of it: restore a newer one, or restore PostgreSQL to the same time (docs/operating.md, Restore).`,
+    );
+  }
+
+  private async raiseSequences(): Promise<void> {
+    const used = this.store.rowsMayLag ? await this.idsBeyondRows() : new Map<string, number>();
+    for (const { table } of [...this.tables, ...this.plainTables]) {
+      used.set(table, Math.max(used.get(table) ?? 0, await greatestId(this.pool, table)));
+    }
+    for (const [table, id] of used) {
+      const behind = await raiseSequence(this.pool, table, id);
+      if (behind > 0)
+        this.log.warn(`the ids of ${table} were behind by ${behind} and have been raised`);
+    }
+  }
+
+  /** The greatest ids in events that are not in rows yet. */
+  private async idsBeyondRows(): Promise<Map<string, number>> {
+    const used = new Map<string, number>();
+    const note = (table: string, id: number) => used.set(table, Math.max(id, used.get(table) ?? 0));
+    for (let after = await checkpointOf(this.pool, ROWS_SUBSCRIPTION); ;) {
+      const events = await this.store.readAll(after, BATCH);
+      const last = events.at(-1);
+      if (!last) return used;
+      for (const event of events) {
+        const dash = event.stream.lastIndexOf('-');
+        const kind = event.stream.slice(0, dash);
+        const rows = this.tables.find(({ aggregate }) => aggregate.name === kind);
+        if (!rows) continue;
+        note(rows.table, Number(event.stream.slice(dash + 1)));
+        // Ids are not personal, so that is left out as if it were erased.
+        const data = { ...event.data, ...('personal' in event.data && { personal: null }) };
+        const fact = recorded<DomainEvent>(rows.aggregate, { ...event, data });
+        const more = rows.idsIn?.(fact) ?? {};
+        for (const [table, id] of Object.entries(more)) note(table, id);
+      }
+      after = last.position;
+    }
+  }
+}

@@ -1,0 +1,367 @@
+import { Injectable } from '@nestjs/common';
+import { randomBytes } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool } from 'pg';
+import { UnavailableError } from '#kernel/errors.js';
+import { ExpiringCache } from '#kernel/expiring-cache.js';
+import { fingerprint, seal } from '#kernel/sealing.js';
+import { ask } from '#database/connection.js';
+import { IdTakenError } from '#database/ids.js';
+import { MasterKeys } from '#database/master-keys.js';
+import type { SealedColumn } from '#database/sealed-column.js';
+import type { Claim, NewEvent } from '../port/event-store.js';
+import { KnownErasures } from './known-erasures.js';
+import { openedBy, openedPart, sealContext, Subjects, type PersonalKey } from './personal-parts.js';
+
+/** The subject of texts that are about nobody. Real ids begin at 1. */
+export const NOBODY = 0;
+
+const KEYS_KEPT = 20_000;
+/** A key destroyed by another process is forgotten by this one within this time. */
+const KEY_KEPT_MS = 5_000;
+/** What was known when a question began must not be used after an answer that came later than this. */
+const LATE_MS = 2_000;
+const FIND_TRIES = 3;
+
+const PURPOSE = 'personal keys';
+const contextOf = (subjectId: unknown): string => `subject ${String(subjectId)}`;
+
+export const PERSONAL_KEYS_COLUMN: SealedColumn = {
+  name: 'personal keys',
+  table: 'personal_keys',
+  column: 'wrapped',
+  id: 'subject_id',
+  idType: 'bigint',
+  purpose: PURPOSE,
+  contextOf,
+};
+
+export const FORMER_KEYS_COLUMN: SealedColumn = {
+  ...PERSONAL_KEYS_COLUMN,
+  name: 'former personal keys',
+  column: 'former',
+};
+
+type KeyRow = { subject_id: number } & WrappedKey;
+
+/** The columns of `personal_keys`. */
+export type WrappedKey = { wrapped: Buffer; former: Buffer | null; renewed: boolean };
+
+export type Reader = (statement: {
+  name: string;
+  text: string;
+  values: unknown[];
+}) => Promise<KeyRow[]>;
+
+/**
+ * Every person has a key of their own; personal fields stand in events only sealed with it.
+ * Destroying the key erases the person from the whole history without touching an event.
+ */
+@Injectable()
+export class PersonalKeys {
+  /** Of those who are known here to be erased no key is used, nor anything that was made with one. */
+  readonly erasures = new KnownErasures();
+  /** A key's time counts from when it was asked for: what is answered late may have changed since. */
+  private readonly known = new ExpiringCache<number, PersonalKey>({
+    max: KEYS_KEPT,
+    ttl: KEY_KEPT_MS,
+    ttlResolution: 0,
+  });
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly masterKeys: MasterKeys,
+    readonly subjects: Subjects,
+  ) {}
+
+  /**
+   * Before the person's first event. An unused key of a refused command does no harm.
+   * @param table whose sequence the id is from
+   * @throws IdTakenError
+   */
+  async create(subjectId: number, table: string): Promise<void> {
+    const key = randomBytes(32);
+    const created = await ask(this.pool, {
+      name: 'personal_keys_create',
+      text: `insert into personal_keys (subject_id, wrapped) values ($1, $2)
+             on conflict do nothing returning subject_id`,
+      values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId))],
+    });
+    if (created.length === 0) throw new IdTakenError(table, subjectId);
+    this.known.set(subjectId, { current: key, former: null, renewed: false });
+  }
+
+  /** A key that another instance has made. One that is there already stays. */
+  async adopt(subjectId: number, key: Buffer, renewed: boolean): Promise<void> {
+    await ask(this.pool, {
+      text: `insert into personal_keys (subject_id, wrapped, is_renewed) values ($1, $2, $3)
+             on conflict do nothing`,
+      values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId)), renewed],
+    });
+  }
+
+  /**
+   * @param key as a load has seen it; null: it was destroyed
+   * @param asked when that load began, by `performance.now()`
+   */
+  remember(subjectId: number, key: WrappedKey | null, asked: number): void {
+    if (key === null) this.known.delete(subjectId);
+    else if (!this.known.has(subjectId))
+      this.keep(subjectId, this.unwrapped(subjectId, key), asked);
+  }
+
+  /**
+   * The key as this process knows it, for whoever will find out whether it is still the same. Undefined where it may soon
+   * be another.
+   */
+  lasting(subjectId: number): PersonalKey | undefined {
+    const key = this.knownNow(subjectId);
+    return key?.former === null && !key.renewed ? key : undefined;
+  }
+
+  /**
+   * Gives people of one account another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
+   * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
+   * when every process knows both.
+   * @returns those who were being given one already, by somebody who may have died since: they keep it for now
+   */
+  async renew(accountId: number, subjectIds: number[]): Promise<number[]> {
+    const keys = subjectIds.map((id) =>
+      this.masterKeys.seal(PURPOSE, randomBytes(32), contextOf(id)),
+    );
+    const [answer] = await ask<{ begun: number[] }>(this.pool, {
+      text: `with renewed as (
+               update personal_keys k set previous_wrapped = k.wrapped, wrapped = x.wrapped
+               from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
+               where k.subject_id = x.id and k.previous_wrapped is null
+             ), raised as materialized (
+               select raise_account_versions(array[$3::bigint])
+             )
+             select to_json(array(
+               select subject_id from personal_keys where subject_id = any ($1) and previous_wrapped is not null
+             )) as begun from raised`,
+      values: [subjectIds, keys, accountId],
+    });
+    for (const id of subjectIds) this.known.delete(id);
+    await wait(KEY_KEPT_MS + LATE_MS);
+    return answer?.begun ?? [];
+  }
+
+  /** These people were erased: nothing that was read of them before now is used any more. */
+  forget(subjectIds: Iterable<number>, now: number): void {
+    for (const id of subjectIds) this.known.delete(id);
+    this.erasures.note(subjectIds, now);
+  }
+
+  /** Anybody may have been erased: nothing that was read before now is used any more. */
+  doubtAll(now: number): void {
+    this.known.clear();
+    this.erasures.doubtAll(now);
+  }
+
+  private knownNow(subjectId: number): PersonalKey | undefined {
+    return this.erasures.isTrusted(performance.now()) ? this.known.get(subjectId) : undefined;
+  }
+
+  /** A key that was asked for before its person was erased may come after that. */
+  private keep(subjectId: number, key: PersonalKey, asked: number): void {
+    if (!this.erasures.isCurrent(subjectId, asked, performance.now())) return;
+    this.known.set(subjectId, key, { start: asked });
+  }
+
+  /**
+   * For texts that are made from the history. Erased people are left out. The key of NOBODY is never destroyed.
+   * @param read how to query the database, for a caller that holds a connection already
+   */
+  async load(subjectIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
+    const keys = await this.find(subjectIds, read);
+    return new Map([...keys].map(([id, { current, former }]) => [id, former ?? current]));
+  }
+
+  /** As an export of the history carries them. Erased people are left out. */
+  async exported(
+    subjectIds: number[],
+  ): Promise<Map<number, Pick<PersonalKey, 'current' | 'renewed'>>> {
+    return this.find(subjectIds);
+  }
+
+  /** Those whose key was renewed: part of what their history says cannot be read any more. */
+  async renewedAmong(subjectIds: number[]): Promise<number[]> {
+    const keys = await this.find(subjectIds);
+    return [...keys].flatMap(([id, { renewed }]) => (renewed ? [id] : []));
+  }
+
+  private unwrapped(id: number, { wrapped, former, renewed }: WrappedKey): PersonalKey {
+    const opened = (key: Buffer) => this.masterKeys.open(PURPOSE, key, contextOf(id));
+    return { current: opened(wrapped), former: former && opened(former), renewed };
+  }
+
+  /** Tries again with keys as they are now: another process may have sealed with one that is newer than what is known. */
+  private async openedWith<R>(
+    subjectIds: number[],
+    open: (keys: Map<number, PersonalKey>) => R,
+  ): Promise<R> {
+    const keys = await this.find(subjectIds);
+    try {
+      return open(keys);
+    } catch {
+      for (const id of subjectIds) this.known.delete(id);
+      return open(await this.find(subjectIds));
+    }
+  }
+
+  /** @throws UnavailableError when the database answers too slowly to say which keys are still there */
+  private async find(
+    subjectIds: Iterable<number>,
+    read: Reader = (statement) => ask<KeyRow>(this.pool, statement),
+  ): Promise<Map<number, PersonalKey>> {
+    const ids = new Set(subjectIds);
+    for (let tries = 1; tries <= FIND_TRIES; tries++) {
+      const asked = performance.now();
+      const keys = await this.findNow(ids, read, asked);
+      if (performance.now() - asked < LATE_MS) return keys;
+    }
+    throw new UnavailableError('The database answers too slowly');
+  }
+
+  private async findNow(
+    ids: Set<number>,
+    read: Reader,
+    asked: number,
+  ): Promise<Map<number, PersonalKey>> {
+    const keys = new Map<number, PersonalKey>();
+    const missing: number[] = [];
+    for (const id of ids) {
+      if (id === NOBODY) {
+        const current = this.masterKeys.dataKey('texts about nobody');
+        keys.set(id, { current, former: null, renewed: false });
+        continue;
+      }
+      const key = this.knownNow(id);
+      if (key) keys.set(id, key);
+      else missing.push(id);
+    }
+    if (missing.length > 0) {
+      const rows = await read({
+        name: 'personal_keys_load',
+        text: `select subject_id, wrapped, previous_wrapped as former, is_renewed as renewed from personal_keys
+               where subject_id = any ($1)`,
+        values: [missing],
+      });
+      for (const row of rows) {
+        const key = this.unwrapped(row.subject_id, row);
+        this.keep(row.subject_id, key, asked);
+        keys.set(row.subject_id, key);
+      }
+    }
+    return keys;
+  }
+
+  /**
+   * The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased
+   * @param held keys by person whose commit will be a conflict if they are not the same any more
+   */
+  async sealed(events: NewEvent[], held?: Map<number, PersonalKey>): Promise<NewEvent[]> {
+    const ids = [...this.subjects.ofPersonalParts(events)];
+    if (ids.length === 0) return events;
+    const isHeld = held && ids.every((id) => held.has(id));
+    const keys = isHeld ? held : await this.find(ids);
+    return events.map((event) => {
+      const id = this.subjects.ofPersonalPart(event.data);
+      if (id === undefined) return event;
+      const key = keys.get(id);
+      if (!key) throw this.subjects.createErasedError();
+      const plain = Buffer.from(JSON.stringify(event.data['personal']));
+      const personal = seal(key.current, plain, sealContext(event)).toString('base64');
+      return { ...event, data: { ...event.data, personal } };
+    });
+  }
+
+  /** The reverse. Without a key, `personal` is null. */
+  async opened<E extends NewEvent>(events: E[]): Promise<E[]> {
+    const ids = [...this.subjects.ofPersonalParts(events)];
+    if (ids.length === 0) return events;
+    return this.openedWith(ids, (keys) =>
+      events.map((event) => {
+        const id = this.subjects.ofPersonalPart(event.data);
+        if (id === undefined) return event;
+        const personal = openedPart(keys.get(id), event);
+        return { ...event, data: { ...event.data, personal } };
+      }),
+    );
+  }
+
+  /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
+  async openedWhenRead<E extends NewEvent>(events: E[]): Promise<E[]> {
+    const ids = [...this.subjects.ofPersonalParts(events)];
+    if (ids.length === 0) return events;
+    // What does not open later cannot be tried again with newer keys.
+    for (const id of ids) this.known.delete(id);
+    const keys = await this.find(ids);
+    return events.map((event) => {
+      const id = this.subjects.ofPersonalPart(event.data);
+      if (id === undefined) return event;
+      const { personal: _, ...plain } = event.data;
+      return {
+        ...event,
+        data: {
+          ...plain,
+          get personal() {
+            return openedPart(keys.get(id), event);
+          },
+        },
+      };
+    });
+  }
+
+  /** Seals a text about one person for one of our tables, outside events. */
+  async sealText(
+    subjectId: number,
+    text: string,
+    context: string,
+    read?: Reader,
+  ): Promise<Buffer | undefined> {
+    const key = (await this.load([subjectId], read)).get(subjectId);
+    return key && seal(key, Buffer.from(text), context);
+  }
+
+  async openText(subjectId: number, sealed: Buffer, context: string): Promise<string | undefined> {
+    return (await this.openAll([{ subjectId, sealed, context }]))[0]?.toString();
+  }
+
+  /**
+   * What others say, who may still repeat what they were told before. In the given order; undefined where there is nothing
+   * to seal, the person was erased, or their key was renewed.
+   */
+  async sealAll(
+    texts: { subjectId: number; plain: Buffer | null; context: string }[],
+  ): Promise<(Buffer | undefined)[]> {
+    const given = texts.filter(({ plain }) => plain !== null);
+    if (given.length === 0) return texts.map(() => undefined);
+    const keys = await this.find(given.map(({ subjectId }) => subjectId));
+    return texts.map(({ subjectId, plain, context }) => {
+      const key = keys.get(subjectId);
+      if (!key || key.renewed || plain === null) return undefined;
+      return seal(key.former ?? key.current, plain, context);
+    });
+  }
+
+  /** In the given order; undefined where the key that sealed it was destroyed. */
+  async openAll(
+    texts: { subjectId: number; sealed: Buffer; context: string }[],
+  ): Promise<(Buffer | undefined)[]> {
+    return this.openedWith(
+      texts.map(({ subjectId }) => subjectId),
+      (keys) =>
+        texts.map(({ subjectId, sealed, context }) =>
+          openedBy(keys.get(subjectId), sealed, context),
+        ),
+    );
+  }
+
+  /** `value` already normalised: equal values must be equal texts. */
+  claim(accountId: number, kind: string, value: string, stream: string): Claim {
+    const key = this.masterKeys.dataKey('claims');
+    return { kind, value: fingerprint(key, accountId, kind, value), stream };
+  }
+}

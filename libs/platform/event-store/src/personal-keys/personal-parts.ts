@@ -1,0 +1,92 @@
+import type { RejectedError } from '#kernel/errors.js';
+import { open } from '#kernel/sealing.js';
+import type { JsonObject, NewEvent } from '../port/event-store.js';
+
+/**
+ * @property former opens what was sealed before, while the key is being renewed
+ * @property renewed what does not open was sealed with a key that was destroyed
+ */
+export type PersonalKey = { current: Buffer; former: Buffer | null; renewed: boolean };
+
+/** Event data with a part that belongs to one person. */
+type PersonalData = { personal: object | string };
+export type SealedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>;
+
+export function openedPart(key: PersonalKey | undefined, event: SealedEvent): JsonObject | null {
+  const { personal } = event.data;
+  const plain = openedBy(key, Buffer.from(String(personal), 'base64'), sealContext(event));
+  return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
+}
+
+/** Undefined when the key that sealed it was destroyed. @throws when it was changed or belongs elsewhere */
+export function openedBy(
+  key: PersonalKey | undefined,
+  sealed: Buffer,
+  context: string,
+): Buffer | undefined {
+  if (!key) return undefined;
+  const { current, former, renewed } = key;
+  const keys = former ? [current, former] : [current];
+  let fault: unknown;
+  for (const one of keys) {
+    try {
+      return open(one, sealed, context);
+    } catch (error) {
+      fault = error;
+    }
+  }
+  // The key may have been renewed before, and be renewed again just now.
+  if (renewed) return undefined;
+  throw fault;
+}
+
+/** Whether a key is the one that sealed the personal part of an event. */
+export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
+  try {
+    return openedPart({ current, former: null, renewed: false }, event) !== null;
+  } catch {
+    return false;
+  }
+}
+
+/** Reads from events whom they are about. The contexts that write personal data make it. */
+export class Subjects {
+  /**
+   * @param field of the data of events, with the person's id
+   * @param createErasedError refuses a command about somebody who was erased
+   */
+  constructor(
+    private readonly field: string,
+    readonly createErasedError: () => RejectedError,
+  ) {}
+
+  /** Finds the person whom events are about, if any. */
+  find(events: { data: object }[]): number | undefined {
+    for (const { data } of events) {
+      const id = (data as Record<string, unknown>)[this.field];
+      if (typeof id === 'number') return id;
+    }
+    return undefined;
+  }
+
+  /** Finds the person whose key seals the personal part of an event, if it has one. */
+  ofPersonalPart(data: object): number | undefined {
+    return isPersonal(data) ? this.find([{ data }]) : undefined;
+  }
+
+  /** Lists them for several events. */
+  *ofPersonalParts(events: NewEvent[]): Iterable<number> {
+    for (const { data } of events) {
+      const id = this.ofPersonalPart(data);
+      if (id !== undefined) yield id;
+    }
+  }
+}
+
+function isPersonal(data: object): data is PersonalData {
+  return 'personal' in data && data.personal !== null;
+}
+
+export function sealContext(event: Pick<NewEvent, 'id' | 'type'>): string {
+  return `${event.type} ${event.id}`;
+}

@@ -1,0 +1,28 @@
+import type { StoredEvent } from '../port/event-store.js';
+
+/** EventStoreDB accepts 1 MiB per append, and counts slightly more per event than this does. */
+const AT_MOST = { events: 500, bytes: 768 * 1024 };
+
+type Sized = Pick<StoredEvent, 'stream' | 'type' | 'data' | 'meta'>;
+
+/** Consecutive events of one stream, as many as fit into one append. For copying a history. */
+export async function* appendGroups<E extends Sized>(
+  events: AsyncIterable<E>,
+): AsyncIterable<[E, ...E[]]> {
+  let group: [E, ...E[]] | undefined;
+  let bytes = 0;
+  for await (const event of events) {
+    const size =
+      Buffer.byteLength(JSON.stringify([event.data, event.meta])) + 2 * event.type.length;
+    const fits = group && group.length < AT_MOST.events && bytes + size <= AT_MOST.bytes;
+    if (group && fits && group[0].stream === event.stream) {
+      group.push(event);
+      bytes += size;
+    } else {
+      if (group) yield group;
+      group = [event];
+      bytes = size;
+    }
+  }
+  if (group) yield group;
+}

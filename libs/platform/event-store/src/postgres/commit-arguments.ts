@@ -1,0 +1,164 @@
+import type { Commit, Erasure, Head, RowWrite, Write } from '../port/event-store.js';
+import { chain } from '../port/hash-chain.js';
+import { responseArgument } from '../commands/stored-responses.js';
+
+/** A write with the head of its stream after each of its events. */
+export type Prepared = { write: Write; heads: Head[] };
+
+export function prepareWrites({ writes }: { writes: Write[] }): Prepared[] {
+  return writes.map((write) => ({
+    write,
+    heads: chain(write.stream, write.expected, write.events),
+  }));
+}
+
+export function lastHead({ heads }: Prepared): Head {
+  const last = heads.at(-1);
+  if (last === undefined) throw new Error('a write has at least one event');
+  return last;
+}
+
+export function headsOf(commit: Commit): Head[] {
+  return prepareWrites(commit).map(lastHead);
+}
+
+/** What `es.commit` takes. The keys are short because the hot path parses them twice. */
+export function commitArguments(
+  commits: Commit[],
+  prepared: Prepared[][],
+  atomic: boolean,
+): unknown[] {
+  const heads: object[] = [];
+  const events: object[] = [];
+  const rows: PlacedRow[] = [];
+  prepared.forEach((writes, i) => {
+    const a = commits[i]?.accountId ?? 0;
+    for (const one of writes) {
+      const { stream: s, expected, row } = one.write;
+      const head = lastHead(one);
+      const x = expected?.revision ?? -1;
+      heads.push({ s, a, x, p: expected?.hash ?? null, n: one.write.events.length, h: head.hash });
+      one.write.events.forEach((event, e) => {
+        events.push({
+          s,
+          r: one.heads[e]?.revision,
+          id: event.id,
+          t: event.type,
+          v: event.version,
+          a,
+          d: event.data,
+          m: event.meta,
+          h: one.heads[e]?.hash,
+          at: event.meta.recordedAt,
+        });
+      });
+      if (row) rows.push({ accountId: a, stream: s, head, row });
+    }
+  });
+  const [commit] = commits;
+  const [tables, rowList] = rowArguments(rows);
+  return [
+    JSON.stringify(heads),
+    JSON.stringify(events),
+    tables,
+    rowList,
+    commit ? claimArgument(commit, commit.claims) : null,
+    commit ? claimArgument(commit, commit.releases) : null,
+    atomic,
+    responseArgument(commits.flatMap(({ responses = [] }) => responses)),
+  ];
+}
+
+/** Which streams were decided on something that may have changed. */
+export function preconditionArgument(commits: Commit[]): string {
+  return JSON.stringify(
+    commits.flatMap(({ accountId: a, writes }) =>
+      writes.flatMap(({ stream: s, precondition }) =>
+        precondition
+          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.seen }]
+          : [],
+      ),
+    ),
+  );
+}
+
+/** What `es.record` takes; undefined for commits that need `es.commit`. */
+export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
+  const { accountId, writes, claims, releases, responses } = commit;
+  if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
+  const { heads, write } = prepared;
+  const { stream, expected, events, row } = write;
+  if (!expected || !row) return undefined;
+  return [
+    stream,
+    accountId,
+    expected.revision,
+    Buffer.from(expected.hash, 'hex'),
+    Buffer.from(lastHead(prepared).hash, 'hex'),
+    events.map(({ id }) => id),
+    events.map(({ type }) => type),
+    events.map(({ version }) => version),
+    events.map(({ data }) => JSON.stringify(data)),
+    events.map(({ meta }) => JSON.stringify(meta)),
+    heads.map(({ hash }) => hash),
+    events.map(({ meta }) => meta.recordedAt),
+    row.table,
+    row.id,
+    row.foldVersion,
+    JSON.stringify(row.state),
+    responseArgument(responses),
+  ];
+}
+
+/** A row and the head of its stream after the last event folded into it. */
+export type PlacedRow = { accountId: number; stream: string; head: Head; row: RowWrite };
+
+/** The first two of what `es.write_read_models` takes: tables and rows. */
+export function rowArguments(rows: PlacedRow[]): [string[], string] {
+  const tables = new Set(rows.map(({ row }) => row.table));
+  const list = rows.map(({ accountId, stream, head, row }) => ({
+    t: row.table,
+    s: stream,
+    id: row.id,
+    a: accountId,
+    r: head.revision,
+    h: head.hash,
+    v: row.foldVersion,
+    st: row.state,
+  }));
+  return [[...tables], JSON.stringify(list)];
+}
+
+/** Destroys the keys of people and frees their claims; of those whose key was renewed only the former key. */
+export function erase(accountId: number, erasures: Erasure[]): { text: string; values: unknown[] } {
+  const erased = erasures.filter(({ renewed }) => !renewed);
+  return {
+    text: 'select es.erase($1, $2, $3), es.destroy_previous_keys($4)',
+    values: [
+      accountId,
+      erased.map(({ subjectId }) => subjectId),
+      erased.map(({ stream }) => stream),
+      erasures.flatMap(({ subjectId, renewed }) => (renewed ? [subjectId] : [])),
+    ],
+  };
+}
+
+/** What `es.take_claims` takes, each claim with the revision at which its stream got it. */
+export function claimArgument(commit: Commit, claims: Commit['claims']): string | null {
+  if (!claims?.length) return null;
+  const revisions = new Map(
+    commit.writes.map(({ stream, expected, events }) => [
+      stream,
+      (expected?.revision ?? -1) + events.length,
+    ]),
+  );
+  return JSON.stringify(
+    claims.map((claim) => ({
+      a: commit.accountId,
+      k: claim.kind,
+      v: claim.value.toString('hex'),
+      s: claim.stream,
+      r: revisions.get(claim.stream) ?? 0,
+    })),
+  );
+}

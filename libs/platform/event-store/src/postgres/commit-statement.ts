@@ -1,0 +1,100 @@
+import {
+  commitArguments,
+  preconditionArgument,
+  recordArguments,
+  type Prepared,
+} from './commit-arguments.js';
+import type { Commit, Precondition } from '../port/event-store.js';
+
+type Statement = { name: string; text: string };
+
+type Preconditions = Map<string, Precondition>;
+
+/** A statement, and how it is made where rows of some tables have preconditions. */
+type Texts = {
+  plain: Statement;
+  checked: (preconditions: Preconditions) => string;
+  /** By the names of the tables. */
+  made: Map<string, Statement>;
+};
+
+const isSame = (now: string, seen: string): string => `coalesce(${now} = ${seen}, false)`;
+
+const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`;
+
+/** For one stream that exists and its row: a quarter less work for PostgreSQL. */
+const RECORD: Texts = {
+  plain: { name: 'es_record', text: `select ${RECORD_CALL} as won` },
+  checked: (preconditions) => {
+    const conditions = [...preconditions.values()].map(({ joined }) =>
+      isSame(joined('$14', '$2'), '$18'),
+    );
+    return `select case when ${conditions.join(' and ')} then ${RECORD_CALL} else '{}' end as won`;
+  },
+  made: new Map(),
+};
+
+const COMMIT: Texts = {
+  plain: { name: 'es_commit', text: 'select es.commit($1, $2, $3, $4, $5, $6, $7, $8) as won' },
+  // Key by key: as a join, a plan that is made while there are few rows reads all of them.
+  checked: (preconditions) => {
+    const cases = [...preconditions].map(
+      ([table, { joined }]) => `when '${table}' then ${isSame(joined('x.i', 'x.a'), 'x.j')}`,
+    );
+    return `
+      with changed as materialized (
+        select array_agg(x.s) as streams
+        from jsonb_to_recordset($9::jsonb) as x(s text, t text, a bigint, i bigint, j bigint)
+        where not case x.t ${cases.join(' ')} else false end
+      ), kept as materialized (
+        select case
+          when streams is null then $1::jsonb
+          when not $7::boolean then (
+            select jsonb_agg(h) from jsonb_array_elements($1::jsonb) as h where h ->> 's' <> all (streams))
+        end as heads
+        from changed
+      )
+      select case when heads is null then '{}' else es.commit(heads, $2, $3, $4, $5, $6, $7, $8) end as won
+      from kept`;
+  },
+  made: new Map(),
+};
+
+/**
+ * What records these commits. It answers with `won`: the streams that were where they were expected, and whose
+ * preconditions held. @param atomic nothing is written unless all are
+ */
+export function commitStatement(
+  commits: Commit[],
+  prepared: Prepared[][],
+  atomic: boolean,
+): Statement & { values: unknown[] } {
+  const preconditions: Preconditions = new Map();
+  for (const { writes } of commits) {
+    for (const { precondition } of writes) {
+      if (precondition) preconditions.set(precondition.table, precondition);
+    }
+  }
+  const [commit, ...others] = commits;
+  const lone =
+    commit && others.length === 0 && atomic && recordArguments(commit, prepared[0] ?? []);
+  const statement = textOf(lone ? RECORD : COMMIT, preconditions);
+  const values = lone || commitArguments(commits, prepared, atomic);
+  if (preconditions.size > 0) {
+    const seen = commit?.writes[0]?.precondition?.seen;
+    values.push(lone ? seen : preconditionArgument(commits));
+  }
+  return { ...statement, values };
+}
+
+/** Each text has a name of its own for ever: PostgreSQL keeps its plan by that. */
+function textOf({ plain, checked, made }: Texts, preconditions: Preconditions): Statement {
+  if (preconditions.size === 0) return plain;
+  const tables = [...preconditions.keys()].sort().join('_');
+  let text = made.get(tables);
+  if (!text) {
+    text = { name: `${plain.name}_${tables}`, text: checked(preconditions) };
+    made.set(tables, text);
+  }
+  return text;
+}

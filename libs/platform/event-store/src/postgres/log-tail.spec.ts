@@ -1,0 +1,52 @@
+import { describe, expect, it } from '@jest/globals';
+import { at, stored } from '../port/event-store.contract.js';
+import type { StoredEvent } from '../port/event-store.js';
+import { LogTail } from './log-tail.js';
+
+const range = (from: number, to: number) =>
+  Array.from({ length: to - from + 1 }, (_, i) => stored(from + i));
+const revisions = (events: StoredEvent[]) => events.map(({ revision }) => revision);
+
+describe('the tail of the log', () => {
+  it('has what comes after its beginning, from any position on', () => {
+    const tail = new LogTail();
+    tail.begin(at(10));
+    tail.add(range(11, 13), at(13));
+    tail.add(range(15, 16), at(16));
+    expect(revisions(tail.after(at(10), 9))).toEqual([11, 12, 13, 15, 16]);
+    expect(revisions(tail.after(at(12), 2))).toEqual([13, 15]);
+    expect(revisions(tail.after(at(14), 9))).toEqual([15, 16]);
+    expect(tail.after(at(16), 9)).toEqual([]);
+  });
+
+  it('does not reach whoever is before its beginning', () => {
+    const tail = new LogTail();
+    expect(tail.reaches(at(10))).toBe(false);
+    tail.begin(at(10));
+    expect([9, 10, 11].map((n) => tail.reaches(at(n)))).toEqual([false, true, true]);
+    tail.clear();
+    expect(tail.reaches(at(10))).toBe(false);
+  });
+
+  it('forgets the oldest events, and those who need them have to read alone', () => {
+    const tail = new LogTail();
+    tail.begin(at(0));
+    tail.add(range(1, 3_000), at(3_000));
+    expect(tail.reaches(at(0))).toBe(false);
+    expect(tail.reaches(at(1_000))).toBe(true);
+    expect(revisions(tail.after(at(1_000), 1))).toEqual([1_001]);
+  });
+
+  it('wakes at the next change, and when nobody waits any more', async () => {
+    const tail = new LogTail();
+    tail.begin(at(0));
+    const stop = new AbortController();
+    const changed = tail.changed(new AbortController().signal);
+    const stopped = tail.changed(stop.signal);
+    stop.abort();
+    await stopped;
+    tail.add([], at(5));
+    await changed;
+    expect(tail.end).toEqual(at(5));
+  });
+});

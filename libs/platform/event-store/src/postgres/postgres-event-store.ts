@@ -1,0 +1,384 @@
+import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool, type PoolClient } from 'pg';
+import { Config } from '#kernel/config.js';
+import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import {
+  inTransaction,
+  isAnswering,
+  isConnectionLoss,
+  isOutage,
+  withConnection,
+} from '#database/connection.js';
+import { isRolledBackForRetry } from '#database/sqlstate.js';
+import { Notifications } from '#database/notifications.js';
+import {
+  ClaimTakenError,
+  ConflictError,
+  EventStore,
+  KeyTakenOverError,
+  type Commit,
+  type Head,
+  type EventRef,
+  type Fact,
+  type Moment,
+  type Position,
+  type StoredEvent,
+  type Subscriber,
+} from '../port/event-store.js';
+import { Announcements, CHANNEL } from './announcements.js';
+import { CapReachedError, checkCap } from '../port/caps.js';
+import { erase, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
+import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
+import { Batcher, Lanes } from '#database/batcher.js';
+import { commitStatement } from './commit-statement.js';
+import { refusalOf } from '../port/refusals.js';
+import { refuseForeignPositions } from '../log/positions-check.js';
+import { PostgresReader } from './postgres-reader.js';
+import type { PlainTable } from '../read-models/read-models.js';
+import { SharedLog } from './shared-log.js';
+
+const POLL_MS = 500;
+const REACHES_EVERY_MS = 10;
+const SETTLE_WITHIN_MS = 30_000;
+/** For a commit that is rolled back because of others. PostgreSQL itself waits as long for a lock. */
+const TRY_AGAIN_FOR_MS = 10_000;
+/**
+ * A call of `es.commit` costs as much as dozens of commits, so what waits for one makes the next larger. Not while only a
+ * few are under way, nor while a group takes longer than PostgreSQL works on it: for a slow disk, or somebody's lock.
+ */
+const GROUPS = {
+  ofGroup: 64,
+  few: 4,
+  most: 4,
+  stuckMs: (size: number) => 2 + size / 10,
+  waitMs: TURN_WITHIN_MS,
+};
+
+/**
+ * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
+ * stop below the oldest transaction still running, so a late commit is waited for, never skipped.
+ */
+@Injectable()
+export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
+  override readonly rowsMayLag = false;
+  private readonly log = new Logger(PostgresEventStore.name);
+  private readonly commits = new Batcher<Commit, Head[]>(
+    new Lanes(1, GROUPS.stuckMs),
+    GROUPS.ofGroup,
+    (group) => this.commitGroup(group),
+    GROUPS,
+  );
+  private readonly reader: PostgresReader;
+  private readonly shared = new SharedLog((after, limit) => this.readAll(after, limit));
+  private readonly wakers = new Set<() => void>();
+  private listening: Notifications | undefined;
+  private readonly announcements: Announcements;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly config: Config,
+    private readonly plainTables: PlainTable[] = [],
+  ) {
+    super();
+    this.reader = new PostgresReader(pool);
+    this.announcements = new Announcements(pool, (error) =>
+      this.log.warn(`subscribers could not be notified and will poll: ${messageOf(error)}`),
+    );
+  }
+
+  async onModuleInit(): Promise<void> {
+    await refuseForeignPositions(this.pool, this.plainTables);
+  }
+
+  override async commit(commit: Commit): Promise<Head[]> {
+    if (commit.writes.some((write) => write.events.length === 0)) {
+      throw new Error('an empty append is refused');
+    }
+    return isIndependent(commit) ? this.commits.add(commit) : this.commitAlone(commit);
+  }
+
+  override readStream(
+    ...[stream, options]: Parameters<EventStore['readStream']>
+  ): AsyncIterable<StoredEvent> {
+    return this.reader.readStream(stream, options);
+  }
+
+  override readStreams(wanted: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
+    return this.reader.readStreams(wanted, (long) => super.readStreams([long]));
+  }
+
+  override readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
+    return this.reader.readFacts(streams, until);
+  }
+
+  override readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
+    return this.reader.readEvents(refs);
+  }
+
+  override findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
+    return this.reader.findEvent(stream, id);
+  }
+
+  override readAll(after: Position, limit: number): Promise<StoredEvent[]> {
+    return this.reader.readAll(after, limit);
+  }
+
+  override readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
+    return this.reader.readUntil(head, after, limit);
+  }
+
+  override readMoments(after: Position, limit: number): Promise<Moment[]> {
+    return this.reader.readMoments(after, limit);
+  }
+
+  override async reaches(head: Position, withinMs: number): Promise<boolean> {
+    for (const deadline = performance.now() + withinMs; ; await wait(REACHES_EVERY_MS)) {
+      if (await this.reader.reaches(head)) return true;
+      if (performance.now() > deadline) return false;
+    }
+  }
+
+  override async head(): Promise<Position> {
+    const { rows } = await this.pool.query<{ next: string }>(
+      'select pg_snapshot_xmax(pg_current_snapshot())::text as next',
+    );
+    return { commit: BigInt(rows[0]?.next ?? 0), prepare: 0n };
+  }
+
+  override async settled(): Promise<Position> {
+    const { rows } = await this.pool.query<{ oldest: string }>(
+      'select pg_snapshot_xmin(pg_current_snapshot())::text as oldest',
+    );
+    return { commit: BigInt(rows[0]?.oldest ?? 0), prepare: 0n };
+  }
+
+  override async ping(withinMs: number): Promise<void> {
+    await isAnswering(this.pool, withinMs);
+  }
+
+  override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
+    await this.listen();
+    let position = after;
+    // After a full batch the next one is read while the subscriber is busy with this one.
+    let ahead: Promise<StoredEvent[]> | undefined;
+    while (!signal.aborted) {
+      let woken = false;
+      let wakeUp: () => void = () => undefined;
+      const waker = () => {
+        woken = true;
+        wakeUp();
+      };
+      this.wakers.add(waker);
+      try {
+        const early = ahead;
+        ahead = undefined;
+        const events = await (early ?? this.read(position, batch));
+        const last = events.at(-1);
+        if (last !== undefined) {
+          if (events.length === batch) {
+            ahead = this.read(last.position, batch);
+            // Its failure is reported where it is awaited, unless the subscriber has ended the subscription.
+            ahead.catch(() => undefined);
+          }
+          await onEvents(events, last.position);
+          position = last.position;
+          // What the subscriber has begun is on its way before the log is read again.
+          if (!ahead) await new Promise((resolve) => setImmediate(resolve));
+        } else if (!woken && !early) {
+          await new Promise<void>((resolve) => {
+            const done = () => {
+              clearTimeout(timer);
+              signal.removeEventListener('abort', done);
+              resolve();
+            };
+            const timer = setTimeout(done, POLL_MS);
+            wakeUp = done;
+            signal.addEventListener('abort', done, { once: true });
+          });
+        }
+      } finally {
+        this.wakers.delete(waker);
+      }
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    this.announcements.close();
+    await this.listening?.close();
+  }
+
+  /** While the database is unavailable this returns nothing; the caller reads again later. */
+  private async read(after: Position, limit: number): Promise<StoredEvent[]> {
+    try {
+      return await this.shared.read(after, limit);
+    } catch (error) {
+      if (!isConnectionLoss(error)) throw error;
+      this.log.warn(`the log could not be read, trying again: ${messageOf(error)}`);
+      return [];
+    }
+  }
+
+  /** Independent commits share a transaction; those that lost a race are rejected, the others succeed. */
+  private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
+    const deadline = performance.now() + SETTLE_WITHIN_MS;
+    let unknown = false;
+    let refused: UnavailableError | undefined;
+    if (group.length > 1) {
+      try {
+        return await this.append(group, false);
+      } catch (error) {
+        // Nothing was asked, and what each of them would wait for adds up.
+        if (error instanceof UnavailableError) throw error;
+        this.log.debug(
+          `a group of ${group.length} appends failed and is repeated one by one: ${messageOf(error)}`,
+        );
+        unknown = isConnectionLoss(error);
+        if (isOutage(error)) refused = outageOf(error);
+      }
+    }
+    return Promise.allSettled(
+      group.map((commit) => this.commitAlone(commit, deadline, { unknown, refused })),
+    );
+  }
+
+  /**
+   * After a lost connection it is unknown whether the commit happened. Repeating the identical append settles that:
+   * either it succeeds now, or the stream has moved and our event ids show by whom.
+   */
+  private async commitAlone(
+    commit: Commit,
+    deadline = performance.now() + SETTLE_WITHIN_MS,
+    before: { unknown: boolean; refused: UnavailableError | undefined } = {
+      unknown: false,
+      refused: undefined,
+    },
+  ): Promise<Head[]> {
+    const began = performance.now();
+    let refused: unknown = before.refused;
+    let unknown = before.unknown || refused !== undefined;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        if (unknown && (await this.isStored(commit))) {
+          this.announcements.announceSoon();
+          return headsOf(commit);
+        }
+        if (refused) throw refused;
+        const [result] = await this.append([commit], true);
+        if (result?.status === 'fulfilled') return result.value;
+        throw result?.reason ?? new Error('a commit has one result');
+      } catch (error) {
+        if (refused && error === refused) throw error;
+        if (isRefusal(error)) {
+          if (!unknown || refused) throw error;
+          refused = error;
+          continue;
+        }
+        if (isOutage(error) && !unknown) {
+          refused = outageOf(error);
+          unknown = true;
+          continue;
+        }
+        const lost = isConnectionLoss(error);
+        const unreachable = error instanceof UnavailableError || isOutage(error);
+        if (unreachable && !unknown) throw error;
+        if (!lost && !unreachable && !isRolledBackForRetry(error)) throw error;
+        unknown ||= lost;
+        if (!unknown && performance.now() > began + TRY_AGAIN_FOR_MS) {
+          throw new UnavailableError('The database is too busy', { cause: error });
+        }
+        if (unknown && performance.now() > deadline) {
+          throw new UnknownOutcomeError('the outcome of a commit stays unknown', { cause: error });
+        }
+        await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** attempt, 1_000)));
+      }
+    }
+  }
+
+  private async append(
+    commits: Commit[],
+    atomic: boolean,
+  ): Promise<PromiseSettledResult<Head[]>[]> {
+    const prepared = commits.map(prepareWrites);
+    const [cap] = commits.flatMap((commit) => commit.cap ?? []);
+    const erasing = commits.filter(({ erasures }) => erasures?.length);
+    const sideEffects = commits.flatMap((commit) => commit.sideEffects ?? []);
+    const several = cap !== undefined || erasing.length + sideEffects.length > 0;
+    const write = async (client: PoolClient): Promise<PromiseSettledResult<Head[]>[]> => {
+      try {
+        if (cap) await checkCap((text, values) => client.query(text, values), cap);
+        const { rows } = await client.query<{ won: string[] }>(
+          commitStatement(commits, prepared, atomic),
+        );
+        const won = new Set(rows[0]?.won);
+        if (atomic && won.size === 0) throw new ConflictError();
+        for (const { accountId, erasures = [] } of erasing) {
+          await client.query(erase(accountId, erasures));
+        }
+        for (const { text, values } of sideEffects) await client.query(text, values);
+        return prepared.map((writes) =>
+          writes.every(({ write }) => won.has(write.stream))
+            ? { status: 'fulfilled', value: writes.map(lastHead) }
+            : { status: 'rejected', reason: new ConflictError() },
+        );
+      } catch (error) {
+        throw refusalOf(error);
+      }
+    };
+    if (several) {
+      const results = await inTransaction(this.pool, write);
+      if (results.some(isAppended)) this.announcements.announceSoon();
+      return results;
+    }
+    return new Promise((resolve, reject) => {
+      withConnection(this.pool, async (client) => {
+        const results = await write(client);
+        resolve(results);
+        // On its way before the caller goes on: it takes long enough to build a response.
+        if (results.some(isAppended)) await this.announcements.announce(client);
+      }).catch(reject);
+    });
+  }
+
+  private async isStored(commit: Commit): Promise<boolean> {
+    const ids = commit.writes.flatMap((write) => write.events.map((event) => event.id));
+    const { rows } = await this.pool.query<{ n: number }>(
+      'select count(*) as n from es.events where event_id = any ($1)',
+      [ids],
+    );
+    return rows[0]?.n === ids.length;
+  }
+
+  private async listen(): Promise<void> {
+    if (this.listening) return;
+    const wakeAll = () => {
+      this.shared.announced();
+      this.wakers.forEach((wake) => wake());
+    };
+    this.listening = new Notifications(this.config.databaseUrl, CHANNEL, wakeAll, wakeAll);
+    await this.listening.listen();
+  }
+}
+
+function isAppended({ status }: PromiseSettledResult<Head[]>): boolean {
+  return status === 'fulfilled';
+}
+
+/** Whether a commit may share a transaction with others: it writes one stream and does nothing besides. */
+function isIndependent(commit: Commit): boolean {
+  const { writes, claims, releases, cap, erasures, sideEffects } = commit;
+  const beside = [claims, releases, erasures, sideEffects].some((list) => list?.length);
+  return writes.length === 1 && !beside && !cap;
+}
+
+/** Nothing was written, unless the server stopped in the middle of the commit: whoever throws it looks first. */
+function outageOf(cause: unknown): UnavailableError {
+  return new UnavailableError('The database cannot take changes now', { cause });
+}
+
+/** Nothing was written, except perhaps by an earlier try of our own. */
+function isRefusal(error: unknown): boolean {
+  return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
+    (kind) => error instanceof kind,
+  );
+}
