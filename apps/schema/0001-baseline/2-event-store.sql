@@ -222,7 +222,7 @@ begin
   end if;
 end $$;
 
-create function es.store_responses(p_responses jsonb, p_streams text[]) returns void
+create function es.save_responses(p_responses jsonb, p_streams text[]) returns void
 language plpgsql as $$
 declare
   losers text;
@@ -325,6 +325,6 @@ begin
 
   perform es.take_claims(p_claims, p_releases);
   perform es.write_read_models(p_tables, p_read_models, won);
-  if p_responses is not null then perform es.store_responses(p_responses, won); end if;
+  if p_responses is not null then perform es.save_responses(p_responses, won); end if;
   return won;
 end $$;

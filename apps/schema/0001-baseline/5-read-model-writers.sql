@@ -83,7 +83,7 @@ begin
       'v', p_projection_version, 'st', p_state)), array[p_stream]);
   end if;
   if p_table = any (%L::text[]) then perform public.raise_account_versions(array[p_account]); end if;
-  if p_responses is not null then perform es.store_responses(p_responses, array[p_stream]); end if;
+  if p_responses is not null then perform es.save_responses(p_responses, array[p_stream]); end if;
   return array[p_stream];
 end $body$, updates, template_tables));
 end $procedure$;

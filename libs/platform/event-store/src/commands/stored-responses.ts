@@ -53,7 +53,7 @@ const BEGIN = {
 };
 const KEEP = {
   name: 'outcomes_keep',
-  text: 'select es.store_responses($1, null)',
+  text: 'select es.save_responses($1, null)',
 };
 const RELEASE = {
   name: 'outcomes_release',
@@ -182,7 +182,7 @@ export class StoredResponses {
   }
 }
 
-/** What `es.store_responses` takes. */
+/** What `es.save_responses` takes. */
 export function responseArgument(responses: SealedResponse[] | undefined): string | null {
   if (!responses?.length) return null;
   return JSON.stringify(

@@ -217,7 +217,7 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
       ...rowArguments(placed),
       placed.map(({ stream }) => stream),
     ]);
-    await client.query('select es.store_responses($1, null)', [content.outcomes]);
+    await client.query('select es.save_responses($1, null)', [content.outcomes]);
     if (content.erasures) await client.query(erase(accountId, content.erasures));
     for (const { text, values } of content.sideEffects ?? []) await client.query(text, values);
   });
