@@ -1,6 +1,6 @@
--- The history and how it is written. One call of es.commit is one commit. Errors have SQLSTATEs of their own: IP001, a stream
--- has moved; IP002, a claim is taken (the detail names its kinds); IP003, something final was to be changed; IP004, an
--- idempotency key was taken over by another request (the hint names the holders that lost it); IP005, a cap is reached.
+-- The history and how it is written. One call of es.commit is one commit. Errors have SQLSTATEs of their own: IP001, a
+-- stream has moved; IP002, a claim is taken (the detail names its kinds); IP003, something final was to be changed; IP004, an
+-- idempotency key was taken over by another request (the detail names the holders that lost it); IP005, a cap is reached.
 
 -- The id of this database.
 create table es.identity (
@@ -26,7 +26,8 @@ begin
   raise exception 'events are never changed or removed (% refused)', tg_op using errcode = 'IP003';
 end $$;
 
--- The events, never changed. A reader goes by (tx, pos) and stops below the oldest running transaction, so that it misses none.
+-- The events, never changed. A reader goes by (tx, pos) and stops below the oldest running transaction, so that it misses
+-- none.
 create table es.events (
   tx xid8 not null,
   pos bigint not null,
@@ -271,8 +272,8 @@ begin
   end if;
 end $$;
 
--- Commits. The appends are its first writes: anything written earlier would take the transaction id too soon, and revision n+1
--- could sort before n for readers of the whole log.
+-- Commits. The appends are its first writes: anything written earlier would take the transaction id too soon, and revision
+-- n+1 could sort before n for readers of the whole log.
 -- p_atomic false: the heads are independent, and those that lost their race are not returned.
 -- p_atomic true: all or nothing.
 create function es.commit(

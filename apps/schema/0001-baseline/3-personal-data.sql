@@ -53,7 +53,7 @@ select distinct id, 1 from unnest(p_accounts) as id order by id
 on conflict (account_id) do update set version = v.version + 1
 $$;
 
--- P_streams: the customers' own, which hold their e-mail address, phone number and references as claims.
+-- Erases people. `p_streams` are their own streams, which hold their e-mail address, phone number and references as claims.
 create function es.erase(p_account bigint, p_subjects bigint[], p_streams text[]) returns void
 language plpgsql as $$
 begin

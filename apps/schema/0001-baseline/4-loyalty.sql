@@ -4,12 +4,12 @@
 -- Stores whose customers' phone numbers are being brought into the form of its country.
 create table phone_normalizations (
   account_id bigint primary key,
-  -- of the store, to whose country the numbers up to after_id have been adapted
+  -- of the store, whose country the numbers up to after_id have been adapted to
   revision bigint not null,
   after_id bigint not null default 0,
-  -- commands that have read the former country may be committed after the pass has gone by
+  -- commands that read the previous country may commit after their customer's turn
   is_repeated boolean not null default true,
-  -- another customer holds the number of somebody
+  -- another customer has the number already
   has_conflicts boolean not null default false,
   -- null: done
   due_at timestamptz default now()
@@ -45,9 +45,11 @@ create table accounts (
 create index accounts_account on accounts (account_id, id);
 create index accounts_projection_version on accounts (projection_version);
 create trigger phone_normalization_of_country after update on accounts
-  for each row when (((new.country IS not NULL) AND (new.country is distinct from old.country))) execute function start_phone_normalization();
+  for each row when (new.country is not null and new.country is distinct from old.country)
+  execute function start_phone_normalization();
+-- A store that is imported may have numbers from before its country was set.
 create trigger phone_normalization_of_new after insert on accounts
-  for each row when ((new.country IS not NULL)) execute function start_phone_normalization();
+  for each row when (new.country is not null) execute function start_phone_normalization();
 
 create sequence cards_id as bigint;
 
@@ -119,7 +121,7 @@ create index customers_live on customers (account_id, id)
 create index customers_long on customers (account_id, id)
   where long_search_text is not null;
 create index customers_phone on customers using gin (account_id, phone_digits gin_trgm_ops);
--- Those who may have to be put into another form.
+-- Customers whose phone number is not in E.164 format.
 create index customers_phone_unknown on customers (account_id, id)
   where state ->> 'phone' not like '+%';
 create index customers_references on customers using gin (account_id, (state -> 'externalReferences') jsonb_path_ops);

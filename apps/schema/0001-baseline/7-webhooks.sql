@@ -66,7 +66,7 @@ create table webhook_events (
   account_id bigint not null,
   customer_id bigint not null,
   type text not null,
-  -- where it stands in the history
+  -- its place in the history
   stream text not null,
   revision bigint not null,
   recorded_at timestamptz not null,

@@ -1,6 +1,7 @@
--- Mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps those.
+-- Mails, card links, and passes in wallets. Tables of passes have no foreign keys to read models, because a rebuild swaps
+-- those.
 
--- mails to be sent, and nothing else: what was sent is gone.
+-- Mails to be sent. A mail that was sent is deleted.
 create table mail_outbox (
   id uuid primary key,
   attempts int not null default 0,
@@ -58,14 +59,14 @@ create index card_messages_sms on card_messages (account_id, finished_at)
 create index card_messages_unissued on card_messages (customer_id)
   where customer_card_id is null;
 
--- Wishes recorded earlier are not for this service to fulfil.
+-- Messages requested earlier than this are not sent: a history that was imported asks for them too.
 create table card_message_cutoffs (
   account_id bigint primary key,
   since timestamptz not null
 );
 
 -- The channels through which the messages of a signup are not sent by themselves. Written before the signup is
--- recorded, and looked up by its request id when its messages are planned.
+-- recorded, and looked up by its request id when its messages are enqueued.
 create table signup_holds (
   account_id bigint not null,
   request_id text not null,
@@ -90,7 +91,7 @@ begin
   return null;
 end $$;
 
--- A row for each customer card that somebody has opened as a pass. No foreign keys: rebuilding exchanges the rows.
+-- A row for each customer card that somebody has opened as a pass.
 create table passes (
   customer_card_id bigint primary key,
   account_id bigint not null,
@@ -111,7 +112,7 @@ create index passes_card on passes (card_id, customer_card_id);
 create trigger passes_changed after update on passes
   referencing old table as old_rows new table as new_rows for each statement execute function notify_pass_changes();
 
--- Updates to be sent: at most one for each target. A request while it is being sent raises its count.
+-- Updates to be sent: at most one for each target. A request while it is being sent raises its number.
 create table pass_updates (
   channel text not null,
   target text not null,
@@ -189,7 +190,7 @@ create table apple_devices (
   unique (library_hash, pass_type_id)
 );
 
--- No foreign key to customer cards: rebuilding exchanges their rows.
+--
 create table apple_registrations (
   device_id bigint not null references apple_devices (id) on delete cascade,
   customer_card_id bigint not null,
@@ -199,7 +200,7 @@ create table apple_registrations (
 );
 create index apple_registrations_card on apple_registrations (customer_card_id, registered_at);
 
--- Cards and customer cards whose link somebody has opened. No foreign keys: rebuilding exchanges the rows.
+-- Cards and customer cards whose link somebody has opened.
 create table google_classes (
   card_id bigint primary key,
   account_id bigint not null,
