@@ -3,7 +3,7 @@ import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-
 import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
-import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
+import { readConfig } from '../dist/libs/configuration/src/config.js';
 import { template } from './inkpad.mjs';
 import { inRandomOrder, round } from './rounds.mjs';
 import { stampBody } from './stamp-body.mjs';

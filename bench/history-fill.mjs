@@ -7,7 +7,7 @@ import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-sour
 import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
 import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
-import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
+import { readConfig } from '../dist/libs/configuration/src/config.js';
 
 /**
  * Fills a migrated database with customer cards of ten events each, as the commit path writes them, for

@@ -7,7 +7,7 @@ import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-sour
 import { EventTypes } from '../dist/libs/platform/event-store/src/port/event-types.js';
 import { BEGINNING } from '../dist/libs/platform/event-store/src/port/event-store.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
-import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
+import { readConfig } from '../dist/libs/configuration/src/config.js';
 import { cpuTime } from './cpu-time.mjs';
 
 /**

@@ -5,7 +5,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { CreateAccount } from '../dist/libs/loyalty/accounts/src/account.commands.js';
 import { AddMember } from '../dist/libs/identity/src/member.commands.js';
-import { readConfig } from '../dist/libs/platform/kernel/src/config.js';
+import { readConfig } from '../dist/libs/configuration/src/config.js';
 import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-card.commands.js';
 import { poolOf } from '../dist/libs/platform/database/src/data-source.js';
 import { EventBodies } from '../dist/libs/outbound/public-events/src/event-bodies.service.js';

@@ -4,7 +4,7 @@ import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fa
 import { readFileSync } from 'node:fs';
 import { format as formatText, type FormatConfig } from 'oxfmt';
 import openapiTS, { astToString, type OpenAPI3 } from 'openapi-typescript';
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { ApiModule } from '../apps/api/src/api.module.js';
 import { openApiDocument } from './openapi/document.js';

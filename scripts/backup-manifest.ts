@@ -1,9 +1,9 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
-import { withSecretFiles } from '#kernel/secret-files.js';
+import { withSecretFiles } from '#configuration/secret-files.js';
 import { canonicalJson } from '#event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
 import type { Place } from './log-places.js';

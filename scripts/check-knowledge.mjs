@@ -26,15 +26,6 @@ const OTHER_MEANINGS = new Set(['event store', 'event stores', 'no store', 'user
  */
 const EXEMPTIONS = new Map(
   Object.entries({
-    // Settings of the whole product are read in one place.
-    'kernel/src/apple-credentials.spec.ts': '*',
-    'kernel/src/apple-credentials.ts': '*',
-    'kernel/src/config.spec.ts': '*',
-    'kernel/src/config.ts': '*',
-    'kernel/src/secret-files.ts': 'wallet',
-    'kernel/src/service-account.spec.ts': '*',
-    'kernel/src/setting-faults.ts': '*',
-    'kernel/src/settings.ts': '*',
     // What the API answers and documents, and what histories hold.
     'http/src/access-log.ts': 'user',
     'http/src/error.dto.ts': 'customer card',

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
 import { AccountsService } from '#accounts/accounts.service.js';
 import { AuditService } from '#history/audit.service.js';

@@ -4,7 +4,7 @@ import { RequestMethod } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { SETTINGS } from '#kernel/settings.js';
+import { SETTINGS } from '#configuration/settings.js';
 import { previewedApi } from './api-documents.js';
 
 /** What readers may try: every route, command, script, setting and link that a document names is there. */

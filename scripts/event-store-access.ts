@@ -6,9 +6,9 @@ import {
   type JSONRecordedEvent,
 } from '@eventstore/db-client';
 import { randomUUID } from 'node:crypto';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { messageOf } from '#kernel/errors.js';
-import { withSecretFiles } from '#kernel/secret-files.js';
+import { withSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { faultOf } from '#event-store/eventstoredb/eventstoredb-faults.js';
 import { createUser, userOf } from './event-store-user.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { messageOf } from '#kernel/errors.js';
 
 const ANSWER_WITHIN_MS = 10_000;

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename } from 'node:path';
 import type { Command } from 'commander';
 import { Pool } from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
 import { PostcodesImport } from '#geocoding/postcodes-import.service.js';
 import { runScript } from './run-script.js';

@@ -1,4 +1,4 @@
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { migrate } from '#database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
 import { runScript, sayWhere } from './run-script.js';

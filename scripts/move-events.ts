@@ -1,7 +1,8 @@
 import { parseArgs } from 'node:util';
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { connecting } from '#database/connecting.js';
 import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';

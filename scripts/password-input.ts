@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { Writable } from 'node:stream';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 
 const OTHERS_SEE =
   'warning: a password given as an argument is seen by everybody on this machine (ps) and stays in the history of the shell; leave --password out to be asked for it, or use --password-stdin';

@@ -1,5 +1,6 @@
 import type pg from 'pg';
-import { ConfigError, readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { positionSql } from '#event-store/port/position.js';
 import { MOVED_TO_EVENTSTOREDB } from '#event-store/log/positions-check.js';

@@ -1,4 +1,4 @@
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { connecting } from '#database/connecting.js';
 import { databaseClient, type DatabaseClient } from '#database/database-client.js';
 import { SHADOW } from '#event-store/verification/staging-tables.js';

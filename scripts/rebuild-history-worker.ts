@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { HistoryShadow } from '#history/history-shadow.service.js';

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ShadowFiller, type Wanted } from '#event-store/verification/staging-builder.js';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { Pool } from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';

@@ -1,4 +1,4 @@
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { inOneSentence } from '#kernel/start-fault.js';
 import { placeOf } from '#database/connecting.js';

@@ -1,4 +1,4 @@
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { connecting } from '#database/connecting.js';
 import { databaseClient } from '#database/database-client.js';
 import { runScript } from './run-script.js';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { connecting } from '#database/connecting.js';
 import { databaseClient } from '#database/database-client.js';
 

@@ -1,7 +1,7 @@
 import { isMainThread } from 'node:worker_threads';
 import { Logger } from '@nestjs/common';
 import type pg from 'pg';
-import { readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
 import { ScriptLog } from '#kernel/log.js';
 import { connecting } from '#database/connecting.js';
 import { dataSource, poolOf } from '#database/data-source.js';

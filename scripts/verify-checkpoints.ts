@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { checkpointSigner } from '#kernel/checkpoint-key.js';
-import { ConfigError, type Config } from '#kernel/config.js';
+import { type Config } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { verifierOf, type Verifier } from '#kernel/signed-note.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { CheckpointVerification } from '#transparency/checkpoint-verification.service.js';

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { parseArgs } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { rowTables } from '../apps/row-tables.js';
 import { HistoryVerification } from '#history/history-verification.service.js';
 import type { Slice, Verification, Verified } from '#event-store/verification/verification.js';

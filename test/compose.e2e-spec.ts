@@ -5,8 +5,8 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
-import { readConfig } from '#kernel/config.js';
-import { SETTINGS } from '#kernel/settings.js';
+import { readConfig } from '#configuration/config.js';
+import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
 import { testDatabase, type TestDatabase } from './support/database.js';
 import { eventually } from './support/eventually.js';

@@ -6,7 +6,7 @@ import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
 import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { MailQueue } from '#messages/mail-queue.service.js';
 import { MessageMetrics } from '#messages/message-metrics.service.js';

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError, readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { atTime } from '../support/clock.js';
 import { expectFailure, useService } from '../support/contract.js';
 import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';

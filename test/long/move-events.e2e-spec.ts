@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { streamOf } from '#event-store/read-models/read-models.js';
 import { customerCard } from '#stamping/customer-card.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { formatPosition } from '#event-store/port/position.js';
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
 import { testEnvironment } from '../support/database.js';
 import { eventually } from '../support/eventually.js';

@@ -1,4 +1,4 @@
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import { WebhookClient } from '#sending/webhook.client.js';
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
-import { readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
 import { startEventStoreDb } from './eventstoredb/server.mjs';
 
 export type TestDatabase = {

@@ -2,7 +2,7 @@ import { LeaderLock } from '#database/leader-lock.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { HistoryTable } from '#history/history-table.service.js';
 import { HistorySubscription } from '#history/history.subscription.js';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { rowTables } from '../../apps/row-tables.js';
 import { openStore } from './store.js';
 

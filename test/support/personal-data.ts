@@ -1,5 +1,5 @@
 import { createDecipheriv } from 'node:crypto';
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { deriveKey } from '#kernel/sealing.js';
 import { DATA_KEY_PURPOSES, MasterKeys } from '#database/master-keys.js';
 import { NOBODY } from '#event-store/personal-keys/personal-keys.js';

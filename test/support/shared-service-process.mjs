@@ -39,7 +39,7 @@ const [
 ] = await Promise.all([
   import('@nestjs/cqrs'),
   built('scripts/script-services.js'),
-  built('libs/platform/kernel/src/config.js'),
+  built('libs/configuration/src/config.js'),
   built('libs/platform/database/src/leader-lock.js'),
   built('libs/platform/event-store/src/port/event-store.js'),
   built('libs/platform/event-store/src/port/event-types.js'),

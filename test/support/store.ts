@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { dataSource, poolOf } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';

@@ -1,5 +1,5 @@
 import { Module, type DynamicModule } from '@nestjs/common';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { randomFew } from '#kernel/randomness.js';
 import { REQUEST_LIMITS } from '#database/data-source.js';
 import { DatabaseModule } from '#database/database.module.js';

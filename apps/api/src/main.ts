@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Registry } from 'prom-client';
-import { ConfigError, readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { messageOf } from '#kernel/errors.js';
 import { refuseToStart } from '#kernel/start-fault.js';
 import { returnStartMemory } from '#kernel/start-memory.js';

@@ -12,7 +12,7 @@ import {
   type FastifyReply,
   type FastifyRequest,
 } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { InvalidHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
 import { newId } from '#kernel/randomness.js';

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { setFlagsFromString } from 'node:v8';
 import { Registry } from 'prom-client';
-import { readConfig, type Config } from '#kernel/config.js';
+import { readConfig, type Config } from '#configuration/config.js';
 import { Log } from '#kernel/log.js';
 import { messageOf } from '#kernel/errors.js';
 import { refuseToStart } from '#kernel/start-fault.js';

@@ -2,7 +2,7 @@ import { Injectable, type OnModuleDestroy, type OnModuleInit } from '@nestjs/com
 import { LRUCache } from 'lru-cache';
 import { hash } from 'node:crypto';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { UnauthorizedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';

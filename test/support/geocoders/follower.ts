@@ -1,7 +1,7 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { decodePicture, PictureError } from '#kernel/picture-decoder.js';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { UnknownEventTypeError, type EventTypes } from '#event-store/port/event-types.js';
 import { whenAvailable } from '#event-store/log/retry-policy.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Pool } from 'pg';
 import { IsNull, Repository } from 'typeorm';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask, asked } from '#database/connection.js';
 import type { Range } from '#http/page.js';

@@ -7,7 +7,7 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import type { AppleCredentials } from '#kernel/apple-credentials.js';
+import type { AppleCredentials } from '#configuration/apple-credentials.js';
 
 /** Bounds everything that Apple may leave without a response. */
 export type ApnsTimeouts = {

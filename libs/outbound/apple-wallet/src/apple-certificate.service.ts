@@ -5,8 +5,8 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import type { AppleCredentials } from '#kernel/apple-credentials.js';
-import { Config } from '#kernel/config.js';
+import type { AppleCredentials } from '#configuration/apple-credentials.js';
+import { Config } from '#configuration/config.js';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const WARNING_PERIOD_MS = 30 * DAY_MS;

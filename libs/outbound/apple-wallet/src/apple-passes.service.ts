@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
-import type { AppleCredentials } from '#kernel/apple-credentials.js';
-import { Config } from '#kernel/config.js';
+import type { AppleCredentials } from '#configuration/apple-credentials.js';
+import { Config } from '#configuration/config.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';

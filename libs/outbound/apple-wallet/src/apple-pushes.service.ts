@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
-import type { AppleCredentials } from '#kernel/apple-credentials.js';
+import type { AppleCredentials } from '#configuration/apple-credentials.js';
 import { messageOf } from '#kernel/errors.js';
 import {
   PassSender,

@@ -12,7 +12,7 @@ import {
   Res,
 } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { RejectedError, UnauthorizedError } from '#kernel/errors.js';
 import { AvailableWhen } from '#http/availability.js';
 import { Throttle } from '#http/throttle.js';
@@ -25,7 +25,7 @@ import { parsePhoneLog, isUnchanged, getLastModifiedMs, parsePushToken } from '.
 
 const REGISTRATIONS = 'devices/:device/registrations/:pass_type';
 
-const WithApple = () => AvailableWhen(({ apple }) => apple !== null);
+const WithApple = () => AvailableWhen(({ apple }: Config) => apple !== null);
 
 type PassPath = { device: string; pass_type: string; serial: string };
 

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool, type PoolClient } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { newId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { Batcher, Lanes } from '#database/batcher.js';

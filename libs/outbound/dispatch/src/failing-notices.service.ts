@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { disabledAfter, failingMail, type FailingNotice } from './failing-notice.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { GeocoderServer } from '#kernel/geocoder-settings.js';
+import type { GeocoderServer } from '#configuration/geocoder-settings.js';
 import { PROTOCOLS, UnexpectedResponseError } from './geocoder-protocols.js';
 
 const ADDRESS = 'Marktplatz 1, 20095 Hamburg';

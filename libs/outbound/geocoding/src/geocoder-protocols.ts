@@ -1,4 +1,4 @@
-import type { GeocoderServer } from '#kernel/geocoder-settings.js';
+import type { GeocoderServer } from '#configuration/geocoder-settings.js';
 import type { GeocodedPlace } from './geocoder.js';
 import { toPlaceKey } from './place-key.js';
 

@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici';
 import { messageOf } from '#kernel/errors.js';
-import type { GeocoderServer } from '#kernel/geocoder-settings.js';
+import type { GeocoderServer } from '#configuration/geocoder-settings.js';
 import { pause } from '#kernel/pause.js';
 import type { GeocodingCache } from './geocoding-cache.service.js';
 import type { GeocodingRateLimiter } from './geocoding-rate-limiter.service.js';

@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { RecordGeocodingHandler } from '#locations/location.commands.js';
 import { Gazetteer } from './gazetteer.service.js';
 import { Geocoder } from './geocoder.js';

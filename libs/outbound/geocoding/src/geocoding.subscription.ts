@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { inTransaction } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import {

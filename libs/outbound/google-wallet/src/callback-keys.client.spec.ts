@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { createServer, type Server } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { CallbackKeys } from './callback-keys.client.js';
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf, UnavailableError } from '#kernel/errors.js';
 import { parseRootKeys, type RootKey } from './callback.js';
 

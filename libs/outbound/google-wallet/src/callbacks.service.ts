@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
-import { Config, type GoogleWallet } from '#kernel/config.js';
+import { Config, type GoogleWallet } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { Passes } from '#passes/passes.service.js';

@@ -1,4 +1,5 @@
 import { Body, Controller, HttpCode, Post } from '@nestjs/common';
+import type { Config } from '#configuration/config.js';
 import { AvailableWhen } from '#http/availability.js';
 import { GoogleCallbacks } from './callbacks.service.js';
 
@@ -9,7 +10,7 @@ export class GoogleCallbackController {
 
   @Post()
   @HttpCode(200)
-  @AvailableWhen(({ google }) => google !== null)
+  @AvailableWhen(({ google }: Config) => google !== null)
   async receive(@Body() body: unknown): Promise<void> {
     await this.callbacks.receive(body, new Date());
   }

@@ -1,5 +1,5 @@
 import { sign } from 'node:crypto';
-import type { ServiceAccount } from '#kernel/service-account.js';
+import type { ServiceAccount } from '#configuration/service-account.js';
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer';
 const ASSERTION_SECONDS = 3600;

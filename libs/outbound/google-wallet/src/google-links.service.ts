@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { pause } from '#kernel/pause.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Config, type GoogleWallet } from '#kernel/config.js';
+import { Config, type GoogleWallet } from '#configuration/config.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PassImages } from '#passes/pass-images.service.js';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf } from '#kernel/errors.js';
-import type { ServiceAccount } from '#kernel/service-account.js';
+import type { ServiceAccount } from '#configuration/service-account.js';
 import { createAssertionJwt } from './google-jwt.js';
 
 const DEADLINE_MS = 10_000;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RequestInit } from 'undici';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { parseGoogleResponse, type GoogleResponse } from './google-response.js';

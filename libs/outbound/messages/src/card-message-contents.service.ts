@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { Rows } from '#event-store/read-models/read-models.js';
 import { accountRows } from '#accounts/account.entity.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';

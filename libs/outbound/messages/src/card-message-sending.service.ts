@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { findNextMailAttempt, type MailOutcome } from './mail.js';
 import { routeTo, type MessageChannel, type Route } from './card-message.js';

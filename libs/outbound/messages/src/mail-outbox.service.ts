@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { newId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';

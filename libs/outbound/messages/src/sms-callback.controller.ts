@@ -1,6 +1,6 @@
 import { Body, Controller, Headers, HttpCode, Param, Post } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { AvailableWhen } from '#http/availability.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
@@ -28,7 +28,7 @@ export class SmsCallbackController {
   @Post()
   @HttpCode(204)
   @TakesForm()
-  @AvailableWhen(({ sms }) => sms !== null)
+  @AvailableWhen(({ sms }: Config) => sms !== null)
   async receive(
     @Param('message_id') id: string,
     @Headers('x-twilio-signature') signature: unknown,

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { RequestInit, Response } from 'undici';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { parseSmsOutcome, type SmsOutcome } from './sms-answer.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { MailServer } from '../../../../test/support/mail-server.js';
 import { SmtpClient } from './smtp.client.js';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { accountVersion } from '#database/account-version.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { recorded } from '#event-store/port/codec.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys, type WrappedKey } from '#event-store/personal-keys/personal-keys.js';

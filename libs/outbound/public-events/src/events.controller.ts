@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { Context, type GatedRequest } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';

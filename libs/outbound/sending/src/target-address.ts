@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { embeddedAddresses, type Address } from './embedded-address.js';
 
 /** What the operator allows beyond the public internet. The same rules apply to writes and to deliveries. */

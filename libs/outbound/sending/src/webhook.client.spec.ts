@@ -5,7 +5,7 @@ import { networkInterfaces } from 'node:os';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { readConfig } from '#kernel/config.js';
+import { readConfig } from '#configuration/config.js';
 import { eventually } from '../../../../test/support/eventually.js';
 import { NameServer, type Zone } from '../../../../test/support/name-server.js';
 import { OutdatedError } from './answer.js';

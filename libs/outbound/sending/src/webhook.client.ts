@@ -1,6 +1,6 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { VERSION } from '#kernel/version.js';
 import { excerptOf, OutdatedError, type Answer, type Request } from './answer.js';
 import { Deadlines } from './deadlines.client.js';

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import {
   InvalidFieldsError,
   messageOf,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { mkdir, open, readdir, readFile, rename, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { openCheckpoint, type TreeHead } from './checkpoint.js';
 

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { checkpointSigner } from '#kernel/checkpoint-key.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf } from '#kernel/errors.js';
 import type { Signer } from '#kernel/signed-note.js';
 import { inTransaction, isPassing } from '#database/connection.js';

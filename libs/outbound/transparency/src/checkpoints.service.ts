@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import type { TreeHead } from './checkpoint.js';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { raiseSequence } from '#database/ids.js';
 import { inTransaction } from '#database/connection.js';

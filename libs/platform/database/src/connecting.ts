@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { TypeORMError } from 'typeorm';
-import { ConfigError, UnreachableError } from '#kernel/config.js';
+import { ConfigError, UnreachableError } from '#kernel/config-error.js';
 import { messageOf } from '#kernel/errors.js';
 
 const NETWORK = new Map([

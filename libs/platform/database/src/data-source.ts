@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
 import { ANSWER_WITHIN_MS, CONNECTION, DatabasePool } from './database-client.js';
 import type { SessionSettings } from './session.js';
@@ -46,7 +46,7 @@ export const NO_LIMITS: typeof LIMITS = {
 };
 
 export function dataSourceOptions(
-  config: Config,
+  config: PlatformConfig,
   application: string,
   limits = LIMITS,
 ): PostgresDataSourceOptions {
@@ -65,7 +65,7 @@ export function dataSourceOptions(
  * processes lack the new one.
  */
 export function applicationNameOf(
-  { masterKey, masterKeyPrevious }: Config,
+  { masterKey, masterKeyPrevious }: PlatformConfig,
   application: string,
 ): string {
   const keys = masterKeyPrevious ? [masterKey, masterKeyPrevious] : [masterKey];

@@ -2,7 +2,7 @@ import { Global, Module, type DynamicModule } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import pg from 'pg';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
 import { connecting } from './connecting.js';
@@ -19,7 +19,7 @@ import { PoolMetrics } from './pool-metrics.js';
 export class DatabaseModule {
   /** @param migrations without which the process is not ready; none for a script */
   static forRoot(
-    config: Config,
+    config: PlatformConfig,
     application: string,
     limits?: typeof QUEUE_LIMITS,
     migrations: readonly Migration[] = [],
@@ -49,8 +49,8 @@ export class DatabaseModule {
         { provide: pg.Pool, inject: [DataSource], useFactory: poolOf },
         {
           provide: MasterKeys,
-          inject: [pg.Pool, Config],
-          useFactory: (pool: pg.Pool, settings: Config) => new MasterKeys(pool, settings),
+          inject: [pg.Pool, PlatformConfig],
+          useFactory: (pool: pg.Pool, settings: PlatformConfig) => new MasterKeys(pool, settings),
         },
         DailyCounts,
         LeaderLock,

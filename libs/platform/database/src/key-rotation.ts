@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import { ConfigError, type Config } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { type PlatformConfig } from '#kernel/platform-config.js';
 import { keyIdOf, Keyring, masterKeyOf, PREFIX_BYTES, prefixOf } from '#kernel/keyring.js';
 import { keyStateIn } from './master-keys.js';
 import type { SealedColumn } from './sealed-column.js';
@@ -13,7 +14,7 @@ const LOOK_EVERY_MS = 500;
 
 type Rotation = {
   pool: Pool;
-  config: Config;
+  config: PlatformConfig;
   columns: SealedColumn[];
   say: (line: string) => void;
 };

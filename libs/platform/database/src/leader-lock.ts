@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { checkNowAndThen, databaseClient } from './database-client.js';
@@ -20,7 +20,7 @@ export type Leadership = { name: string; lock: number };
 /** One process at a time leads: the one that holds a lock, on a connection of its own. */
 @Injectable()
 export class LeaderLock {
-  constructor(private readonly config: Config) {}
+  constructor(private readonly config: PlatformConfig) {}
 
   /**
    * Runs until the signal aborts, whatever happens to the database.

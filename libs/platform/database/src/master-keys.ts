@@ -1,7 +1,8 @@
 import { Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
-import { ConfigError, type Config } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { type PlatformConfig } from '#kernel/platform-config.js';
 import { messageOf } from '#kernel/errors.js';
 import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
 import { askAtStart } from './connection.js';
@@ -62,7 +63,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
 
   constructor(
     private readonly pool: Pool,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
   ) {}
 
   /** For tests, without a database. */
@@ -138,7 +139,7 @@ export function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefi
 }
 
 /** Records the key of a new database. When two processes start at once with different keys, one is refused. */
-async function recordKey(pool: Pool, { masterKey }: Config): Promise<KeyState> {
+async function recordKey(pool: Pool, { masterKey }: PlatformConfig): Promise<KeyState> {
   await pool.query('insert into master_key (fingerprint) values ($1) on conflict do nothing', [
     masterKeyOf(masterKey).fingerprint,
   ]);
@@ -157,14 +158,14 @@ function keyFor(
 const WAY_OUT =
   'set MASTER_KEY to the key that was used until now (npm start keeps its own in master.key in the data folder), or use the database that belongs to this key.';
 
-function wrongKey(state: KeyState, config: Config): ConfigError {
+function wrongKey(state: KeyState, config: PlatformConfig): ConfigError {
   const ids = `${keyIdOf(masterKeyOf(config.masterKey).fingerprint)}, not ${keyIdOf(state.fingerprint)}`;
   return new ConfigError(
     `${keySource(config)} is not the key of this database (${ids}): ${WAY_OUT}`,
   );
 }
 
-function keySource({ masterKeyFile }: Config): string {
+function keySource({ masterKeyFile }: PlatformConfig): string {
   if (masterKeyFile === null) return 'MASTER_KEY';
   return masterKeyFile.isNew
     ? `The master key that was just made, since MASTER_KEY is not set and ${masterKeyFile.path} did not exist,`

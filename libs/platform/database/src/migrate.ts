@@ -1,5 +1,5 @@
 import { DataSource, type MigrationInterface } from 'typeorm';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { connecting } from './connecting.js';
 import { withConnection } from './connection.js';
 import { dataSourceOptions, NO_LIMITS, poolOf } from './data-source.js';
@@ -38,7 +38,7 @@ export async function findMissingMigrations(
  * @throws ConfigError when the database holds a restore that was not finished, or the service's role cannot be created
  */
 export async function migrate(
-  config: Config,
+  config: PlatformConfig,
   migrations: readonly Migration[],
   only?: readonly string[],
 ): Promise<string[]> {

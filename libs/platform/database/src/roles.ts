@@ -1,12 +1,13 @@
 import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
-import { ConfigError, type Config } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { type PlatformConfig } from '#kernel/platform-config.js';
 import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
 
 /** The default of PostgreSQL (scram_iterations). */
 const SCRAM_ITERATIONS = 4096;
 
-type Urls = Pick<Config, 'databaseUrl' | 'databaseMigrationUrl'>;
+type Urls = Pick<PlatformConfig, 'databaseUrl' | 'databaseMigrationUrl'>;
 
 /**
  * Creates the role of DATABASE_URL if it does not exist. An existing role keeps its password.

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { assertUsable, openingStatement } from './session.js';
 
 const PLACE = 'inkpad at db.example:5432';

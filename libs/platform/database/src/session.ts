@@ -1,4 +1,4 @@
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 
 export type SessionSettings = Readonly<Record<string, string>>;
 

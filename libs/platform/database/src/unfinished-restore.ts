@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 
 /** Stands in the database from before anything is restored into it until all of it is there. */
 const MARKER = 'public.unfinished_restore';

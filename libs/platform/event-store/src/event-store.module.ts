@@ -2,7 +2,7 @@ import { Global, Module, type DynamicModule, type Provider } from '@nestjs/commo
 import pg from 'pg';
 import { Registry } from 'prom-client';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { AsOf } from './log/as-of.service.js';
 import { openEventStore } from './port/engine.js';
 import { EventStore } from './port/event-store.js';
@@ -90,8 +90,8 @@ function providersOver(rowTables: AnyTable[], plainTables: PlainTable[]): Provid
   return [
     {
       provide: EventStore,
-      inject: [pg.Pool, PersonalKeys, Config],
-      useFactory: (pool: pg.Pool, keys: PersonalKeys, config: Config) =>
+      inject: [pg.Pool, PersonalKeys, PlatformConfig],
+      useFactory: (pool: pg.Pool, keys: PersonalKeys, config: PlatformConfig) =>
         openEventStore(pool, keys, config, rowTables, plainTables),
     },
     {

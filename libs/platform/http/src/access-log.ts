@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { GatedRequest } from './caller.js';
 import { loggedPath } from './path.js';
 
@@ -8,7 +8,10 @@ import { loggedPath } from './path.js';
  * One line per request: who asked, by ids, and from which address, which is all that is personal. Without the query, the token,
  * or any part of the path that could be a secret. Health probes are not logged.
  */
-export function logAccess(server: FastifyInstance, { logLevel }: Pick<Config, 'logLevel'>): void {
+export function logAccess(
+  server: FastifyInstance,
+  { logLevel }: Pick<PlatformConfig, 'logLevel'>,
+): void {
   if (!['info', 'debug'].includes(logLevel)) return;
   const log = new Logger('http');
 

@@ -1,18 +1,21 @@
 import { NotFoundException } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { routeConfig } from './route-config.js';
 
-type Availability = { isAvailable?: (config: Config) => boolean };
+type Availability = { isAvailable?: (config: PlatformConfig) => boolean };
 
 /** For methods: without these settings there is no such path (404), and no body that is sent there is read. */
-export function AvailableWhen(isAvailable: (config: Config) => boolean): MethodDecorator {
-  const config: Availability = { isAvailable };
+export function AvailableWhen<C extends PlatformConfig>(
+  isAvailable: (config: C) => boolean,
+): MethodDecorator {
+  // The process has one configuration, which is of the class that the product declares.
+  const config: Availability = { isAvailable: isAvailable as (config: PlatformConfig) => boolean };
   return routeConfig(config);
 }
 
 /** Refuses what the settings make unavailable. Behind the gate, so that these answers count as any other. */
-export function refuseUnavailable(server: FastifyInstance, config: Config): void {
+export function refuseUnavailable(server: FastifyInstance, config: PlatformConfig): void {
   server.addHook('onRequest', ({ routeOptions }, _reply, done) => {
     const { isAvailable } = routeOptions.config as Availability;
     if (isAvailable && !isAvailable(config)) throw new NotFoundException();

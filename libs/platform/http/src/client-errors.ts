@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { messageOf } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
 import { answerOf, errorJson } from './error-answer.js';
@@ -24,7 +24,7 @@ export class ClientErrors {
   private readonly open = new WeakMap<Socket, Set<ServerResponse>>();
   private readonly answered = new WeakSet<Socket>();
 
-  constructor(private readonly config: Config) {}
+  constructor(private readonly config: PlatformConfig) {}
 
   watch(server: Server): void {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {

@@ -8,7 +8,7 @@ import {
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
 import Negotiator from 'negotiator';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   CompressedBodyError,
   ForbiddenError,
@@ -83,7 +83,7 @@ export class ErrorsFilter implements ExceptionFilter {
   private readonly log = new Logger('Errors');
 
   constructor(
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
     private readonly pages: ErrorPages,
     /** Rejects when the record of the request's path is not there, which is reported before faults in its fields. */
     private readonly requireRecord: (request: GatedRequest) => Promise<void>,
@@ -159,7 +159,7 @@ export function failed(
   error: unknown,
   request: GatedRequest,
   reply: FastifyReply,
-  config: Config,
+  config: PlatformConfig,
 ): string {
   const answer = answerTo(error);
   sayWhenToRetry(answer, reply);
@@ -176,7 +176,7 @@ function send(
   body: ErrorJson,
   request: GatedRequest,
   reply: FastifyReply,
-  config: Config,
+  config: PlatformConfig,
 ): void {
   void reply.send(negotiated(status, body, request, reply, config));
 }
@@ -187,7 +187,7 @@ function negotiated(
   body: ErrorJson,
   request: GatedRequest,
   reply: FastifyReply,
-  { publicUrl }: Config,
+  { publicUrl }: PlatformConfig,
 ): ErrorJson {
   const type = new Negotiator(request).mediaType([JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
   // The five members of RFC 9457.

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   ForbiddenError,
   NotFoundError,
@@ -31,7 +31,7 @@ export class Gate {
     counts: Counts,
     private readonly authenticator: Authenticator,
     private readonly metrics: HttpMetrics,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
   ) {
     this.limits = new RateLimits(counts, config);
   }

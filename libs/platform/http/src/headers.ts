@@ -2,14 +2,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import helmet from 'helmet';
 import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:http';
 import { Socket } from 'node:net';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 
 const SMALLEST_COMPRESSED = 1024;
 const PREFLIGHT_KEPT_SECONDS = 600;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /** Headers for browsers on every answer, and compression. Pages set their own content security policy. */
-export async function installHeaders(server: FastifyInstance, config: Config): Promise<void> {
+export async function installHeaders(
+  server: FastifyInstance,
+  config: PlatformConfig,
+): Promise<void> {
   const fixed = Object.entries(securityHeaders(config));
   server.addHook('onRequest', (_request, reply, done) => {
     for (const [name, value] of fixed) reply.header(name, value);
@@ -31,7 +34,7 @@ export async function installHeaders(server: FastifyInstance, config: Config): P
 }
 
 /** What helmet sets, asked once: it would build the same headers anew for each request. */
-function securityHeaders({ publicUrl }: Config): OutgoingHttpHeaders {
+function securityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeaders {
   const setHeaders = helmet({
     contentSecurityPolicy: {
       useDefaults: false,

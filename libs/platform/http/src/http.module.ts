@@ -1,7 +1,7 @@
 import { Global, Module } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { ThrottlerModule } from '@nestjs/throttler';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { FieldsPipe } from './fields.pipe.js';
 import { HttpMetrics } from './http-metrics.js';
 import { Idempotency } from './idempotency.js';
@@ -19,8 +19,8 @@ import { LocalCounts, type Counts } from './throttler-storage.js';
 @Module({
   imports: [
     ThrottlerModule.forRootAsync({
-      inject: [Config],
-      useFactory: async (config: Config) => ({
+      inject: [PlatformConfig],
+      useFactory: async (config: PlatformConfig) => ({
         throttlers: [{ limit: config.rateLimitPerMinute, ttl: WINDOW_SECONDS * 1000 }],
         storage: await openCounts(config),
       }),
@@ -39,7 +39,7 @@ import { LocalCounts, type Counts } from './throttler-storage.js';
 export class HttpModule {}
 
 /** In Redis where the settings name one, whose client is loaded only then, else in this process. */
-async function openCounts({ redisUrl }: Config): Promise<Counts> {
+async function openCounts({ redisUrl }: PlatformConfig): Promise<Counts> {
   if (redisUrl === null) return new LocalCounts();
   const { SharedCounts } = await import('./shared-counts.js');
   const shared = new SharedCounts(redisUrl);

@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import {
   InProgressError,
   InvalidFieldsError,
@@ -42,7 +42,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly responses: StoredResponses,
     private readonly metrics: HttpMetrics,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
   ) {}
 
   onModuleInit(): void {

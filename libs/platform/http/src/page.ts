@@ -5,7 +5,7 @@ import {
   type PipeTransform,
 } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { open, seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -150,7 +150,7 @@ type Exchange = { request: GatedRequest; reply: FastifyReply };
 @Injectable()
 class PagesPipe implements PipeTransform<Exchange, Pages> {
   constructor(
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
     private readonly keys: MasterKeys,
     private readonly large: LargeAnswers,
   ) {}

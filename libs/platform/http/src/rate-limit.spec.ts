@@ -1,5 +1,5 @@
 import { describe, expect, it, jest } from '@jest/globals';
-import { readConfig } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { addressKey, networkKey, RateLimits } from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
 
@@ -64,11 +64,11 @@ describe('networks that are counted together', () => {
 
 describe('counting in this process', () => {
   it('says what is left, and when it is too much', async () => {
-    const config = readConfig({
-      DATABASE_URL: 'postgres://nowhere.invalid/x',
-      MASTER_KEY: Buffer.alloc(32).toString('base64'),
-      RATE_LIMIT_PER_MINUTE: '2',
-    });
+    const config = {
+      rateLimitPerMinute: 2,
+      accountRateLimitPerMinute: 3000,
+      pageRateLimitPerMinute: 300,
+    } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
     const usage = [];
     for (let i = 0; i < 3; i++) usage.push(await limits.ofAddress('192.0.2.1'));
@@ -83,12 +83,11 @@ describe('counting in this process', () => {
   });
 
   it('limits the tokens of an account together, and each alone', async () => {
-    const config = readConfig({
-      DATABASE_URL: 'postgres://nowhere.invalid/x',
-      MASTER_KEY: Buffer.alloc(32).toString('base64'),
-      RATE_LIMIT_PER_MINUTE: '3',
-      STORE_RATE_LIMIT_PER_MINUTE: '4',
-    });
+    const config = {
+      rateLimitPerMinute: 3,
+      accountRateLimitPerMinute: 4,
+      pageRateLimitPerMinute: 300,
+    } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
     const ask = async (tokenId: number, accountId: number) => {
       const caller = { tokenId, principalId: 1, perMinute: null };

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { Caller } from './caller.js';
 import { parseAddress } from './client-address.js';
 import type { RouteLimit } from './throttle.js';
@@ -27,7 +27,7 @@ type OwnLimit = { route: string; limit: RouteLimit };
 export class RateLimits {
   constructor(
     private readonly counts: Counts,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
   ) {}
 
   /**
@@ -62,7 +62,7 @@ export class RateLimits {
   }
 
   private accountWindow(accountId: number): ScopedWindow {
-    return createWindow('store', String(accountId), this.config.storeRateLimitPerMinute);
+    return createWindow('store', String(accountId), this.config.accountRateLimitPerMinute);
   }
 
   private count(windows: ScopedWindow[]): Usage | Promise<Usage> {

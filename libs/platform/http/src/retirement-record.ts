@@ -1,7 +1,8 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { findChanges } from '#kernel/changes.js';
-import { Config, ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { newId } from '#kernel/randomness.js';
 import { retirementStep, shownDate, type Announcement } from '#kernel/retirement.js';
 import { auditBySystem } from '#database/audit-log.js';
@@ -41,7 +42,7 @@ export class RetirementRecord implements OnModuleInit {
 
   constructor(
     private readonly pool: Pool,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
   ) {}
 
   /** @throws ConfigError when the settings would break what callers were told */

@@ -1,5 +1,5 @@
 import { Controller, Get } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { DeclaresTag, Endpoint } from './endpoint.js';
 import { Dto } from './fields.pipe.js';
 import { API } from './path.js';
@@ -54,7 +54,7 @@ class StatusJson {
 })
 @Controller(`${API}/status`)
 export class StatusController {
-  constructor(private readonly config: Config) {}
+  constructor(private readonly config: PlatformConfig) {}
 
   @Get()
   @Endpoint({

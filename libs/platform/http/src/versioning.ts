@@ -1,4 +1,4 @@
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import { ERRORS } from '#kernel/error-catalogue.js';
 
 export const VERSION_POLICY = '/docs/versioning';
@@ -6,7 +6,7 @@ export const VERSION_POLICY = '/docs/versioning';
 export const SIGNALLING =
   'A version that is being retired sends Deprecation, Sunset and a Link with rel="deprecation" on every response.';
 
-type Versions = Pick<Config, 'v1' | 'publicUrl'>;
+type Versions = Pick<PlatformConfig, 'v1' | 'publicUrl'>;
 
 export type VersioningJson = {
   current: 'v1';

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError, type Config } from './config.js';
+import { ConfigError } from './config-error.js';
+import { type PlatformConfig } from './platform-config.js';
 import { makeKeyFile } from './key-file.js';
 import { newSignerKey, signerOf, type Signer } from './signed-note.js';
 
@@ -10,7 +11,7 @@ import { newSignerKey, signerOf, type Signer } from './signed-note.js';
  * @returns null: none is set up, and no checkpoints are signed
  * @throws ConfigError
  */
-export function checkpointSigner(config: Config, make: boolean): Signer | null {
+export function checkpointSigner(config: PlatformConfig, make: boolean): Signer | null {
   const { key } = config.checkpoints;
   if (key !== null) return readSigner(key, 'CHECKPOINT_KEY');
   if (config.production) return null;

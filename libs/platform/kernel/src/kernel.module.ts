@@ -1,7 +1,13 @@
-import { Global, Module, type DynamicModule, type OnApplicationShutdown } from '@nestjs/common';
+import {
+  Global,
+  Module,
+  type DynamicModule,
+  type Type,
+  type OnApplicationShutdown,
+} from '@nestjs/common';
 import { CommandBus, CqrsModule } from '@nestjs/cqrs';
 import { Registry } from 'prom-client';
-import { Config } from './config.js';
+import { PlatformConfig } from './platform-config.js';
 import { TracedCommandBus } from './traced-command-bus.js';
 import { stopTracing } from './tracing.js';
 
@@ -12,16 +18,18 @@ import { stopTracing } from './tracing.js';
 @Global()
 @Module({})
 export class KernelModule implements OnApplicationShutdown {
-  static forRoot(config: Config): DynamicModule {
+  static forRoot(config: PlatformConfig): DynamicModule {
     return {
       module: KernelModule,
       imports: [commandBus()],
       providers: [
-        { provide: Config, useValue: config },
+        { provide: PlatformConfig, useValue: config },
+        // Contexts ask for the class that has the product's settings too.
+        { provide: config.constructor as Type, useValue: config },
         // One registry for a process, not the library's global one: tests run several services in one.
         { provide: Registry, useFactory: () => new Registry() },
       ],
-      exports: [Config, Registry],
+      exports: [PlatformConfig, config.constructor as Type, Registry],
     };
   }
 

@@ -1,5 +1,6 @@
 import { ConsoleLogger } from '@nestjs/common';
-import type { Config, ProcessName } from './config.js';
+import type { PlatformConfig } from './platform-config.js';
+import type { ProcessName } from './process-name.js';
 
 /** The framework announces every route and module at each start; nobody reads that. */
 const CHATTER = new Set([
@@ -34,7 +35,7 @@ export class ScriptLog extends ConsoleLogger {
  */
 export class Log extends ConsoleLogger {
   constructor(
-    { logLevel, logFormat }: Pick<Config, 'logLevel' | 'logFormat'>,
+    { logLevel, logFormat }: Pick<PlatformConfig, 'logLevel' | 'logFormat'>,
     private readonly program: ProcessName,
   ) {
     const order = ['fatal', 'error', 'warn', 'log', 'debug'] as const;

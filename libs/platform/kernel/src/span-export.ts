@@ -5,7 +5,7 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
 import { Logger } from '@nestjs/common';
-import type { ProcessName } from './config.js';
+import type { ProcessName } from './process-name.js';
 import { newId } from './randomness.js';
 import { VERSION } from './version.js';
 

@@ -1,4 +1,4 @@
-import { ConfigError, UnreachableError } from './config.js';
+import { ConfigError, UnreachableError } from './config-error.js';
 import { messageWithCause, UnavailableError } from './errors.js';
 import { fileFault } from './file-faults.js';
 

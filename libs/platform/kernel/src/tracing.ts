@@ -9,7 +9,8 @@ import {
   type Context,
   type Span,
 } from '@opentelemetry/api';
-import type { Config, ProcessName } from './config.js';
+import type { PlatformConfig } from './platform-config.js';
+import type { ProcessName } from './process-name.js';
 import { VERSION } from './version.js';
 
 /** A no-op until `startTracing`. */
@@ -37,7 +38,10 @@ let started = false;
 let stop: () => Promise<void> = () => Promise.resolve();
 
 /** Loads the libraries only where OTEL_EXPORTER_OTLP_ENDPOINT is set. */
-export async function startTracing({ otlpEndpoint }: Config, program: ProcessName): Promise<void> {
+export async function startTracing(
+  { otlpEndpoint }: PlatformConfig,
+  program: ProcessName,
+): Promise<void> {
   if (otlpEndpoint === null) return;
   const { exportSpans } = await import('./span-export.js');
   stop = exportSpans(otlpEndpoint, program);

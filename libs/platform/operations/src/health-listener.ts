@@ -1,5 +1,5 @@
 import type { Server, ServerResponse } from 'node:http';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { Health } from './readiness.js';
 import { listenBeside } from './side-listener.js';
 
@@ -7,7 +7,7 @@ export type Liveness = { check: string; isAlive: () => boolean };
 
 /** The same two paths as on the api, for a process that serves nothing else. */
 export async function listenForHealth(
-  { monitoringHost: host, healthPort: port }: Config,
+  { monitoringHost: host, healthPort: port }: PlatformConfig,
   ready: () => Promise<Health>,
   /** What makes the process fail: its name, and whether it goes on. */
   { check, isAlive }: Liveness = { check: 'process', isAlive: () => true },

@@ -1,7 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { RequestListener, Server } from 'node:http';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
-import { METRICS_PORTS, type Config, type ProcessName } from '#kernel/config.js';
+import { type PlatformConfig } from '#kernel/platform-config.js';
+import { METRICS_PORTS, type ProcessName } from '#kernel/process-name.js';
 import { messageOf } from '#kernel/errors.js';
 import { VERSION } from '#kernel/version.js';
 import { pathOf } from '#http/path.js';
@@ -13,7 +14,7 @@ import { isPortTaken, listenBeside, portOf } from './side-listener.js';
  * @throws ConfigError when the port cannot be had
  */
 export async function listenForMetrics(
-  { monitoringHost: host, metricsPort, production }: Config,
+  { monitoringHost: host, metricsPort, production }: PlatformConfig,
   program: ProcessName,
   registry: Registry,
 ): Promise<Server> {

@@ -5,7 +5,7 @@ import {
   type OnModuleDestroy,
 } from '@nestjs/common';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { messageOf } from '#kernel/errors.js';
 
 /** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
@@ -24,7 +24,7 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
 
   constructor(
     private readonly pool: Pool,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 
 /**
  * A small server for operators, beside the process's main work.

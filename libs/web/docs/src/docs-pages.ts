@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { packageFile } from '#kernel/package-file.js';
 import { VERSION_POLICY } from '#http/versioning.js';
 import { loadAsset, ICON } from '#pages/assets.js';

@@ -1,4 +1,4 @@
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { isRetired } from '#http/versioning.js';
 
 /** Renders the state of the version, for the top of the page about versions. */

@@ -2,7 +2,7 @@ import { Body, Controller, Get, Param, Post, Query, Req, Res } from '@nestjs/com
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { pathId } from '#http/path.js';
 import { UpdateLocation } from '#locations/location.commands.js';

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
 import type { GatedRequest } from '#http/caller.js';
 import type { Answer } from '#http/error-answer.js';

@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { FastifyReply } from 'fastify';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { ICON, STYLE, type Asset } from './assets.js';
 import { pickReadableColor } from './colors.js';
 import type { PageFrame } from './page-frame.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { pathOf } from '#http/path.js';
 import { may } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';

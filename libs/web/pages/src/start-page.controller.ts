@@ -1,6 +1,6 @@
 import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { API } from '#http/path.js';
 import { vary } from '#http/headers.js';
 import { ICON } from './assets.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { computeContrast } from '#pages/colors.js';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import type { Drawing, Shape } from './drawing.js';
 import { BLEED, PAPERS, type PaperSize } from './paper.js';
 import type { PosterContent } from './poster-content.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
-import type { Config } from '#kernel/config.js';
+import type { Config } from '#configuration/config.js';
 import { decoded } from '../../../../test/support/decoded.js';
 import type { Drawing } from './drawing.js';
 import { PAPERS } from './paper.js';

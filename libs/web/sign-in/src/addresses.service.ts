@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { ConfirmAddress, WantAddress, findWantedAddress } from '#identity/address.commands.js';

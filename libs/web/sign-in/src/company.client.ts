@@ -11,7 +11,7 @@ import {
   randomState,
   type Configuration,
 } from 'openid-client';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageWithCause } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { CompanyPerson } from '#identity/company-sign-ins.service.js';

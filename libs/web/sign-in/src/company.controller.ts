@@ -1,6 +1,6 @@
 import { Controller, Get, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { Throttle } from '#http/throttle.js';
 import { CompanySignIns } from '#identity/company-sign-ins.service.js';

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { RequestSource } from '#kernel/aggregate.js';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
 import { PlainWrites } from '#event-store/commands/audited-writes.service.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { readSource, type GatedRequest } from '#http/caller.js';
 import { SESSION_COOKIE, SESSION_SECONDS } from '#identity/sessions.service.js';
 import type { SignedInAnew, Visitor } from '#identity/sign-ins.service.js';

@@ -1,6 +1,6 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { SignIns, type SignInOutcome, type TellOfWrongCodes } from '#identity/sign-ins.service.js';

@@ -1,6 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { addressKey, networkKey } from '#http/rate-limit.js';
 

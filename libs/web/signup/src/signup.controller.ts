@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { GatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';

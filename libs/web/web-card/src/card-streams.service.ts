@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Readable } from 'node:stream';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf, RateLimitedError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';

@@ -1,6 +1,6 @@
 import { Controller, Get, Header, Param, Res, Req } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { detectDevice } from './device.js';
 import { PassLinks } from './pass-links.service.js';
 import { WebCards } from './web-cards.service.js';

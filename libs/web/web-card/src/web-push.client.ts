@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { Deadlines } from '#sending/deadlines.client.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import type { Outcome } from '#sending/outcome.js';

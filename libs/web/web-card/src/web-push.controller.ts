@@ -1,5 +1,5 @@
 import { Body, Controller, Delete, Headers, HttpCode, Param, Post } from '@nestjs/common';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { Throttle } from '#http/throttle.js';
 import type { CustomerCard } from '#stamping/customer-card.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import { Config } from '#kernel/config.js';
+import { Config } from '#configuration/config.js';
 import { messageOf } from '#kernel/errors.js';
 import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 
 const said = (url: string): string => {

@@ -1,5 +1,5 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { messageOf } from '#kernel/errors.js';
 import {
   ANSWER_WITHIN_MS,

@@ -1,7 +1,8 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { Config, ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import {
   messageWithCause,
   messageOf,
@@ -80,7 +81,7 @@ export class EventStoreDbEventStore
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
-    config: Config,
+    config: PlatformConfig,
     /** Whose streams are ours; other streams on the server are not read. */
     kinds: StreamKind[],
   ) {

@@ -1,6 +1,6 @@
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { askAtStart } from '#database/connection.js';
 import { BEGINNING } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { askAtStart } from '#database/connection.js';
 import type { PlainTable } from '../read-models/read-models.js';
 

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { messageWithCause, UnavailableError } from '#kernel/errors.js';
 import { greatestId, raiseSequence } from '#database/ids.js';
 import { checkpointOf } from '../port/checkpoint.js';

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { messageOf } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
 import { ask, isPassing } from '#database/connection.js';
@@ -63,7 +63,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
-    config: Config,
+    config: PlatformConfig,
   ) {
     this.notifications = new Notifications(
       config.databaseUrl,

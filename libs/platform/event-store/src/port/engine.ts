@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import type { Config } from '#kernel/config.js';
+import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { EventStoreDbEventStore } from '../eventstoredb/eventstoredb-event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { PostgresEventStore } from '../postgres/postgres-event-store.js';
@@ -16,7 +16,7 @@ type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 export async function openEventStore(
   pool: pg.Pool,
   keys: PersonalKeys,
-  config: Config,
+  config: PlatformConfig,
   rowTables: AnyTable[],
   plainTables: PlainTable[],
 ): Promise<PostgresEventStore | EventStoreDbEventStore> {

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool, type PoolClient } from 'pg';
-import { Config } from '#kernel/config.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
 import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   inTransaction,
@@ -77,7 +77,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
 
   constructor(
     private readonly pool: Pool,
-    private readonly config: Config,
+    private readonly config: PlatformConfig,
     private readonly plainTables: PlainTable[] = [],
   ) {
     super();

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { BEGINNING, type EventStore, type Position } from '../port/event-store.js';
 import { whenAvailable } from '../log/retry-policy.js';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { ConfigError } from '#kernel/config.js';
+import { ConfigError } from '#kernel/config-error.js';
 import { CLAIMS, SHADOW } from './staging-tables.js';
 import type { AnyTable } from './stream-progress.js';
 import { NAMED_IN_INTENTS } from './verification.js';

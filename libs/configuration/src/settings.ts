@@ -2,10 +2,10 @@ import { ValidateBy } from 'class-validator';
 import { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { parseAbsoluteUrl } from './absolute-url.js';
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { GEOCODERS } from './geocoder-settings.js';
 import { serviceAccountOf, type ServiceAccount } from './service-account.js';
-import { signerOf } from './signed-note.js';
+import { signerOf } from '#kernel/signed-note.js';
 
 /** A network: its address and how many bits of it count. */
 export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];

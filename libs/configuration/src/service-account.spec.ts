@@ -3,7 +3,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { readConfig } from './config.js';
 
 const rsa = (modulusLength: number) =>
   generateKeyPairSync('rsa', {

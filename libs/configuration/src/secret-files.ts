@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { fileFault } from './file-faults.js';
-import { trimText } from './text.js';
+import { fileFault } from '#kernel/file-faults.js';
+import { trimText } from '#kernel/text.js';
 
 /**
  * Settings that hold a secret, or a certificate in several lines. Each can be read from a file instead, named by the same setting with `_FILE` at its end.

@@ -1,4 +1,4 @@
-import { VERSION } from './version.js';
+import { VERSION } from '#kernel/version.js';
 
 export const GEOCODERS = ['offline', 'nominatim', 'photon', 'pelias', 'none'] as const;
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
-import { parseAbsoluteUrl } from './absolute-url.js';
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 
 /** The key of a Google service account. */
 export type ServiceAccount = {

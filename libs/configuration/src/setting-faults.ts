@@ -1,5 +1,5 @@
-import { parseAbsoluteUrl } from './absolute-url.js';
-import { earliestSunset } from './retirement.js';
+import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
+import { earliestSunset } from '#kernel/retirement.js';
 import { momentOf, Settings } from './settings.js';
 
 /** Processes that need less than all settings. */

@@ -7,48 +7,37 @@ import {
   type AppleCredentials,
   type AppleSettings,
 } from './apple-credentials.js';
-import { fileFault } from './file-faults.js';
+import { fileFault } from '#kernel/file-faults.js';
 import { geocoderFaults, geocoderOf, type GeocoderChoice } from './geocoder-settings.js';
-import { makeKeyFile } from './key-file.js';
+import { makeKeyFile } from '#kernel/key-file.js';
 import { withSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
 import { faultsTogether, type Reader } from './setting-faults.js';
 import { Settings, type AddressRange, type MailServer } from './settings.js';
-import { isBlankText, trimText } from './text.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { PlatformConfig } from '#kernel/platform-config.js';
+import { isBlankText, trimText } from '#kernel/text.js';
 
 /** The settings as the code uses them, made once at the start. */
-export class Config {
-  readonly production: boolean;
-  readonly host: string;
-  readonly port: number;
-  /** The host on which operators reach metrics and the dispatcher's health. */
-  readonly monitoringHost: string;
-  /** The dispatcher's; the api answers health checks on its own port. */
-  readonly healthPort: number;
-  /** Absolute. */
-  readonly dataDir: string;
-  /** Without a trailing slash. */
-  readonly publicUrl: string;
-  /** For the role of the processes, which may only add to the history. */
-  readonly databaseUrl: string;
-  /** For the role that owns the tables; the same URL when there is only one role. */
-  readonly databaseMigrationUrl: string;
-  readonly databasePool: number;
-  /** Null: events are kept in PostgreSQL. */
-  readonly eventStoreUrl: string | null;
-  /** In front of every stream's name, for several services in one EventStoreDB. */
-  readonly eventStoreStreamPrefix: string;
-  /** Seals everything from now on, except while it is still waiting to be rotated in. */
-  readonly masterKey: Buffer;
-  /** The former key, while a rotation is in progress. */
-  readonly masterKeyPrevious: Buffer | null;
-  /** Null when the key was given. `isNew`: the file was created just now. */
-  readonly masterKeyFile: { path: string; isNew: boolean } | null;
-  readonly rateLimitPerMinute: number;
-  /** Requests to the API for one store, with all tokens together. */
-  readonly storeRateLimitPerMinute: number;
-  /** Per IP address, outside the API. */
-  readonly pageRateLimitPerMinute: number;
+export class Config extends PlatformConfig {
+  override readonly production: PlatformConfig['production'];
+  override readonly host: PlatformConfig['host'];
+  override readonly port: PlatformConfig['port'];
+  override readonly monitoringHost: PlatformConfig['monitoringHost'];
+  override readonly healthPort: PlatformConfig['healthPort'];
+  override readonly dataDir: PlatformConfig['dataDir'];
+  override readonly publicUrl: PlatformConfig['publicUrl'];
+  override readonly databaseUrl: PlatformConfig['databaseUrl'];
+  override readonly databaseMigrationUrl: PlatformConfig['databaseMigrationUrl'];
+  override readonly databasePool: PlatformConfig['databasePool'];
+  override readonly eventStoreUrl: PlatformConfig['eventStoreUrl'];
+  override readonly eventStoreStreamPrefix: PlatformConfig['eventStoreStreamPrefix'];
+  override readonly masterKey: PlatformConfig['masterKey'];
+  override readonly masterKeyPrevious: PlatformConfig['masterKeyPrevious'];
+  override readonly masterKeyFile: PlatformConfig['masterKeyFile'];
+  override readonly rateLimitPerMinute: PlatformConfig['rateLimitPerMinute'];
+  override readonly accountRateLimitPerMinute: PlatformConfig['accountRateLimitPerMinute'];
+  override readonly pageRateLimitPerMinute: PlatformConfig['pageRateLimitPerMinute'];
   /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
   readonly signups: { perAddress: number; perPoster: number };
   /** The maximum number of records: rewards per card, everything else per store. */
@@ -71,15 +60,12 @@ export class Config {
   readonly posterFonts: { regular: string | null; bold: string | null };
   /** How many web cards one process keeps up to date at a time, in all and for one address. */
   readonly openCards: { most: number; perAddress: number };
-  readonly trustProxyHops: number;
+  override readonly trustProxyHops: PlatformConfig['trustProxyHops'];
   /** What webhooks may reach beside the public internet. */
   readonly webhookAllowedCidrs: AddressRange[];
-  /** Null: each process counts for itself. */
-  readonly redisUrl: string | null;
-  /** Origins whose scripts may read answers; `*`: all. */
-  readonly corsOrigins: string[];
-  /** Null until announced. At least twelve months lie between the two. */
-  readonly v1: { deprecatedAt: Date | null; sunsetAt: Date | null };
+  override readonly redisUrl: PlatformConfig['redisUrl'];
+  override readonly corsOrigins: PlatformConfig['corsOrigins'];
+  override readonly v1: PlatformConfig['v1'];
   readonly webhookAllowInsecureTargets: boolean;
   /** What web push may reach: the public internet alone, and never what webhooks may besides. */
   readonly webPushRules: {
@@ -104,23 +90,15 @@ export class Config {
   /** With whom the people of a company sign in; null: only by password. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string | null } | null;
   readonly geocoder: GeocoderChoice;
-  /** Null: each process has its own of METRICS_PORTS. */
-  readonly metricsPort: number | null;
-  readonly checkpoints: {
-    /** A signer key; null: see `checkpointSigner`. */
-    key: string | null;
-    /** Absolute; null: they are not written to files. */
-    dir: string | null;
-    /** Who gets one by mail each day. */
-    mailTo: string | null;
-  };
-  /** Where traces go, without a trailing slash; null: nowhere. */
-  readonly otlpEndpoint: string | null;
-  readonly logLevel: Settings['LOG_LEVEL'];
-  readonly logFormat: 'json' | 'text';
+  override readonly metricsPort: PlatformConfig['metricsPort'];
+  override readonly checkpoints: PlatformConfig['checkpoints'];
+  override readonly otlpEndpoint: PlatformConfig['otlpEndpoint'];
+  override readonly logLevel: PlatformConfig['logLevel'];
+  override readonly logFormat: PlatformConfig['logFormat'];
 
   /** @param env as it was checked by `readConfig` */
   constructor(env: Settings, reader?: Reader) {
+    super();
     const dataDir = resolve(env.DATA_DIR);
     const production = env.NODE_ENV === 'production';
     const database = databaseOf(env, dataDir);
@@ -143,7 +121,7 @@ export class Config {
     this.masterKeyPrevious =
       env.MASTER_KEY_PREVIOUS === undefined ? null : Buffer.from(env.MASTER_KEY_PREVIOUS, 'base64');
     this.rateLimitPerMinute = env.RATE_LIMIT_PER_MINUTE;
-    this.storeRateLimitPerMinute = env.STORE_RATE_LIMIT_PER_MINUTE;
+    this.accountRateLimitPerMinute = env.STORE_RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
     this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
     this.most = caps(env);
@@ -190,17 +168,6 @@ export type GoogleWallet = {
   callbackKeysUrl: string;
   requestsPerSecond: number;
 };
-
-/** The processes of the service. Both run on one machine, so each has a port of its own. */
-export const METRICS_PORTS = { api: 9464, dispatcher: 9465 } as const;
-
-export type ProcessName = keyof typeof METRICS_PORTS;
-
-/** The message names every bad setting and needs no stack beside it. */
-export class ConfigError extends Error {}
-
-/** Something outside this process cannot be used: it may come back by itself. */
-export class UnreachableError extends ConfigError {}
 
 /** Refused, not repaired: what is at the end of an address is part of it. */
 const ADDRESS = /_(?:URL|ISSUER|ENDPOINT)$/;

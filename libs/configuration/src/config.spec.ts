@@ -2,8 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import { mkdtempSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ConfigError, readConfig } from './config.js';
-import { VERSION } from './version.js';
+import { ConfigError } from '#kernel/config-error.js';
+import { readConfig } from './config.js';
+import { VERSION } from '#kernel/version.js';
 
 const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-config-'));
 const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
