@@ -1,5 +1,5 @@
 import path from 'node:path';
-import './test/support/run-folder.mjs';
+import './test/support/jest/temporary-folder.mjs';
 
 // For the workers, and for the programs that tests start.
 process.env.NODE_COMPILE_CACHE ??= path.resolve('node_modules/.cache/compile');
@@ -26,8 +26,8 @@ const base = {
 };
 
 const postgres = {
-  globalSetup: '<rootDir>/test/support/start-postgres.mjs',
-  globalTeardown: '<rootDir>/test/support/stop-postgres.mjs',
+  globalSetup: '<rootDir>/test/support/jest/start-postgres.mjs',
+  globalTeardown: '<rootDir>/test/support/jest/stop-postgres.mjs',
 };
 
 export default {

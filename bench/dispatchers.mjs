@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
-import { selfSigned } from '../test/support/eventstoredb/certificate.mjs';
+import { selfSigned } from '../test/support/emulators/eventstoredb/certificate.mjs';
 import { pin } from './cores.mjs';
 import { join } from 'node:path';
 import { Refusal, pause, readIfThere } from '../scripts/processes.mjs';

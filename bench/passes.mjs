@@ -1,7 +1,11 @@
 import { createPrivateKey, randomBytes, webcrypto, X509Certificate, createHash } from 'node:crypto';
 import { parseArgs } from 'node:util';
-import { appleCertificates, PASS_TYPE, TEAM } from '../test/support/apple/certificates.mjs';
-import { readPass } from '../test/support/apple/pass-reader.mjs';
+import {
+  appleCertificates,
+  PASS_TYPE,
+  TEAM,
+} from '../test/support/emulators/apple/certificates.mjs';
+import { readPass } from '../test/support/emulators/apple/pass-reader.mjs';
 import {
   createPassFile,
   createPassPackage,

@@ -10,7 +10,7 @@ import pg from 'pg';
 import { coresApart, pin } from './cores.mjs';
 import { familyOf } from './cpu-time.mjs';
 import { startPostgres } from '../scripts/embedded-postgres.mjs';
-import { startEventStoreDbProcess } from '../test/support/eventstoredb/as-process.mjs';
+import { startEventStoreDbProcess } from '../test/support/emulators/eventstoredb/as-process.mjs';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
@@ -105,7 +105,7 @@ class Stage {
     return url.href;
   }
 
-  /** The tests' counterpart of EventStoreDB, with its log in a file and fsync on. */
+  /** The tests' emulator of EventStoreDB, with its log in a file and fsync on. */
   async eventStoreDb(name) {
     const log = join(this.dataDir, `${name}.log`);
     const store = await startEventStoreDbProcess(['--log', log]);

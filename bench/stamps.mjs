@@ -184,7 +184,7 @@ async function bareCommit(stage, cards) {
   };
 }
 
-/** The server at EVENT_STORE_URL, or else the tests' counterpart with its log in a file and fsync on. */
+/** The server at EVENT_STORE_URL, or else the tests' emulator with its log in a file and fsync on. */
 async function eventStoreUrl(stage, name) {
   if (process.env.EVENT_STORE_URL) return process.env.EVENT_STORE_URL;
   return (await stage.eventStoreDb(name)).connectionString;

@@ -19,7 +19,7 @@ const FOLDERS = [
   'scripts',
   'test',
 ];
-const SKIPPED = /(^|\/)(node_modules|dist|stored-events|fixtures)\/|^scripts\/check-words[.]mjs$/;
+const SKIPPED = /(^|\/)(node_modules|dist|stored-events)\/|^scripts\/check-words[.]mjs$/;
 /** Participles and bare verbs: they name a state or an action, never the thing itself. */
 const VAGUE_NAMES = new Set(
   'given found told asked known wanted taken counted kept held made begun said shown bound least most'.split(

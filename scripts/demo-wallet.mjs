@@ -5,10 +5,10 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Apns } from '../test/support/apple/apns.mjs';
-import { appleCertificates } from '../test/support/apple/certificates.mjs';
-import { Phone } from '../test/support/apple/phone.mjs';
-import { startGoogleWallet } from '../test/support/google/server.mjs';
+import { Apns } from '../test/support/emulators/apple/apns.mjs';
+import { appleCertificates } from '../test/support/emulators/apple/certificates.mjs';
+import { Phone } from '../test/support/emulators/apple/phone.mjs';
+import { startGoogleWallet } from '../test/support/emulators/google/server.mjs';
 import { endWithParent } from './npm-parent.mjs';
 
 /**

@@ -7,12 +7,22 @@ import type { EventStore, Head, NewEvent } from '#event-store/port/event-store.j
 import { LogTimes } from '#event-store/log/log-times.service.js';
 import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
 import { isAfter } from '#event-store/port/position.js';
-import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { openHistory } from './support/history.js';
-import { startService } from './support/service.js';
-import { historyOf, openStore, streamKinds, untilReadable } from './support/store.js';
-import { enrol } from './support/story.js';
+import {
+  testConfig,
+  testDatabase,
+  testEngine,
+  type TestDatabase,
+} from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { openHistory } from './support/services/history.js';
+import { startService } from './support/services/service.js';
+import {
+  historyOf,
+  openStore,
+  streamKinds,
+  untilReadable,
+} from './support/database/event-store.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 type Moments = ReturnType<EventStore['readMoments']>;
 type Counter = { accountId: number; values: number[] };

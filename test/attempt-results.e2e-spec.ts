@@ -8,9 +8,9 @@ import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { databaseClient } from '#database/database-client.js';
 import { afterAttempt } from '#subscriptions/webhook-delivery.js';
-import { testConfig } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { startService, type Service } from './support/service.js';
+import { testConfig } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { startService, type Service } from './support/services/service.js';
 
 const TARGET_URL = 'http://127.0.0.1:9/';
 const DAY_MS = 24 * 3_600_000;

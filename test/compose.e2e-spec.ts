@@ -8,11 +8,11 @@ import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
 import { readConfig } from '#configuration/config.js';
 import { SETTINGS } from '#configuration/settings.js';
 import { VERSION } from '#kernel/version.js';
-import { testDatabase, type TestDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { selfSigned } from './support/eventstoredb/certificate.mjs';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { runNode, startProgram, type Program } from './support/program.js';
+import { testDatabase, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
+import { runNode, startProgram, type Program } from './support/services/program.js';
 
 type Service = {
   image: string;

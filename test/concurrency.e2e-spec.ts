@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from './support/contract.js';
-import { enrol } from './support/story.js';
+import { expectRefused, useSharedService, type ContractClient } from './support/http/contract.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

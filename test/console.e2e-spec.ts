@@ -12,9 +12,15 @@ import { MailQueue } from '#messages/mail-queue.service.js';
 import { MessageMetrics } from '#messages/message-metrics.service.js';
 import { SmtpClient } from '#messages/smtp.client.js';
 import { NAVIGATION } from '#pages/navigation.js';
-import { Browser } from './support/browser.js';
-import { eventually } from './support/eventually.js';
-import { cli, Client, startService, type LocalService, type Service } from './support/service.js';
+import { Browser } from './support/browser/browser.js';
+import { eventually } from './support/jest/eventually.js';
+import {
+  cli,
+  Client,
+  startService,
+  type LocalService,
+  type Service,
+} from './support/services/service.js';
 
 const PASSWORD = 'correct horse';
 

@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import pg from 'pg';
 import { byteaArray } from '#database/bytea-array.js';
 import { databaseClient, type DatabaseClient } from '#database/database-client.js';
-import { testDatabase, type TestDatabase } from './support/database.js';
+import { testDatabase, type TestDatabase } from './support/database/database.js';
 
 const STATEMENTS = 500;
 const ANSWER_BYTES = 20_000;

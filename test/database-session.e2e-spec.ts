@@ -8,13 +8,13 @@ import {
   testDatabase,
   testEnvironment,
   type TestDatabase,
-} from './support/database.js';
-import { databaseIn, nameIn } from './support/encodings.js';
-import { eventually } from './support/eventually.js';
-import { runNode } from './support/program.js';
-import { startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { stamp, subscribe, useWebhooks } from './support/webhooks.js';
+} from './support/database/database.js';
+import { databaseIn, nameIn } from './support/database/database-encodings.js';
+import { eventually } from './support/jest/eventually.js';
+import { runNode } from './support/services/program.js';
+import { startService, type Service } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
+import { stamp, subscribe, useWebhooks } from './support/services/webhook-dispatcher.js';
 
 /** None of them is what Inkpad expects. */
 const HOSTILE: Record<string, string> = {

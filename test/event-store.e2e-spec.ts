@@ -5,9 +5,9 @@ import { event, eventStoreContract, newStream } from '#event-store/port/event-st
 import { ConflictError, type Head, type StoredEvent } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { Line } from './support/line.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { Line } from './support/database/database-proxy.js';
 
 async function open() {
   const database = await testDatabase();

@@ -5,10 +5,10 @@ import { Rows, streamOf } from '#event-store/read-models/read-models.js';
 import { customerCard } from '#stamping/customer-card.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { testEnvironment } from './support/database.js';
-import { startProgram } from './support/program.js';
-import { startService, type Client, type LocalService } from './support/service.js';
-import { enrol } from './support/story.js';
+import { testEnvironment } from './support/database/database.js';
+import { startProgram } from './support/services/program.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const DETAILS = {
   locationId: null,

@@ -10,11 +10,11 @@ import { formatPosition } from '#event-store/port/position.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { CustomerCardRenderer } from '#public-events/customer-card-renderer.service.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { startEventStoreDb, type EventStoreDb } from './support/eventstoredb/server.mjs';
-import { eventually } from './support/eventually.js';
-import { Line } from './support/line.js';
-import { startService, type Client, type LocalService } from './support/service.js';
-import { enrol } from './support/story.js';
+import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
+import { eventually } from './support/jest/eventually.js';
+import { Line } from './support/database/database-proxy.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 /** With EventStoreDB, an event can be read a moment before the rows of what it belongs to, or long after its append. */
 

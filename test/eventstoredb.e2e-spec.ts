@@ -5,10 +5,15 @@ import type { Head, Position } from '#event-store/port/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import { dataSource, poolOf } from '#database/data-source.js';
-import { testConfig, testDatabase, testEngine, type TestDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { keysIn, streamKinds } from './support/store.js';
-import { startEventStoreDb } from './support/eventstoredb/server.mjs';
+import {
+  testConfig,
+  testDatabase,
+  testEngine,
+  type TestDatabase,
+} from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { keysIn, streamKinds } from './support/database/event-store.js';
+import { startEventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 
 async function open(options: { batchAppend: boolean }, kinds = streamKinds('thing')) {
   const database = await testDatabase();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LocationJson } from '#locations/location.dto.js';
-import { eventually } from './support/eventually.js';
-import { GeocodingFollower } from './support/geocoders/follower.js';
-import { GeocoderCounterpart, type Known } from './support/geocoders/server.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { eventually } from './support/jest/eventually.js';
+import { GeocodingFollower } from './support/services/geocoding-dispatcher.js';
+import { GeocoderEmulator, type Known } from './support/emulators/geocoders/server.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
 
 const HOUSE: Known = { latitude: 53.5503, longitude: 9.9929, as: 'house' };
 const AT_HOUSE = {
@@ -13,23 +13,23 @@ const AT_HOUSE = {
   precision: 'rooftop',
 };
 
-let counterpart: GeocoderCounterpart;
+let emulator: GeocoderEmulator;
 let service: LocalService;
 let follower: GeocodingFollower;
 let before: { store: Client; location: LocationJson };
 
 beforeAll(async () => {
-  counterpart = await GeocoderCounterpart.start('nominatim', 4);
-  service = await startService(counterpart.settings);
+  emulator = await GeocoderEmulator.start('nominatim', 4);
+  service = await startService(emulator.settings);
   const store = await service.newStore();
-  counterpart.places.set('Marktplatz 1, before', HOUSE);
+  emulator.places.set('Marktplatz 1, before', HOUSE);
   before = { store, location: await newLocation(store, 'Marktplatz 1, before') };
   follower = new GeocodingFollower(service);
 });
 afterAll(async () => {
   await follower.stop();
   await service.stop();
-  await counterpart.stop();
+  await emulator.stop();
 });
 
 async function newLocation(store: Client, address: string): Promise<LocationJson> {
@@ -47,7 +47,7 @@ const settled = (store: Client, location: LocationJson) =>
   );
 
 const askedFor = (address: string) =>
-  counterpart.asked.filter((one) => one.address === address).length;
+  emulator.asked.filter((one) => one.address === address).length;
 
 const queued = async ({ id }: LocationJson) =>
   (
@@ -83,7 +83,7 @@ describe('geocoding', () => {
   it('asks a server once about an address, by name, and no faster than it may', async () => {
     const [one, other] = [await service.newStore(), await service.newStore()];
     const streets = [1, 2, 3].map((i) => `Marktplatz 1, ${i}`);
-    for (const street of streets) counterpart.places.set(street, HOUSE);
+    for (const street of streets) emulator.places.set(street, HOUSE);
     const made = [
       ...(await Promise.all(streets.map((street) => newLocation(one, street)))),
       await newLocation(one, 'MARKTPLATZ 1 , 1'),
@@ -92,8 +92,8 @@ describe('geocoding', () => {
     for (const location of made) expect(await settled(one, location)).toMatchObject(AT_HOUSE);
     expect(await settled(other, far)).toMatchObject(AT_HOUSE);
     expect(askedFor('Marktplatz 1, 1') + askedFor('MARKTPLATZ 1 , 1')).toBe(1);
-    expect(counterpart.refused).toEqual([]);
-    expect(counterpart.asked.at(-1)?.userAgent).toMatch(/^Inkpad\/\S+ \(maps@shop[.]example\)$/);
+    expect(emulator.refused).toEqual([]);
+    expect(emulator.asked.at(-1)?.userAgent).toMatch(/^Inkpad\/\S+ \(maps@shop[.]example\)$/);
   });
 
   it('does not ask again for what nobody knows', async () => {
@@ -112,8 +112,8 @@ describe('geocoding', () => {
 
   it('tries again later when the server fails, or answers something else', async () => {
     const store = await service.newStore();
-    counterpart.places.set('Marktplatz 1, later', HOUSE);
-    counterpart.faults.push({ status: 500 });
+    emulator.places.set('Marktplatz 1, later', HOUSE);
+    emulator.faults.push({ status: 500 });
     const location = await newLocation(store, 'Marktplatz 1, later');
     expect(await putOff(location, 30)).toMatchObject({ last_error: 'answered 500' });
     const bodies = [
@@ -122,7 +122,7 @@ describe('geocoding', () => {
       ['x'.repeat(300_000), 3600],
     ] as const;
     for (const [body, seconds] of bodies) {
-      counterpart.faults.push({ status: 200, body });
+      emulator.faults.push({ status: 200, body });
       await dueNow(location);
       await putOff(location, seconds);
     }
@@ -133,11 +133,11 @@ describe('geocoding', () => {
 
   it('gives up in the end, until an operator asks for all again', async () => {
     const store = await service.newStore();
-    counterpart.places.set('Marktplatz 1, broken', HOUSE);
-    counterpart.faults.push({ status: 403 });
+    emulator.places.set('Marktplatz 1, broken', HOUSE);
+    emulator.faults.push({ status: 403 });
     const location = await newLocation(store, 'Marktplatz 1, broken');
     await putOff(location, 30);
-    counterpart.faults.push({ status: 403 });
+    emulator.faults.push({ status: 403 });
     await service.database.query(
       `update geocoding_queue set attempts = 6, due_at = now() where location_id = $1`,
       [location.id],
@@ -153,11 +153,11 @@ describe('geocoding', () => {
   it('applies a result only to the address that was asked for', async () => {
     const store = await service.newStore();
     const path = `${store.store}/locations`;
-    counterpart.places.set('Marktplatz 1, former', HOUSE);
-    counterpart.places.set('Kai 2', { latitude: 53.54, longitude: 9.98, as: 'street' });
+    emulator.places.set('Marktplatz 1, former', HOUSE);
+    emulator.places.set('Kai 2', { latitude: 53.54, longitude: 9.98, as: 'street' });
     let moved: Promise<unknown> | undefined;
     const location = await newLocation(store, 'Pending');
-    counterpart.onAsked = async (address) => {
+    emulator.onAsked = async (address) => {
       if (address !== 'Marktplatz 1, former') return;
       moved ??= store.send('PATCH', `${path}/${location.id}`, { location: { address: 'Kai 2' } });
       await moved;
@@ -174,7 +174,7 @@ describe('geocoding', () => {
 
   it('leaves pins alone, and looks the address up once the pin is gone', async () => {
     const store = await service.newStore();
-    counterpart.places.set('Marktplatz 1, pinned', HOUSE);
+    emulator.places.set('Marktplatz 1, pinned', HOUSE);
     const { body: location } = await store.post<LocationJson>(`${store.store}/locations`, {
       location: {
         name: 'Old Town',
@@ -200,7 +200,7 @@ describe('geocoding', () => {
 
 describe.each(['photon', 'pelias'] as const)('a server that speaks %s', (protocol) => {
   it('is asked as it wants', async () => {
-    const other = await GeocoderCounterpart.start(protocol);
+    const other = await GeocoderEmulator.start(protocol);
     other.places.set('Marktplatz 1', HOUSE);
     const { database } = service;
     const settings = { ...service.environment, ...other.settings };

@@ -18,8 +18,8 @@ import {
   testEngine,
   type TestDatabase,
   type TestEngine,
-} from './support/database.js';
-import { openStore, streamKinds } from './support/store.js';
+} from './support/database/database.js';
+import { openStore, streamKinds } from './support/database/event-store.js';
 
 /** The smallest aggregate that can disagree: a counter that never goes below zero. */
 type Counter = { accountId: number; value: number; steps: number[] };

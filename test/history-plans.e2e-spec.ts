@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { redemptionQuery, type RedemptionFilter } from '#history/redemption-query.js';
 import { historyQuery, NO_FILTER, type HistoryFilter } from '#history/history-query.js';
 import { ENTRY_COLUMNS } from '#history/history-table.service.js';
-import { testDatabase, type TestDatabase } from './support/database.js';
+import { testDatabase, type TestDatabase } from './support/database/database.js';
 
 const ROWS = 100_000;
 /** A store whose last entry is long past: walking back through everybody's would take ever longer. */

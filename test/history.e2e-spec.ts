@@ -9,11 +9,11 @@ import { userInfo } from 'node:os';
 import { RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { testEnvironment } from './support/database.js';
-import { startProgram } from './support/program.js';
-import { cli } from './support/service.js';
-import { useSharedService, type ContractClient } from './support/contract.js';
-import { enrol } from './support/story.js';
+import { testEnvironment } from './support/database/database.js';
+import { startProgram } from './support/services/program.js';
+import { cli } from './support/services/service.js';
+import { useSharedService, type ContractClient } from './support/http/contract.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

@@ -6,11 +6,11 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { expectFailure, useSharedService } from './support/contract.js';
-import { testConfig } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import type { Client } from './support/service.js';
-import { enrol } from './support/story.js';
+import { expectFailure, useSharedService } from './support/http/contract.js';
+import { testConfig } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import type { Client } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 

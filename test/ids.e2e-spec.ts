@@ -3,11 +3,11 @@ import { Pool } from 'pg';
 import { nextId, raiseSequence } from '#database/ids.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { rowTables } from '../apps/row-tables.js';
-import { eventually } from './support/eventually.js';
-import { testEnvironment } from './support/database.js';
-import { startProgram } from './support/program.js';
-import { startService, type Client, type LocalService } from './support/service.js';
-import { enrol } from './support/story.js';
+import { eventually } from './support/jest/eventually.js';
+import { testEnvironment } from './support/database/database.js';
+import { startProgram } from './support/services/program.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 type Created = { id: number };
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LocationJson } from '#locations/location.dto.js';
-import { Console } from './support/console.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { Console } from './support/browser/console-browser.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
 let store: Client & { email: string };

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
-import { Browser } from './support/browser.js';
-import { samples } from './support/metrics.js';
-import { testDatabase, testEnvironment, type TestDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { startProgram, type Program } from './support/program.js';
-import { Receiver } from './support/receiver.js';
-import { cli, Client, startService, type Service } from './support/service.js';
+import { Browser } from './support/browser/browser.js';
+import { samples } from './support/services/metrics.js';
+import { testDatabase, testEnvironment, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { startProgram, type Program } from './support/services/program.js';
+import { Receiver } from './support/emulators/webhook-receiver.js';
+import { cli, Client, startService, type Service } from './support/services/service.js';
 
 type Line = {
   time: string;

@@ -3,7 +3,7 @@ import { dataSource, poolOf } from '#database/data-source.js';
 import { event, newStream } from '#event-store/port/event-store.contract.js';
 import { ConflictError, type Commit, type Head } from '#event-store/port/event-store.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
 
 describe('a commit of one stream', () => {
   let database: TestDatabase;

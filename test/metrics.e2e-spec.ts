@@ -5,10 +5,10 @@ import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { portOf } from '#operations/side-listener.js';
-import { testConfig } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { samples, type Samples } from './support/metrics.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { testConfig } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { samples, type Samples } from './support/services/metrics.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
 
 describe('the metrics of the api', () => {
   let service: LocalService;

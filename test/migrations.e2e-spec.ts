@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { getMigrationNames, migrate, type Migration } from '#database/migrate.js';
 import { migrations } from '../apps/schema/migrations.js';
-import { testConfig, testEnvironment } from './support/database.js';
-import { runNode } from './support/program.js';
-import { startService, type Client, type LocalService } from './support/service.js';
-import { enrolled } from './support/web-card.js';
+import { testConfig, testEnvironment } from './support/database/database.js';
+import { runNode } from './support/services/program.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+import { enrolled } from './support/browser/web-card.js';
 
 /** What a release after the first one will do: another column, and another read model. */
 class Vouchers implements MigrationInterface {

@@ -4,9 +4,9 @@ import ts from 'typescript';
 import { publicEventId } from '#kernel/public-id.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { createClient, InkpadError } from '../clients/typescript/src/client.js';
-import { plainPng } from './support/pictures.js';
-import { createAnswerChecker } from './support/openapi.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { plainPng } from './support/fixtures/pictures.js';
+import { createAnswerChecker } from './support/http/openapi.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
 
 type Operation = {
   operationId: string;

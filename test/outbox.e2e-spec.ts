@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { Console } from './support/console.js';
-import { MailServer } from './support/mail-server.js';
-import { MessageFollower } from './support/message-follower.js';
-import { cli, startService, type Client, type LocalService } from './support/service.js';
-import { enrolled } from './support/web-card.js';
+import { Console } from './support/browser/console-browser.js';
+import { MailServer } from './support/emulators/mail-server.js';
+import { MessageFollower } from './support/services/message-dispatcher.js';
+import { cli, startService, type Client, type LocalService } from './support/services/service.js';
+import { enrolled } from './support/browser/web-card.js';
 
 let service: LocalService;
 let mails: MailServer;

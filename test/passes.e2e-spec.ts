@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
-import { eventually } from './support/eventually.js';
-import { PassFollower, Recorder } from './support/pass-follower.js';
-import { startService, type Client, type LocalService } from './support/service.js';
-import { enrol } from './support/story.js';
+import { eventually } from './support/jest/eventually.js';
+import { PassFollower, Recorder } from './support/services/pass-dispatcher.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 let service: LocalService;
 let store: Client;

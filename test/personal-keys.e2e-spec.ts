@@ -5,8 +5,8 @@ import { event } from '#event-store/port/event-store.contract.js';
 import type { NewEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { testConfig, testDatabase, type TestDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
 
 const CUSTOMER = 7;
 

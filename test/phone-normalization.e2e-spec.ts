@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { newPhoneNormalization, normalizePhones } from './support/phone-numbers.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { newPhoneNormalization, normalizePhones } from './support/services/phone-normalization.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
 let pool: Pool;

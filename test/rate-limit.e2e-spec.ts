@@ -9,10 +9,10 @@ import {
   testDatabase,
   testEnvironment,
   type TestDatabase,
-} from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { startProgram, type Program } from './support/program.js';
-import { cli, Client, startService, type Service } from './support/service.js';
+} from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { startProgram, type Program } from './support/services/program.js';
+import { cli, Client, startService, type Service } from './support/services/service.js';
 
 describe('limits of a token and of an address', () => {
   let service: Service;

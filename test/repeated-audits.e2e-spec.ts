@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { InviteUser, WithdrawInvitation } from '#identity/invitation.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SignIns } from '#identity/sign-ins.service.js';
-import { cli, startService, type Client, type LocalService } from './support/service.js';
+import { cli, startService, type Client, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
 let store: Client;

@@ -8,11 +8,11 @@ import {
   testDatabase,
   testEnvironment,
   type TestDatabase,
-} from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { runNode, startProgram } from './support/program.js';
-import { startService, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+} from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { runNode, startProgram } from './support/services/program.js';
+import { startService, type Service } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const FORBIDDEN = /permission denied|must be owner/;
 

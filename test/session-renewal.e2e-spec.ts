@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
-import { Browser, type Shown } from './support/browser.js';
-import { MailServer } from './support/mail-server.js';
-import { startService, type Service } from './support/service.js';
+import { Browser, type Shown } from './support/browser/browser.js';
+import { MailServer } from './support/emulators/mail-server.js';
+import { startService, type Service } from './support/services/service.js';
 
 const PASSWORD = 'correct horse';
 const COOKIE = '__Host-inkpad';

@@ -4,14 +4,14 @@ import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { UnlinkCompany } from '#identity/user.commands.js';
 import { Secret, TOTP } from 'otpauth';
-import { Browser, type Shown } from './support/browser.js';
-import { CompanyProvider } from './support/company-provider.js';
-import { testDatabase } from './support/database.js';
-import { eventually } from './support/eventually.js';
-import { MailServer } from './support/mail-server.js';
-import type { Program } from './support/program.js';
-import { cli, Client, startService, type Service } from './support/service.js';
-import { startDispatcher } from './support/webhooks.js';
+import { Browser, type Shown } from './support/browser/browser.js';
+import { CompanyProvider } from './support/emulators/oidc-provider.js';
+import { testDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { MailServer } from './support/emulators/mail-server.js';
+import type { Program } from './support/services/program.js';
+import { cli, Client, startService, type Service } from './support/services/service.js';
+import { startDispatcher } from './support/services/webhook-dispatcher.js';
 
 const PASSWORD = 'correct horse';
 

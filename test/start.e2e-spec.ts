@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { Installation, isThere, type Start } from './support/installation.js';
-import { ONLY_TO_ADD, rightsOf } from './support/rights.js';
-import { freePort } from './support/program.js';
+import { Installation, isThere, type Start } from './support/services/installation.js';
+import { ONLY_TO_ADD, rightsOf } from './support/services/role-privileges.js';
+import { freePort } from './support/services/program.js';
 
 /** The steps build on each other: they are the life of one installation. */
 describe('npm start', () => {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { connect } from 'node:net';
 import { Logger } from '@nestjs/common';
-import { appleWorld, type AppleWorld } from './support/apple/world.js';
-import { PASS_TYPE } from './support/apple/certificates.mjs';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
+import { appleWorld, type AppleWorld } from './support/emulators/apple/world.js';
+import { PASS_TYPE } from './support/emulators/apple/certificates.mjs';
+import { startService, type Client, type Service } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const LIMIT = 16 * 1024;
 const UUID = '00000000-0000-4000-8000-000000000000';

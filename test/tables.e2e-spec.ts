@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { rowTables } from '../apps/row-tables.js';
-import { startService, type LocalService } from './support/service.js';
+import { startService, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
 

@@ -6,9 +6,9 @@ import { Authenticator } from '#http/caller.js';
 import { TokenUses } from '#identity/token-uses.service.js';
 import { RevokeToken } from '#identity/token.commands.js';
 import { UnauthorizedError } from '#kernel/errors.js';
-import { expectFailure, useService } from './support/contract.js';
-import { eventually } from './support/eventually.js';
-import { cli, Client, startService } from './support/service.js';
+import { expectFailure, useService } from './support/http/contract.js';
+import { eventually } from './support/jest/eventually.js';
+import { cli, Client, startService } from './support/services/service.js';
 
 /** Sooner than what is cached would be dropped by itself. */
 const SOON = 30_000;

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { testDatabase } from './support/database.js';
-import { announcedDatabase } from './support/retirement.js';
-import { Client, startService, type Service } from './support/service.js';
+import { testDatabase } from './support/database/database.js';
+import { announcedDatabase } from './support/services/retirement.js';
+import { Client, startService, type Service } from './support/services/service.js';
 
 type Body = { versioning: Record<string, string> };
 

@@ -13,10 +13,10 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { promisify } from 'node:util';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import { WebhookClient } from '#sending/webhook.client.js';
-import { testConfig } from './support/database.js';
-import { selfSigned } from './support/eventstoredb/certificate.mjs';
-import { NameServer, type Zone } from './support/name-server.js';
-import { startService, type Client, type LocalService } from './support/service.js';
+import { testConfig } from './support/database/database.js';
+import { selfSigned } from './support/emulators/eventstoredb/certificate.mjs';
+import { NameServer, type Zone } from './support/emulators/name-server.js';
+import { startService, type Client, type LocalService } from './support/services/service.js';
 
 const SLOW = 300_000;
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -120,7 +120,11 @@ describe('certificates', () => {
     const port = await listening(server, '0.0.0.0');
     const { stdout } = await run(
       process.execPath,
-      ['--no-warnings', 'test/support/attempt.mjs', `https://${host}:${port}/hooks`],
+      [
+        '--no-warnings',
+        'test/support/services/attempt-delivery.mjs',
+        `https://${host}:${port}/hooks`,
+      ],
       {
         env: {
           PATH: process.env['PATH'],

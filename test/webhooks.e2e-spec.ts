@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
-import { eventually } from './support/eventually.js';
-import { isSigned, type Receiver } from './support/receiver.js';
-import { startService, type Client, type Service } from './support/service.js';
-import { enrol } from './support/story.js';
-import { subscribe, useWebhooks } from './support/webhooks.js';
+import { eventually } from './support/jest/eventually.js';
+import { isSigned, type Receiver } from './support/emulators/webhook-receiver.js';
+import { startService, type Client, type Service } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
+import { subscribe, useWebhooks } from './support/services/webhook-dispatcher.js';
 
 type Data = {
   customer_id: number;
@@ -527,7 +527,7 @@ describe('a single event on an idle system', () => {
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
     const { path } = await enrol(store);
-    const teller = new URL('support/tell-statements.mjs', import.meta.url).pathname;
+    const teller = new URL('support/database/print-statements.mjs', import.meta.url).pathname;
     const dispatcher = await startDispatcher({ NODE_OPTIONS: `--import=${teller}` });
     const delivered = (count: number) =>
       eventually(

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Line } from '../support/line.js';
+import type { Line } from '../support/database/database-proxy.js';
 import type { Random } from './random.js';
 import type { Process, Stack } from './stack.js';
 

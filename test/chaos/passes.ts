@@ -1,4 +1,4 @@
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/jest/eventually.js';
 import type { Answer } from './caller.js';
 import { Difference, type Json, type Lane, type Pass } from './lane.js';
 import { reached } from './model.js';

@@ -4,14 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventstoredb/as-process.mjs';
-import { Line } from '../support/line.js';
-import { freePort, runNode, startProgram, type Program } from '../support/program.js';
+} from '../support/emulators/eventstoredb/as-process.mjs';
+import { Line } from '../support/database/database-proxy.js';
+import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
 
 export type Engine = 'postgresql' | 'eventstoredb';
 

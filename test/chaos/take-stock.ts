@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifyCheckpoint, verifyProof } from '../../clients/verifier/verifier.mjs';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/jest/eventually.js';
 import type { Arrived, Inbox } from './inbox.js';
 import { Difference, shownCard, type Json, type Lane } from './lane.js';
 import { reached, stampsOf } from './model.js';

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { readPass } from '../support/apple/pass-reader.mjs';
-import { PASS_TYPE } from '../support/apple/certificates.mjs';
-import type { Phone } from '../support/apple/phone.mjs';
-import { appleWorld, type AppleWorld } from '../support/apple/world.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { readPass } from '../support/emulators/apple/pass-reader.mjs';
+import { PASS_TYPE } from '../support/emulators/apple/certificates.mjs';
+import type { Phone } from '../support/emulators/apple/phone.mjs';
+import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 300_000;
 const IPHONE = { 'user-agent': 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X)' };

@@ -2,12 +2,12 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { AuditEntryJson } from '#history/audit-entry.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
-import { Browser } from '../support/browser.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { startProgram } from '../support/program.js';
-import { cli } from '../support/service.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { Browser } from '../support/browser/browser.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram } from '../support/services/program.js';
+import { cli } from '../support/services/service.js';
 
 const service = useSharedService();
 let store: ContractClient;

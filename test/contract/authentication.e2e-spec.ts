@@ -7,11 +7,11 @@ import {
   useSharedService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
-import { Browser } from '../support/browser.js';
-import { eventually } from '../support/eventually.js';
-import { exchange } from '../support/raw.js';
-import { cli } from '../support/service.js';
+} from '../support/http/contract.js';
+import { Browser } from '../support/browser/browser.js';
+import { eventually } from '../support/jest/eventually.js';
+import { exchange } from '../support/http/raw-request.js';
+import { cli } from '../support/services/service.js';
 
 const service = useSharedService();
 let store: ContractClient;

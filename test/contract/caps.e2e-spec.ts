@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
-import { startService, type Answer, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import { startService, type Answer, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 // Empty: the default, which the other tests' stores go beyond.
 const service = useService({ MAX_SUBSCRIPTIONS_PER_STORE: '' });

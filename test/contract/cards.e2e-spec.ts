@@ -6,8 +6,8 @@ import {
   expectRefused,
   useSharedService,
   type ContractClient,
-} from '../support/contract.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

@@ -9,10 +9,10 @@ import {
   useSharedService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
+} from '../support/http/contract.js';
 import type { WebhookSubscriptionJson } from '#subscriptions/webhook-subscription.dto.js';
-import { exchange } from '../support/raw.js';
-import { enrol } from '../support/story.js';
+import { exchange } from '../support/http/raw-request.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

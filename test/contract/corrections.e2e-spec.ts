@@ -9,9 +9,9 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
-import { SentEvents, sentSoFar, type Sent } from '../support/sent-events.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import { SentEvents, sentSoFar, type Sent } from '../support/services/sent-events.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 let store: ContractClient;

@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
-import { enrol } from '../support/story.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { useService } from '../support/contract.js';
-import { Client } from '../support/service.js';
+import { useService } from '../support/http/contract.js';
+import { Client } from '../support/services/service.js';
 
 type Json = Record<string, unknown>;
 type Operation = {

@@ -8,12 +8,12 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { startSecondApi } from '../support/second-api.js';
-import type { Client } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { useWebhooks } from '../support/webhooks.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import type { Client } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
 let store: ContractClient;

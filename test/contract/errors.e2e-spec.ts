@@ -7,12 +7,12 @@ import {
   useService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { exchange } from '../support/raw.js';
-import { Client, type Answer } from '../support/service.js';
-import { StoppableServer } from '../support/stopped-server.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { exchange } from '../support/http/raw-request.js';
+import { Client, type Answer } from '../support/services/service.js';
+import { StoppableServer } from '../support/database/stoppable-postgres.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const PUBLIC_URL = 'https://cards.example';
 const MIB = 1024 * 1024;

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { useService, expectFailure, type ContractClient } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
+import { useService, expectFailure, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
 import {
   balanceOf,
   noticesOf,
@@ -11,15 +11,15 @@ import {
   openLink,
   saveToGoogle,
   untilBalance,
-} from '../support/google/passes.js';
+} from '../support/emulators/google/passes.js';
 import {
   startGoogleWallet,
   type CallbackEvent,
   type GoogleWallet,
-} from '../support/google/server.mjs';
-import type { Program } from '../support/program.js';
-import { enrol } from '../support/story.js';
-import { startDispatcher } from '../support/webhooks.js';
+} from '../support/emulators/google/server.mjs';
+import type { Program } from '../support/services/program.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 let google: GoogleWallet;
 let dispatcher: Program;

@@ -9,12 +9,12 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
-import { testConfig } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { openHistory } from '../support/history.js';
-import { enrol } from '../support/story.js';
-import { startDispatcher } from '../support/webhooks.js';
+} from '../support/http/contract.js';
+import { testConfig } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { openHistory } from '../support/services/history.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
 let store: ContractClient;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { samples } from '../support/metrics.js';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import { Client, startService, type Answer, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { samples } from '../support/services/metrics.js';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const MIB = 1024 * 1024;
 const CUSTOMERS = 5;

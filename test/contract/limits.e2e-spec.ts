@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
-import { atTime } from '../support/clock.js';
-import { expectFailure, useService } from '../support/contract.js';
-import { cli, type Answer } from '../support/service.js';
+import { atTime } from '../support/services/clock.js';
+import { expectFailure, useService } from '../support/http/contract.js';
+import { cli, type Answer } from '../support/services/service.js';
 
 // Behind a proxy, so that each test can come from an address of its own.
 const few = useService({

@@ -1,10 +1,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { CardJson } from '#cards/card.dto.js';
 import { AddMember } from '#identity/member.commands.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { cli, type Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { cli, type Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Record = { id: number };
 

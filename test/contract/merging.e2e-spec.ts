@@ -11,8 +11,8 @@ import {
   useService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
-import { SentEvents, sentSoFar } from '../support/sent-events.js';
+} from '../support/http/contract.js';
+import { SentEvents, sentSoFar } from '../support/services/sent-events.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 let store: ContractClient;

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
-import { useService, type ContractClient } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { MailServer } from '../support/mail-server.js';
-import { MessageFollower } from '../support/message-follower.js';
-import { cli } from '../support/service.js';
-import { SmsProvider } from '../support/sms/sms-provider.js';
+import { useService, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { MessageFollower } from '../support/services/message-dispatcher.js';
+import { cli } from '../support/services/service.js';
+import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 
 const service = useService();
 let store: ContractClient;

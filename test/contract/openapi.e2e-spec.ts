@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { useSharedService } from '../support/contract.js';
-import { Client, type Answer } from '../support/service.js';
+import { useSharedService } from '../support/http/contract.js';
+import { Client, type Answer } from '../support/services/service.js';
 
 type Json = Record<string, unknown>;
 type Operation = {

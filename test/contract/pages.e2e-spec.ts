@@ -4,8 +4,8 @@ import {
   useService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
-import type { Answer } from '../support/service.js';
+} from '../support/http/contract.js';
+import type { Answer } from '../support/services/service.js';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const PROGRAMS = [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.9', ''];

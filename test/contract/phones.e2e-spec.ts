@@ -5,10 +5,10 @@ import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import { PhoneConflicts } from '#customers/phone-conflicts.service.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { normalizePhones } from '../support/phone-numbers.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { normalizePhones } from '../support/services/phone-normalization.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
 async function add(store: ContractClient, phone: string, more = {}): Promise<CustomerJson> {

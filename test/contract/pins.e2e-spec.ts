@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Geocoding } from '#locations/location.js';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
-import { expectRefused, useService, type ContractClient } from '../support/contract.js';
-import { PassFollower } from '../support/pass-follower.js';
-import { enrol } from '../support/story.js';
+import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
+import { PassFollower } from '../support/services/pass-dispatcher.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService();
 let follower: PassFollower;

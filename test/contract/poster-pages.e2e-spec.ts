@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { useSharedService, type ContractClient } from '../support/contract.js';
-import { decoded } from '../support/decoded.js';
+import { useSharedService, type ContractClient } from '../support/http/contract.js';
+import { decoded } from '../support/browser/qr-codes.js';
 
 const service = useSharedService();
 

@@ -6,8 +6,8 @@ import {
   expectRefused,
   useSharedService,
   type ContractClient,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
 
 const service = useSharedService();
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { publicEventId } from '#kernel/public-id.js';
 import type { EventProofJson } from '#transparency/proof.dto.js';
 import { verifyProof } from '../../clients/verifier/verifier.mjs';
-import { checkpointKey, startSigning } from '../support/checkpoints.js';
-import { expectFailure, useService, type ContractClient } from '../support/contract.js';
-import type { Program } from '../support/program.js';
-import { enrol } from '../support/story.js';
+import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
+import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';
+import type { Program } from '../support/services/program.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService();
 /** Nothing is signed here: no dispatcher runs. */

@@ -9,9 +9,9 @@ import {
   useSharedService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { cli } from '../support/service.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { cli } from '../support/services/service.js';
 
 type Member = { email: string; client: ContractClient };
 type Described = { id: Operation; method: string; path: string };

@@ -11,13 +11,13 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { freePort, startProgram } from '../support/program.js';
-import { Receiver } from '../support/receiver.js';
-import { Client, cli, type Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, startProgram } from '../support/services/program.js';
+import { Receiver } from '../support/emulators/webhook-receiver.js';
+import { Client, cli, type Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
 let store: ContractClient;

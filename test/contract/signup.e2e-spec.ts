@@ -5,15 +5,15 @@ import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import { Outbox } from '#messages/outbox.service.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { useService, type ContractClient } from '../support/contract.js';
-import { EventStream } from '../support/event-stream.js';
-import { eventually } from '../support/eventually.js';
-import { MailServer } from '../support/mail-server.js';
-import { MessageFollower } from '../support/message-follower.js';
-import { cli } from '../support/service.js';
-import { faultOf, newPoster, shownIn, SignupForm, type Sent } from '../support/signup.js';
-import { SmsProvider } from '../support/sms/sms-provider.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { useService, type ContractClient } from '../support/http/contract.js';
+import { EventStream } from '../support/http/event-stream.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { MessageFollower } from '../support/services/message-dispatcher.js';
+import { cli } from '../support/services/service.js';
+import { faultOf, newPoster, shownIn, SignupForm, type Sent } from '../support/browser/signup.js';
+import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 type Envelope = { data: { id: number; source: string } };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { Client } from '../support/service.js';
-import { useService, type ContractClient } from '../support/contract.js';
+import { Client } from '../support/services/service.js';
+import { useService, type ContractClient } from '../support/http/contract.js';
 
 type Status = {
   status: string;

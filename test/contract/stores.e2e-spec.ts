@@ -2,10 +2,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateAccount } from '#accounts/account.commands.js';
 import type { AccountJson } from '#accounts/account.dto.js';
 import { AddMember } from '#identity/member.commands.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { cli } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { cli } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

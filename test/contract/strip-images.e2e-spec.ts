@@ -16,7 +16,7 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
+} from '../support/http/contract.js';
 import {
   jpegWithScans,
   PHOTOGRAPHS,
@@ -27,8 +27,8 @@ import {
   pngChunk,
   quarters,
   type Pixels,
-} from '../support/pictures.js';
-import type { Answer } from '../support/service.js';
+} from '../support/fixtures/pictures.js';
+import type { Answer } from '../support/services/service.js';
 
 const service = useService({ MAX_STRIP_PICTURES_PER_STORE: '20' });
 let store: ContractClient;

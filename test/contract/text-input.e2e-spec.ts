@@ -5,8 +5,8 @@ import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { ListedRedemptionJson } from '#history/redemption.dto.js';
 import type { LocationJson } from '#locations/location.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
-import { expectRefused, useSharedService, type ContractClient } from '../support/contract.js';
-import { enrol } from '../support/story.js';
+import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

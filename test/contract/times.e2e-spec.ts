@@ -6,9 +6,9 @@ import {
   expectRefused,
   useSharedService,
   type ContractClient,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 const A_DAY = 86_400_000;

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
-import { expectFailure, useSharedService } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { startSecondApi } from '../support/second-api.js';
-import { cli } from '../support/service.js';
+import { expectFailure, useSharedService } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { cli } from '../support/services/service.js';
 
 const service = useSharedService();
 

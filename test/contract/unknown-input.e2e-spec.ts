@@ -6,9 +6,9 @@ import {
   useSharedService,
   type ContractClient,
   type Failure,
-} from '../support/contract.js';
-import type { Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import type { Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 let store: ContractClient;

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { readConfig } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { atTime } from '../support/clock.js';
-import { expectFailure, useService } from '../support/contract.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
-import { runNode } from '../support/program.js';
-import { announcedDatabase } from '../support/retirement.js';
-import { Client, startService, type Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { atTime } from '../support/services/clock.js';
+import { expectFailure, useService } from '../support/http/contract.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import { runNode } from '../support/services/program.js';
+import { announcedDatabase } from '../support/services/retirement.js';
+import { Client, startService, type Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Versioning = { current: string; supported: string[]; deprecated: string[] };
 

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { WalletJson } from '#passes/wallet-state.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { expectFailure, useService, type ContractClient } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { PassFollower } from '../support/pass-follower.js';
-import { enrol } from '../support/story.js';
+import { expectFailure, useService, type ContractClient } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { PassFollower } from '../support/services/pass-dispatcher.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 let store: ContractClient;
 let follower: PassFollower;

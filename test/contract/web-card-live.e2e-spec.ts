@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
-import { useService, type ContractClient } from '../support/contract.js';
-import { EventStream } from '../support/event-stream.js';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { startSecondApi } from '../support/second-api.js';
-import { enrolled } from '../support/web-card.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { useService, type ContractClient } from '../support/http/contract.js';
+import { EventStream } from '../support/http/event-stream.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { enrolled } from '../support/browser/web-card.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService({ MAX_OPEN_CARDS: '12', MAX_OPEN_CARDS_PER_ADDRESS: '8' });
 let store: ContractClient;

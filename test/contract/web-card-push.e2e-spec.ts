@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { useService, type ContractClient, type Failure } from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { enrolled, type Enrolled } from '../support/web-card.js';
+import { useService, type ContractClient, type Failure } from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { enrolled, type Enrolled } from '../support/browser/web-card.js';
 import {
   startPushService,
   type PushService,
   type SubscribedBrowser,
-} from '../support/web-push/server.mjs';
-import { startDispatcher } from '../support/webhooks.js';
+} from '../support/emulators/web-push/server.mjs';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const ORIGIN = 'https://cards.example';
 const service = useService({ WEB_PUSH_ALLOW_INSECURE_ENDPOINTS: 'true', PUBLIC_URL: ORIGIN });

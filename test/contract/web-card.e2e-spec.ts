@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { PassLinks } from '#web-card/pass-links.service.js';
-import { useService, type ContractClient } from '../support/contract.js';
-import { enrolled } from '../support/web-card.js';
+import { useService, type ContractClient } from '../support/http/contract.js';
+import { enrolled } from '../support/browser/web-card.js';
 
 const service = useService();
 let store: ContractClient;

@@ -12,13 +12,13 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { isSigned, Receiver, type Reply } from '../support/receiver.js';
-import type { Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { startDispatcher } from '../support/webhooks.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-receiver.js';
+import type { Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 import { type EnvelopeJson } from '#public-events/event-feed.dto.js';
 
 const INSECURE = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };

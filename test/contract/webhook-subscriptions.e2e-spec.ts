@@ -11,12 +11,12 @@ import {
   expectRefused,
   useService,
   type ContractClient,
-} from '../support/contract.js';
-import { eventually } from '../support/eventually.js';
-import { isSigned, Receiver, type Reply } from '../support/receiver.js';
-import type { Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { startDispatcher } from '../support/webhooks.js';
+} from '../support/http/contract.js';
+import { eventually } from '../support/jest/eventually.js';
+import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-receiver.js';
+import type { Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 import { PUBLIC_EVENTS } from '#public-events/public-event.js';
 
 const TARGET = 'https://receiver.example/hooks';

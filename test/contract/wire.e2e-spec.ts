@@ -1,17 +1,17 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { STATUS_CODES } from 'node:http';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { atTime } from '../support/clock.js';
+import { atTime } from '../support/services/clock.js';
 import {
   expectFailure,
   useService,
   type ContractClient,
   type Failure,
   type Problem,
-} from '../support/contract.js';
-import { rawGet } from '../support/raw.js';
-import type { Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
+} from '../support/http/contract.js';
+import { rawGet } from '../support/http/raw-request.js';
+import type { Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const ORIGIN = 'https://till.example';
 const PROBLEM = 'application/problem+json';

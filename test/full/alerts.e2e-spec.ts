@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { CORE_SCHEMA, load } from 'js-yaml';
-import { eventually } from '../support/eventually.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
-import { freePort, startProgram, type Program } from '../support/program.js';
+import { eventually } from '../support/jest/eventually.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
 
 type Rules = { groups: { rules: { alert: string; expr: string }[] }[] };
 

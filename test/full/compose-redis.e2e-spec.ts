@@ -4,8 +4,8 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { CORE_SCHEMA, load, mergeTag } from 'js-yaml';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/program.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort } from '../support/services/program.js';
 
 type Service = { entrypoint: string[]; command: string[]; healthcheck: { test: string[] } };
 

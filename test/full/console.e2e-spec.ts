@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { RecordGeocoding } from '#locations/location.commands.js';
 import type { LocationJson } from '#locations/location.dto.js';
-import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/chromium.js';
-import { eventually } from '../support/eventually.js';
-import { MessageFollower } from '../support/message-follower.js';
-import { cli, Client, startService, type LocalService } from '../support/service.js';
-import { newPoster } from '../support/signup.js';
-import { enrolled } from '../support/web-card.js';
+import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MessageFollower } from '../support/services/message-dispatcher.js';
+import { cli, Client, startService, type LocalService } from '../support/services/service.js';
+import { newPoster } from '../support/browser/signup.js';
+import { enrolled } from '../support/browser/web-card.js';
 
 /** The console in a real browser. */
 

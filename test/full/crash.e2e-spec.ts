@@ -5,17 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEngine, testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
+import { testEngine, testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
 import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
-} from '../support/eventstoredb/as-process.mjs';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import { isSigned, Receiver } from '../support/receiver.js';
-import { Client } from '../support/service.js';
-import { historyIn } from '../support/store.js';
-import { enrol } from '../support/story.js';
+} from '../support/emulators/eventstoredb/as-process.mjs';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { isSigned, Receiver } from '../support/emulators/webhook-receiver.js';
+import { Client } from '../support/services/service.js';
+import { historyIn } from '../support/database/event-store.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const API = 'dist/apps/api/src/main.js';
 const DISPATCHER = 'dist/apps/dispatcher/src/main.js';
@@ -33,7 +33,7 @@ let api: Program;
 let dispatcher: Program;
 let receiver: Receiver;
 let store: Client;
-/** Only where events live in EventStoreDB: the counterpart, as a process that can be killed. */
+/** Only where events live in EventStoreDB: the emulator, as a process that can be killed. */
 let eventStoreDb: EventStoreDbProcess | undefined;
 
 beforeAll(async () => {

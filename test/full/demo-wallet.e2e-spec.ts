@@ -2,8 +2,8 @@ import { expect, it } from '@jest/globals';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { runNode, startProgram } from '../support/program.js';
+import { eventually } from '../support/jest/eventually.js';
+import { runNode, startProgram } from '../support/services/program.js';
 
 it('the demonstration of wallets shows stamps arriving on a phone', () => {
   // Settings for another service, which it leaves alone.

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/chromium.js';
-import { startService, type Service } from '../support/service.js';
+import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import { startService, type Service } from '../support/services/service.js';
 
 /** The documentation in a real browser, at a host that the service does not know of. */
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition, isAfter } from '#event-store/port/position.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import { Client, startService, type LocalService } from '../support/service.js';
-import { StatementCounter } from '../support/statement-counter.js';
-import { testEnvironment } from '../support/database.js';
-import { enrol } from '../support/story.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { Client, startService, type LocalService } from '../support/services/service.js';
+import { StatementCounter } from '../support/database/statement-counter.js';
+import { testEnvironment } from '../support/database/database.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const CALLERS = 16;
 const STAMPS = 800;

@@ -4,14 +4,14 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } fr
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { GuideReader, type Desk } from '../support/guide-reader.js';
-import { guideNames, LANGUAGES, stepsOf } from '../support/guides.js';
-import { freePort, type Program } from '../support/program.js';
-import { isSigned, Receiver, type Received } from '../support/receiver.js';
-import { Recorder } from '../support/recorder.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import { GuideReader, type Desk } from '../support/guides/guide-reader.js';
+import { guideNames, LANGUAGES, stepsOf } from '../support/guides/guide-parser.js';
+import { freePort, type Program } from '../support/services/program.js';
+import { isSigned, Receiver, type Received } from '../support/emulators/webhook-receiver.js';
+import { Recorder } from '../support/http/recording-proxy.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /** The guides in docs/guides, done by somebody who pastes each sample in turn: in curl, in TypeScript, in Python. */
 

@@ -3,12 +3,12 @@ import pg from 'pg';
 import { databaseClient } from '#database/database-client.js';
 import { dataSource, poolOf, QUEUE_LIMITS } from '#database/data-source.js';
 import { PINNED } from '#database/session.js';
-import { testConfig, testDatabase, type TestDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { startPgBouncer, type PgBouncer } from '../support/pgbouncer.js';
-import { startService, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
+import { testConfig, testDatabase, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startPgBouncer, type PgBouncer } from '../support/database/pgbouncer.js';
+import { startService, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { countsOf, stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /** What docs/operating.md says about PgBouncer. */
 

@@ -7,10 +7,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser as Chromium, Page } from 'playwright-core';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { Browser } from '../support/browser.js';
-import { expectGoodLooks, SIZES, startChromium } from '../support/chromium.js';
-import { decoded } from '../support/decoded.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { Browser } from '../support/browser/browser.js';
+import { expectGoodLooks, SIZES, startChromium } from '../support/browser/chromium.js';
+import { decoded } from '../support/browser/qr-codes.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
 
 /** Posters read with what others read them with: Debian's poppler-utils, and Chromium. */
 

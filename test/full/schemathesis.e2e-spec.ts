@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import type { Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { startDispatcher } from '../support/webhooks.js';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /**
  * openapi.json against a running service, by a tool that knows nothing else of it. A longer run:

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { CreateToken } from '#identity/token.commands.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import { TestRedis } from '../support/redis.js';
-import { cli, Client, startService, type Service } from '../support/service.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { TestRedis } from '../support/database/redis.js';
+import { cli, Client, startService, type Service } from '../support/services/service.js';
 
 const LIMIT = 50;
 const STORE_LIMIT = 20;

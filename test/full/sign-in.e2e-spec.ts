@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { expectGoodLooks, SIZES, startChromium } from '../support/chromium.js';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
+import { expectGoodLooks, SIZES, startChromium } from '../support/browser/chromium.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
 
 /** Signing in and the account, in a real browser. */
 

@@ -3,10 +3,10 @@ import type { Browser, Page } from 'playwright-core';
 import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/chromium.js';
-import { decoded } from '../support/decoded.js';
-import { cli, startService, type Client, type Service } from '../support/service.js';
-import { newPoster } from '../support/signup.js';
+import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
+import { decoded } from '../support/browser/qr-codes.js';
+import { cli, startService, type Client, type Service } from '../support/services/service.js';
+import { newPoster } from '../support/browser/signup.js';
 
 /** Signing up in a real browser. */
 

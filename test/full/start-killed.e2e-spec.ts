@@ -2,11 +2,16 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
 import { startPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { Installation, isThere, makeDataFolder, type Start } from '../support/installation.js';
-import { runNode } from '../support/program.js';
-import { ONLY_TO_ADD, rightsOf } from '../support/rights.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import {
+  Installation,
+  isThere,
+  makeDataFolder,
+  type Start,
+} from '../support/services/installation.js';
+import { runNode } from '../support/services/program.js';
+import { ONLY_TO_ADD, rightsOf } from '../support/services/role-privileges.js';
 
 /** The steps build on each other: they are the life of one installation. */
 describe('npm start', () => {

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
-import { expectGoodLooks, SIZES } from '../support/chromium.js';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { enrolled, type Enrolled } from '../support/web-card.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { expectGoodLooks, SIZES } from '../support/browser/chromium.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrolled, type Enrolled } from '../support/browser/web-card.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /** The web card in a real browser: Debian's Chromium, or the one at CHROMIUM_PATH. */
 

@@ -13,11 +13,11 @@ import {
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { eventually } from '../support/eventually.js';
-import { freePort, startCommand, type Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { startDispatcher } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, startCommand, type Program } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /** The receivers of docs/receivers, run as they stand there, behind a real dispatcher. */
 

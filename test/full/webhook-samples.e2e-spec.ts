@@ -4,11 +4,11 @@ import { createHmac } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { Receiver, type Received } from '../support/receiver.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { startDispatcher, subscribe } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { Receiver, type Received } from '../support/emulators/webhook-receiver.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { startDispatcher, subscribe } from '../support/services/webhook-dispatcher.js';
 
 /** The samples of docs/webhooks.md, run as they stand there, on what the dispatcher really sends. */
 

@@ -15,12 +15,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { startPostgres, type EmbeddedPostgres } from '../../scripts/embedded-postgres.mjs';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { freePort, runNode, startProgram, type Program } from '../support/program.js';
-import { Receiver, type Received } from '../support/receiver.js';
-import { Client, type Answer } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
+import { Receiver, type Received } from '../support/emulators/webhook-receiver.js';
+import { Client, type Answer } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const BACKUP = 'dist/scripts/backup.js';
 const RESTORE = 'dist/scripts/restore.js';

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { MailServer } from '../support/mail-server.js';
-import { MessageFollower } from '../support/message-follower.js';
-import { startProgram } from '../support/program.js';
-import { startService, type LocalService } from '../support/service.js';
-import { enrolled } from '../support/web-card.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { MessageFollower } from '../support/services/message-dispatcher.js';
+import { startProgram } from '../support/services/program.js';
+import { startService, type LocalService } from '../support/services/service.js';
+import { enrolled } from '../support/browser/web-card.js';
 
 let service: LocalService;
 let mails: MailServer;

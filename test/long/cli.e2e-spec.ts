@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startProgram } from '../support/program.js';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
+import { startProgram } from '../support/services/program.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
 
 let database: TestDatabase;
 let environment: NodeJS.ProcessEnv;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const ROWS = 100_000;
 let service: LocalService;

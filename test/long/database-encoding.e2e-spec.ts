@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { testDatabase, testEnvironment, type TestDatabase } from '../support/database.js';
-import { databaseIn, nameIn } from '../support/encodings.js';
-import { runNode } from '../support/program.js';
+import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
+import { databaseIn, nameIn } from '../support/database/database-encodings.js';
+import { runNode } from '../support/services/program.js';
 
 let database: TestDatabase;
 let url: string;

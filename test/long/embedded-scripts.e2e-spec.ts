@@ -3,11 +3,11 @@ import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { birthOf, listProcesses } from '../../scripts/processes.mjs';
-import { eventually } from '../support/eventually.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import { Client } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { Client } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 300_000;
 const TO_EVENTSTOREDB = ['move-events', '--to', 'eventstoredb'];

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
-import { testEnvironment } from '../support/database.js';
-import { startProgram } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { testEnvironment } from '../support/database/database.js';
+import { startProgram } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 300_000;
 

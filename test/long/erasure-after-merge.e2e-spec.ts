@@ -3,13 +3,18 @@ import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerExportJson } from '#customers/customer-export.dto.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { findValues } from '../support/personal-data.js';
-import { startProgram } from '../support/program.js';
-import type { Received } from '../support/receiver.js';
-import { startService, type Answer, type Client, type LocalService } from '../support/service.js';
-import { subscribe, useWebhooks } from '../support/webhooks.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { findValues } from '../support/database/personal-data.js';
+import { startProgram } from '../support/services/program.js';
+import type { Received } from '../support/emulators/webhook-receiver.js';
+import {
+  startService,
+  type Answer,
+  type Client,
+  type LocalService,
+} from '../support/services/service.js';
+import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /** What erasing reaches of somebody whose values another customer has held. */
 

@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
-import { testDatabase, type TestDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { Line } from '../support/line.js';
-import { startService, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { testDatabase, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { Line } from '../support/database/database-proxy.js';
+import { startService, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 120_000;
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { Line } from '../support/line.js';
-import { MailServer } from '../support/mail-server.js';
-import type { Receiver } from '../support/receiver.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { enrolled } from '../support/web-card.js';
-import { stamp, subscribe, useWebhooks } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import { Line } from '../support/database/database-proxy.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import type { Receiver } from '../support/emulators/webhook-receiver.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { enrolled } from '../support/browser/web-card.js';
+import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 120_000;
 

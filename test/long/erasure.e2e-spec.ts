@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { DeliveryJson } from '#subscriptions/webhook-delivery.dto.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { findValues } from '../support/personal-data.js';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import type { Received, Receiver } from '../support/receiver.js';
-import { Client, startService, type Answer, type Service } from '../support/service.js';
-import { subscribe, useWebhooks } from '../support/webhooks.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { findValues } from '../support/database/personal-data.js';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import type { Received, Receiver } from '../support/emulators/webhook-receiver.js';
+import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 300_000;
 

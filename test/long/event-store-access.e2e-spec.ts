@@ -3,13 +3,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { selfSigned } from '../support/eventstoredb/certificate.mjs';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import { startProgram } from '../support/program.js';
-import { startService, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { stamp, subscribe, useWebhooks } from '../support/webhooks.js';
+import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram } from '../support/services/program.js';
+import { startService, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /**
  * The whole way with a user who is no administrator: an administrator's one command creates it and says what it may do,
@@ -139,7 +139,7 @@ describe('npm run event-store-access', () => {
       'access-denied',
     );
     expect(await tried((client) => client.setStreamMetadata(stream, {}), 'admin')).toBe('done');
-    // The counterpart deletes nothing for anybody, but says so differently to whom it would let.
+    // The emulator deletes nothing for anybody, but says so differently to whom it would let.
     expect(await tried((client) => client.deleteStream(stream), 'admin')).toBe('unknown');
   });
 });

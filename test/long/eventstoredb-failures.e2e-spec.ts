@@ -7,13 +7,13 @@ import { RowCatchUp } from '#event-store/read-models/read-model-catch-up.subscri
 import { poolOf } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { rowTables } from '../../apps/row-tables.js';
-import { testConfig, testEnvironment } from '../support/database.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import { startProgram } from '../support/program.js';
-import { Client, startService, type LocalService } from '../support/service.js';
-import { historyOf, openStore } from '../support/store.js';
-import { enrol } from '../support/story.js';
+import { testConfig, testEnvironment } from '../support/database/database.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram } from '../support/services/program.js';
+import { Client, startService, type LocalService } from '../support/services/service.js';
+import { historyOf, openStore } from '../support/database/event-store.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Failure = { code: string; resolution: string };
 

@@ -11,13 +11,13 @@ import {
   testDatabase,
   testEnvironment,
   type TestDatabase,
-} from '../support/database.js';
-import { selfSigned } from '../support/eventstoredb/certificate.mjs';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import { freePort, startProgram } from '../support/program.js';
-import { startService, type Service } from '../support/service.js';
-import { openStore } from '../support/store.js';
+} from '../support/database/database.js';
+import { selfSigned } from '../support/emulators/eventstoredb/certificate.mjs';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, startProgram } from '../support/services/program.js';
+import { startService, type Service } from '../support/services/service.js';
+import { openStore } from '../support/database/event-store.js';
 
 /** An event store that is not the one of this database, or that refuses us: said at the start, in one sentence. */
 

@@ -13,14 +13,14 @@ import {
 import { customer } from '#customers/customer.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { testConfig } from '../support/database.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { startSecondApi } from '../support/second-api.js';
-import { Client, startService, type Answer, type Service } from '../support/service.js';
-import { historyOf, openStore } from '../support/store.js';
-import { enrol } from '../support/story.js';
+import { testConfig } from '../support/database/database.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import { historyOf, openStore } from '../support/database/event-store.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
  * Commits that are written down as intents before they are appended to EventStoreDB, seen from outside while

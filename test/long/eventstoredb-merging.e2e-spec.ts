@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
-import { testEnvironment } from '../support/database.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
-import { startSecondApi } from '../support/second-api.js';
-import { Client, startService, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { testEnvironment } from '../support/database/database.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { Client, startService, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
  * A merge of which only the first event is in EventStoreDB: the process that was writing it has died, and tills go on

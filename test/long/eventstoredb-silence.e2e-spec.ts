@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { eventually } from '../support/eventually.js';
-import { Line } from '../support/line.js';
-import { startProgram } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { eventually } from '../support/jest/eventually.js';
+import { Line } from '../support/database/database-proxy.js';
+import { startProgram } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** A server, or the leader of a cluster, that falls silent: nothing is closed, and no error ever comes. */
 
@@ -96,7 +96,7 @@ describe('a server that falls silent', () => {
     async () => {
       const full = await startEventStoreDb();
       const way = await Line.to(full.connectionString);
-      const program = startProgram('test/support/full-connection.mjs', {}, [
+      const program = startProgram('test/support/services/saturated-connection.mjs', {}, [
         way.url,
         '250',
         '20000',

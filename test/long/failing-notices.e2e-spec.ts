@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { randomUUID } from 'node:crypto';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { MailServer, type ReceivedMail } from '../support/mail-server.js';
-import { startProgram, type Program } from '../support/program.js';
-import { Receiver, type Reply } from '../support/receiver.js';
-import { cli, startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer, type ReceivedMail } from '../support/emulators/mail-server.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { Receiver, type Reply } from '../support/emulators/webhook-receiver.js';
+import { cli, startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Store = Client & { email: string };
 type Subscription = { id: number; path: string; store: Store; secret: string; receiver: Receiver };

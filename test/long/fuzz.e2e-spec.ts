@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { NameLookup } from '#sending/name-lookup.client.js';
-import { useService } from '../support/contract.js';
-import { testEnvironment } from '../support/database.js';
+import { useService } from '../support/http/contract.js';
+import { testEnvironment } from '../support/database/database.js';
 import { Shops } from '../support/fuzz/shops.js';
 import { stepsOf } from '../support/fuzz/steps.js';
-import { NameServer } from '../support/name-server.js';
-import { startProgram } from '../support/program.js';
-import { Receiver } from '../support/receiver.js';
+import { NameServer } from '../support/emulators/name-server.js';
+import { startProgram } from '../support/services/program.js';
+import { Receiver } from '../support/emulators/webhook-receiver.js';
 
 type Document = { paths: Record<string, Record<string, { operationId: string }>> };
 

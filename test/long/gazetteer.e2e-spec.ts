@@ -7,10 +7,10 @@ import { Pool } from 'pg';
 import type { LocationJson } from '#locations/location.dto.js';
 import { Gazetteer } from '#geocoding/gazetteer.service.js';
 import { PlacesLoader } from '#geocoding/places-loader.service.js';
-import { eventually } from '../support/eventually.js';
-import { GeocodingFollower } from '../support/geocoders/follower.js';
-import { runNode } from '../support/program.js';
-import { startService, type LocalService } from '../support/service.js';
+import { eventually } from '../support/jest/eventually.js';
+import { GeocodingFollower } from '../support/services/geocoding-dispatcher.js';
+import { runNode } from '../support/services/program.js';
+import { startService, type LocalService } from '../support/services/service.js';
 
 /** Towns with where they are, and addresses in them. */
 type Addresses = {
@@ -19,7 +19,7 @@ type Addresses = {
 };
 
 const ADDRESSES = JSON.parse(
-  readFileSync('test/support/geocoders/addresses.json', 'utf8'),
+  readFileSync('test/support/emulators/geocoders/addresses.json', 'utf8'),
 ) as Addresses;
 
 let service: LocalService;

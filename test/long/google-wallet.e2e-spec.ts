@@ -4,7 +4,7 @@ import { GoogleObjects, UNCERTAIN_HASH } from '#google-wallet/google-objects.ser
 import { GoogleRateLimiter } from '#google-wallet/google-rate-limiter.service.js';
 import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
-import { eventually } from '../support/eventually.js';
+import { eventually } from '../support/jest/eventually.js';
 import {
   balanceOf,
   noticesOf,
@@ -12,12 +12,12 @@ import {
   openLink,
   saveToGoogle,
   untilBalance,
-} from '../support/google/passes.js';
-import { startGoogleWallet, type GoogleWallet } from '../support/google/server.mjs';
-import type { Program } from '../support/program.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { stamp, startDispatcher } from '../support/webhooks.js';
+} from '../support/emulators/google/passes.js';
+import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { stamp, startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 let google: GoogleWallet;
 let service: LocalService;

@@ -12,12 +12,12 @@ import {
   testDatabase,
   testEnvironment,
   type TestDatabase,
-} from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { Line } from '../support/line.js';
-import { samples } from '../support/metrics.js';
-import { startProgram, type Program } from '../support/program.js';
-import { startService } from '../support/service.js';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { Line } from '../support/database/database-proxy.js';
+import { samples } from '../support/services/metrics.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { startService } from '../support/services/service.js';
 
 const SLOW = 300_000;
 

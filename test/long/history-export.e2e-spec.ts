@@ -8,12 +8,12 @@ import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { verifyExport } from '../../clients/verifier/verifier.mjs';
-import { checkpointKey, startSigning } from '../support/checkpoints.js';
-import { testEnvironment } from '../support/database.js';
-import { plainPng } from '../support/pictures.js';
-import { startCommand, startProgram, type Program } from '../support/program.js';
-import { Client, cli, startService, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
+import { testEnvironment } from '../support/database/database.js';
+import { plainPng } from '../support/fixtures/pictures.js';
+import { startCommand, startProgram, type Program } from '../support/services/program.js';
+import { Client, cli, startService, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** A store moves from one instance to another: exported with proofs, verified offline, imported. */
 

@@ -6,12 +6,12 @@ import type { CustomerJson } from '#customers/customer.dto.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import { checkpointKey, startSigning } from '../support/checkpoints.js';
-import { testEnvironment } from '../support/database.js';
-import { findValues } from '../support/personal-data.js';
-import { startProgram, type Program } from '../support/program.js';
-import { Client, cli, startService, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
+import { testEnvironment } from '../support/database/database.js';
+import { findValues } from '../support/database/personal-data.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { Client, cli, startService, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** A store whose customers were erased, merged, unmerged, and left with another key moves to another instance. */
 

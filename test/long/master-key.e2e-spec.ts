@@ -12,11 +12,11 @@ import {
   testEngine,
   testEnvironment,
   type TestDatabase,
-} from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { freePort, startProgram } from '../support/program.js';
-import { Client, startService, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
+} from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort, startProgram } from '../support/services/program.js';
+import { Client, startService, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const CLI = 'dist/scripts/cli.js';
 const API = 'dist/apps/api/src/main.js';

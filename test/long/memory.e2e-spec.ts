@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from '../support/eventually.js';
-import { samples } from '../support/metrics.js';
-import { freePort } from '../support/program.js';
-import { startSecondApi } from '../support/second-api.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { subscribe, useWebhooks } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import { samples } from '../support/services/metrics.js';
+import { freePort } from '../support/services/program.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 600_000;
 /** An hour of a busy store: three stamps a second. */

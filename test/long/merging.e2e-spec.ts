@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import type { CardJson } from '#cards/card.dto.js';
 import type { CreatedCustomerJson, CustomerJson } from '#customers/customer.dto.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
-import { startSecondApi } from '../support/second-api.js';
-import { Client, startService, type Answer, type Service } from '../support/service.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { startSecondApi } from '../support/services/second-api.js';
+import { Client, startService, type Answer, type Service } from '../support/services/service.js';
 
 /** Merging while tills of two api processes stamp both customers, and while one of the two is killed. */
 

@@ -4,17 +4,17 @@ import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { customerCardRows } from '#stamping/customer-card.entity.js';
 import { rowTables } from '../../apps/row-tables.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { startProgram, type Program } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { subscribe, useWebhooks } from '../support/webhooks.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startProgram, type Program } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /** `npm run rebuild` as an operator runs it: beside a service that goes on working. */
 
 const SLOW = 300_000;
-/** The counterpart of EventStoreDB shares this process with the tills, and must find the time to answer. */
+/** The emulator of EventStoreDB shares this process with the tills, and must find the time to answer. */
 const TILLS = process.env['TEST_ENGINE'] === 'eventstoredb' ? 2 : 6;
 
 let service: Service;

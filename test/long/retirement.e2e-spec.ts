@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RemoveUser } from '#identity/identity.commands.js';
-import { testEnvironment, type TestDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { MailServer } from '../support/mail-server.js';
-import { runNode, startProgram, type Program } from '../support/program.js';
-import { announcedDatabase } from '../support/retirement.js';
-import { cli, startService, type Service } from '../support/service.js';
+import { testEnvironment, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { runNode, startProgram, type Program } from '../support/services/program.js';
+import { announcedDatabase } from '../support/services/retirement.js';
+import { cli, startService, type Service } from '../support/services/service.js';
 
 type Announced = { announced_at: Date; withdrawn_at: Date | null };
 

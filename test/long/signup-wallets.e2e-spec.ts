@@ -2,15 +2,15 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { StandInUpkeep } from '#passes/stand-in-upkeep.service.js';
 import type { PosterJson } from '#posters/poster.dto.js';
-import type { Phone } from '../support/apple/phone.mjs';
-import { appleWorld, type AppleWorld } from '../support/apple/world.js';
-import { eventually } from '../support/eventually.js';
-import { objectOf, openLink, saveToGoogle } from '../support/google/passes.js';
-import { startGoogleWallet, type GoogleWallet } from '../support/google/server.mjs';
-import type { Program } from '../support/program.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { newPoster, SignupForm } from '../support/signup.js';
-import { startDispatcher } from '../support/webhooks.js';
+import type { Phone } from '../support/emulators/apple/phone.mjs';
+import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
+import { eventually } from '../support/jest/eventually.js';
+import { objectOf, openLink, saveToGoogle } from '../support/emulators/google/passes.js';
+import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
+import type { Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { newPoster, SignupForm } from '../support/browser/signup.js';
+import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 /** What somebody known is shown must not be told apart in a wallet either (ADR-0051). */
 

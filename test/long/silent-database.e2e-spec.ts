@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Browser } from '../support/browser.js';
-import { eventually } from '../support/eventually.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { newPoster } from '../support/signup.js';
-import { StoppableServer } from '../support/stopped-server.js';
-import { enrol } from '../support/story.js';
-import { enrolled } from '../support/web-card.js';
+import { Browser } from '../support/browser/browser.js';
+import { eventually } from '../support/jest/eventually.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { newPoster } from '../support/browser/signup.js';
+import { StoppableServer } from '../support/database/stoppable-postgres.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { enrolled } from '../support/browser/web-card.js';
 
 const ANSWER_WITHIN_MS = 8_000;
 const OUTCOME_WITHIN_MS = 30_500;

@@ -6,10 +6,10 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { lastMessage } from '../../scripts/processes.mjs';
-import { testDatabase, type TestDatabase } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { freePort } from '../support/program.js';
-import { announcedDatabase } from '../support/retirement.js';
+import { testDatabase, type TestDatabase } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { freePort } from '../support/services/program.js';
+import { announcedDatabase } from '../support/services/retirement.js';
 
 type Ended = { code: number | null; out: string; said: string };
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fs from 'node:fs';
 import path from 'node:path';
-import { eventually } from '../support/eventually.js';
-import { Installation, isThere } from '../support/installation.js';
-import { freePort } from '../support/program.js';
+import { eventually } from '../support/jest/eventually.js';
+import { Installation, isThere } from '../support/services/installation.js';
+import { freePort } from '../support/services/program.js';
 
 /** Starts of one installation, each of which is stopped in another way. */
 let installation: Installation;

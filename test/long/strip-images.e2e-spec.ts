@@ -12,10 +12,16 @@ import {
   type StripSize,
 } from '#card-images/strip-design.js';
 import { StripImages } from '#card-images/strip-images.service.js';
-import { pixelAt, pixelsOf, speckled, quarters, type Pixels } from '../support/pictures.js';
-import { startService, type LocalService } from '../support/service.js';
+import {
+  pixelAt,
+  pixelsOf,
+  speckled,
+  quarters,
+  type Pixels,
+} from '../support/fixtures/pictures.js';
+import { startService, type LocalService } from '../support/services/service.js';
 
-const FIXTURES = 'test/support/strip-sheets';
+const FIXTURES = 'test/support/fixtures/strip-sheets';
 const STORE = 1;
 const COUNTS = Array.from({ length: 21 }, (_, index) => index + 1);
 const LOOKS: StripAppearance = {

@@ -10,13 +10,13 @@ import {
 import { signCheckpoint } from '#transparency/checkpoint.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { Tree } from '#transparency/tree.service.js';
-import { checkpointKey, rootOfEvents, startSigning } from '../support/checkpoints.js';
-import { testEnvironment } from '../support/database.js';
-import { eventually } from '../support/eventually.js';
-import { MailServer } from '../support/mail-server.js';
-import { freePort, startProgram, type Program } from '../support/program.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
+import { checkpointKey, rootOfEvents, startSigning } from '../support/fixtures/checkpoints.js';
+import { testEnvironment } from '../support/database/database.js';
+import { eventually } from '../support/jest/eventually.js';
+import { MailServer } from '../support/emulators/mail-server.js';
+import { freePort, startProgram, type Program } from '../support/services/program.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /** The tree over all events, and the checkpoints that a dispatcher signs. */
 

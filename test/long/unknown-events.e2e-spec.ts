@@ -3,11 +3,11 @@ import { event } from '#event-store/port/event-store.contract.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { isAfter, parsePosition } from '#event-store/port/position.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { startService, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { subscribe, useWebhooks } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { startService, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const TYPE = 'CardPainted';
 const LINE = new RegExp(

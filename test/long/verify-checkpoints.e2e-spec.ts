@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BEGINNING, type JsonObject, type StoredEvent } from '#event-store/port/event-store.js';
 import { formatPosition } from '#event-store/port/position.js';
-import { checkpointKey, startSigning } from '../support/checkpoints.js';
-import { testConfig, testEnvironment } from '../support/database.js';
-import { startEventStoreDb, type EventStoreDb } from '../support/eventstoredb/server.mjs';
-import { startProgram } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { openStore } from '../support/store.js';
-import { enrol } from '../support/story.js';
+import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
+import { testConfig, testEnvironment } from '../support/database/database.js';
+import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
+import { startProgram } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { openStore } from '../support/database/event-store.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
  * `npm run verify -- --checkpoints` against an operator who rewrites the history and covers it up: hashes are computed

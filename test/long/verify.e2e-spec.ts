@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { testEnvironment } from '../support/database.js';
-import { startProgram } from '../support/program.js';
-import { startService, type Client, type Service } from '../support/service.js';
-import { eventually } from '../support/eventually.js';
-import { enrol } from '../support/story.js';
-import { useWebhooks } from '../support/webhooks.js';
+import { testEnvironment } from '../support/database/database.js';
+import { startProgram } from '../support/services/program.js';
+import { startService, type Client, type Service } from '../support/services/service.js';
+import { eventually } from '../support/jest/eventually.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 /** `npm run verify` as an operator runs it: beside a service that goes on working. */
 

@@ -4,12 +4,12 @@ import { Registry } from 'prom-client';
 import { DeliveryMetrics } from '../../libs/outbound/dispatch/src/delivery-metrics.service.js';
 import { PendingDeliveries } from '../../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
-import { eventually } from '../support/eventually.js';
-import type { Program } from '../support/program.js';
-import { isSigned } from '../support/receiver.js';
-import { startService, type Client, type LocalService } from '../support/service.js';
-import { enrol } from '../support/story.js';
-import { countsOf, stamp, subscribe, useWebhooks } from '../support/webhooks.js';
+import { eventually } from '../support/jest/eventually.js';
+import type { Program } from '../support/services/program.js';
+import { isSigned } from '../support/emulators/webhook-receiver.js';
+import { startService, type Client, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { countsOf, stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 type Subscription = { id: number };
 
@@ -497,7 +497,7 @@ describe('a day that is over', () => {
     );
     const dispatcher = await startDispatcher({
       WEBHOOK_TIME_SCALE: '1',
-      NODE_OPTIONS: `--import=${new URL('../support/clock-ahead.mjs', import.meta.url).pathname}`,
+      NODE_OPTIONS: `--import=${new URL('../support/services/clock-ahead.mjs', import.meta.url).pathname}`,
       CLOCK_AHEAD_MS: String(40 * DAY_MS),
     });
     await eventually(

@@ -8,7 +8,7 @@ import {
   PASS_TYPE,
   TEAM,
   type AppleCertificates,
-} from '../../../test/support/apple/certificates.mjs';
+} from '../../../test/support/emulators/apple/certificates.mjs';
 import { appleCredentials } from './apple-credentials.js';
 import { readConfig } from './config.js';
 

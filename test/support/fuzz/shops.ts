@@ -3,8 +3,8 @@ import { publicEventId } from '#kernel/public-id.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import { momentOfDay } from '#kernel/zoned-time.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import type { ContractClient } from '../contract.js';
-import type { Answer } from '../service.js';
+import type { ContractClient } from '../http/contract.js';
+import type { Answer } from '../services/service.js';
 import { jsonText, plainText, type SendContext } from './json.js';
 import type { Step } from './steps.js';
 

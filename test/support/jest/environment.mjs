@@ -1,6 +1,6 @@
 import { ModernFakeTimers } from '@jest/fake-timers';
 import { ModuleMocker } from 'jest-mock';
-import { describeExchanges, forgetExchanges } from '../exchanges.mjs';
+import { describeExchanges, forgetExchanges } from '../http/exchanges.mjs';
 
 /** Runs tests with the globals of the worker process instead of those of a new vm context. See ADR-0078. */
 export default class ProcessEnvironment {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
 import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import type { AccountEvent } from './account.events.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError, NotFoundError } from '#kernel/errors.js';
 import { readFields } from '#http/fields.pipe.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import {
   archiveCard,
   card,

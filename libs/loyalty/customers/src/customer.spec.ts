@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault } from '#kernel/metadata.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { isEmail, normalizePhone } from './contact.js';
 import {
   createCustomer,

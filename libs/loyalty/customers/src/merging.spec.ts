@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, eraseCustomer, movedValues, updateCustomer, type Customer } from './customer.js';
 import type { CustomerEvent, ExternalReference, PersonalFields } from './customer.events.js';
 import { decideAgain, mergeCustomers, unmergeCustomers } from './merging.js';

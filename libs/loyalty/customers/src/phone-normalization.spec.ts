@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/given.js';
+import { given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, movedValues, type Customer } from './customer.js';
 import type { CustomerCreated, CustomerEvent } from './customer.events.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, eraseCustomer, type Customer } from './customer.js';
 import { customerRows } from './customer.entity.js';
 import type { CustomerEvent, PersonalFields } from './customer.events.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
 import { posterJson } from './poster.dto.js';
 import type { PosterAttributes, PosterEvent } from './poster.events.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/given.js';
+import { given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { CardMergedError, isAt } from './card-holder.js';
 import { absorb, decideAgain, giveBack, handOver, mergeCard, restore } from './card-merging.js';
 import { cardOf, customerCard, type CustomerCard } from './customer-card.js';

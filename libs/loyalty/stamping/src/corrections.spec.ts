@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/given.js';
+import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { absorb, giveBack, mergeCard, restore } from './card-merging.js';
 import { adjust, reverse } from './corrections.js';
 import { customerCard, stamp, type CustomerCard, type Template } from './customer-card.js';

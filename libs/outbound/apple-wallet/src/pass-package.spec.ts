@@ -5,8 +5,8 @@ import {
   PASS_TYPE,
   TEAM,
   type AppleCertificates,
-} from '../../../../test/support/apple/certificates.mjs';
-import { readPass } from '../../../../test/support/apple/pass-reader.mjs';
+} from '../../../../test/support/emulators/apple/certificates.mjs';
+import { readPass } from '../../../../test/support/emulators/apple/pass-reader.mjs';
 import { createPassFile, createPassPackage } from './pass-package.js';
 import { createPassSigner, type PassSigner } from './pass-signature.js';
 import { createStoredZip, createZipEntry } from './stored-zip.js';
@@ -105,7 +105,7 @@ describe('a signed pass', () => {
     expect(entries.get('empty')).toHaveLength(0);
   });
 
-  // The rules of the emulator (test/support/apple/README.md): each refuses what breaks it.
+  // The rules of the emulator (test/support/emulators/apple/README.md): each refuses what breaks it.
   it.each<[string, object]>([
     ['PASS-04', { passTypeIdentifier: 'pass.other' }],
     ['PASS-04', { teamIdentifier: 'OTHER' }],

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readConfig } from '#configuration/config.js';
-import { MailServer } from '../../../../test/support/mail-server.js';
+import { MailServer } from '../../../../test/support/emulators/mail-server.js';
 import { SmtpClient } from './smtp.client.js';
 
 let server: MailServer;

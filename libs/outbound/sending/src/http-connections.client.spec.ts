@@ -4,8 +4,8 @@ import { connect, createServer, type AddressInfo, type Server, type Socket } fro
 import { connect as connectTls } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import { errors, type buildConnector } from 'undici';
-import { selfSigned } from '../../../../test/support/eventstoredb/certificate.mjs';
-import { eventually } from '../../../../test/support/eventually.js';
+import { selfSigned } from '../../../../test/support/emulators/eventstoredb/certificate.mjs';
+import { eventually } from '../../../../test/support/jest/eventually.js';
 import type { Answer } from './answer.js';
 import { Deadlines } from './deadlines.client.js';
 import { HttpConnections } from './http-connections.client.js';

@@ -6,8 +6,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { setImmediate as immediate } from 'node:timers/promises';
 import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { readConfig } from '#configuration/config.js';
-import { eventually } from '../../../../test/support/eventually.js';
-import { NameServer, type Zone } from '../../../../test/support/name-server.js';
+import { eventually } from '../../../../test/support/jest/eventually.js';
+import { NameServer, type Zone } from '../../../../test/support/emulators/name-server.js';
 import { OutdatedError } from './answer.js';
 import { inTurns } from './guarded-agent.client.js';
 import { addressesInHosts, NameLookup } from './name-lookup.client.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { Config } from '#configuration/config.js';
-import { decoded } from '../../../../test/support/decoded.js';
+import { decoded } from '../../../../test/support/browser/qr-codes.js';
 import type { Drawing } from './drawing.js';
 import { PAPERS } from './paper.js';
 import type { PosterContent } from './poster-content.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { eventually } from '../../../../../test/support/eventually.js';
+import { eventually } from '../../../../../test/support/jest/eventually.js';
 import { StreamQueues } from './stream-queues.js';
 
 type Command = { name: string };

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+import { openStore } from './support/database/event-store.js';
+
+let database: TestDatabase;
+let opened: Awaited<ReturnType<typeof openStore>>;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  opened = await openStore(testConfig(database.url));
+});
+
+afterAll(async () => {
+  await opened.close();
+  await database.close();
+});
+
+// begin | the server ends the connection | the next statement
+it('a connection that breaks between two statements is a lost connection: the work is done again', async () => {
+  const writes = new PlainWrites(opened.source, opened.responses);
+  const tries: boolean[] = [];
+  const by = { actor: { type: 'system', id: 0 }, channel: 'system', requestId: 'test' } as const;
+  const answer = await writes.write(by, async ({ manager, repeated }) => {
+    tries.push(repeated);
+    const [row] = (await manager.query('select pg_backend_pid() as pid')) as { pid: number }[];
+    if (!repeated) {
+      await database.query('select pg_terminate_backend($1)', [row?.pid]);
+      await eventually(
+        () => Promise.resolve(manager.queryRunner?.isReleased),
+        (released) => released === true,
+      );
+    }
+    return (await manager.query('select 7 as answer')) as { answer: number }[];
+  });
+  expect(answer).toEqual([{ answer: 7 }]);
+  expect(tries).toEqual([false, true]);
+});

@@ -1,0 +1,456 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { setTimeout as wait } from 'node:timers/promises';
+import pg from 'pg';
+import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
+import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import { eventually } from '../support/jest/eventually.js';
+import { Line } from '../support/database/database-proxy.js';
+import { samples } from '../support/services/metrics.js';
+import { freePort } from '../support/services/program.js';
+import { startService, type LocalService } from '../support/services/service.js';
+import { enrol } from '../support/fixtures/enrolled-customer.js';
+import { countsOf, stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
+
+type Subscription = { id: number };
+type StampData = { customer_id: number; stamps_count: number };
+
+const SLOW = 300_000;
+const LOCK = 4_711;
+
+let service: LocalService;
+let holder: pg.Client;
+const { receive, receiveHeld, startDispatcher, ask, statusesOf } = useWebhooks(() => service);
+
+beforeAll(async () => {
+  service = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
+  holder = new pg.Client({ connectionString: service.database.url });
+  await holder.connect();
+}, SLOW);
+
+afterAll(async () => {
+  await holder.end();
+  await service.stop();
+}, SLOW);
+
+const delivered = (subscription: Subscription, count: number) =>
+  eventually(
+    () => statusesOf(subscription),
+    (all) => all.length === count && all.every((status) => status === 'delivered'),
+  );
+
+/** A dispatcher that waits before each statement of this name for as long as `LOCK` is held. */
+const startHeld = (statement: string) =>
+  startDispatcher({
+    NODE_OPTIONS: `--import=${new URL('../support/database/hold-statement.mjs', import.meta.url).pathname}`,
+    HOLD_STATEMENT: statement,
+    HOLD_LOCK: String(LOCK),
+  });
+
+const hold = () => holder.query('select pg_advisory_lock($1)', [LOCK]);
+const release = () => holder.query('select pg_advisory_unlock($1)', [LOCK]);
+const isHeld = () =>
+  eventually(
+    () =>
+      ask(
+        "select 1 from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
+        LOCK,
+      ),
+    (waiting) => waiting.length > 0,
+  );
+
+/** A store with a customer's card, at `path`, and a receiver of its events. */
+async function subscribed() {
+  const store = await service.newStore();
+  const receiver = await receive();
+  const subscription = await subscribe(store, receiver);
+  const { path } = await enrol(store);
+  return { store, receiver, subscription, path };
+}
+
+describe('a lane of a deleted subscription', () => {
+  // dispatcher: views the lane | api: adds to the lane | dispatcher: forgets the lane as it was viewed
+  it('is given up although something was added to it while it was being forgotten', async () => {
+    const { store, subscription, path } = await subscribed();
+    await hold();
+    try {
+      await startHeld('webhook_lane_forget');
+      await stamp(store, path);
+      await delivered(subscription, 1);
+      await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
+      await isHeld();
+      await service.app.get(DeliveryPlans, { strict: false }).changed(subscription.id);
+    } finally {
+      await release();
+    }
+    await eventually(
+      () =>
+        ask(
+          'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
+          subscription.id,
+        ),
+      (lanes) => lanes.length === 0,
+      // Before any sweep would find it.
+      10_000,
+    );
+  });
+});
+
+describe('a subscription that was disabled because of failures', () => {
+  // dispatcher: is about to fail what is pending | enabled again | an event is planned | dispatcher: fails the pending
+  it('gets what happens after it was enabled again, although its backlog is still being failed', async () => {
+    const { store, subscription, path } = await subscribed();
+    await hold();
+    try {
+      await startHeld('webhook_give_up');
+      await ask(
+        `update webhook_subscriptions set enabled = false, disabled_at = now(), disabled_reason = 'failing',
+           give_up_before = now() where id = $1`,
+        subscription.id,
+      );
+      await service.app.get(DeliveryPlans, { strict: false }).changed(subscription.id);
+      await isHeld();
+      const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
+      expect((await store.send('PATCH', hook, { enabled: true })).status).toBe(200);
+      await stamp(store, path);
+      await eventually(
+        () => statusesOf(subscription),
+        (all) => all.length === 1,
+      );
+    } finally {
+      await release();
+    }
+    await eventually(
+      () => statusesOf(subscription),
+      (all) => !all.includes('pending'),
+    );
+    expect(await statusesOf(subscription)).toEqual(['delivered']);
+  });
+});
+
+describe('a delivery whose lane somebody else plans into just now', () => {
+  // leader: is about to plan | a replay: has the lane, draws ids | leader: waits for the lane | the replay commits
+  it('comes after what that one has planned, since owners read on from the last id', async () => {
+    const { store, subscription, path } = await subscribed();
+    await startHeld('webhook_plan');
+    await stamp(store, path);
+    await delivered(subscription, 1);
+    const replay = new pg.Client({ connectionString: service.database.url });
+    await replay.connect();
+    try {
+      await hold();
+      await stamp(store, path);
+      await isHeld();
+      await replay.query('begin');
+      await replay.query('select 1 from webhook_queues where subscription_id = $1 for update', [
+        subscription.id,
+      ]);
+      await release();
+      await eventually(
+        () =>
+          ask(
+            "select 1 from pg_stat_activity where wait_event_type = 'Lock' and query ~ 'with moved as'",
+          ),
+        (waiting) => waiting.length > 0,
+      );
+      const drawn = await replay.query<{ id: string }>('select webhook_next_id() as id');
+      await replay.query('commit');
+      await delivered(subscription, 2);
+      const [planned] = await ask<{ id: number }>(
+        'select max(id) as id from webhook_deliveries where subscription_id = $1',
+        subscription.id,
+      );
+      expect(Number(planned?.id)).toBeGreaterThan(Number(drawn.rows[0]?.id));
+    } finally {
+      await replay.end();
+      await release();
+    }
+  });
+});
+
+describe('a leader that is one no more', () => {
+  // first: is about to plan | first loses its lock | second: leads, plans the same events | first: plans
+  it('writes nothing', async () => {
+    const { store, receiver, subscription, path } = await subscribed();
+    const first = await startHeld('webhook_plan');
+    await hold();
+    try {
+      await stamp(store, path);
+      await isHeld();
+      await startDispatcher();
+      await ask(
+        "select pg_terminate_backend(pid) from pg_stat_activity where application_name like '%webhook fan-out'",
+      );
+      await delivered(subscription, 1);
+    } finally {
+      await release();
+    }
+    await eventually(
+      () =>
+        ask(
+          "select 1 from pg_locks where locktype = 'advisory' and objid = $1 and not granted",
+          LOCK,
+        ),
+      (waiting) => waiting.length === 0,
+    );
+    await first.kill('SIGTERM');
+    await stamp(store, path);
+    await delivered(subscription, 2);
+    const events = await ask<{ seq: number }>(
+      "select seq from webhook_events where account_id = $1 and type = 'stamp.earned'",
+      store.accountId,
+    );
+    expect(events).toHaveLength(2);
+    expect(receiver.received).toHaveLength(2);
+  });
+});
+
+describe('an owner', () => {
+  it('whose lane was taken sends nothing more of it', async () => {
+    const [store, other] = [await service.newStore(), await service.newStore()];
+    const { receiver, release: answer } = await receiveHeld();
+    const taken = await subscribe(store, receiver);
+    const near = await receive();
+    const sound = await subscribe(other, near);
+    const [one, another] = [await enrol(store), await enrol(other)];
+    await stamp(store, one.path, 10);
+    const port = await freePort();
+    await startDispatcher({ METRICS_PORT: String(port) });
+    await eventually(
+      () => receiver.received.length,
+      (count) => count === 1,
+    );
+    const lanes = (set: string) =>
+      ask(`update webhook_queues set ${set} where subscription_id = $1`, taken.id);
+    await lanes("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
+    await eventually(
+      async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
+      ({ value }) => (value('inkpad_webhook_queues_total', { change: 'lost' }) ?? 0) > 0,
+    );
+    answer();
+    await eventually(
+      () => statusesOf(taken),
+      (all) => all.includes('delivered'),
+    );
+    // Whatever it would send is sent by the time that others' come and go.
+    await stamp(other, another.path);
+    await delivered(sound, 1);
+    expect(receiver.received).toHaveLength(1);
+    await lanes('dispatcher_id = null, due_at = now()');
+    await delivered(taken, 10);
+    expect(receiver.received).toHaveLength(10);
+  });
+
+  it(
+    'whose lease ran out while it could not do anything sends nothing more',
+    async () => {
+      const [store, other] = [await service.newStore(), await service.newStore()];
+      let answer: () => void = () => undefined;
+      const held = new Promise<void>((resolve) => (answer = resolve));
+      const receiver = await receive(async (_received, nth) => {
+        if (nth === 1) await held;
+        return { status: 200 };
+      });
+      const lost = await subscribe(store, receiver);
+      const near = await receive();
+      const sound = await subscribe(other, near);
+      const [one, another] = [await enrol(store), await enrol(other)];
+      await stamp(store, one.path, 10);
+      const paused = await startDispatcher();
+      await eventually(
+        () => receiver.received.length,
+        (count) => count === 1,
+      );
+      const second = await startDispatcher();
+      paused.signal('SIGSTOP');
+      try {
+        await delivered(lost, 10);
+      } finally {
+        paused.signal('SIGCONT');
+      }
+      await second.kill('SIGTERM');
+      answer();
+      // Whatever it would send is sent by the time that others' come and go.
+      await stamp(other, another.path);
+      await delivered(sound, 1);
+      expect(receiver.received).toHaveLength(11);
+      expect(
+        await ask(
+          'select attempts_count from webhook_deliveries where subscription_id = $1 and attempts_count <> 1',
+          lost.id,
+        ),
+      ).toEqual([]);
+    },
+    SLOW,
+  );
+});
+
+describe('an owner whose connections to the database fall silent', () => {
+  // dispatcher: sends 1, knows 2 to 10 | their bodies grow old | silence | 2 cannot be read | new connections work
+  it(
+    'sends nothing before what it could not read',
+    async () => {
+      const line = await Line.to(service.database.url);
+      const store = await service.newStore();
+      const receiver = await receive(async (_received, nth) => {
+        if (nth === 1) {
+          await wait(TEXT_CACHE_MS + 1_000);
+          line.muteOpen();
+        }
+        return { status: 200 };
+      });
+      const subscription = await subscribe(store, receiver);
+      const { path } = await enrol(store);
+      await stamp(store, path, 10);
+      const dispatcher = await startDispatcher({ DATABASE_URL: line.url });
+      try {
+        await delivered(subscription, 10);
+        const counts = countsOf(receiver).filter((count, i, all) => all.indexOf(count) === i);
+        expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+      } finally {
+        line.unmute();
+        await dispatcher.kill('SIGTERM');
+        await line.close();
+      }
+    },
+    SLOW,
+  );
+});
+
+describe('as many receivers that hang as there are places for attempts', () => {
+  it('keep none that answers waiting for a time limit', async () => {
+    const store = await service.newStore();
+    const { receiver, release: answer } = await receiveHeld();
+    const model = await subscribe(store, receiver);
+    const near = await receive();
+    const prompt = await subscribe(store, near);
+    const { path } = await enrol(store);
+    const secrets = service.app.get(WebhookSecrets, { strict: false });
+    const ids = (
+      await ask<Subscription>(
+        "select nextval('webhook_subscriptions_id') as id from generate_series(1, 768)",
+      )
+    ).map(({ id }) => id);
+    await ask(
+      `insert into webhook_subscriptions (id, account_id, events, target_url, payload_format, secret, enabled,
+         active_from, created_at, updated_at)
+       select x.id, s.account_id, '{customer.erased}', s.target_url, s.payload_format, x.secret, true,
+         s.active_from, now(), now()
+       from webhook_subscriptions s, unnest($2::bigint[], $3::bytea[]) as x (id, secret) where s.id = $1`,
+      model.id,
+      ids,
+      ids.map((id) => secrets.seal(id, secrets.generate())),
+    );
+    await store.send('DELETE', `${store.store}/webhook_subscriptions/${model.id}`);
+    await startDispatcher({ WEBHOOK_TIME_SCALE: '1' });
+    await stamp(store, path);
+    await delivered(prompt, 1);
+    await ask(
+      `with planned as (
+         insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
+           type, payload_format, next_attempt_at, created_at)
+         select webhook_next_id(), x.id, e.seq, e.event_id, e.account_id, e.customer_id, e.stream, e.type, 'envelope',
+           now(), now()
+         from webhook_events e, unnest($2::bigint[]) as x (id)
+         where e.account_id = $1 and e.type = 'stamp.earned'
+       )
+       insert into webhook_queues (subscription_id, due_at) select id, now() from unnest($2::bigint[]) as x (id)`,
+      store.accountId,
+      ids,
+    );
+    await eventually(
+      () => receiver.received.length,
+      (count) => count >= 768,
+    );
+    await stamp(store, path);
+    await delivered(prompt, 2);
+    answer();
+    await eventually(
+      () =>
+        ask(
+          "select 1 from webhook_deliveries where subscription_id = any ($1) and status <> 'delivered'",
+          ids,
+        ),
+      (left) => left.length === 0,
+    );
+    const [times] = await ask<{ began: Date; first_end: Date }>(
+      `select
+         (select max(a.at) from webhook_attempts a join webhook_deliveries d on d.id = a.delivery_id
+          where d.subscription_id = $1) as began,
+         (select min(a.at + make_interval(secs => a.duration_ms / 1000.0)) from webhook_attempts a
+          join webhook_deliveries d on d.id = a.delivery_id where d.subscription_id = any ($2)) as first_end`,
+      prompt.id,
+      ids,
+    );
+    expect(times?.began.getTime()).toBeLessThan(times?.first_end.getTime() ?? 0);
+  });
+});
+
+describe('a claim whose answer was lost', () => {
+  it('leaves a lane that its owner takes up when it renews its leases', async () => {
+    const { store, receiver, subscription, path } = await subscribed();
+    await startDispatcher();
+    await stamp(store, path);
+    await delivered(subscription, 1);
+    const owned = () =>
+      ask<{ owner: string | null }>(
+        'select dispatcher_id as owner from webhook_queues where subscription_id = $1',
+        subscription.id,
+      );
+    await eventually(owned, ([lane]) => lane?.owner === null);
+    await ask(
+      `update webhook_queues l set due_at = now() + interval '30 seconds', dispatcher_id = d.id
+       from (select id from webhook_dispatchers order by seen_at desc limit 1) d
+       where l.subscription_id = $1`,
+      subscription.id,
+    );
+    const [delivery] = await ask<{ id: number }>(
+      'select id from webhook_deliveries where subscription_id = $1',
+      subscription.id,
+    );
+    const deliveries = `${store.store}/webhook_subscriptions/${subscription.id}/deliveries`;
+    expect((await store.post(`${deliveries}/${delivery?.id}/redeliver`)).status).toBe(200);
+    await eventually(
+      () => receiver.received.length,
+      (received) => received === 2,
+      20_000,
+    );
+  });
+});
+
+describe('a dispatcher', () => {
+  it('that is killed in the middle loses and changes nothing', async () => {
+    const store = await service.newStore();
+    let killed: Promise<void> | undefined;
+    const receiver = await receive(async (_received, nth) => {
+      if (nth === 10) killed = dispatcher.kill('SIGKILL');
+      await killed;
+      return { status: 200 };
+    });
+    await subscribe(store, receiver);
+    const dispatcher = await startDispatcher();
+    const people = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
+    await Promise.all(people.map(({ path }) => stamp(store, path, 5)));
+    await eventually(
+      () => killed !== undefined,
+      (isKilled) => isKilled,
+    );
+    await killed;
+    await startDispatcher();
+    // Leases of the dead end after 30 s; until then what it held waits.
+    await eventually(
+      () => receiver.events.length,
+      (count) => count === 50,
+    );
+    const bytes = new Map<unknown, string>();
+    for (const { headers, text } of receiver.received) {
+      expect(bytes.get(headers['webhook-id']) ?? text).toBe(text);
+      bytes.set(headers['webhook-id'], text);
+    }
+    for (const { customer } of people) {
+      const events = receiver.events.map(({ body }) => body['data'] as StampData);
+      const ofCustomer = events.filter(({ customer_id }) => customer_id === customer.id);
+      expect(ofCustomer.map(({ stamps_count }) => stamps_count)).toEqual([1, 2, 3, 4, 5]);
+    }
+  });
+});

@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { rowTables } from '../apps/row-tables.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import { Rows } from '#event-store/read-models/read-models.js';
+import { StrayStreams } from '#event-store/verification/orphaned-streams.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
+import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
+import { eventually } from './support/jest/eventually.js';
+
+const STREAMS = 100_000;
+let database: TestDatabase;
+/** What the vacuum has read. */
+let before = 0;
+
+beforeAll(async () => {
+  database = await testDatabase();
+  await database.query('create table rows_of_cards (id bigint primary key)');
+  await database.query('insert into rows_of_cards select n from generate_series(1, $1::int) n', [
+    STREAMS,
+  ]);
+  await database.query(
+    `insert into es.streams select 'card-' || n, 1, 0, sha256(n::text::bytea) from generate_series(1, $1::int) n`,
+    [STREAMS],
+  );
+  await database.query('vacuum analyze');
+});
+afterAll(() => database.close());
+
+it('looks each stream up once, however many rows there are', async () => {
+  await database.query('delete from rows_of_cards where id = 4711');
+  await database.query('select pg_stat_force_next_flush()');
+  before = await rowsRead();
+  const pool = new pg.Pool({ connectionString: database.ownerUrl });
+  try {
+    const config = testConfig(database.ownerUrl);
+    const store = new PostgresEventStore(pool, config);
+    const keys = new PersonalKeys(pool, new MasterKeys(pool, config), customerSubjects);
+    const tables = rowTables
+      .filter(({ table }) => table === 'cards')
+      .map((cards) => ({ ...cards, table: 'rows_of_cards' }));
+    const strays = new StrayStreams(pool, store, new Rows(pool, store, keys), tables);
+    expect(await strays.find(false)).toEqual({
+      faults: ['card-4711: the row is missing'],
+      repaired: 0,
+    });
+  } finally {
+    // Whoever ends tells what it has read.
+    await pool.end();
+  }
+  const read = await eventually(rowsRead, (rows) => rows >= STREAMS - 1);
+  expect(read).toBeLessThan(2 * STREAMS);
+});
+
+async function rowsRead(): Promise<number> {
+  await database.query('select pg_stat_clear_snapshot()');
+  const { rows } = await database.query<{ rows: string }>(
+    `select t.seq_tup_read + i.idx_tup_read - $1 as rows
+     from pg_stat_user_tables t join pg_stat_user_indexes i using (relid) where t.relname = 'rows_of_cards'`,
+    [before],
+  );
+  return Number(rows[0]?.rows);
+}

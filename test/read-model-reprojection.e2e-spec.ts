@@ -1,0 +1,58 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { eventually } from './support/jest/eventually.js';
+import { startService, type Client, type Service } from './support/services/service.js';
+import { enrol } from './support/fixtures/enrolled-customer.js';
+import { useWebhooks } from './support/services/webhook-dispatcher.js';
+
+let service: Service;
+let store: Client;
+const { ask, startDispatcher } = useWebhooks(() => service);
+const { foldVersion } = customerCardRows.aggregate;
+
+beforeAll(async () => {
+  service = await startService();
+  store = await service.newStore();
+});
+afterAll(() => service.stop());
+
+type Row = { id: number; projection_version: number; revision: number; state: object };
+
+const rows = (ids: number[]) =>
+  ask<Row>(
+    'select id, projection_version, revision, state from customer_cards where id = any ($1) order by id',
+    ids,
+  );
+
+it('rows of an older fold are folded anew in the background, and none is moved back', async () => {
+  const ids: number[] = [];
+  for (let i = 0; i < 5; i++) {
+    const { path, customerCard } = await enrol(store, { rewards: [2] });
+    await store.post(`${path}/stamp`, { stamps: 3 });
+    ids.push(customerCard.id);
+  }
+  const [newer = 0, ahead = 0, ...older] = ids;
+  const before = await rows(older);
+  await ask(
+    `update customer_cards set projection_version = 1, state = state - 'stampings' where id = any ($1)`,
+    [...older, ahead],
+  );
+  // A newer version wrote one; another is ahead of its stream, as after a partial restore.
+  await ask('update customer_cards set projection_version = 99 where id = $1', newer);
+  await ask('update customer_cards set revision = revision + 5 where id = $1', ahead);
+  const strange = await rows([newer, ahead]);
+
+  const dispatchers = await Promise.all([startDispatcher(), startDispatcher()]);
+  await eventually(
+    () => rows(older),
+    (found) => found.every(({ projection_version }) => projection_version === foldVersion),
+  );
+  expect(await rows(older)).toEqual(before);
+  await eventually(
+    () => dispatchers.map((dispatcher) => dispatcher.output()).join(''),
+    (output) =>
+      output.includes(`customer_cards ${ahead} stays as an older fold made it`) &&
+      /\d rows of customer_cards were folded anew/.test(output),
+  );
+  expect(await rows([newer, ahead])).toEqual(strange);
+});

@@ -1,0 +1,52 @@
+import { DataSource } from 'typeorm';
+import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
+import type { LocalService } from '../services/service.js';
+
+export type Shown = { status: number; text: string; location: string | null };
+
+/** A browser in which somebody has signed in. */
+export class Console {
+  private constructor(
+    private readonly service: LocalService,
+    private readonly cookie: string,
+    private readonly origin: string,
+  ) {}
+
+  static async of(service: LocalService, email: string): Promise<Console> {
+    const { rows } = await service.database.query<{ id: string }>(
+      'select id from users where email = $1',
+      [email],
+    );
+    const source = service.app.get(DataSource, { strict: false });
+    const sessions = service.app.get(Sessions, { strict: false });
+    const token = await source.transaction((manager) =>
+      sessions.begin(manager, Number(rows[0]?.id), { awaitsCode: false }),
+    );
+    return new Console(service, `__Host-${SESSION_COOKIE}=${token}`, 'https://cards.example');
+  }
+
+  get(path: string): Promise<Shown> {
+    return this.send(path, {});
+  }
+
+  /** Sends the form that stands on a page, as a browser does. */
+  async submit(page: string, action: string, fields: Record<string, string> = {}): Promise<Shown> {
+    const { text } = await this.get(page);
+    const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
+    return this.send(action, {
+      method: 'POST',
+      headers: { origin: this.origin, 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ _csrf: csrf, ...fields }).toString(),
+    });
+  }
+
+  private async send(path: string, init: RequestInit): Promise<Shown> {
+    const answer = await fetch(this.service.baseUrl + path, {
+      redirect: 'manual',
+      ...init,
+      headers: { accept: 'text/html', cookie: this.cookie, ...init.headers },
+    });
+    const location = answer.headers.get('location');
+    return { status: answer.status, text: await answer.text(), location };
+  }
+}

@@ -1,0 +1,76 @@
+import { expect } from '@jest/globals';
+import type { CardJson } from '#cards/card.dto.js';
+import type { PosterJson } from '#posters/poster.dto.js';
+import type { Client } from '../services/service.js';
+
+export type Sent = { status: number; headers: Headers; text: string; location: string };
+
+type Fields = Record<string, string>;
+
+/** A poster with a card of its own. */
+export async function newPoster(
+  store: Client,
+  given: object = {},
+  card: object = {},
+): Promise<PosterJson> {
+  const { body } = await store.post<CardJson>(`${store.store}/cards`, {
+    card: { name: 'Coffee club', ...card },
+  });
+  const made = await store.post<PosterJson>(`${store.store}/posters`, {
+    poster: { card_id: body.id, title: 'Ten stamps, one coffee', ...given },
+  });
+  expect(made.status).toBe(201);
+  return made.body;
+}
+
+/** Of a poster's form, as a browser without JavaScript uses it. */
+export class SignupForm {
+  private constructor(
+    readonly url: string,
+    private readonly origin: string,
+    readonly page: Sent,
+  ) {}
+
+  /** @param origin of the service's public address */
+  static async open(
+    baseUrl: string,
+    origin: string,
+    { signup_url: signupUrl }: PosterJson,
+    query = '',
+  ): Promise<SignupForm> {
+    const url = `${baseUrl}${new URL(signupUrl).pathname}${query}`;
+    const response = await fetch(url);
+    return new SignupForm(url, origin, sent(response, await response.text()));
+  }
+
+  /** What the hidden fields hold. */
+  get hidden(): Fields {
+    const found = this.page.text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g);
+    return Object.fromEntries([...found].map(([, name = '', value = '']) => [name, value]));
+  }
+
+  async send(fields: Fields, headers: Fields = {}): Promise<Sent> {
+    const response = await fetch(this.url, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin: this.origin, 'sec-fetch-site': 'same-origin', ...headers },
+      body: new URLSearchParams({ ...this.hidden, ...fields }),
+    });
+    return sent(response, await response.text());
+  }
+}
+
+function sent({ status, headers }: Response, text: string): Sent {
+  return { status, headers, text, location: headers.get('location') ?? '' };
+}
+
+/** The value of a field as the page shows it. */
+export function shownIn(page: string, name: string): string | undefined {
+  const field = new RegExp(`<input[^>]* name="${name}"[^>]*>`).exec(page)?.[0];
+  return field === undefined ? undefined : (/ value="([^"]*)"/.exec(field)?.[1] ?? '');
+}
+
+/** What stands beside a field that was not taken. */
+export function faultOf(page: string, name: string): string | undefined {
+  return new RegExp(`id="field-${name}-error">([^<]*)<`).exec(page)?.[1];
+}

@@ -1,0 +1,95 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort } from '../services/program.js';
+
+/** A connection between a program and its database that can be cut, or fall silent without being closed. */
+export class Line {
+  private readonly sockets = new Set<Socket>();
+  private muted = false;
+  /** How often something was sent to the database. */
+  asked = 0;
+
+  private constructor(
+    private server: Server,
+    private readonly port: number,
+    private readonly database: URL,
+  ) {}
+
+  static async to(databaseUrl: string): Promise<Line> {
+    const port = await freePort();
+    const server = createServer();
+    server.listen(port, '127.0.0.1');
+    await once(server, 'listening');
+    const line = new Line(server, port, new URL(databaseUrl));
+    server.on('connection', (socket) => line.join(socket));
+    return line;
+  }
+
+  get url(): string {
+    const url = new URL(this.database);
+    url.hostname = '127.0.0.1';
+    url.port = String(this.port);
+    return url.href;
+  }
+
+  async cut(): Promise<void> {
+    const closed = once(this.server, 'close');
+    this.server.close();
+    for (const socket of this.sockets) socket.destroy();
+    await closed;
+  }
+
+  async mend(): Promise<void> {
+    this.server = createServer((socket) => this.join(socket));
+    this.server.listen(this.port, '127.0.0.1');
+    await once(this.server, 'listening');
+  }
+
+  /** Silences all connections, including new ones. */
+  mute(): void {
+    this.muted = true;
+    this.muteOpen();
+  }
+
+  /** Silences the open connections for good, as after a failover; new ones work normally. */
+  muteOpen(): void {
+    for (const socket of this.sockets) socket.pause();
+  }
+
+  /** The database's answers get lost on the way, but what it is sent still arrives. */
+  muteAnswers(): void {
+    for (const socket of this.sockets) if (socket.localPort !== this.port) socket.pause();
+  }
+
+  unmute(): void {
+    this.muted = false;
+    for (const socket of this.sockets) socket.resume();
+  }
+
+  close(): Promise<void> {
+    return this.cut();
+  }
+
+  private join(from: Socket): void {
+    const to = connect(Number(this.database.port), this.database.hostname);
+    for (const [one, other] of [
+      [from, to],
+      [to, from],
+    ] as const) {
+      this.sockets.add(one);
+      // Whoever asks would wait 40 ms for what is held back until the last packet is acknowledged.
+      one.setNoDelay();
+      one.on('data', (chunk) => {
+        if (one === from) this.asked++;
+        other.write(chunk);
+      });
+      one.on('close', () => {
+        this.sockets.delete(one);
+        other.destroy();
+      });
+      // When one end is cut off, the other one is closed as well (above).
+      one.on('error', () => one.destroy());
+      if (this.muted) one.pause();
+    }
+  }
+}

@@ -1,0 +1,95 @@
+import type { Pool } from 'pg';
+import { dataSource, poolOf } from '#database/data-source.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { readConfig, type Config } from '#configuration/config.js';
+import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
+import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
+import { StoredResponses } from '#event-store/commands/stored-responses.js';
+import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
+import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
+import { Redecisions } from '#event-store/commands/redecisions.js';
+import { Rows, type StreamKind } from '#event-store/read-models/read-models.js';
+import { customerSubjects } from '#stamping/customer-subjects.js';
+import { rowTables } from '../../../apps/row-tables.js';
+import type { TestDatabase } from './database.js';
+import { eventually } from '../jest/eventually.js';
+
+/** The event store of the engine that the settings name, without the rest of a service. */
+export async function openStore(config: Config, kinds: StreamKind[] = rowTables) {
+  const source = await dataSource(config, 'test').initialize();
+  const pool = poolOf(source);
+  const masterKeys = new MasterKeys(pool, config);
+  await masterKeys.onModuleInit();
+  const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
+  const store =
+    config.eventStoreUrl === null
+      ? new PostgresEventStore(pool, config)
+      : new EventStoreDbEventStore(pool, keys, config, kinds);
+  const rows = new Rows(pool, store, keys);
+  new Redecisions(store, rows, keys, rowTables).onModuleInit();
+  return {
+    pool,
+    source,
+    store,
+    keys,
+    rows,
+    responses: new StoredResponses(pool, masterKeys, keys),
+    close: async () => {
+      masterKeys.onModuleDestroy();
+      await store.onApplicationShutdown();
+      await source.destroy();
+    },
+  };
+}
+
+/** Names whose streams are read, for streams without a table. */
+export function streamKinds(...names: string[]): StreamKind[] {
+  return names.map((name) => ({ aggregate: { name }, table: name }));
+}
+
+/** Every event so far. */
+export async function historyOf(store: EventStore): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  for (let after = BEGINNING; ;) {
+    const page = await store.readAll(after, 500);
+    const last = page.at(-1);
+    if (!last) return events;
+    events.push(...page);
+    after = last.position;
+  }
+}
+
+/**
+ * Readers of the log stop below the oldest transaction running anywhere on the server, an earlier test's
+ * included: waits until that is later than everything written so far.
+ */
+export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Promise<void> {
+  const { rows } = await query<{ now: string }>('select pg_current_xact_id()::text as now');
+  await eventually(
+    () =>
+      query<{ readable: boolean }>(
+        'select pg_snapshot_xmin(pg_current_snapshot()) > $1::text::xid8 as readable',
+        [rows[0]?.now],
+      ),
+    (asked) => asked.rows[0]?.readable === true,
+  );
+}
+
+/** The same for a service known only by its settings. */
+export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredEvent[]> {
+  const config = readConfig(environment);
+  const { source, store, close } = await openStore(config);
+  try {
+    const pool = poolOf(source);
+    if (config.eventStoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
+    return await historyOf(store);
+  } finally {
+    await close();
+  }
+}
+
+export async function keysIn(pool: Pool, config: Config): Promise<PersonalKeys> {
+  const masterKeys = new MasterKeys(pool, config);
+  await masterKeys.onModuleInit();
+  return new PersonalKeys(pool, masterKeys, customerSubjects);
+}

@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPrivateKey, generateKeyPairSync, sign } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import { connect, type OutgoingHttpHeaders, type SecureClientSessionOptions } from 'node:http2';
+import type { AddressInfo } from 'node:net';
+import type { PassJson } from '#apple-wallet/pass-json.js';
+import { createPassFile, createPassPackage } from '#apple-wallet/pass-package.js';
+import { createPassSigner } from '#apple-wallet/pass-signature.js';
+import { Apns } from './apns.mjs';
+import { appleCertificates, PASS_TYPE, TEAM, type AppleCertificates } from './certificates.mjs';
+import { messageOf, Phone } from './phone.mjs';
+
+const TOKEN = 'ab'.repeat(32);
+let made: AppleCertificates;
+let apns: Apns;
+
+beforeAll(async () => {
+  made = appleCertificates();
+  apns = await Apns.start(made);
+  apns.register(TOKEN);
+});
+
+afterAll(() => apns.stop());
+
+async function push(
+  changes: OutgoingHttpHeaders = {},
+  { body = '{}', ...tls }: SecureClientSessionOptions & { body?: string } = {
+    cert: made.pass.certificate + made.wwdr,
+    key: made.pass.key,
+  },
+): Promise<{ status: number; reason: string }> {
+  const session = connect(apns.url, { ca: made.root, ...tls });
+  const stream = session.request({
+    ':method': 'POST',
+    ':path': `/3/device/${TOKEN}`,
+    'apns-topic': PASS_TYPE,
+    'apns-push-type': 'background',
+    'apns-priority': '5',
+    ...changes,
+  });
+  stream.end(body);
+  const [headers] = (await once(stream, 'response')) as [{ ':status': number }];
+  let text = '';
+  for await (const chunk of stream) text += String(chunk);
+  session.close();
+  const { reason = '' } = (text === '' ? {} : JSON.parse(text)) as { reason?: string };
+  return { status: headers[':status'], reason };
+}
+
+describe('the emulator of the push service', () => {
+  it('takes what is right', async () => {
+    expect(await push()).toEqual({ status: 200, reason: '' });
+  });
+
+  it.each<[string, OutgoingHttpHeaders, number, string]>([
+    ['APNS-01', { ':method': 'PUT' }, 405, 'MethodNotAllowed'],
+    ['APNS-01', { ':path': '/2/device/ab' }, 404, 'BadPath'],
+    ['APNS-01', { ':path': '/3/device/xyz' }, 400, 'BadDeviceToken'],
+    ['APNS-03', { 'apns-topic': 'pass.other' }, 400, 'TopicDisallowed'],
+    ['APNS-04', { 'apns-push-type': 'loud' }, 400, 'InvalidPushType'],
+    ['APNS-04', { 'apns-priority': '10' }, 400, 'BadPriority'],
+    ['APNS-05', { ':path': `/3/device/${'cd'.repeat(32)}` }, 400, 'BadDeviceToken'],
+  ])('refuses by %s: %j', async (_, changes, status, reason) => {
+    const { 'content-length': _length, ...others } = changes;
+    expect(await push(others)).toEqual({ status, reason });
+  });
+
+  it('refuses bodies by APNS-01', async () => {
+    const tls = { cert: made.pass.certificate + made.wwdr, key: made.pass.key };
+    expect(await push({}, { ...tls, body: 'x'.repeat(4097) })).toMatchObject({ status: 413 });
+    expect(await push({}, { ...tls, body: '' })).toMatchObject({ reason: 'PayloadEmpty' });
+  });
+
+  it('refuses senders by APNS-02', async () => {
+    const other = appleCertificates();
+    expect(await push({}, {})).toEqual({ status: 403, reason: 'MissingProviderToken' });
+    const stranger = { cert: other.pass.certificate + other.wwdr, key: other.pass.key };
+    expect(await push({}, stranger)).toEqual({ status: 403, reason: 'BadCertificate' });
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+    apns.trust('KEY1234567', publicKey.export({ type: 'spki', format: 'pem' }).toString(), TEAM);
+    const token = (claims: object, head: object = { alg: 'ES256', kid: 'KEY1234567' }) => {
+      const text = [head, claims]
+        .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
+        .join('.');
+      const key = { key: privateKey, dsaEncoding: 'ieee-p1363' } as const;
+      return `bearer ${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
+    };
+    const iat = Math.floor(Date.now() / 1000);
+    const ask = async (authorization: string) => (await push({ authorization }, {})).reason;
+    expect(await ask(token({ iss: TEAM, iat }))).toBe('');
+    expect(await ask(token({ iss: TEAM, iat: iat - 3700 }))).toBe('ExpiredProviderToken');
+    expect(await ask(token({ iss: 'OTHER', iat }))).toBe('InvalidProviderToken');
+    expect(await ask(token({ iss: TEAM, iat }, { alg: 'ES256', kid: 'K' }))).toBe('InvalidProviderToken'); // prettier-ignore
+    expect(await ask(`${token({ iss: TEAM, iat }).slice(0, -4)}AAAA`)).toBe('InvalidProviderToken');
+    expect(await ask('bearer nonsense')).toBe('InvalidProviderToken');
+  });
+
+  it('knows by APNS-05 who has gone', async () => {
+    apns.register('ef'.repeat(32));
+    apns.unregister('ef'.repeat(32));
+    expect(await push({ ':path': `/3/device/${'ef'.repeat(32)}` })).toEqual({
+      status: 410,
+      reason: 'Unregistered',
+    });
+  });
+});
+
+describe('the emulator of an iPhone', () => {
+  type Reply = { status: number; body?: object | Buffer; type?: string };
+  let reply: (url: string) => Reply;
+  let server: Server;
+  let phone: Phone;
+
+  beforeAll(async () => {
+    server = createServer(({ url = '' }, response) => {
+      const { status, body, type = 'application/json' } = reply(url);
+      response.writeHead(status, { 'content-type': type });
+      response.end(Buffer.isBuffer(body) || body === undefined ? body : JSON.stringify(body));
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const reaches = (url: string) => url.replace('https://cards.example', `http://127.0.0.1:${port}`); // prettier-ignore
+    phone = new Phone({ root: made.root, apns, reaches });
+  });
+
+  afterAll(() => void server.close());
+
+  const signed = (serialNumber: string) => {
+    const key = createPrivateKey(made.pass.key);
+    const { certificate } = made.pass;
+    const json = {
+      formatVersion: 1,
+      passTypeIdentifier: PASS_TYPE,
+      teamIdentifier: TEAM,
+      serialNumber,
+      organizationName: 'Café',
+      description: 'Card',
+      webServiceURL: 'https://cards.example/w',
+      authenticationToken: 'x'.repeat(16),
+      storeCard: {},
+    };
+    const files = [
+      createPassFile('pass.json', Buffer.from(JSON.stringify(json))),
+      createPassFile('icon.png', Buffer.from('icon')),
+    ];
+    return createPassPackage(
+      files,
+      createPassSigner({ certificate, key, wwdr: made.wwdr }),
+      new Date(),
+    );
+  };
+
+  it('refuses by PHONE-01 what is no pass', async () => {
+    reply = () => ({ status: 200, body: {} });
+    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/answered 200 application\/json/); // prettier-ignore
+    reply = () => ({ status: 302, type: 'application/vnd.apple.pkpass' });
+    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/answered 302/);
+  });
+
+  it('complains by PHONE-02, PHONE-03 and PHONE-04', async () => {
+    const pass = { status: 200, type: 'application/vnd.apple.pkpass', body: await signed('s') };
+    reply = (url) => (url === '/x' ? pass : { status: 204 });
+    await expect(phone.add('https://cards.example/x')).rejects.toThrow(/POST .* answered 204/);
+    reply = (url) => (url === '/x' ? pass : { status: 201 });
+    await phone.add('https://cards.example/x');
+    phone.complaints.length = 0;
+    reply = () => ({ status: 404 });
+    await phone.refresh();
+    reply = () => ({ status: 200, body: { serialNumbers: [], lastUpdated: '1' } });
+    await phone.refresh();
+    const other = { ...pass, body: await signed('t') };
+    reply = (url) =>
+      url.includes('/passes/')
+        ? other
+        : { status: 200, body: { serialNumbers: ['s'], lastUpdated: '1' } };
+    await phone.refresh();
+    expect(phone.complaints).toEqual([
+      expect.stringMatching(/^GET .* answered 404$/),
+      expect.stringMatching(/answered 404$/),
+      '200 with no serial number',
+      'Error: the serial number has changed',
+    ]);
+  });
+
+  const withFields = (...backFields: PassJson['storeCard']['backFields']) =>
+    ({ storeCard: { backFields } }) as unknown as PassJson;
+  const telling = (key: string, value: number, changeMessage = 'Now %@') => ({
+    key,
+    value,
+    changeMessage,
+  });
+
+  it('shows messages by PHONE-05', () => {
+    const before = withFields({ key: 'a', value: 1 }, { key: 'b', value: 1 });
+    expect(messageOf(before, withFields(telling('a', 2)))).toBe('Now 2');
+    expect(messageOf(before, withFields(telling('a', 1)))).toBeUndefined();
+    expect(messageOf(before, withFields({ key: 'a', value: 2 }))).toBeUndefined();
+    expect(messageOf(before, withFields(telling('a', 2), telling('b', 2)))).toBe('Card changed');
+    expect(messageOf(before, withFields(telling('a', 2, 'New')))).toBe('Card changed');
+  });
+});

@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+export type Protocol = 'nominatim' | 'photon' | 'pelias';
+
+/** How exactly the emulator knows a place. */
+export type Known = {
+  latitude: number;
+  longitude: number;
+  as: 'house' | 'street' | 'postcode' | 'city' | 'country';
+  houseNumber?: string;
+};
+
+type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'silence';
+
+/** Node's and undici's own names: public servers refuse them. */
+const ANONYMOUS = /^(node|undici|$)/;
+const ALLOWED: Record<Protocol, string[]> = {
+  nominatim: ['q', 'format', 'limit', 'key'],
+  photon: ['q', 'limit', 'lang', 'lat', 'lon', 'layer', 'key'],
+  pelias: ['text', 'size', 'layers', 'api_key'],
+};
+const PATHS: Record<Protocol, string> = {
+  nominatim: '/search',
+  photon: '/api',
+  pelias: '/v1/search',
+};
+
+/**
+ * An emulator of a geocoding server, which refuses what the real one refuses: other paths and parameters, callers
+ * without a name or key, and requests that come too fast or at the same time.
+ */
+export class GeocoderEmulator {
+  readonly places = new Map<string, Known>();
+  /** What it was asked, and when. */
+  readonly asked: { address: string; at: number; userAgent: string }[] = [];
+  /** Broken rules. */
+  readonly refused: string[] = [];
+  /** Its next answers. */
+  readonly faults: Fault[] = [];
+  /** Called before an answer. */
+  onAsked: (address: string) => Promise<void> = async () => undefined;
+  private open = 0;
+
+  private constructor(
+    readonly protocol: Protocol,
+    /** 0: as many as anybody wants. */
+    private readonly perSecond: number,
+    private readonly server: Server,
+  ) {}
+
+  static async start(protocol: Protocol, perSecond = 0): Promise<GeocoderEmulator> {
+    const server = createServer();
+    const emulator = new GeocoderEmulator(protocol, perSecond, server);
+    server.on('request', (request, response) => void emulator.answer(request, response));
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return emulator;
+  }
+
+  get settings(): NodeJS.ProcessEnv {
+    const { port } = this.server.address() as AddressInfo;
+    return {
+      GEOCODER: this.protocol,
+      GEOCODER_URL: `http://127.0.0.1:${port}`,
+      GEOCODER_CONTACT: 'maps@shop.example',
+      GEOCODER_REQUESTS_PER_SECOND: String(this.perSecond || 1000),
+      ...(this.protocol === 'pelias' && { GEOCODER_KEY: 'pelias-key' }),
+    };
+  }
+
+  async stop(): Promise<void> {
+    this.server.closeAllConnections();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.open += 1;
+    response.on('close', () => (this.open -= 1));
+    const url = new URL(request.url ?? '', 'http://localhost');
+    const address = url.searchParams.get(this.protocol === 'pelias' ? 'text' : 'q') ?? '';
+    const userAgent = request.headers['user-agent'] ?? '';
+    const refusal = this.refusalOf(url, address, userAgent);
+    this.asked.push({ address, at: Date.now(), userAgent });
+    if (refusal) {
+      this.refused.push(refusal.why);
+      send(response, refusal.status, JSON.stringify({ error: refusal.why }));
+      return;
+    }
+    await this.onAsked(address);
+    const fault = this.faults.shift();
+    if (fault === 'silence') return;
+    if (fault) send(response, fault.status, fault.body ?? '', fault.headers);
+    else send(response, 200, JSON.stringify(this.bodyFor(this.places.get(address))));
+  }
+
+  private refusalOf(
+    url: URL,
+    address: string,
+    userAgent: string,
+  ): { status: number; why: string } | undefined {
+    if (url.pathname !== PATHS[this.protocol]) return { status: 404, why: 'path' };
+    const unknown = [...url.searchParams.keys()].find(
+      (name) => !ALLOWED[this.protocol].includes(name),
+    );
+    if (unknown !== undefined) return { status: 400, why: `parameter ${unknown}` };
+    if (address === '') return { status: 400, why: 'nothing is asked' };
+    if (ANONYMOUS.test(userAgent) || !userAgent.includes('@')) {
+      return { status: 403, why: 'nobody is named' };
+    }
+    if (this.protocol === 'nominatim' && url.searchParams.get('format') !== 'jsonv2') {
+      return { status: 400, why: 'format' };
+    }
+    if (this.protocol === 'pelias' && url.searchParams.get('api_key') !== 'pelias-key') {
+      return { status: 401, why: 'key' };
+    }
+    const last = this.asked.at(-1)?.at ?? 0;
+    // Timers of both sides may be a few milliseconds apart.
+    const tooFast = this.perSecond > 0 && Date.now() - last < 1000 / this.perSecond - 50;
+    return tooFast || this.open > 1 ? { status: 429, why: 'too fast' } : undefined;
+  }
+
+  private bodyFor(known: Known | undefined): unknown {
+    if (this.protocol === 'nominatim') return known ? [nominatimPlace(known)] : [];
+    const features = known ? [feature(this.protocol, known)] : [];
+    return { type: 'FeatureCollection', features };
+  }
+}
+
+function nominatimPlace({ latitude, longitude, as, houseNumber = '1' }: Known): object {
+  const ranks = { house: 30, street: 26, postcode: 21, city: 16, country: 4 };
+  return {
+    place_id: 1,
+    licence: 'Data © OpenStreetMap contributors, ODbL 1.0. http://osm.org/copyright',
+    lat: String(latitude),
+    lon: String(longitude),
+    place_rank: ranks[as],
+    addresstype: as === 'house' ? 'place' : as,
+    display_name: as === 'house' ? `${houseNumber}, Marktplatz, Hamburg` : 'Hamburg',
+  };
+}
+
+function feature(protocol: Protocol, known: Known): object {
+  const { latitude, longitude, as, houseNumber: housenumber = '1' } = known;
+  const ofPhoton =
+    as === 'postcode'
+      ? { type: 'other', osm_key: 'place', osm_value: 'postcode' }
+      : { type: as, ...(as === 'house' && { housenumber }) };
+  const layers = {
+    house: 'address',
+    street: 'street',
+    postcode: 'postalcode',
+    city: 'locality',
+    country: 'country',
+  };
+  const ofPelias = {
+    layer: layers[as],
+    match_type: 'exact',
+    accuracy: as === 'house' ? 'point' : 'centroid',
+    confidence: 1,
+    ...(as === 'house' && { housenumber }),
+  };
+  return {
+    type: 'Feature',
+    geometry: { type: 'Point', coordinates: [longitude, latitude] },
+    properties: protocol === 'photon' ? ofPhoton : ofPelias,
+  };
+}
+
+function send(
+  response: ServerResponse,
+  status: number,
+  body: string,
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(body);
+}

@@ -1,0 +1,45 @@
+import { expect } from '@jest/globals';
+import type { Client } from '../../services/service.js';
+import { eventually } from '../../jest/eventually.js';
+import type { GoogleNotice, GoogleRecord, GoogleWallet } from './server.mjs';
+
+/** Opens the card's Google link as a browser does. */
+export async function openLink(store: Client, uuid: string): Promise<string> {
+  const response = await fetch(`${store.baseUrl}/passes/${uuid}/google`, { redirect: 'manual' });
+  expect(response.status).toBe(302);
+  return response.headers.get('location') ?? '';
+}
+
+/** Opens the link and saves the pass, as a customer does. */
+export async function saveToGoogle(
+  google: GoogleWallet,
+  store: Client,
+  uuid: string,
+): Promise<void> {
+  const link = await openLink(store, uuid);
+  expect(link.startsWith(`${google.saveUrl}/`)).toBe(true);
+  expect((await google.save(link)).status).toBe(200);
+}
+
+/** The object of a customer card; undefined while Google has none. */
+export function objectOf(google: GoogleWallet, uuid: string): GoogleRecord | undefined {
+  return [...google.objects.values()].find(({ id }) => id.includes(uuid));
+}
+
+export function balanceOf(google: GoogleWallet, uuid: string): string | undefined {
+  const { loyaltyPoints } = (objectOf(google, uuid) ?? {}) as {
+    loyaltyPoints?: { balance: { string: string } };
+  };
+  return loyaltyPoints?.balance.string;
+}
+
+export function noticesOf(google: GoogleWallet, uuid: string): GoogleNotice[] {
+  return google.notices.filter(({ objectId }) => objectId.includes(uuid));
+}
+
+export function untilBalance(google: GoogleWallet, uuid: string, balance: string) {
+  return eventually(
+    () => balanceOf(google, uuid),
+    (shown) => shown === balance,
+  );
+}

@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomBytes } from 'node:crypto';
+import {
+  createAuthorization,
+  encryptMessage,
+  generateKeyPair,
+} from '../../../../libs/web/web-card/src/web-push-message.js';
+import { startPushService, type PushService, type SubscribedBrowser } from './server.mjs';
+
+const sender = generateKeyPair();
+const CONTACT = 'https://cards.example';
+let service: PushService;
+let browser: SubscribedBrowser;
+
+beforeAll(async () => {
+  service = await startPushService();
+  browser = service.subscribe(sender.publicKey.toString('base64url'));
+});
+afterAll(() => service.stop());
+
+function sealed(text: string, own = generateKeyPair()): Buffer {
+  const { p256dh, auth } = browser.subscription.keys;
+  const keys = { p256dh: Buffer.from(p256dh, 'base64url'), auth: Buffer.from(auth, 'base64url') };
+  return encryptMessage(Buffer.from(text), keys, own, randomBytes(16));
+}
+
+type Wrong = { headers?: Record<string, string | null>; body?: Buffer; url?: string };
+
+async function post({ headers = {}, body, url }: Wrong = {}): Promise<number> {
+  const { endpoint } = browser.subscription;
+  const all = {
+    authorization: createAuthorization(endpoint, sender, CONTACT, new Date()),
+    ttl: '60',
+    'content-encoding': 'aes128gcm',
+    ...headers,
+  };
+  const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
+  const response = await fetch(url ?? endpoint, {
+    method: 'POST',
+    headers: sent,
+    body: new Uint8Array(body ?? sealed('hello')),
+  });
+  return response.status;
+}
+
+/** With claims or a head that `authorization` would not write. */
+function token(change: { contact?: string; at?: Date; endpoint?: string; pair?: typeof sender }) {
+  const { contact = CONTACT, at = new Date(), endpoint, pair = sender } = change;
+  return createAuthorization(endpoint ?? browser.subscription.endpoint, pair, contact, at);
+}
+
+describe('the emulator of a push service', () => {
+  it('takes a message that is right, and decrypts it', async () => {
+    expect(await post({ headers: { topic: 'card', urgency: 'high' } })).toBe(201);
+    expect(browser.messages).toEqual([{ text: 'hello', ttl: 60, topic: 'card', urgency: 'high' }]);
+  });
+
+  it('refuses an address that it has given to nobody', async () => {
+    expect(await post({ url: `${service.origin}/push/AAAA` })).toBe(404);
+  });
+
+  it('refuses a subscription that has ended', async () => {
+    const { subscription, end } = service.subscribe(sender.publicKey.toString('base64url'));
+    end();
+    expect(await post({ url: subscription.endpoint })).toBe(410);
+  });
+
+  it('refuses a sender who does not say who it is', async () => {
+    expect(await post({ headers: { authorization: null } })).toBe(401);
+    expect(await post({ headers: { authorization: 'Bearer abc' } })).toBe(401);
+  });
+
+  it('refuses another key than the browser has subscribed with', async () => {
+    expect(await post({ headers: { authorization: token({ pair: generateKeyPair() }) } })).toBe(
+      403,
+    );
+  });
+
+  it('refuses a token whose signature is not by the key', async () => {
+    const right = token({});
+    const forged = token({ pair: generateKeyPair() }).replace(
+      /k=.*/,
+      right.slice(right.indexOf('k=')),
+    );
+    expect(await post({ headers: { authorization: forged } })).toBe(403);
+    const none = Buffer.from('{"alg":"none"}').toString('base64url');
+    expect(await post({ headers: { authorization: right.replace(/t=[\w-]+/, `t=${none}`) } })).toBe(
+      403,
+    );
+  });
+
+  it('refuses a token for another push service', async () => {
+    const authorizationOf = token({ endpoint: 'https://push.example/1' });
+    expect(await post({ headers: { authorization: authorizationOf } })).toBe(403);
+  });
+
+  it('refuses a token that has expired, or lasts longer than a day', async () => {
+    const hours = (by: number) => new Date(Date.now() + by * 3_600_000);
+    expect(await post({ headers: { authorization: token({ at: hours(-13) }) } })).toBe(403);
+    expect(await post({ headers: { authorization: token({ at: hours(13) }) } })).toBe(403);
+  });
+
+  it('refuses a token without a contact', async () => {
+    expect(await post({ headers: { authorization: token({ contact: 'me' }) } })).toBe(403);
+  });
+
+  it('refuses a message without a TTL', async () => {
+    expect(await post({ headers: { ttl: null } })).toBe(400);
+    expect(await post({ headers: { ttl: 'soon' } })).toBe(400);
+  });
+
+  it('refuses a topic that is too long or no base64url', async () => {
+    expect(await post({ headers: { topic: 'a'.repeat(33) } })).toBe(400);
+    expect(await post({ headers: { topic: 'a b' } })).toBe(400);
+  });
+
+  it('refuses an urgency that does not exist', async () => {
+    expect(await post({ headers: { urgency: 'extreme' } })).toBe(400);
+  });
+
+  it('refuses a message that is too long', async () => {
+    expect(await post({ body: sealed('a'.repeat(4_050)) })).toBe(413);
+  });
+
+  it('refuses another encoding', async () => {
+    expect(await post({ headers: { 'content-encoding': 'aesgcm' } })).toBe(415);
+  });
+
+  it('refuses a body whose head is wrong, or that has several records', async () => {
+    expect(await post({ body: Buffer.from('hello') })).toBe(400);
+    const short = sealed('hello');
+    short.writeUInt32BE(18, 16);
+    expect(await post({ body: short })).toBe(400);
+  });
+
+  it('refuses what the browser cannot decrypt', async () => {
+    const changed = sealed('hello');
+    changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1;
+    expect(await post({ body: changed })).toBe(400);
+  });
+});

@@ -1,0 +1,273 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import ts from 'typescript';
+import { CATALOGUE } from '#kernel/error-catalogue.js';
+import { eventually } from '../jest/eventually.js';
+import {
+  headersOf,
+  matcherOf,
+  refusalOf,
+  stepsOf,
+  type Fence,
+  type Language,
+  type Step,
+} from './guide-parser.js';
+import { startCommand, type Program } from '../services/program.js';
+import { NEXT, type Exchange, type Recorder } from '../http/recording-proxy.js';
+
+export type Desk = {
+  recorder: Recorder;
+  token: string;
+  /** With the client for TypeScript in node_modules. */
+  folder: string;
+  /** With the client for Python. */
+  python: string;
+  /** What the test has in the place of what a guide names. */
+  instead: Record<string, string>;
+  /** What a webhook brings. */
+  arrived?: () => Promise<unknown>;
+};
+
+const WAITS: Record<Exclude<Language, 'sh'>, (address: string) => string> = {
+  ts: (address) => `\nawait fetch('${address}');\n`,
+  python: (address) =>
+    `\nimport urllib.request\nurllib.request.urlopen("${address}", timeout=600).read()\n`,
+};
+/** Programs that are there for what they are shown to do, and are no requests. */
+const ATTACHED = new Set(['attach', 'detach']);
+
+/** Somebody who goes through a guide in one language, runs each sample, and compares what comes with what is shown. */
+export class GuideReader {
+  private exchanges: Exchange[] = [];
+  private secret = '';
+  private background: Program | undefined;
+  private main: { program: Program; ended: () => boolean } | undefined;
+
+  constructor(
+    private readonly desk: Desk,
+    private readonly language: Language,
+  ) {}
+
+  /** @returns all that was asked and answered */
+  async read(guide: string): Promise<Exchange[]> {
+    try {
+      return await this.goThrough(guide);
+    } finally {
+      this.desk.recorder.goOn();
+      await this.main?.program.kill('SIGKILL');
+      this.main = undefined;
+    }
+  }
+
+  private async goThrough(guide: string): Promise<Exchange[]> {
+    const all: Exchange[] = [];
+    const steps = stepsOf(guide).map((step) => step.map((fence) => this.asHere(fence)));
+    for (const [at, step] of steps.entries()) {
+      const before = this.exchanges;
+      await this.take(step, guide, steps);
+      if (this.exchanges === before) continue;
+      this.expectNoOther(steps.slice(at + 1));
+      all.push(...this.exchanges);
+    }
+    if (this.main) {
+      this.desk.recorder.goOn();
+      const { program } = this.main;
+      const exitCode = await program.exitCode;
+      expectSame([exitCode, exitCode === 0 ? '' : program.output()], [0, '']);
+    }
+    return all;
+  }
+
+  async stop(): Promise<void> {
+    await this.background?.kill('SIGKILL');
+  }
+
+  /** The program in the language of the reader: every sample of the guide that is in it. */
+  programOf(guide: string): string {
+    return this.piecesOf(stepsOf(guide).map((step) => step.map((one) => this.asHere(one)))).join(
+      '\n',
+    );
+  }
+
+  private asHere(fence: Fence): Fence {
+    const text = Object.entries(this.desk.instead).reduce(
+      (sum, [there, here]) => sum.replaceAll(there, here),
+      fence.text,
+    );
+    return { ...fence, text };
+  }
+
+  private async take(step: Step, guide: string, steps: Step[]): Promise<void> {
+    const [first] = step as [Fence];
+    if (first.name !== undefined && /\.\w+$/.test(first.name)) {
+      for (const { name = '', text } of step) writeFileSync(join(this.desk.folder, name), text);
+    } else if (first.name === 'background') await this.start(chosen(step, this.language));
+    else if (first.name === 'arrives') {
+      expectSame(await this.desk.arrived?.(), matcherOf(JSON.parse(first.text)));
+    } else if (first.language === 'json' && !ATTACHED.has(String(first.name))) {
+      await this.compare(first);
+    } else if (first.language === 'http') this.compareHeaders(first);
+    else if (first.language === 'text') {
+      await eventually(
+        () => this.background?.output() ?? '',
+        (said) => said.includes(`${first.text}\n`),
+      );
+    } else if (first.language === 'sh') await this.ask(step, guide, steps);
+  }
+
+  private async ask(step: Step, guide: string, steps: Step[]): Promise<void> {
+    const fence = chosen(step, this.language);
+    if (fence.text.startsWith('export ')) {
+      const names = [...fence.text.matchAll(/^export (\w+)=\S+$/gm)].map(([, name]) => name);
+      const unknown = names.filter((name = '') => !Object.hasOwn(this.environment, name));
+      expectSame(unknown, []);
+      return;
+    }
+    if (fence.reader === 'sh') await this.inShell(fence.text);
+    else await this.inProgram(guide, steps);
+    this.exchanges = this.desk.recorder.take();
+    expectSame(this.exchanges.length > 0, true);
+    for (const { body } of this.exchanges) {
+      const { secret } = Object(body) as { secret?: string };
+      this.secret = secret ?? this.secret;
+    }
+  }
+
+  private get environment(): Record<string, string> {
+    const { recorder, token } = this.desk;
+    return { INKPAD_URL: recorder.url, INKPAD_TOKEN: token, WEBHOOK_SECRET: this.secret };
+  }
+
+  private async inShell(text: string): Promise<void> {
+    const program = startCommand(['bash', '-c', text], this.environment);
+    expectSame([text, await program.exitCode], [text, 0]);
+  }
+
+  /** Starts it, or lets it go on, until the next of its pieces is done. */
+  private async inProgram(guide: string, steps: Step[]): Promise<void> {
+    if (this.main) this.desk.recorder.goOn();
+    else this.main = this.startProgram(guide, this.piecesOf(steps));
+    const { program, ended } = this.main;
+    await eventually(
+      () => this.desk.recorder.isWaitedFor || ended(),
+      (isDone) => isDone,
+    );
+    if (ended()) throw new Error(`${guide} in ${this.language}: ${program.output()}`);
+  }
+
+  private piecesOf(steps: Step[]): string[] {
+    return steps.flatMap((step) =>
+      step
+        .filter(({ reader, name }) => reader === this.language && name === undefined)
+        .map(({ text }) => text),
+    );
+  }
+
+  private startProgram(guide: string, pieces: string[]): NonNullable<GuideReader['main']> {
+    const { folder, python, recorder } = this.desk;
+    const isPython = this.language === 'python';
+    const wait = WAITS[isPython ? 'python' : 'ts'](recorder.url + NEXT);
+    const code = pieces.map((piece) => piece + wait).join('\n');
+    const file = join(folder, `${guide}.${isPython ? 'py' : 'mjs'}`);
+    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
+    writeFileSync(file, isPython ? code : ts.transpileModule(code, { compilerOptions }).outputText);
+    const command = isPython ? [python, file] : [process.execPath, file];
+    const program = startCommand(command, this.environment, { cwd: folder });
+    let hasEnded = false;
+    void program.exitCode.then(() => (hasEnded = true));
+    return { program, ended: () => hasEnded };
+  }
+
+  private async start({ text }: Fence): Promise<void> {
+    const { folder, python, instead } = this.desk;
+    const [program = '', ...rest] = text.split(' ');
+    const command = [program === 'python' ? python : program, ...rest];
+    this.background = startCommand(command, this.environment, { cwd: folder });
+    const url = `http://localhost:${instead['8787']}/`;
+    await eventually(
+      () =>
+        fetch(url, { method: 'POST' }).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      (status) => status === 404,
+    );
+  }
+
+  private async compare(fence: Fence): Promise<void> {
+    const matcher = matcherOf(JSON.parse(fence.text));
+    const code = refusalOf(fence);
+    if (code !== undefined) {
+      const { status } = CATALOGUE[code as keyof typeof CATALOGUE];
+      expectAmong(
+        this.exchanges.map((one) => one.status),
+        status,
+      );
+    }
+    const [only] = this.exchanges;
+    // What a dispatcher does shows a moment later.
+    if (only?.method === 'GET' && only.path.endsWith('/deliveries')) {
+      await eventually(
+        () => this.again(only),
+        (body) => isEqual(body, matcher),
+        20_000,
+      );
+    } else {
+      expectAmong(
+        this.exchanges.map(({ body }) => body),
+        matcher,
+      );
+    }
+  }
+
+  private async again({ path }: Exchange): Promise<unknown> {
+    const { recorder, token } = this.desk;
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(recorder.url + path, { headers });
+    recorder.take();
+    return answer.json();
+  }
+
+  private compareHeaders(fence: Fence): void {
+    for (const [name, pattern] of headersOf(fence)) {
+      const values = this.exchanges.map(({ headers }) => headers[name]);
+      const matching = values.filter((value) => pattern.test(String(value)));
+      expectSame([name, values, matching.length > 0], [name, values, true]);
+    }
+  }
+
+  /** Where no refusal is shown there is none. */
+  private expectNoOther(following: Step[]): void {
+    const end = following.findIndex(([one]) => one?.language === 'sh');
+    const shown = following.slice(0, end === -1 ? undefined : end).flat();
+    const answers = shown.filter(({ language, name }) => language === 'json' && !name);
+    if (answers.some((fence) => refusalOf(fence) !== undefined)) return;
+    for (const { method, path, status, body } of this.exchanges) {
+      const at = [method, path, status, body];
+      expectSame([...at, status < 300], [...at, true]);
+    }
+  }
+}
+
+function chosen(step: Step, language: Language): Fence {
+  const [first] = step as [Fence];
+  return step.find(({ reader }) => reader === language) ?? first;
+}
+
+function expectSame(actual: unknown, expected: unknown): void {
+  expect(actual).toEqual(expected);
+}
+
+function expectAmong(actual: unknown[], expected: unknown): void {
+  expect(actual).toContainEqual(expected);
+}
+
+function isEqual(value: unknown, matcher: unknown): boolean {
+  try {
+    expectSame(value, matcher);
+    return true;
+  } catch {
+    return false;
+  }
+}

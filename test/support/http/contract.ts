@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, expect } from '@jest/globals';
+import type { TestDatabase } from '../database/database.js';
+import { createAnswerChecker } from './openapi.js';
+import { Client, startService, type Answer, type Service } from '../services/service.js';
+import { sharedService } from '../services/shared-service.js';
+
+/** The body of every failure (docs/api.md, Errors). */
+export type Failure = {
+  error: string;
+  code: string;
+  errors?: Record<string, string[]>;
+  resolution?: string;
+  documentation_url: string;
+  request_id: string;
+};
+
+/** The same in the form of RFC 9457. */
+export type Problem = Failure & {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+};
+
+type Request = { method: string; path: string };
+type Check = (request: Request, answer: Answer) => void;
+
+/** A client that throws if a response breaks a rule that applies to every response. */
+export class ContractClient extends Client {
+  constructor(
+    baseUrl: string,
+    accountId: number,
+    token: string | null,
+    private readonly check: Check,
+    /** Of the user who owns the token. */
+    readonly email = '',
+  ) {
+    super(baseUrl, accountId, token);
+  }
+
+  override async send<T>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer<T>> {
+    const answer = await super.send<T>(method, path, body, headers);
+    this.check({ method, path }, answer);
+    return answer;
+  }
+
+  patch<T>(path: string, body: unknown): Promise<Answer<T>> {
+    return this.send<T>('PATCH', path, body);
+  }
+
+  delete<T>(path: string): Promise<Answer<T>> {
+    return this.send<T>('DELETE', path);
+  }
+
+  /** The same service and store with another token, or none. */
+  as(token: string | null): ContractClient {
+    return new ContractClient(this.baseUrl, this.accountId, token, this.check);
+  }
+}
+
+/**
+ * The service of one contract test file, in its own process: starts before its tests and stops after them.
+ * @param settings in addition to the test settings, whose rate limit is too high to be reached by accident
+ * @param given makes the database, where it has to hold something before the service starts
+ */
+export function useService(settings: NodeJS.ProcessEnv = {}, given?: () => Promise<TestDatabase>) {
+  return use(async () => startService(settings, await given?.()));
+}
+
+/**
+ * A service with the usual settings that a contract test file shares with others. Start one with `useService` only
+ * for other settings, and for a test that needs its parts, kills it, sets its clock or lets it fail.
+ */
+export function useSharedService() {
+  return use<Service>(async () =>
+    process.env['TEST_ENGINE'] === 'eventstoredb' ? startService() : sharedService(),
+  );
+}
+
+function use<S extends Service>(start: () => Promise<S>) {
+  let service: S | undefined;
+  let check: Check = () => undefined;
+
+  beforeAll(async () => {
+    service = await start();
+    check = await createCheck(service.baseUrl);
+  });
+  afterAll(() => service?.stop());
+
+  const running = () => {
+    if (!service) throw new Error('the service runs only while tests do');
+    return service;
+  };
+  return {
+    get running() {
+      return running();
+    },
+    /** A new store with a token for it. */
+    newStore: async (...attributes: Parameters<Service['newStore']>): Promise<ContractClient> => {
+      const { baseUrl, accountId, token, email } = await running().newStore(...attributes);
+      return new ContractClient(baseUrl, accountId, token, check, email);
+    },
+    /** A caller without a token. */
+    get anonymous() {
+      return new ContractClient(running().baseUrl, 0, null, check);
+    },
+  };
+}
+
+/** The document is the same for most files; compiling its schemas takes half a second. */
+const checkers = new Map<string, ReturnType<typeof createAnswerChecker>>();
+
+async function createCheck(baseUrl: string): Promise<Check> {
+  const { text, body } = await new Client(baseUrl, 0, null).get<Record<string, unknown>>(
+    '/openapi.json',
+  );
+  const faultsOf = checkers.get(text) ?? createAnswerChecker(body);
+  checkers.set(text, faultsOf);
+  // The document does not describe responses to HEAD and OPTIONS.
+  const documented = (request: Request, answer: Answer) =>
+    ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...answer });
+  return (request, answer) => {
+    if (!isApi(request)) return;
+    const faults = [...faultsOfAny(request, answer), ...documented(request, answer)];
+    if (faults.length === 0) return;
+    const { method, path } = request;
+    throw new Error(
+      `${method} ${path} was answered ${answer.status} against the contract:\n  ${faults.join('\n  ')}\n  ${answer.text.slice(0, 500)}`,
+    );
+  };
+}
+
+function isApi({ path }: Request): boolean {
+  return /^\/api\/v1([/?]|$)/.test(path);
+}
+
+/** What every response must have. */
+function faultsOfAny({ method }: Request, { status, headers, text, body }: Answer): string[] {
+  const faults: string[] = [];
+  const expectThat = (holds: boolean, fault: string) => {
+    if (!holds) faults.push(fault);
+  };
+  const header = (name: string, pattern: RegExp) =>
+    expectThat(pattern.test(headers.get(name) ?? ''), `${name}: ${headers.get(name)}`);
+  header('ratelimit-limit', /^\d+$/);
+  header('ratelimit-remaining', /^\d+$/);
+  header('ratelimit-reset', /^([1-9]|[1-5]\d|60)$/);
+  header('ratelimit-policy', new RegExp(`^${headers.get('ratelimit-limit')};w=60$`));
+  header('x-request-id', /^[A-Za-z0-9._-]{1,128}$/);
+  header('cache-control', /^no-store$/);
+  if (status === 429) header('retry-after', /^[1-9]\d*$/);
+  if (method === 'HEAD') return faults;
+  if (status === 204) expectThat(text === '', 'a 204 has no body');
+  else header('content-type', /^application\/(problem[+])?json(;|$)/);
+  if (status < 400) return faults;
+  const failure = (body ?? {}) as Partial<Failure>;
+  expectThat(isFilled(failure.error), 'error');
+  expectThat(/^[a-z_]+$/.test(failure.code ?? ''), `code: ${failure.code}`);
+  expectThat(URL.canParse(failure.documentation_url ?? ''), 'documentation_url');
+  // A replayed response has the body of the first request and the headers of this one.
+  const isRepeated = headers.get('idempotent-replayed') === 'true';
+  expectThat(
+    isRepeated || failure.request_id === headers.get('x-request-id'),
+    `request_id: ${failure.request_id}`,
+  );
+  const { errors } = failure;
+  if (status === 422 || errors !== undefined) {
+    const lists = typeof errors === 'object' && errors !== null ? Object.values(errors) : [];
+    expectThat(
+      lists.length > 0 &&
+        lists.every((list) => Array.isArray(list) && list.length > 0 && list.every(isFilled)),
+      `errors: ${JSON.stringify(errors)}`,
+    );
+  }
+  return faults;
+}
+
+function isFilled(text: unknown): boolean {
+  return typeof text === 'string' && text.trim() !== '';
+}
+
+/** A 422 that names these fields and no others. */
+export function expectRefused(
+  answer: Answer<unknown>,
+  fields: string | string[],
+  code = 'validation_failed',
+): void {
+  const { errors, code: said } = answer.body as Partial<Failure>;
+  expect([answer.status, said, Object.keys(errors ?? {}).sort()]).toEqual([
+    422,
+    code,
+    [fields].flat().sort(),
+  ]);
+}
+
+/** A failure with this status and code. */
+export function expectFailure(answer: Answer<unknown>, status: number, code: string): void {
+  expect([answer.status, (answer.body as Partial<Failure>).code]).toEqual([status, code]);
+}

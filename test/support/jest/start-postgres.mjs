@@ -1,0 +1,60 @@
+import { chmodSync, mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { startPostgres } from '../../../scripts/embedded-postgres.mjs';
+
+/**
+ * A real PostgreSQL for each of the run's workers; test files clone their databases from its migrated template.
+ * Readers of the log stop below the oldest transaction on the whole server: files that run at the same time
+ * must not share one.
+ *
+ * @param {{ maxWorkers: number }} run
+ */
+export default async function startTestPostgres({ maxWorkers }) {
+  const started = await Promise.allSettled(Array.from({ length: maxWorkers }, startMigrated));
+  globalThis.testPostgres = started.flatMap(({ value }) => value ?? []);
+  const failed = started.find(({ status }) => status === 'rejected');
+  if (failed) {
+    await Promise.all(globalThis.testPostgres.map((postgres) => postgres.remove()));
+    throw failed.reason;
+  }
+  process.env.TEST_DATABASES = JSON.stringify(
+    globalThis.testPostgres.map(({ url, ownerUrl }) => ({ url, ownerUrl })),
+  );
+}
+
+async function startMigrated() {
+  const dataDir = mkdtempSync(join(tmpdir(), 'postgres-'));
+  chmodSync(dataDir, 0o711);
+  const postgres = await startPostgres({
+    dataDir,
+    tie: true,
+    settings: {
+      fsync: 'off',
+      synchronous_commit: 'off',
+      full_page_writes: 'off',
+      max_connections: 300,
+    },
+  });
+  const { code, output } = await migrate({
+    ...process.env,
+    DATABASE_URL: postgres.url,
+    DATABASE_MIGRATION_URL: postgres.ownerUrl,
+    DATA_DIR: dataDir,
+  });
+  if (code !== 0) {
+    await postgres.remove();
+    throw new Error(`migration failed:\n${output}`);
+  }
+  return postgres;
+}
+
+/** @param {NodeJS.ProcessEnv} env */
+function migrate(env) {
+  return new Promise((resolve) => {
+    execFile(process.execPath, ['dist/scripts/migrate.js'], { env }, (error, stdout, stderr) =>
+      resolve({ code: error?.code ?? 0, output: stdout + stderr }),
+    );
+  });
+}

@@ -1,0 +1,54 @@
+import { CommandBus } from '@nestjs/cqrs';
+import { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { Config } from '#configuration/config.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { Rows } from '#event-store/read-models/read-models.js';
+import { Geocoder } from '#geocoding/geocoder.js';
+import { createGeocoder } from '#geocoding/geocoding.module.js';
+import { GeocodingCache } from '#geocoding/geocoding-cache.service.js';
+import { GeocodingQueue } from '#geocoding/geocoding-queue.service.js';
+import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
+import { GeocodingWorker } from '#geocoding/geocoding-worker.service.js';
+import type { LocalService } from './service.js';
+
+/** What geocodes in a dispatcher, over the parts of a running api. */
+export class GeocodingFollower {
+  readonly queue: GeocodingQueue;
+  readonly registry = new Registry();
+  private readonly stopping = new AbortController();
+  private readonly running: Promise<void>;
+
+  constructor({ app }: LocalService, geocoder?: Geocoder) {
+    const get = <T>(type: abstract new (...args: never[]) => T): T =>
+      app.get<T>(type, { strict: false });
+    const [pool, config] = [get(Pool), get(Config)];
+    this.queue = new GeocodingQueue(pool);
+    const worker = new GeocodingWorker(
+      this.queue,
+      new GeocodingCache(pool),
+      geocoder ?? createGeocoder(config, pool),
+      get(Rows),
+      get(CommandBus),
+      pool,
+      this.registry,
+    );
+    this.running = new GeocodingSubscription(
+      pool,
+      get(EventStore),
+      get(EventTypes),
+      get(Rows),
+      this.queue,
+      worker,
+      get(LeaderLock),
+      config,
+    ).run(this.stopping.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+}

@@ -1,0 +1,99 @@
+import { Pool } from 'pg';
+import { Registry } from 'prom-client';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { Rows } from '#event-store/read-models/read-models.js';
+import { DailyCounts } from '#database/daily-counts.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { MasterKeys } from '#database/master-keys.js';
+import { CardMessageContents } from '#messages/card-message-contents.service.js';
+import { CardMessageSending } from '#messages/card-message-sending.service.js';
+import { CARD_MESSAGES, CardMessages } from '#messages/card-messages.service.js';
+import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
+import { MailOutbox } from '#messages/mail-outbox.service.js';
+import { MailQueue } from '#messages/mail-queue.service.js';
+import { MessageDispatch } from '#messages/message-dispatch.service.js';
+import { MessageMetrics } from '#messages/message-metrics.service.js';
+import { SmsClient } from '#messages/sms.client.js';
+import { SmtpClient } from '#messages/smtp.client.js';
+import { testConfig } from '../database/database.js';
+import { eventually } from '../jest/eventually.js';
+import type { LocalService } from './service.js';
+import { untilReadable } from '../database/event-store.js';
+
+/** What sends messages in a dispatcher, over the parts of a running api. */
+export class MessageFollower {
+  private readonly pool: Pool;
+  private readonly store: EventStore;
+  private readonly dispatch: MessageDispatch;
+  private readonly stopping = new AbortController();
+  private readonly running: Promise<void>;
+  private readonly started: Promise<void>;
+
+  constructor(
+    private readonly service: LocalService,
+    settings: NodeJS.ProcessEnv = {},
+  ) {
+    const get = <T>(type: abstract new (...args: never[]) => T): T =>
+      service.app.get<T>(type, { strict: false });
+    const config = testConfig(service.environment['DATABASE_URL'] ?? service.database.url, {
+      ...service.environment,
+      ...settings,
+    });
+    this.pool = get(Pool);
+    this.store = get(EventStore);
+    const messages = new CardMessages(this.pool, get(DailyCounts));
+    const metrics = new MessageMetrics(this.pool, new Registry());
+    const smtp = new SmtpClient(config);
+    const contents = new CardMessageContents(get(Rows), config);
+    const cards = new CardMessageSending(
+      messages,
+      contents,
+      get(KnownErasures),
+      smtp,
+      new SmsClient(config),
+      metrics,
+      config,
+    );
+    const outbox = new MailOutbox(this.pool, get(MasterKeys), get(DailyCounts), config);
+    const mails = new MailQueue(outbox, smtp, metrics);
+    this.dispatch = new MessageDispatch(mails, cards, config);
+    const lock = get(LeaderLock);
+    const follower = new CardMessagesFollower(
+      this.pool,
+      this.store,
+      get(EventTypes),
+      messages,
+      lock,
+    );
+    this.running = follower.run(this.stopping.signal);
+    // What is there already then need not wait for a round.
+    this.started = this.planned().then(() => this.dispatch.start());
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await Promise.all([this.running, this.started]);
+    await this.dispatch.stop(0);
+  }
+
+  /** When everything that was recorded so far has been planned. */
+  async planned(): Promise<void> {
+    await untilReadable(this.service.database);
+    await eventually(
+      async () => this.store.readAll(await checkpointOf(this.pool, CARD_MESSAGES), 1),
+      (left) => left.length === 0 || this.stopping.signal.aborted,
+    );
+  }
+
+  /** When nothing is left to be done by itself, attempts that were put off included. */
+  async settled(): Promise<void> {
+    await this.planned();
+    await eventually(
+      () => this.pool.query(`select from card_messages where state = 'queued'`),
+      ({ rowCount }) => rowCount === 0,
+    );
+  }
+}

@@ -1,0 +1,106 @@
+import { Pool } from 'pg';
+import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { EventStore } from '#event-store/port/event-store.js';
+import { EventTypes } from '#event-store/port/event-types.js';
+import { Rows } from '#event-store/read-models/read-models.js';
+import { LeaderLock } from '#database/leader-lock.js';
+import { PassChanges } from '#passes/pass-changes.subscription.js';
+import { PassContents } from '#passes/pass-contents.service.js';
+import {
+  PassSender,
+  type CardScope,
+  type PassOutcome,
+  type PassUpdate,
+  type WantedUpdate,
+} from '#passes/pass-sender.js';
+import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
+import { Passes } from '#passes/passes.service.js';
+import { PassUpdates } from '#passes/pass-updates.service.js';
+import { eventually } from '../jest/eventually.js';
+import type { LocalService } from './service.js';
+import { untilReadable } from '../database/event-store.js';
+
+/** A channel that reaches every pass, and keeps what it was asked to send. */
+export class Recorder extends PassSender {
+  readonly channel = 'web';
+  readonly enabled = true;
+  readonly atOnce = 4;
+  readonly sent: PassUpdate[] = [];
+  readonly scopes: CardScope[] = [];
+  outcome: PassOutcome = { kind: 'done' };
+
+  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+    return Promise.resolve(
+      customerCardIds.map((id) => ({ channel: 'web', target: String(id), accountId: 1 })),
+    );
+  }
+
+  override findSharedTargets(scope: CardScope): Promise<WantedUpdate[]> {
+    this.scopes.push(scope);
+    return Promise.resolve([]);
+  }
+
+  send(update: PassUpdate): Promise<PassOutcome> {
+    this.sent.push(update);
+    return Promise.resolve(this.outcome);
+  }
+}
+
+/** What follows the log in a dispatcher, over the parts of a running api. */
+export class PassFollower {
+  readonly recorder = new Recorder();
+  readonly passes: Passes;
+  readonly contents: PassContents;
+  readonly updates: PassUpdates;
+  readonly pool: Pool;
+  private readonly store: EventStore;
+  private readonly stopping = new AbortController();
+  private readonly running: Promise<void>;
+
+  constructor(private readonly service: LocalService) {
+    const get = <T>(type: abstract new (...args: never[]) => T): T =>
+      service.app.get<T>(type, { strict: false });
+    this.pool = get(Pool);
+    this.passes = get(Passes);
+    this.contents = get(PassContents);
+    this.updates = get(PassUpdates);
+    this.store = get(EventStore);
+    const table = new PassTable(this.pool, this.store, get(Rows), this.contents, this.updates, [
+      this.recorder,
+    ]);
+    const lock = get(LeaderLock);
+    const changes = new PassChanges(this.pool, this.store, get(EventTypes), table, lock);
+    this.running = changes.run(this.stopping.signal);
+  }
+
+  async stop(): Promise<void> {
+    this.stopping.abort();
+    await this.running;
+  }
+
+  /** When everything that was recorded so far has been followed. */
+  async caughtUp(): Promise<void> {
+    await untilReadable(this.service.database);
+    await eventually(
+      async () => {
+        const reached = await checkpointOf(this.pool, PASS_CHANGES);
+        const refreshes = await this.pool.query('select 1 from pass_refreshes');
+        const left = await this.store.readAll(reached, 1);
+        return left.length === 0 && refreshes.rowCount === 0;
+      },
+      (done) => done,
+    );
+  }
+
+  /** As somebody who opens the pass. */
+  async open(uuid: string): Promise<number> {
+    const card = await this.passes.holderOf(uuid);
+    if (!card) throw new Error(`no card ${uuid}`);
+    await this.contents.open(card);
+    return card.id;
+  }
+
+  async tag(customerCardId: number): Promise<number> {
+    return (await this.passes.find(customerCardId))?.tag ?? NaN;
+  }
+}

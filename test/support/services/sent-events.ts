@@ -1,0 +1,50 @@
+import { eventually } from '../jest/eventually.js';
+import type { Program } from './program.js';
+import { Receiver } from '../emulators/webhook-receiver.js';
+import type { Client, Service } from './service.js';
+import { startDispatcher, subscribe } from './webhook-dispatcher.js';
+
+export type Sent = { type: string; data: Record<string, unknown> };
+
+/** A dispatcher next to the service under test, and receivers of everything that it sends. */
+export class SentEvents {
+  private readonly receivers: Receiver[] = [];
+
+  private constructor(private readonly dispatcher: Program) {}
+
+  /** @param service must allow insecure targets */
+  static async start(service: Service): Promise<SentEvents> {
+    return new SentEvents(await startDispatcher(service));
+  }
+
+  async subscribe(store: Client): Promise<Receiver> {
+    const receiver = await Receiver.start();
+    this.receivers.push(receiver);
+    await subscribe(store, receiver, { events: ['*'] });
+    return receiver;
+  }
+
+  async stop(): Promise<void> {
+    await this.dispatcher.kill('SIGTERM');
+    await Promise.all(this.receivers.map((receiver) => receiver.stop()));
+  }
+}
+
+/**
+ * Everything sent about a customer so far: events of one customer are sent in order, so once one more stamp
+ * has arrived, nothing before it is missing.
+ * @param path of a customer card that can take one more stamp
+ */
+export async function sentSoFar(store: Client, path: string, receiver: Receiver): Promise<Sent[]> {
+  const external_ref = `last ${path} ${receiver.received.length}`;
+  const { status, text } = await store.post(`${path}/stamp`, { stamps: 1, external_ref });
+  if (status !== 200) throw new Error(text);
+  const sent = () =>
+    receiver.events.map(({ body }) => ({
+      type: String(body['type']),
+      data: body['data'] as Sent['data'],
+    }));
+  const isLast = ({ data }: Sent) => data['external_ref'] === external_ref;
+  const all = await eventually(sent, (events) => events.some(isLast));
+  return all.slice(0, all.findIndex(isLast));
+}

@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import pg from 'pg';
+
+/**
+ * Runs the built api as its users do, and beside it what executes an operator's commands and, in place of a
+ * dispatcher, fills the history, until the process that has forked this one is gone.
+ */
+const built = (file) => import(new URL(`../../../dist/${file}`, import.meta.url).href);
+
+const api = spawn(process.execPath, ['dist/apps/api/src/main.js'], {
+  env: process.env,
+  stdio: ['ignore', 'pipe', 'inherit'],
+});
+const ended = new Promise((resolve) => api.once('exit', resolve));
+const baseUrl = new Promise((resolve) => {
+  let output = '';
+  api.stdout.on('data', (chunk) => {
+    output += chunk;
+    const listening = /listening on (\S+)/.exec(output);
+    if (listening) resolve(listening[1]);
+  });
+});
+process.once('disconnect', async () => {
+  api.kill('SIGTERM');
+  await ended;
+  process.exit();
+});
+
+const [
+  { CommandBus },
+  { withServices },
+  { readConfig },
+  { LeaderLock },
+  { EventStore },
+  { EventTypes },
+  { HistoryTable },
+  { HistorySubscription },
+  ...modules
+] = await Promise.all([
+  import('@nestjs/cqrs'),
+  built('scripts/script-services.js'),
+  built('libs/configuration/src/config.js'),
+  built('libs/platform/database/src/leader-lock.js'),
+  built('libs/platform/event-store/src/port/event-store.js'),
+  built('libs/platform/event-store/src/port/event-types.js'),
+  built('libs/loyalty/history/src/history-table.service.js'),
+  built('libs/loyalty/history/src/history.subscription.js'),
+  built('libs/identity/src/identity.commands.js'),
+  built('libs/identity/src/member.commands.js'),
+  built('libs/identity/src/token.commands.js'),
+  built('libs/loyalty/accounts/src/account.commands.js'),
+]);
+const commands = Object.assign({}, ...modules);
+
+await withServices(async (app) => {
+  const bus = app.get(CommandBus);
+  process.on('message', async ({ id, name, fields }) => {
+    const command = Object.assign(Object.create(commands[name].prototype), fields);
+    const [result] = await Promise.allSettled([bus.execute(command)]);
+    process.send({ id, ...result });
+  });
+  const filling = new AbortController();
+  const history = new HistorySubscription(
+    app.get(EventStore),
+    new HistoryTable(app.get(pg.Pool), app.get(EventTypes)),
+    new LeaderLock(readConfig(process.env)),
+  ).run(filling.signal);
+  process.send({ baseUrl: await baseUrl });
+  await ended;
+  filling.abort();
+  await history;
+});
