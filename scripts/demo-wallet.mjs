@@ -45,7 +45,7 @@ async function show() {
     await until(() => phone.messages.length >= count, 'a message on the phone');
     await until(() => google.notices.length >= count, 'a notification by Google');
     say(`  the phone shows:  ${phone.messages.at(-1)}`);
-    say(`  Google notifies:  ${google.notices.at(-1).shown}`);
+    say(`  Google notifies:  ${google.notices.at(-1).text}`);
   };
   say('The shop gives two stamps');
   await call('POST', `${path}/stamp`, { stamps: 2 });

@@ -88,7 +88,7 @@ describe('a password that others try first', () => {
     await forgetful.post('/app/password/forgot', { email: own.email });
     const mail = await eventually(
       () => mails.received.findLast(({ to }) => to === own.email),
-      (found) => found !== undefined,
+      (result) => result !== undefined,
     );
     const token = /token=([\w-]+)/.exec(mail?.text ?? '')?.[1] ?? '';
     for (const password of weak) {
@@ -129,8 +129,10 @@ describe('wrong codes', () => {
     const page = await browser.get('/app/account/codes');
     const [, key = ''] = /class="secret">([A-Z2-7 ]+)</.exec(page.text) ?? [];
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
-    const shown = await browser.post('/app/account/codes/confirm', { code: totp.generate() });
-    const codes = [...shown.text.matchAll(/<li>([a-z2-7 ]{19})<\/li>/g)].map(
+    const confirmation = await browser.post('/app/account/codes/confirm', {
+      code: totp.generate(),
+    });
+    const codes = [...confirmation.text.matchAll(/<li>([a-z2-7 ]{19})<\/li>/g)].map(
       ([, code = '']) => code,
     );
     expect(codes).toHaveLength(10);
@@ -161,7 +163,7 @@ describe('wrong codes', () => {
     );
     return rows[0]?.code_failures;
   };
-  const told = (email: string) =>
+  const mailsTo = (email: string) =>
     mails.received.filter(({ to, text }) => to === email && text.includes('wrong codes'));
 
   it('pause codes of the app, and no recovery code', async () => {
@@ -181,7 +183,7 @@ describe('wrong codes', () => {
     );
     expect(await failures(own.email)).toBe(0);
     await eventually(
-      () => told(own.email).length,
+      () => mailsTo(own.email).length,
       (count) => count === 1,
     );
   });
@@ -199,7 +201,7 @@ describe('wrong codes', () => {
     const right = () => totp.generate({ timestamp: Date.now() + 30_000 });
     expect(await enter(right())).toBe(422);
     const mailsSent = await eventually(
-      () => told(own.email),
+      () => mailsTo(own.email),
       ({ length }) => length === 2,
     );
     expect(mailsSent.map(({ text }) => /(\d+) wrong codes/.exec(text)?.[1])).toEqual(['10', '50']);

@@ -39,7 +39,7 @@ async function signedIn(email: string): Promise<Browser> {
 /** Somebody with an account, in front of a browser, and an address that they want. */
 async function somebody() {
   const { email } = await service.newStore();
-  return { email, browser: await signedIn(email), wanted: email.replace('@', '+new@') };
+  return { email, browser: await signedIn(email), newEmail: email.replace('@', '+new@') };
 }
 
 async function want(browser: Browser, email: string) {
@@ -52,7 +52,7 @@ const SENT = '/app/account?done=address_link';
 const mailTo = (address: string, subject = 'Your e-mail address for Inkpad') =>
   eventually(
     () => mails.received.findLast((mail) => mail.to === address && mail.subject === subject),
-    (found) => found !== undefined,
+    (result) => result !== undefined,
   );
 
 /** @returns the path of the link in the newest mail to the address */
@@ -81,99 +81,101 @@ async function addressesOf(...addresses: string[]): Promise<string[]> {
 
 describe('a new address', () => {
   it('is taken only with the password', async () => {
-    const { browser, wanted } = await somebody();
+    const { browser, newEmail } = await somebody();
     await browser.get('/app/account');
-    const refused = await browser.post('/app/account', { name: 'Grace', email: wanted });
+    const refused = await browser.post('/app/account', { name: 'Grace', email: newEmail });
     expect([refused.status, refused.text.includes('is wrong')]).toEqual([422, true]);
     const wrong = await want(browser, 'no address');
     expect([wrong.status, wrong.text.includes('is not an e-mail address')]).toEqual([422, true]);
   });
 
   it('counts once its link is opened, and the former one is told', async () => {
-    const { browser, email, wanted } = await somebody();
-    expect((await want(browser, wanted)).location).toBe(SENT);
+    const { browser, email, newEmail } = await somebody();
+    expect((await want(browser, newEmail)).location).toBe(SENT);
     expect((await browser.get(SENT)).text).toContain('open the link that we have sent to it');
-    expect(await addressesOf(email, wanted)).toEqual([email]);
-    const { page, answer } = await open(browser, await linkTo(wanted));
-    expect([page.status, page.text.includes(wanted)]).toEqual([200, true]);
+    expect(await addressesOf(email, newEmail)).toEqual([email]);
+    const { page, answer } = await open(browser, await linkTo(newEmail));
+    expect([page.status, page.text.includes(newEmail)]).toEqual([200, true]);
     expect(answer.location).toBe('/app/account?done=address');
-    expect((await browser.get('/app/account?done=address')).text).toContain(wanted);
-    expect(await addressesOf(email, wanted)).toEqual([wanted]);
+    expect((await browser.get('/app/account?done=address')).text).toContain(newEmail);
+    expect(await addressesOf(email, newEmail)).toEqual([newEmail]);
     const { rows } = await service.database.query<{ confirmed: boolean }>(
       'select email_confirmed_at is not null as confirmed from users where email = $1',
-      [wanted],
+      [newEmail],
     );
     expect(rows).toEqual([{ confirmed: true }]);
-    const told = await mailTo(email, 'Your e-mail address for Inkpad has changed');
-    expect(told?.text).toContain(wanted);
-    await signedIn(wanted);
+    const notices = await mailTo(email, 'Your e-mail address for Inkpad has changed');
+    expect(notices?.text).toContain(newEmail);
+    await signedIn(newEmail);
   });
 
   it('ends the links for a new password that went to the former one', async () => {
-    const { browser, email, wanted } = await somebody();
+    const { browser, email, newEmail } = await somebody();
     await browser.post('/app/password/forgot', { email });
     const reset = await mailTo(email, 'A new password for Inkpad');
     const [, path = ''] = /cards\.example(\S+)/.exec(reset?.text ?? '') ?? [];
     expect((await browser.get(path)).status).toBe(200);
-    await want(browser, wanted);
-    await open(browser, await linkTo(wanted));
+    await want(browser, newEmail);
+    await open(browser, await linkTo(newEmail));
     expect((await browser.get(path)).status).toBe(404);
   });
 
   it('is not for whoever else opens its link', async () => {
     const thief = await somebody();
     const victim = await somebody();
-    await want(thief.browser, thief.wanted);
-    const link = await linkTo(thief.wanted);
+    await want(thief.browser, thief.newEmail);
+    const link = await linkTo(thief.newEmail);
     const { page, answer } = await open(victim.browser, link);
     expect([page.status, answer.status]).toEqual([404, 404]);
     expect(page.text).toContain(`signed in as ${victim.email}`);
     const stranger = await new Browser(service).get(link);
     expect(stranger.location).toBe(`/app/sign-in?return_to=${encodeURIComponent(link)}`);
-    expect(await addressesOf(thief.email, thief.wanted, victim.email)).toEqual(
+    expect(await addressesOf(thief.email, thief.newEmail, victim.email)).toEqual(
       [thief.email, victim.email].sort(),
     );
   });
 
   it('that another user has is refused to that user alone', async () => {
     const { browser, email } = await somebody();
-    const { email: taken } = await service.newStore();
-    const spelled = taken.replace(/^./, (letter) => letter.toUpperCase());
+    const { email: takenEmail } = await service.newStore();
+    const spelled = takenEmail.replace(/^./, (letter) => letter.toUpperCase());
     expect((await want(browser, spelled)).location).toBe(SENT);
     const mail = await mailTo(spelled);
     expect(mail?.text).toContain('It already has an account');
     expect(mail?.text).not.toContain('token=');
-    expect(await addressesOf(email, taken)).toEqual([email, taken].sort());
+    expect(await addressesOf(email, takenEmail)).toEqual([email, takenEmail].sort());
   });
 
   it('that looks like that of another user is mailed to as what it is', async () => {
     const { browser, email } = await somebody();
     const victim = email.replace('owner.example', 'github.example');
     await service.execute(new CreateUser(cli, victim, 'Victim', PASSWORD));
-    const wanted = victim.replace('github', 'gİthub');
-    expect((await want(browser, wanted)).location).toBe(SENT);
+    const lookalike = victim.replace('github', 'gİthub');
+    expect((await want(browser, lookalike)).location).toBe(SENT);
     const mailbox = victim.replace('github', 'xn--github-qyd');
     // As the mail server of the tests shows it.
-    const shown = victim.replace('github', 'gi\u0307thub');
-    expect((await open(browser, await linkTo(shown))).answer.location).toContain('done=address');
-    expect(await addressesOf(victim, wanted)).toEqual([victim, wanted].sort());
+    const normalized = victim.replace('github', 'gi\u0307thub');
+    expect((await open(browser, await linkTo(normalized))).answer.location).toContain(
+      'done=address',
+    );
+    expect(await addressesOf(victim, lookalike)).toEqual([victim, lookalike].sort());
     const { rows } = await service.database.query(
       'select email from users where email_key = any ($1) order by email_key',
       [[victim, mailbox]],
     );
-    expect(rows).toEqual([{ email: victim }, { email: wanted }]);
+    expect(rows).toEqual([{ email: victim }, { email: lookalike }]);
     const stranger = new Browser(service);
     expect((await stranger.signIn(victim.replace('i', 'ı'), PASSWORD)).status).toBe(422);
-    expect((await stranger.signIn(wanted, PASSWORD)).status).toBe(303);
+    expect((await stranger.signIn(lookalike, PASSWORD)).status).toBe(303);
   });
 
   it('that another user has got meanwhile is refused', async () => {
     const [first, second] = [await somebody(), await somebody()];
-    await want(first.browser, first.wanted);
-    const link = await linkTo(first.wanted);
+    await want(first.browser, first.newEmail);
+    const link = await linkTo(first.newEmail);
     await service.database.query('update users set email = $2, email_key = $2 where email = $1', [
       second.email,
-      first.wanted,
+      first.newEmail,
     ]);
     const { answer } = await open(first.browser, link);
     expect([answer.status, answer.text.includes('Another user signs in with it')]).toEqual([
@@ -186,9 +188,9 @@ describe('a new address', () => {
 
 describe('a link to a new address', () => {
   it('works once, even when it is used twice at the same time', async () => {
-    const { browser, wanted } = await somebody();
-    await want(browser, wanted);
-    const link = await linkTo(wanted);
+    const { browser, newEmail } = await somebody();
+    await want(browser, newEmail);
+    const link = await linkTo(newEmail);
     await browser.get(link);
     const token = link.split('token=')[1] ?? '';
     const answers = await Promise.all(
@@ -199,27 +201,27 @@ describe('a link to a new address', () => {
   });
 
   it('works for a day', async () => {
-    const { browser, email, wanted } = await somebody();
-    await want(browser, wanted);
-    const link = await linkTo(wanted);
+    const { browser, email, newEmail } = await somebody();
+    await want(browser, newEmail);
+    const link = await linkTo(newEmail);
     const { rows } = await service.database.query(
       `update address_changes n set created_at = n.created_at - interval '1 day', expires_at = n.expires_at - interval '1 day'
        where n.email = $1 returning n.expires_at <= now() as late, n.expires_at - n.created_at = interval '24 hours' as a_day`,
-      [wanted],
+      [newEmail],
     );
     expect(rows).toEqual([{ late: true, a_day: true }]);
     const { page, answer } = await open(browser, link);
     expect([page.status, answer.status]).toEqual([404, 404]);
-    expect(await addressesOf(email, wanted)).toEqual([email]);
+    expect(await addressesOf(email, newEmail)).toEqual([email]);
   });
 
   it('ends with the next one, and there are three in an hour', async () => {
-    const { browser, email, wanted } = await somebody();
-    await want(browser, `1${wanted}`);
-    const first = await linkTo(`1${wanted}`);
-    await want(browser, `2${wanted}`);
+    const { browser, email, newEmail } = await somebody();
+    await want(browser, `1${newEmail}`);
+    const first = await linkTo(`1${newEmail}`);
+    await want(browser, `2${newEmail}`);
     expect((await open(browser, first)).answer.status).toBe(404);
-    const two = [`3${wanted}`, `4${wanted}`];
+    const two = [`3${newEmail}`, `4${newEmail}`];
     const answers = await Promise.all(two.map((address) => want(browser, address)));
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 422]);
     expect(answers.map(({ text }) => text).join()).toContain('wait an hour');
@@ -268,8 +270,8 @@ describe('mails to an address that somebody else has entered', () => {
       expect(refused.text).toContain('has received too many e-mails today. Try again in 24 hours');
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
     }
-    const wanted = await want(third.browser, victim);
-    expect([wanted.status, wanted.text]).toEqual([
+    const lookalike = await want(third.browser, victim);
+    expect([lookalike.status, lookalike.text]).toEqual([
       422,
       expect.stringContaining('has received too many e-mails today'),
     ]);

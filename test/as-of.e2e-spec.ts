@@ -26,9 +26,9 @@ import { enrol } from './support/fixtures/enrolled-customer.js';
 
 type Moments = ReturnType<EventStore['readMoments']>;
 type Counter = { accountId: number; values: number[] };
-type Counted = { type: 'Counted'; data: { value: number } };
+type CountEvent = { type: 'Counted'; data: { value: number } };
 
-const counter: Aggregate<Counter, Counted> = {
+const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
   names: { Counted: 'counter.counted' },
   foldVersion: 1,
@@ -60,7 +60,7 @@ afterEach(async () => {
 const newTimes = () => new LogTimes(service.pool, service.store);
 const newAsOf = () => new AsOf(service.store, newTimes(), service.keys, []);
 
-function counted(value: number, time: number): NewEvent {
+function createCountEvent(value: number, time: number): NewEvent {
   const one = event('Counted', { value });
   const recordedAt = new Date(time).toISOString();
   return { ...one, meta: { ...one.meta, recordedAt } };
@@ -88,10 +88,10 @@ async function valuesAt(time: number, asOf = newAsOf()): Promise<number[]> {
 describe('a question about the past', () => {
   it('goes by the log where times were recorded in another order', async () => {
     const now = Date.now();
-    await commit(1, counted(1, now - 9 * SECOND));
-    await commit(2, counted(2, now - 5 * SECOND));
-    await commit(3, counted(3, now - 7 * SECOND));
-    await commit(4, counted(4, now - 3 * SECOND));
+    await commit(1, createCountEvent(1, now - 9 * SECOND));
+    await commit(2, createCountEvent(2, now - 5 * SECOND));
+    await commit(3, createCountEvent(3, now - 7 * SECOND));
+    await commit(4, createCountEvent(4, now - 3 * SECOND));
     expect(await valuesAt(now - 8 * SECOND)).toEqual([1]);
     expect(await valuesAt(now - 6 * SECOND)).toEqual([1]);
     expect(await valuesAt(now - 5 * SECOND)).toEqual([1, 2, 3]);
@@ -100,25 +100,25 @@ describe('a question about the past', () => {
 
   it('has the same answer after a commit that came late', async () => {
     const now = Date.now();
-    await commit(1, counted(1, now - 9 * SECOND));
+    await commit(1, createCountEvent(1, now - 9 * SECOND));
     const time = now - 4 * SECOND;
     expect(await valuesAt(time)).toEqual([1]);
-    await commit(2, counted(2, time - SECOND));
+    await commit(2, createCountEvent(2, time - SECOND));
     expect(await valuesAt(time)).toEqual([1]);
     expect(await valuesAt(time + 1)).toEqual([1, 2]);
   });
 
   it('does not lose the events of others to a clock that is an hour ahead', async () => {
     const now = Date.now();
-    await commit(1, counted(1, now - 9 * SECOND));
-    await commit(2, counted(2, now - 8 * SECOND + HOUR));
-    await commit(3, counted(3, now - 7 * SECOND));
+    await commit(1, createCountEvent(1, now - 9 * SECOND));
+    await commit(2, createCountEvent(2, now - 8 * SECOND + HOUR));
+    await commit(3, createCountEvent(3, now - 7 * SECOND));
     expect(await valuesAt(now - 8 * SECOND)).toEqual([1]);
     expect(await valuesAt(now - 7 * SECOND)).toEqual([1, 2, 3]);
-    await commit(2, counted(4, now - 6 * SECOND + HOUR));
+    await commit(2, createCountEvent(4, now - 6 * SECOND + HOUR));
     expect(await valuesAt(now - 6 * SECOND)).toEqual([1, 2, 3]);
     const next = Date.now();
-    await commit(1, counted(5, next));
+    await commit(1, createCountEvent(5, next));
     expect(await valuesAt(next)).toEqual([1, 2, 3, 4, 5]);
   });
 
@@ -126,7 +126,7 @@ describe('a question about the past', () => {
     const past = Date.now() - 10 * HOUR;
     for (let value = 0; value < 40; value++) {
       const ahead = value % 4 === 3 ? HOUR : 0;
-      await commit(value % 4, counted(value, past + value * SECOND + ahead));
+      await commit(value % 4, createCountEvent(value, past + value * SECOND + ahead));
     }
     expect(await valuesAt(past + 10 * SECOND)).toEqual(Array.from({ length: 11 }, (_, i) => i));
     expect(await valuesAt(past + 38 * SECOND)).toEqual(Array.from({ length: 39 }, (_, i) => i));
@@ -134,8 +134,13 @@ describe('a question about the past', () => {
 
   it('never shows a part of a command', async () => {
     const past = Date.now() - HOUR;
-    await commit(1, counted(1, past), counted(2, past), counted(3, past));
-    await commit(1, counted(4, past + 5), counted(5, past + 5));
+    await commit(
+      1,
+      createCountEvent(1, past),
+      createCountEvent(2, past),
+      createCountEvent(3, past),
+    );
+    await commit(1, createCountEvent(4, past + 5), createCountEvent(5, past + 5));
     expect(await valuesAt(past - 1)).toEqual([]);
     expect(await valuesAt(past)).toEqual([1, 2, 3]);
     expect(await valuesAt(past + 4)).toEqual([1, 2, 3]);
@@ -143,13 +148,13 @@ describe('a question about the past', () => {
   });
 
   it('is refused about the future, but not for a clock that is only a little ahead', async () => {
-    await commit(1, counted(1, Date.now()));
+    await commit(1, createCountEvent(1, Date.now()));
     await expect(valuesAt(Date.now() + 10 * SECOND)).rejects.toThrow(InvalidFieldsError);
     expect(await valuesAt(Date.now() + 100)).toEqual([1]);
   });
 
   it('takes no space, however often it is asked', async () => {
-    await commit(1, counted(1, Date.now() - SECOND));
+    await commit(1, createCountEvent(1, Date.now() - SECOND));
     for (let i = 0; i < 5; i++) await valuesAt(Date.now());
     const { rows } = await database.query('select n from es.log_times');
     expect(rows).toHaveLength(2);
@@ -157,8 +162,8 @@ describe('a question about the past', () => {
 
   it('has one answer when it is asked by many at once', async () => {
     const time = Date.now() - SECOND;
-    await commit(1, counted(1, time));
-    await commit(2, counted(2, time + 5 * HOUR));
+    await commit(1, createCountEvent(1, time));
+    await commit(2, createCountEvent(2, time + 5 * HOUR));
     const answers = await Promise.all(Array.from({ length: 8 }, () => valuesAt(time)));
     expect(new Set(answers.map(String)).size).toBe(1);
   });
@@ -176,23 +181,23 @@ describe('a long history', () => {
       (_, i) => past + i * 500 - (i % 7 === 3 ? 900 : 0),
     );
     for (let i = 0; i < LENGTH; i += 100) {
-      await commit(1, ...times.slice(i, i + 100).map((time, at) => counted(i + at, time)));
+      await commit(1, ...times.slice(i, i + 100).map((time, at) => createCountEvent(i + at, time)));
     }
     if (isPostgres) await untilReadable(database);
     return times;
   }
 
   /** How many had been recorded by each time, when nobody's clock is wrong. */
-  function expected(times: number[], asked: number[]): number[] {
+  function expected(times: number[], positions: number[]): number[] {
     let latest = 0;
     const order = times.map((time) => (latest = Math.max(latest, time)));
-    return asked.map((time) => order.filter((at) => at <= time).length);
+    return positions.map((time) => order.filter((at) => at <= time).length);
   }
 
-  async function count(asked: number[]): Promise<number[]> {
+  async function count(positions: number[]): Promise<number[]> {
     const log = await historyOf(service.store);
     const counts: number[] = [];
-    for (const time of asked) {
+    for (const time of positions) {
       const last = await newTimes().positionAt(time);
       counts.push(log.filter(({ position }) => !isAfter(position, last)).length);
     }
@@ -201,11 +206,11 @@ describe('a long history', () => {
 
   it('is answered the same whether it was followed or is read when somebody asks', async () => {
     const times = await fill();
-    const asked = [0, 1, 249, 250, 251, 499, 500, 501, 1_003, LENGTH - 1].map(
+    const positions = [0, 1, 249, 250, 251, 499, 500, 501, 1_003, LENGTH - 1].map(
       (i) => (times[i] ?? 0) + (i % 2),
     );
-    const read = await count(asked);
-    expect(read).toEqual(expected(times, asked));
+    const read = await count(positions);
+    expect(read).toEqual(expected(times, positions));
     await database.query('delete from es.log_times');
     const stop = new AbortController();
     const following = [1, 2].map(() => new LogTimesFollower(newTimes()).run(stop.signal));
@@ -215,7 +220,7 @@ describe('a long history', () => {
         () => database.query(entries),
         ({ rows }) => rows.length > 0,
       );
-      expect(await count(asked)).toEqual(read);
+      expect(await count(positions)).toEqual(read);
     } finally {
       stop.abort();
       await Promise.all(following);
@@ -238,24 +243,24 @@ describe('a long history', () => {
 describe('the follower', () => {
   it('lets an event of a clock that is ahead count from when it was seen', async () => {
     const now = Date.now();
-    await commit(1, counted(1, now - SECOND));
-    await commit(2, counted(2, now + HOUR));
+    await commit(1, createCountEvent(1, now - SECOND));
+    await commit(2, createCountEvent(2, now + HOUR));
     const times = newTimes();
     await times.follow();
     const seen = Date.now();
     expect(await valuesAt(now - SECOND)).toEqual([1]);
     expect(await valuesAt(seen)).toEqual([1, 2]);
-    await commit(3, counted(3, seen + 1));
+    await commit(3, createCountEvent(3, seen + 1));
     expect(await valuesAt(Math.max(Date.now(), seen + 1))).toEqual([1, 2, 3]);
   });
 });
 
 if (isPostgres) {
   it('waits for an open transaction, because a part of the history cannot be read yet', async () => {
-    await commit(1, counted(1, Date.now() - HOUR));
+    await commit(1, createCountEvent(1, Date.now() - HOUR));
     await database.query('begin');
     await database.query('select pg_current_xact_id()');
-    await commit(2, counted(2, Date.now()));
+    await commit(2, createCountEvent(2, Date.now()));
     await expect(valuesAt(Date.now())).rejects.toThrow(UnavailableError);
     const waiting = valuesAt(Date.now()).catch(() => null);
     await database.query('commit');

@@ -42,7 +42,10 @@ const ask = async <R>(text: string, ...values: unknown[]): Promise<R[]> =>
   (await service.database.query(text, values)).rows as R[];
 
 /** A subscription that has failed since then, and so many deliveries of it. */
-async function given(failingSince: Date | null, count: number): Promise<[number, ...Delivery[]]> {
+async function createDeliveries(
+  failingSince: Date | null,
+  count: number,
+): Promise<[number, ...Delivery[]]> {
   const store = await service.newStore();
   const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, {
     event: 'stamp.earned',
@@ -54,10 +57,10 @@ async function given(failingSince: Date | null, count: number): Promise<[number,
     failingSince,
   );
   await plan(body.id, store.accountId, count);
-  const wanted = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
-  const taken = await dispatcher.get(PendingDeliveries, { strict: false }).take([wanted]);
-  expect(taken).toHaveLength(count);
-  return [body.id, ...taken];
+  const request = { subscriptionId: body.id, after: 0, room: count, skip: 0 };
+  const deliveries = await dispatcher.get(PendingDeliveries, { strict: false }).take([request]);
+  expect(deliveries).toHaveLength(count);
+  return [body.id, ...deliveries];
 }
 
 /** @returns the ids of as many deliveries more */
@@ -104,7 +107,7 @@ const subscriptionOf = async (id: number) => {
 
 describe('attempts', () => {
   it('that failed count once, although they are recorded twice', async () => {
-    const [id, delivery] = await given(null, 1);
+    const [id, delivery] = await createDeliveries(null, 1);
     const result = resultOf(delivery, 500, null);
     await results.record(result);
     await results.record(result);
@@ -123,7 +126,7 @@ describe('attempts', () => {
   ] as const)(
     'recorded together decide since when it fails: %s',
     async (_what, statuses, since) => {
-      const [id, ...deliveries] = await given(YESTERDAY, 2);
+      const [id, ...deliveries] = await createDeliveries(YESTERDAY, 2);
       // What is recorded in one turn of the event loop is one group.
       await Promise.all(
         statuses.map((status, i) =>
@@ -135,7 +138,7 @@ describe('attempts', () => {
   );
 
   it('that the database refuses do not keep others from being recorded with them', async () => {
-    const [, ...deliveries] = await given(null, 9);
+    const [, ...deliveries] = await createDeliveries(null, 9);
     const refused = deliveries[6];
     await ask(`
       create function refuse() returns trigger language plpgsql as
@@ -157,15 +160,15 @@ describe('attempts', () => {
   });
 
   it('wait for whoever changes their subscription, and those of others do not', async () => {
-    const [id, held] = await given(null, 1);
+    const [id, first] = await createDeliveries(null, 1);
     // In another queue; ids are given in order.
-    let [other, delivery] = await given(null, 1);
-    while (other % 4 === id % 4) [other, delivery] = await given(null, 1);
+    let [other, delivery] = await createDeliveries(null, 1);
+    while (other % 4 === id % 4) [other, delivery] = await createDeliveries(null, 1);
     const somebody = databaseClient(service.database.url, 'test');
     await somebody.connect();
     await somebody.query('begin');
     await somebody.query('select from webhook_subscriptions where id = $1 for update', [id]);
-    const waiting = results.record(resultOf(held, 200, null));
+    const waiting = results.record(resultOf(first, 200, null));
     await results.record(resultOf(delivery, 200, null));
     const pending = () => ask('select from webhook_pending where subscription_id = $1', id);
     expect(await pending()).toHaveLength(1);
@@ -177,7 +180,7 @@ describe('attempts', () => {
 
   // the last attempt is under way | pause and resume | it fails, and by what was known would be the end
   it('that would end a subscription leave one enabled that was resumed meanwhile', async () => {
-    const [id, ...deliveries] = await given(LONG_AGO, 2);
+    const [id, ...deliveries] = await createDeliveries(LONG_AGO, 2);
     const [first, last] = deliveries.map((delivery) => resultOf(delivery, 500, LONG_AGO));
     if (!first || !last) throw new Error('two were planned');
     expect(last.next.subscription).toMatchObject({ disabled: 'failing' });
@@ -195,7 +198,7 @@ describe('attempts', () => {
   ])(
     'that would end a subscription leave one that got another URL meanwhile: %s',
     async (_what, status, failingSince) => {
-      const [id, delivery] = await given(failingSince, 1);
+      const [id, delivery] = await createDeliveries(failingSince, 1);
       const result = resultOf(delivery, status, failingSince);
       await ask(
         "update webhook_subscriptions set target_url = target_url || 'new' where id = $1",
@@ -236,25 +239,25 @@ describe('a queue that has become long since statistics were taken of it', () =>
     ['short', 20, 'vacuum analyze'],
   ])('is not read as a whole for each group of results: it was %s', async (_what, before, look) => {
     const own = await openDispatcher();
-    const group = async (taken: Delivery[]) =>
+    const group = async (deliveries: Delivery[]) =>
       Promise.all(
-        taken.map((one) =>
+        deliveries.map((one) =>
           own.get(AttemptResults, { strict: false }).record(resultOf(one, 200, null)),
         ),
       );
-    const [id, sample] = await given(null, 1);
+    const [id, sample] = await createDeliveries(null, 1);
     if (!sample) throw new Error('one was planned');
     // Not taken by a dispatcher: its reading would be counted at any time later.
     const more = async () =>
       (await plan(id, sample.accountId, MANY)).map((each) => ({ ...sample, id: each }));
-    const kept = (await more()).slice(0, before);
+    const remaining = (await more()).slice(0, before);
     await ask(
       `delete from webhook_pending where id <> all ($1)`,
-      kept.map((one) => one.id),
+      remaining.map((one) => one.id),
     );
     await ask(`${look} webhook_pending`);
     // By then the server has a plan for any values.
-    for (const one of kept) await group([one]);
+    for (const one of remaining) await group([one]);
     const deliveries = await more();
     await ask('select pg_stat_force_next_flush()');
     const read = await readRows();

@@ -54,8 +54,8 @@ const settings = () => ({
   ...provider.settings,
 });
 
-function follow(given: NodeJS.ProcessEnv = settings()): MessageFollower {
-  follower = new MessageFollower(service, given);
+function follow(environment: NodeJS.ProcessEnv = settings()): MessageFollower {
+  follower = new MessageFollower(service, environment);
   return follower;
 }
 

@@ -122,7 +122,7 @@ describe('docker-compose.yml', () => {
   });
 
   it('gives api and dispatcher what they need to send mails and SMS', () => {
-    const given = {
+    const environment = {
       ...SECRETS,
       SMTP_URL: 'smtp://mail.example',
       MAIL_FROM: 'inkpad@shop.example',
@@ -131,9 +131,9 @@ describe('docker-compose.yml', () => {
       SMS_TOKEN: 'sesame',
       SMS_FROM: 'Inkpad',
     };
-    const api = readConfig(environmentOf('api', given), 'api');
-    const dispatcher = readConfig(environmentOf('dispatcher', given));
-    expect(api.mail).toEqual({ from: given.MAIL_FROM, server: null });
+    const api = readConfig(environmentOf('api', environment), 'api');
+    const dispatcher = readConfig(environmentOf('dispatcher', environment));
+    expect(api.mail).toEqual({ from: environment.MAIL_FROM, server: null });
     expect(dispatcher.mail).toMatchObject({ server: { host: 'mail.example' } });
     expect([api.sms, dispatcher.sms]).toMatchObject([{ token: 'sesame' }, { token: 'sesame' }]);
   });
@@ -272,8 +272,8 @@ describe('docker-compose.yml', () => {
   it('publishes the ports of the proxy alone, so that the others can be scaled', () => {
     const published = services.filter(([, { ports }]) => ports).map(([name]) => name);
     expect(published).toEqual(['proxy']);
-    const portsWith = (given: Record<string, string>) =>
-      serviceOf('proxy').ports?.map((port) => interpolated(port, given));
+    const portsWith = (environment: Record<string, string>) =>
+      serviceOf('proxy').ports?.map((port) => interpolated(port, environment));
     expect(portsWith({})).toEqual(['8080:80', '127.0.0.1:8443:443', '127.0.0.1:8443:443/udp']);
     expect(portsWith({ PROXY_PORT: '80', TLS_PORT: '443' })).toEqual([
       '80:80',
@@ -293,8 +293,8 @@ describe('docker-compose.yml', () => {
 
   it('gives the proxy its address by settings alone, and keeps its certificates', () => {
     expect(environmentOf('proxy', {})).toMatchObject({ SITE_ADDRESS: ':80', TRUSTED_PROXIES: '' });
-    const given = { DOMAIN: 'cards.example', TRUSTED_PROXIES: 'private_ranges' };
-    expect(environmentOf('proxy', given)).toMatchObject({
+    const environment = { DOMAIN: 'cards.example', TRUSTED_PROXIES: 'private_ranges' };
+    expect(environmentOf('proxy', environment)).toMatchObject({
       SITE_ADDRESS: 'cards.example',
       TRUSTED_PROXIES: 'private_ranges',
     });
@@ -321,9 +321,9 @@ describe('docker-compose.postgres.yml', () => {
 
   /** What it is to be: the other file, without EventStoreDB and what only that needs. */
   function withoutEventStore({ services: all, networks, volumes }: Compose): Compose {
-    const kept = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
+    const remaining = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
     return {
-      services: Object.fromEntries(kept.map(([name, service]) => [name, stripped(service)])),
+      services: Object.fromEntries(remaining.map(([name, service]) => [name, stripped(service)])),
       networks,
       volumes: Object.fromEntries(
         Object.entries(volumes).filter(([name]) => !/^(eventstoredb|ca$|node_cert)/.test(name)),
@@ -347,9 +347,9 @@ describe('docker-compose.postgres.yml', () => {
   });
 
   it('gives every process settings that can be used, with events in PostgreSQL', () => {
-    const { EVENT_STORE_PASSWORD: _admin, EVENT_STORE_APP_PASSWORD: _user, ...given } = SECRETS;
+    const { EVENT_STORE_PASSWORD: _admin, EVENT_STORE_APP_PASSWORD: _user, ...secrets } = SECRETS;
     for (const name of PROCESSES) {
-      const environment = environmentOf(name, given, alone);
+      const environment = environmentOf(name, secrets, alone);
       const reader = name === 'migrate' ? name : undefined;
       expect(readConfig(environment, reader)).toMatchObject({
         production: true,
@@ -471,7 +471,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
   async function start(name: string, announced: RegExp): Promise<string> {
     const program = startProgram(programOf(name), localEnvironmentOf(name));
     running.push(program);
-    const output = await eventually(program.output, (said) => announced.test(said));
+    const output = await eventually(program.output, (text) => announced.test(text));
     return announced.exec(output)?.[1] ?? '';
   }
 
@@ -570,24 +570,24 @@ function programOf(name: string): string {
 /** What the process sees: the image's environment, and over it the service's. */
 function environmentOf(
   name: string,
-  given: Record<string, string> = SECRETS,
+  environment: Record<string, string> = SECRETS,
   file = compose,
 ): Record<string, string> {
   const ofImage = lastStage()
     .filter(({ keyword }) => keyword === 'ENV')
     .flatMap(({ rest }) => rest.split(/\s+/).map((pair) => pair.split('=', 2) as [string, string]));
   const ofService = Object.entries(serviceOf(name, file).environment ?? {}).map(
-    ([key, value]) => [key, interpolated(String(value), given)] as const,
+    ([key, value]) => [key, interpolated(String(value), environment)] as const,
   );
   return Object.fromEntries([...ofImage, ...ofService]);
 }
 
 /** The two forms that docker-compose.yml uses, as Compose reads them; anything else is a mistake. */
-function interpolated(value: string, given: Record<string, string>): string {
-  return value.replaceAll(/\$(?:\{([A-Z0-9_]+):([-?])([^}]*)\})?/g, (found, name, form, rest) => {
-    if (name === undefined) throw new Error(`${found} in ${value}`);
-    const known = given[String(name)];
-    if (known !== undefined && known !== '') return known;
+function interpolated(value: string, environment: Record<string, string>): string {
+  return value.replaceAll(/\$(?:\{([A-Z0-9_]+):([-?])([^}]*)\})?/g, (match, name, form, rest) => {
+    if (name === undefined) throw new Error(`${match} in ${value}`);
+    const setting = environment[String(name)];
+    if (setting !== undefined && setting !== '') return setting;
     if (form === '?') throw new Error(String(rest));
     return String(rest);
   });

@@ -55,9 +55,9 @@ const secretIn = (text: string) => /\/app\/invitations\/([\w-]{43})/.exec(text)?
 /** By an owner, for somebody who has no account: the path that the link leads to. */
 async function invited(email: string, role: Role): Promise<string> {
   await owner.get(`${page}/users`);
-  const shown = await owner.post(`${page}/users/invitations`, { email, role });
-  expect(shown.status).toBe(200);
-  return `/app/invitations/${secretIn(shown.text)}`;
+  const invitation = await owner.post(`${page}/users/invitations`, { email, role });
+  expect(invitation.status).toBe(200);
+  return `/app/invitations/${secretIn(invitation.text)}`;
 }
 
 async function lastAudit(): Promise<{ type: string; actor: { type: string; id: number } }> {
@@ -74,9 +74,9 @@ async function lastAudit(): Promise<{ type: string; actor: { type: string; id: n
 describe('API tokens', () => {
   it('are shown once, listed with their last use, and revoked', async () => {
     await owner.get(`${page}/tokens`);
-    const made = await owner.post(`${page}/tokens`, { name: '<till> 2', lifetime: '30' });
-    const token = /ink_[\w-]{59}/.exec(made.text)?.[0] ?? '';
-    expect([made.status, made.text.includes('&lt;till&gt; 2')]).toEqual([200, true]);
+    const creation = await owner.post(`${page}/tokens`, { name: '<till> 2', lifetime: '30' });
+    const token = /ink_[\w-]{59}/.exec(creation.text)?.[0] ?? '';
+    expect([creation.status, creation.text.includes('&lt;till&gt; 2')]).toEqual([200, true]);
     const client = new Client(service.baseUrl, store.accountId, token);
     expect((await client.get(client.store)).status).toBe(200);
     const list = await owner.get(`${page}/tokens`);
@@ -157,8 +157,8 @@ describe('users', () => {
     const link = await invited(other.email.toUpperCase(), 'manager');
     const nobody = new Browser(service);
     expect((await nobody.get(link)).text).toContain('Sign in to accept');
-    const taken = await nobody.post(link, { name: 'Eve', password: 'twelve green bottles' });
-    expect(taken.status).toBe(422);
+    const acceptance = await nobody.post(link, { name: 'Eve', password: 'twelve green bottles' });
+    expect(acceptance.status).toBe(422);
     const stranger = await signedIn((await service.newStore()).email);
     await stranger.get(link);
     expect((await stranger.post(link)).status).toBe(422);
@@ -186,11 +186,11 @@ describe('users', () => {
 
     const leaving = await member('owner');
     await leaving.browser.get(`${page}/users`);
-    const shown = await leaving.browser.post(`${page}/users/invitations`, {
+    const invitation = await leaving.browser.post(`${page}/users/invitations`, {
       email: `${randomUUID()}@new.example`,
       role: 'owner',
     });
-    const promised = `/app/invitations/${secretIn(shown.text)}`;
+    const promised = `/app/invitations/${secretIn(invitation.text)}`;
     expect((await new Browser(service).get(promised)).status).toBe(200);
     await owner.get(`${page}/users`);
     expect((await owner.post(`${page}/users/${leaving.id}/remove`)).status).toBe(303);
@@ -230,10 +230,11 @@ describe('users', () => {
 
   it('are asked before they remove somebody, leave, or give up being an owner', async () => {
     const second = await member('owner');
-    const asked = async (path: string) => (await second.browser.get(`${page}/users/${path}`)).text;
-    expect(await asked(`${second.id}/remove`)).toContain('Leave this store?');
+    const getText = async (path: string) =>
+      (await second.browser.get(`${page}/users/${path}`)).text;
+    expect(await getText(`${second.id}/remove`)).toContain('Leave this store?');
     const { id } = await member('staff');
-    expect(await asked(`${id}/remove`)).toContain('Remove this user?');
+    expect(await getText(`${id}/remove`)).toContain('Remove this user?');
     const role = `${page}/users/${second.id}/role`;
     await second.browser.get(`${page}/users`);
     const { status, text } = await second.browser.post(role, { role: 'staff' });
@@ -340,8 +341,8 @@ describe('a store', () => {
     expect(set.status).toBe(200);
     const browser = await signedIn(odd.email);
     for (const path of [`/app/stores/${odd.accountId}/settings`, '/app/new-store']) {
-      const shown = await browser.get(path);
-      expect([shown.status, shown.text]).toEqual([
+      const response = await browser.get(path);
+      expect([response.status, response.text]).toEqual([
         200,
         expect.stringContaining(`<option value="${locale}" selected>`),
       ]);
@@ -394,12 +395,12 @@ describe('a store', () => {
   it('is made by owners of another one', async () => {
     await owner.get('/app/new-store');
     const fields = { name: 'Second', store_name: '', time_zone: 'UTC', locale: 'fr' };
-    const made = await owner.post('/app/new-store', fields);
-    expect(made.status).toBe(303);
-    expect((await owner.get(`${made.location}/users`)).status).toBe(200);
+    const creation = await owner.post('/app/new-store', fields);
+    expect(creation.status).toBe(303);
+    expect((await owner.get(`${creation.location}/users`)).status).toBe(200);
     const { rows } = await service.database.query<{ type: string }>(
       'select type from audit_log where account_id = $1',
-      [made.location?.split('/').at(-1)],
+      [creation.location?.split('/').at(-1)],
     );
     expect(rows).toEqual([{ type: 'member.added' }]);
     const { browser } = await member('manager');

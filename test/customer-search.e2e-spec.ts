@@ -23,15 +23,15 @@ describe('finding customers', () => {
     const last_name = Array.from({ length: 250 }, (_, i) => String.fromCodePoint(0x1f300 + i));
     const create = (customer: object) =>
       store.post<CustomerJson>(`${store.store}/customers`, { customer });
-    const made = await create({
+    const customerId = await create({
       first_name,
       last_name: last_name.join(''),
       email: 'long@example.com',
     });
-    expect(made.status).toBe(201);
+    expect(customerId.status).toBe(201);
     const { rows } = await service.running.database.query<{ long: boolean }>(
       'select long_search_text is not null as long from customers where id = $1',
-      [made.body.id],
+      [customerId.body.id],
     );
     expect(rows).toEqual([{ long: true }]);
     expect(await search('🙃🙂🙃')).toEqual([first_name]);

@@ -38,9 +38,9 @@ it('leaves nothing of an answer for the collection of the old generation', async
   expect(await ask()).toBe(ANSWER_BYTES);
   collect({ type: 'major' });
   const before = memoryUsage().heapUsed;
-  for (let asked = 0; asked < STATEMENTS; asked++) {
+  for (let queryCount = 0; queryCount < STATEMENTS; queryCount++) {
     await ask();
-    if (asked % 50 === 0) collect({ type: 'minor' });
+    if (queryCount % 50 === 0) collect({ type: 'minor' });
   }
   // What survives two of them is taken for old.
   for (let i = 0; i < 3; i++) collect({ type: 'minor' });

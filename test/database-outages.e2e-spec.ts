@@ -240,15 +240,16 @@ describe.each([
   if (isReadOnly) {
     it('is a page for people who sign in or work in the console', async () => {
       const browser = new Browser(service);
-      const shown = await browser.signIn(store.email, 'wrong password');
-      expect(shown.status).toBe(503);
-      expect(shown.text).toContain('Not available right now');
+      const signInPage = await browser.signIn(store.email, 'wrong password');
+      expect(signInPage.status).toBe(503);
+      expect(signInPage.text).toContain('Not available right now');
     });
   }
 });
 
 describe('no connections left', () => {
-  const limit = (most: number) => asAdmin(`alter role inkpad_app connection limit ${most}`);
+  const limit = (maxConnections: number) =>
+    asAdmin(`alter role inkpad_app connection limit ${maxConnections}`);
 
   beforeAll(async () => {
     await untilReady();
@@ -271,9 +272,9 @@ describe('no connections left', () => {
       await expectUnavailable(await store.get(read));
     }
     for (const page of [card.page, new URL(poster.signup_url).pathname, '/app']) {
-      const shown = await fetch(service.baseUrl + page, { headers: { accept: 'text/html' } });
+      const response = await fetch(service.baseUrl + page, { headers: { accept: 'text/html' } });
       // Nobody is looked up who has no cookie.
-      expect(page === '/app' ? 200 : 503).toBe(shown.status);
+      expect(page === '/app' ? 200 : 503).toBe(response.status);
     }
     const signedIn = await new Browser(service).signIn(store.email, 'wrong password');
     expect(signedIn.status).toBe(503);
@@ -298,8 +299,8 @@ it('is a page in the console', async () => {
   try {
     const page = `/app/stores/${store.accountId}/locations/${place.id}`;
     const pin = { latitude: '53.5503', longitude: '9.9929' };
-    const shown = await console.submit(page, `${page}/pin`, pin);
-    expect(shown.status).toBe(503);
+    const response = await console.submit(page, `${page}/pin`, pin);
+    expect(response.status).toBe(503);
   } finally {
     await workAgain();
   }

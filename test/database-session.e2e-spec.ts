@@ -114,13 +114,13 @@ describe('a database whose settings are not ours', () => {
       (count) => count === 2,
     );
     const name = `☕ O'Brien \\ "NULL"`;
-    const made = await store.post<{ id: number; first_name: string; created_at: string }>(
+    const response = await store.post<{ id: number; first_name: string; created_at: string }>(
       `${store.store}/customers`,
       { customer: { first_name: name, email: 'obrien@example.com' } },
     );
-    expect([made.status, made.body.first_name]).toEqual([201, name]);
-    const read = await store.get(`${store.store}/customers/${made.body.id}`);
-    expect(read.body).toMatchObject({ first_name: name, created_at: made.body.created_at });
+    expect([response.status, response.body.first_name]).toEqual([201, name]);
+    const read = await store.get(`${store.store}/customers/${response.body.id}`);
+    expect(read.body).toMatchObject({ first_name: name, created_at: response.body.created_at });
     const deliveries = await eventually(
       () =>
         store.get<{ status: string }[]>(

@@ -257,16 +257,16 @@ describe('events in PostgreSQL', () => {
 
   it('settles a group whose connection is cut after its commit: each is in once, a lost race is told', async () => {
     const { remote, line } = await connectOverLine();
-    const begun = async (stream: string) => ({
+    const createStream = async (stream: string) => ({
       stream,
       expected: (await append(stream))[0] ?? null,
     });
     const group = [
-      await begun(newStream()),
-      await begun(newStream()),
-      await begun(newStream()),
+      await createStream(newStream()),
+      await createStream(newStream()),
+      await createStream(newStream()),
     ] as const;
-    const [lost, held] = group;
+    const [lost, pending] = group;
     const adding = (place: typeof lost) => ({
       accountId: 1,
       writes: [{ ...place, events: [event('B')] }],
@@ -275,7 +275,9 @@ describe('events in PostgreSQL', () => {
     const blocker = new pg.Client(database.url);
     await blocker.connect();
     await blocker.query('begin');
-    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [held.stream]);
+    await blocker.query('select 1 from es.streams where stream_id = $1 for update', [
+      pending.stream,
+    ]);
     // Asked for in one turn, they share a transaction, which waits for the held one.
     const results = Promise.allSettled(group.map((place) => remote.commit(adding(place))));
     const inFlight = () =>

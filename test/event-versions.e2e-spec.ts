@@ -43,12 +43,12 @@ async function append(id: number, type: string, version: number, data: JsonObjec
 }
 
 async function versionsOf(id: number): Promise<[string, number, unknown][]> {
-  const found: [string, number, unknown][] = [];
+  const versions: [string, number, unknown][] = [];
   const stream = streamOf(customerCard, id);
   for await (const { type, version, data } of service.app.get(EventStore).readStream(stream)) {
-    found.push([type, version, data['templateVersion']]);
+    versions.push([type, version, data['templateVersion']]);
   }
-  return found;
+  return versions;
 }
 
 async function verify(): Promise<{ code: number | null; output: string }> {

@@ -89,11 +89,11 @@ it('does not take a stream for short or empty because another request gave the c
     const whole = await read();
     expect(whole.length).toBeGreaterThan(1);
     line.muteAnswers();
-    const { asked } = line;
+    const { requestCount } = line;
     const reading = read();
     await eventually(
-      () => line.asked,
-      (now) => now > asked,
+      () => line.requestCount,
+      (now) => now > requestCount,
     );
     connection.renew(connection.client);
     expect(await reading).toEqual(whole);

@@ -117,7 +117,7 @@ describe('a row that somebody holds', () => {
     await holder.connect();
     await holder.query('begin');
     await holder.query('select from accounts where id = 1 for update');
-    const held = commit(1, head);
+    const pendingCommit = commit(1, head);
     await eventually(
       () =>
         database.query(
@@ -126,13 +126,13 @@ describe('a row that somebody holds', () => {
       ({ rowCount }) => rowCount === 1,
     );
     const first = await Promise.race([
-      held.then(() => 'held'),
+      pendingCommit.then(() => 'held'),
       commit(2, null).then(() => 'other'),
     ]);
     expect(first).toBe('other');
     await holder.query('rollback');
     await holder.end();
-    expect(await held).toMatchObject({ revision: 1 });
+    expect(await pendingCommit).toMatchObject({ revision: 1 });
     await close();
   });
 });

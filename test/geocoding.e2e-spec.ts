@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { LocationJson } from '#locations/location.dto.js';
 import { eventually } from './support/jest/eventually.js';
 import { GeocodingFollower } from './support/services/geocoding-dispatcher.js';
-import { GeocoderEmulator, type Known } from './support/emulators/geocoders/server.js';
+import { GeocoderEmulator, type KnownPlace } from './support/emulators/geocoders/server.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 
-const HOUSE: Known = { latitude: 53.5503, longitude: 9.9929, as: 'house' };
+const HOUSE: KnownPlace = { latitude: 53.5503, longitude: 9.9929, as: 'house' };
 const AT_HOUSE = {
   latitude: 53.5503,
   longitude: 9.9929,
@@ -37,17 +37,17 @@ async function newLocation(store: Client, address: string): Promise<LocationJson
   return (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
 }
 
-const shown = async (store: Client, { id }: LocationJson) =>
+const readLocation = async (store: Client, { id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
 const settled = (store: Client, location: LocationJson) =>
   eventually(
-    () => shown(store, location),
+    () => readLocation(store, location),
     ({ geocode_status: status }) => status !== 'pending',
   );
 
 const askedFor = (address: string) =>
-  emulator.asked.filter((one) => one.address === address).length;
+  emulator.requests.filter((one) => one.address === address).length;
 
 const queued = async ({ id }: LocationJson) =>
   (
@@ -73,27 +73,30 @@ describe('geocoding', () => {
     const { store, location } = before;
     expect(await settled(store, location)).toMatchObject(AT_HOUSE);
     const history = await service.history();
-    const found = history.find(
+    const geocodedEvent = history.find(
       ({ stream, type }) => stream === `location-${location.id}` && type === 'LocationGeocoded',
     );
-    expect(found?.data).toMatchObject({ precision: 'rooftop', provider: 'nominatim' });
-    expect(found?.meta).toMatchObject({ channel: 'system', actor: { type: 'system', id: 0 } });
+    expect(geocodedEvent?.data).toMatchObject({ precision: 'rooftop', provider: 'nominatim' });
+    expect(geocodedEvent?.meta).toMatchObject({
+      channel: 'system',
+      actor: { type: 'system', id: 0 },
+    });
   });
 
   it('asks a server once about an address, by name, and no faster than it may', async () => {
     const [one, other] = [await service.newStore(), await service.newStore()];
     const streets = [1, 2, 3].map((i) => `Marktplatz 1, ${i}`);
     for (const street of streets) emulator.places.set(street, HOUSE);
-    const made = [
+    const creations = [
       ...(await Promise.all(streets.map((street) => newLocation(one, street)))),
       await newLocation(one, 'MARKTPLATZ 1 , 1'),
     ];
     const far = await newLocation(other, 'Marktplatz 1, 1');
-    for (const location of made) expect(await settled(one, location)).toMatchObject(AT_HOUSE);
+    for (const location of creations) expect(await settled(one, location)).toMatchObject(AT_HOUSE);
     expect(await settled(other, far)).toMatchObject(AT_HOUSE);
     expect(askedFor('Marktplatz 1, 1') + askedFor('MARKTPLATZ 1 , 1')).toBe(1);
     expect(emulator.refused).toEqual([]);
-    expect(emulator.asked.at(-1)?.userAgent).toMatch(/^Inkpad\/\S+ \(maps@shop[.]example\)$/);
+    expect(emulator.requests.at(-1)?.userAgent).toMatch(/^Inkpad\/\S+ \(maps@shop[.]example\)$/);
   });
 
   it('does not ask again for what nobody knows', async () => {
@@ -126,7 +129,7 @@ describe('geocoding', () => {
       await dueNow(location);
       await putOff(location, seconds);
     }
-    expect(await shown(store, location)).toMatchObject({ geocode_status: 'pending' });
+    expect(await readLocation(store, location)).toMatchObject({ geocode_status: 'pending' });
     await dueNow(location);
     expect(await settled(store, location)).toMatchObject(AT_HOUSE);
   });
@@ -145,7 +148,7 @@ describe('geocoding', () => {
     expect(await settled(store, location)).toMatchObject({ geocode_status: 'failed' });
     await follower.queue.enqueueImprecise();
     await eventually(
-      () => shown(store, location),
+      () => readLocation(store, location),
       ({ geocode_status: status }) => status === 'ok',
     );
   });
@@ -166,7 +169,7 @@ describe('geocoding', () => {
       location: { address: 'Marktplatz 1, former' },
     });
     const after = await eventually(
-      () => shown(store, location),
+      () => readLocation(store, location),
       ({ geocode_status: status, address }) => status === 'ok' && address === 'Kai 2',
     );
     expect(after).toMatchObject({ latitude: 53.54, longitude: 9.98, precision: 'street' });

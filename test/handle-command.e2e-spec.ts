@@ -23,9 +23,9 @@ import { openStore, streamKinds } from './support/database/event-store.js';
 
 /** The smallest aggregate that can disagree: a counter that never goes below zero. */
 type Counter = { accountId: number; value: number; steps: number[] };
-type Counted = { type: 'Counted'; data: { step: number } };
+type CountEvent = { type: 'Counted'; data: { step: number } };
 
-const counter: Aggregate<Counter, Counted> = {
+const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
   names: { Counted: 'counter.counted' },
   foldVersion: 1,
@@ -35,7 +35,7 @@ const counter: Aggregate<Counter, Counted> = {
     steps: [...(state?.steps ?? []), data.step],
   }),
 };
-const counters: RowTable<Counter, Counted> = { aggregate: counter, table: 'accounts' };
+const counters: RowTable<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
 const context: CommandContext = {
   accountId: 1,
@@ -76,17 +76,22 @@ afterAll(async () => {
 function count(
   id: number,
   step: number,
-  more: Partial<Decision<Counted>> = {},
+  more: Partial<Decision<CountEvent>> = {},
   pipeline: CommandPipeline = here.pipeline,
   as: CommandContext = context,
-  given = async (): Promise<undefined> => undefined,
+  load = async (): Promise<undefined> => undefined,
 ) {
-  return pipeline.handleCommand<Counter, Counted, undefined, Handled<Counter, Counted, undefined>>({
+  return pipeline.handleCommand<
+    Counter,
+    CountEvent,
+    undefined,
+    Handled<Counter, CountEvent, undefined>
+  >({
     answer: (handled) => handled,
     rows: counters,
     id,
     context: as,
-    given,
+    load: load,
     decide: (state) => {
       if ((state?.value ?? 0) + step < 0) throw new RejectedError({ base: ['below zero'] });
       return { events: step === 0 ? [] : [{ type: 'Counted', data: { step } }], ...more };
@@ -131,16 +136,16 @@ describe('handleCommand', () => {
     const before = Date.now();
     await here.pipeline.handleCommand<
       Counter,
-      Counted,
+      CountEvent,
       undefined,
-      Handled<Counter, Counted, undefined>
+      Handled<Counter, CountEvent, undefined>
     >({
       answer: (handled) => handled,
       rows: counters,
       id,
       context,
       occurredAt: new Date('2020-01-01T00:00:00Z'),
-      given: async () => undefined,
+      load: async () => undefined,
       decide: () => [{ type: 'Counted', data: { step: 1 } }],
     });
     const [event] = await eventsOf(id);
@@ -163,12 +168,12 @@ describe('handleCommand', () => {
   it('commits no more together than an event store takes at once', async () => {
     const id = ++ids;
     const large = () =>
-      here.pipeline.handleCommand<Counter, Counted, undefined, number>({
+      here.pipeline.handleCommand<Counter, CountEvent, undefined, number>({
         answer: ({ state }) => state.value,
         rows: counters,
         id,
         context,
-        given: async () => undefined,
+        load: async () => undefined,
         decide: () => Array.from({ length: 600 }, () => ({ type: 'Counted', data: { step: 1 } })),
       });
     const values = await Promise.all(Array.from({ length: 12 }, large));
@@ -255,8 +260,8 @@ describe('handleCommand', () => {
 
   it('begins further streams in the same commit, or none', async () => {
     const [id, second] = [++ids, ++ids];
-    const begun = start(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
-    await count(id, 1, { starts: [begun] });
+    const started = start(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
+    await count(id, 1, { starts: [started] });
     expect((await here.rows.load(counters, second))?.state.value).toBe(7);
     const [third, fourth] = [++ids, ++ids];
     await count(fourth, 1, { claims: [here.keys.claim(1, 'name', 'other', `counter-${fourth}`)] });
@@ -273,7 +278,7 @@ describe('handleCommand', () => {
   it('folds a row of an older fold anew', async () => {
     const id = ++ids;
     await count(id, 4);
-    const doubled: RowTable<Counter, Counted> = {
+    const doubled: RowTable<Counter, CountEvent> = {
       table: 'accounts',
       aggregate: {
         name: 'counter',
@@ -288,15 +293,15 @@ describe('handleCommand', () => {
     expect((await here.rows.load(doubled, id))?.state.value).toBe(8);
     const { state } = await here.pipeline.handleCommand<
       Counter,
-      Counted,
+      CountEvent,
       undefined,
-      Handled<Counter, Counted, undefined>
+      Handled<Counter, CountEvent, undefined>
     >({
       answer: (handled) => handled,
       rows: doubled,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: () => [{ type: 'Counted', data: { step: 1 } }],
     });
     expect(state.value).toBe(10);
@@ -348,16 +353,20 @@ describe('commands with an Idempotency-Key', () => {
         return { process, keyed: await keyedBy(process, `fight ${id} ${i}`) };
       }),
     );
-    const told = await Promise.all(
+    const responses = await Promise.all(
       commands.map(({ process, keyed }) => countKeyed(process, id, 1, keyed)),
     );
-    expect(told.map(({ state }) => state.value).sort((a, b) => a - b)).toEqual(
+    expect(responses.map(({ state }) => state.value).sort((a, b) => a - b)).toEqual(
       Array.from({ length: 40 }, (_, i) => i + 2),
     );
     expect(await eventsOf(id)).toHaveLength(41);
     for (const [i, { keyed }] of commands.entries()) {
       expect(keyed.stored).toBe(true);
-      expect(await repeated(keyed)).toEqual({ state: 'done', status: 200, body: asJson(told[i]) });
+      expect(await repeated(keyed)).toEqual({
+        state: 'done',
+        status: 200,
+        body: asJson(responses[i]),
+      });
     }
   });
 
@@ -473,7 +482,7 @@ describe('sealed parts of events', () => {
         rows: notes,
         id,
         context,
-        given: async () => undefined,
+        load: async () => undefined,
         decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
       });
     await here.keys.create(78, 'customers');
@@ -491,7 +500,7 @@ describe('sealed parts of events', () => {
         rows: ofOne,
         id,
         context,
-        given: async () => undefined,
+        load: async () => undefined,
         decide: () => [{ type: 'Noted', data: { customerId, personal: { note: text } } }],
       });
     await here.keys.create(customerId, 'customers');
@@ -510,7 +519,7 @@ describe('sealed parts of events', () => {
       rows: notes,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: () => [{ type: 'Noted', data: { customerId, personal: { note: 'oat milk' } } }],
     });
     const stored: StoredEvent[] = [];

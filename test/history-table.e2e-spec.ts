@@ -47,7 +47,7 @@ function fill(): void {
 
 async function filled(): Promise<Row[]> {
   const events = await service.history();
-  return eventually(rows, (found) => found.length >= events.length);
+  return eventually(rows, (result) => result.length >= events.length);
 }
 
 /** Every command that there is, once at least. */
@@ -73,11 +73,11 @@ describe('the table of the history', () => {
   it('has every event once, in the order of the log, numbered without gaps', async () => {
     await aDay();
     fill();
-    const found = await filled();
+    const storedRows = await filled();
     const events = await service.history();
-    expect(found.map(({ seq }) => seq)).toEqual(events.map((_, i) => i));
-    expect(found.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
-    expect(found.map(({ position }) => position)).toEqual(
+    expect(storedRows.map(({ seq }) => seq)).toEqual(events.map((_, i) => i));
+    expect(storedRows.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
+    expect(storedRows.map(({ position }) => position)).toEqual(
       events.map(({ position }) => formatPosition(position)),
     );
     const day = await aDay();
@@ -107,9 +107,9 @@ describe('the table of the history', () => {
     const dispatcher = await startDispatcher();
     await dispatcher.kill('SIGKILL');
     await aDay();
-    const found = await filled();
+    const storedRows = await filled();
     const events = await service.history();
-    expect(found.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
+    expect(storedRows.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
   });
 
   it('gets nothing from a process that was overtaken', async () => {

@@ -24,10 +24,10 @@ describe('hostile input', () => {
       '%00',
       '\\u0000',
     ]) {
-      const made = await store.post<{ name: string }>(`${store.store}/cards`, {
+      const response = await store.post<{ name: string }>(`${store.store}/cards`, {
         card: { name: text },
       });
-      expect([made.status, made.body.name]).toEqual([201, text]);
+      expect([response.status, response.body.name]).toEqual([201, text]);
       const search = await store.get(`${store.store}/customers?search=${encodeURIComponent(text)}`);
       expect(search.status).toBe(200);
     }

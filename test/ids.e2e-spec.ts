@@ -64,10 +64,10 @@ describe('ids that are in use already', () => {
       expect([table, id > (first[table] ?? 0)]).toEqual([table, true]);
     }
     expect((await store.get(`${store.store}/cards/${first['cards']}`)).body).toEqual(before.body);
-    const kept = await service.database.query(
+    const keptRows = await service.database.query(
       'select * from webhook_subscriptions order by id limit 1',
     );
-    expect(kept.rows).toEqual(secret.rows);
+    expect(keptRows.rows).toEqual(secret.rows);
     const streams = new Map<string, number>();
     for (const { stream, type } of await service.history()) {
       if (!/Created$|Issued$/.test(type)) continue;

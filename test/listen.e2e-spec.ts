@@ -53,12 +53,12 @@ async function receive(reply: (nth: number) => Reply | Promise<Reply>): Promise<
   return receiver;
 }
 
-async function said({ output }: Program, ...words: string[]): Promise<string> {
+async function waitForOutput({ output }: Program, ...words: string[]): Promise<string> {
   return eventually(output, (text) => words.every((word) => text.includes(word)));
 }
 
 async function addressOf(listener: Program): Promise<string> {
-  const text = await said(listener, 'Listening at ');
+  const text = await waitForOutput(listener, 'Listening at ');
   return /Listening at (\S+)/.exec(text)?.[1] ?? '';
 }
 
@@ -102,10 +102,10 @@ it(
   'subscribes to the service that runs here, fails as it is told, and unsubscribes',
   async () => {
     const listener = start(['--fail', '1', '--events', 'customer.created'], localData());
-    await said(listener, 'for customer.created');
+    await waitForOutput(listener, 'for customer.created');
     expect(await subscriptions()).toHaveLength(1);
     await makeCustomer();
-    const text = await said(listener, 'attempt 2');
+    const text = await waitForOutput(listener, 'attempt 2');
     expect(text).toMatch(/customer\.created {2}evt_\w{26} {2}signature valid, responded 500\n/);
     expect(text).toMatch(/signature valid, attempt 2, responded 204\n/);
     expect(text).toContain('"first_name": "Ada"');
@@ -123,9 +123,9 @@ it(
   async () => {
     const where = ['--url', service.baseUrl, '--account', String(store.accountId)];
     const listener = start([...where, '--status', '410'], { INKPAD_TOKEN: `${store.token}` });
-    await said(listener, 'for *');
+    await waitForOutput(listener, 'for *');
     await makeCustomer();
-    await said(listener, 'responded 410');
+    await waitForOutput(listener, 'responded 410');
     await eventually(subscriptions, (left) => left.length === 0);
     await listener.kill('SIGTERM');
     expect(await listener.exitCode).toBe(0);
@@ -141,7 +141,7 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
       localData(),
     );
     listeners.push(npm);
-    await said(npm, 'for customer.created');
+    await waitForOutput(npm, 'for customer.created');
     expect(await subscriptions()).toHaveLength(1);
     await npm.kill(signal);
     await eventually(subscriptions, (left) => left.length === 0);
@@ -161,7 +161,7 @@ it('finds what came before, and what somebody else signed', async () => {
   });
   expect(forged.status).toBe(401);
   expect((await fetch(url)).status).toBe(400);
-  const text = await said(listener, 'GET /: not a webhook');
+  const text = await waitForOutput(listener, 'GET /: not a webhook');
   expect(text).toMatch(/stamp\.earned \(flat\) {2}evt_1 {2}signature valid, responded 204\n/);
   expect(text).toMatch(/evt_1 {2}signature valid, attempt 2, DUPLICATE/);
   expect(text).toMatch(/evt_2 {2}INVALID SIGNATURE: .*, responded 401/);
@@ -174,9 +174,9 @@ it('asks to be left alone, or says nothing at all', async () => {
   const refused = await post(busy, 'evt_1', '{}');
   expect(refused.status).toBe(503);
   expect(refused.headers.get('retry-after')).toBe('7');
-  const taken = await post(busy, 'evt_1', '{}');
-  expect(taken.status).toBe(204);
-  expect(taken.headers.has('retry-after')).toBe(false);
+  const response = await post(busy, 'evt_1', '{}');
+  expect(response.status).toBe(204);
+  expect(response.headers.has('retry-after')).toBe(false);
   const silent = await addressOf(start(['--secret', SECRET, '--drop']));
   await expect(post(silent, 'evt_1', '{}')).rejects.toThrow('fetch failed');
 });
@@ -194,8 +194,8 @@ describe('with --forward-to', () => {
     const body = '{"name":"Zoë",  "stamps":1}';
     const refused = await post(url, 'evt_1', body);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '7']);
-    const taken = await post(url, 'evt_1', body);
-    expect([taken.status, await taken.text()]).toEqual([200, 'ok']);
+    const response = await post(url, 'evt_1', body);
+    expect([response.status, await response.text()]).toEqual([200, 'ok']);
     const forged = await fetch(url, { method: 'POST', body, headers: { 'webhook-id': 'evt_2' } });
     expect(forged.status).toBe(401);
 
@@ -209,7 +209,7 @@ describe('with --forward-to', () => {
       });
       expect(isSigned(passed, SECRET)).toBe(true);
     }
-    const text = await said(listener, 'evt_2');
+    const text = await waitForOutput(listener, 'evt_2');
     expect(text).toContain(`Forwarding to ${to}\n`);
     expect(text).toMatch(/evt_1 {2}signature valid, http\S+ answered 503 in \d+ ms\n/);
     expect(text).toMatch(/evt_1 {2}signature valid, attempt 2, http\S+ answered 200 in \d+ ms\n/);
@@ -233,7 +233,7 @@ describe('with --forward-to', () => {
       const listener = start(options);
       const answer = await post(await addressOf(listener), 'evt_1', '{}');
       expect(answer.status).toBe(502);
-      const reason = /FAILED after \d+ ms: (.*)/.exec(await said(listener, 'FAILED'))?.[1];
+      const reason = /FAILED after \d+ ms: (.*)/.exec(await waitForOutput(listener, 'FAILED'))?.[1];
       expect(await answer.text()).toContain(reason);
       outcomes.push(reason ?? '');
     }
@@ -248,11 +248,12 @@ describe('with --forward-to', () => {
   it('tells the secret of its own subscription, and retries are seen', async () => {
     const receiver = await receive((nth) => ({ status: nth === 1 ? 500 : 204 }));
     const where = ['--url', service.baseUrl, '--account', String(store.accountId)];
-    const given = [...where, '--events', 'customer.created', '--forward-to', receiver.url];
-    const listener = start(given, { INKPAD_TOKEN: `${store.token}` });
-    const [, secret = ''] = /Signed with (\S+)/.exec(await said(listener, 'Signed with')) ?? [];
+    const options = [...where, '--events', 'customer.created', '--forward-to', receiver.url];
+    const listener = start(options, { INKPAD_TOKEN: `${store.token}` });
+    const [, secret = ''] =
+      /Signed with (\S+)/.exec(await waitForOutput(listener, 'Signed with')) ?? [];
     await makeCustomer();
-    const text = await said(listener, 'attempt 2');
+    const text = await waitForOutput(listener, 'attempt 2');
     expect(text).toMatch(/signature valid, http\S+ answered 500/);
     expect(text).toMatch(/signature valid, attempt 2, http\S+ answered 204/);
     expect(receiver.received.map((one) => isSigned(one, secret))).toEqual([true, true]);
@@ -264,11 +265,11 @@ describe('with --forward-to', () => {
 it('ends while an answer is still held back', async () => {
   const listener = start(['--secret', SECRET, '--delay', '900000']);
   const url = await addressOf(listener);
-  const held = post(url, 'evt_1', '{}').catch(() => 'no answer');
-  await said(listener, 'evt_1');
+  const pendingPost = post(url, 'evt_1', '{}').catch(() => 'no answer');
+  await waitForOutput(listener, 'evt_1');
   await listener.kill('SIGINT');
   expect(await listener.exitCode).toBe(0);
-  expect(await held).toBe('no answer');
+  expect(await pendingPost).toBe('no answer');
 });
 
 it.each([

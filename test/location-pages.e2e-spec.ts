@@ -16,12 +16,12 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-async function newLocation(given: object = {}): Promise<LocationJson> {
-  const location = { name: 'Old <Town>', address: 'Marktplatz 1, Hamburg', ...given };
+async function newLocation(attributes: object = {}): Promise<LocationJson> {
+  const location = { name: 'Old <Town>', address: 'Marktplatz 1, Hamburg', ...attributes };
   return (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
 }
 
-const shown = async ({ id }: LocationJson) =>
+const readLocation = async ({ id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
 describe('the locations of a store', () => {
@@ -44,13 +44,16 @@ describe('the locations of a store', () => {
       longitude: '9.9929',
     });
     expect([first.status, first.location]).toEqual([303, `${page}?done=pinned`]);
-    expect(await shown(location)).toMatchObject({ latitude: 53.5503, precision: 'manual' });
+    expect(await readLocation(location)).toMatchObject({ latitude: 53.5503, precision: 'manual' });
     expect((await owner.get(`${page}?done=pinned`)).text).toContain('The pin is set.');
     const link = 'https://www.openstreetmap.org/#map=19/48.1374/11.5755';
     await owner.submit(page, `${page}/pin`, { latitude: link, longitude: '9.9929' });
-    expect(await shown(location)).toMatchObject({ latitude: 48.1374, longitude: 11.5755 });
+    expect(await readLocation(location)).toMatchObject({ latitude: 48.1374, longitude: 11.5755 });
     await owner.submit(page, `${page}/unpin`);
-    expect(await shown(location)).toMatchObject({ latitude: null, geocode_status: 'pending' });
+    expect(await readLocation(location)).toMatchObject({
+      latitude: null,
+      geocode_status: 'pending',
+    });
   });
 
   it('say kindly what is no place, and keep what was entered', async () => {
@@ -60,7 +63,7 @@ describe('the locations of a store', () => {
     expect(wrong.status).toBe(422);
     expect(wrong.text).toContain('Please enter two numbers');
     expect(wrong.text).toContain('no&quot;rth');
-    expect(await shown(location)).toEqual(location);
+    expect(await readLocation(location)).toEqual(location);
   });
 
   it('are no business of others', async () => {
@@ -80,6 +83,6 @@ describe('the locations of a store', () => {
       expect((await stranger.submit(form, `${path}/pin`, fields)).status).toBe(404);
       expect((await stranger.submit(form, `${path}/unpin`)).status).toBe(404);
     }
-    expect(await shown(location)).toEqual(location);
+    expect(await readLocation(location)).toEqual(location);
   });
 });

@@ -65,8 +65,12 @@ describe('a busy run in JSON', () => {
     api = startProgram('dist/apps/api/src/main.js', environment);
     dispatcher = startProgram('dist/apps/dispatcher/src/main.js', environment);
     const output = await eventually(api.output, (text) => text.includes('listening on'), SLOW);
-    const said = await eventually(dispatcher.output, (text) => text.includes('started'), SLOW);
-    metricsPort = /"on port (\d+)"/.exec(said)?.[1] ?? '';
+    const startOutput = await eventually(
+      dispatcher.output,
+      (text) => text.includes('started'),
+      SLOW,
+    );
+    metricsPort = /"on port (\d+)"/.exec(startOutput)?.[1] ?? '';
     const address = /listening on (http:[^"\s]+)/.exec(output)?.[1] ?? '';
     till = new Client(address, store.accountId, store.token);
     secrets = [...Object.values(PLANTED), String(till.token), String(environment['MASTER_KEY'])];

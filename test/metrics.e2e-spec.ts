@@ -128,10 +128,10 @@ describe('the port of metrics', () => {
       200,
       'text/plain; version=0.0.4; charset=utf-8',
     ]);
-    const found = samples(await answer.text());
-    expect(found.has('inkpad_build_info', { process: 'dispatcher' })).toBe(true);
-    expect(found.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
-    expect(found.has('process_resident_memory_bytes')).toBe(true);
+    const metrics = samples(await answer.text());
+    expect(metrics.has('inkpad_build_info', { process: 'dispatcher' })).toBe(true);
+    expect(metrics.has('nodejs_eventloop_lag_p99_seconds')).toBe(true);
+    expect(metrics.has('process_resident_memory_bytes')).toBe(true);
     expect((await fetch(`${at}/`)).status).toBe(404);
     server.closeAllConnections();
     server.close();
@@ -165,13 +165,13 @@ describe('the port of metrics', () => {
   });
 
   it('that is taken is named, with what to do', async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const { port } = taken.address() as AddressInfo;
+    const occupiedPort = createServer().listen(0, '127.0.0.1');
+    await once(occupiedPort, 'listening');
+    const { port } = occupiedPort.address() as AddressInfo;
     const config = testConfig('postgres://u:p@localhost:5432/x', { METRICS_PORT: `${port}` });
     await expect(listenForMetrics(config, 'api', new Registry())).rejects.toThrow(
       new RegExp(`^METRICS_PORT: cannot listen on port ${port} .*EADDRINUSE.*; choose another one`),
     );
-    taken.close();
+    occupiedPort.close();
   });
 });

@@ -138,15 +138,15 @@ describe('the TypeScript client', () => {
 
 /** Each example once, on services whose first records have the ids that the examples name. */
 async function playEach(play: (sample: Sample, store: Client) => Promise<void>): Promise<number> {
-  const told = STORY.flatMap((name) => samples.filter(({ id }) => id === name));
+  const orderedSamples = STORY.flatMap((name) => samples.filter(({ id }) => id === name));
   const deletes = samples.filter(({ id }) => DELETES.test(id));
   const others = samples
-    .filter((sample) => ![...told, ...deletes].includes(sample) && sample.id !== FIRST)
+    .filter((sample) => ![...orderedSamples, ...deletes].includes(sample) && sample.id !== FIRST)
     .sort((one, other) => Number(CREATES.test(other.id)) - Number(CREATES.test(one.id)));
-  await inFirstStore([...told, ...others], play);
-  const makings = [...told, ...others].filter(({ id }) => CREATES.test(id));
+  await inFirstStore([...orderedSamples, ...others], play);
+  const makings = [...orderedSamples, ...others].filter(({ id }) => CREATES.test(id));
   await inFirstStore([...makings, ...deletes], play);
-  return 1 + told.length + others.length + deletes.length;
+  return 1 + orderedSamples.length + others.length + deletes.length;
 }
 
 async function inFirstStore(
@@ -204,22 +204,22 @@ async function withLastEvent(sample: Sample, { app }: LocalService): Promise<Sam
 
 function samplesOf({ paths }: Document): Sample[] {
   return Object.entries(paths).flatMap(([template, operations]) =>
-    Object.entries(operations).map(([method, { operationId, 'x-codeSamples': shown }]) => ({
+    Object.entries(operations).map(([method, { operationId, 'x-codeSamples': codeSamples }]) => ({
       id: operationId,
       method: method.toUpperCase(),
       path: template
         .replace('{event_id}', EVENT_ID)
         .replace('{code}', CODE)
         .replaceAll(/\{\w+\}/g, '1'),
-      curl: sourceOf(shown, 'curl'),
-      typescript: sourceOf(shown, 'TypeScript'),
-      python: sourceOf(shown, 'Python'),
+      curl: sourceOf(codeSamples, 'curl'),
+      typescript: sourceOf(codeSamples, 'TypeScript'),
+      python: sourceOf(codeSamples, 'Python'),
     })),
   );
 }
 
-function sourceOf(shown: Operation['x-codeSamples'], label: string): string {
-  return shown.find((one) => one.label === label)?.source ?? '';
+function sourceOf(codeSamples: Operation['x-codeSamples'], label: string): string {
+  return codeSamples.find((one) => one.label === label)?.source ?? '';
 }
 
 /** The request that curl would send, called by a shell; curl itself is not on every machine. */

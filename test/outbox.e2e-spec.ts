@@ -43,7 +43,10 @@ const linksIn = (text: string, base: string) =>
     .filter((path) => path.startsWith(`${base}/`));
 
 /** A customer who is to get the link of their card, while nothing can send it. */
-async function held(client: Client, customer: object): Promise<{ path: string; uuid: string }> {
+async function createHolder(
+  client: Client,
+  customer: object,
+): Promise<{ path: string; uuid: string }> {
   const { customerCard } = await enrolled(client, { customer, links: true });
   await settled({});
   const { rows } = await service.database.query<{ id: string }>(
@@ -61,17 +64,21 @@ describe('the outbox of a store', () => {
 
   it('has what could not be sent, shows what it says when asked, and sends it then', async () => {
     const email = 'grace@mail.example';
-    const { path, uuid } = await held(store, { first_name: 'Grace', last_name: '<b>H</b>', email });
+    const { path, uuid } = await createHolder(store, {
+      first_name: 'Grace',
+      last_name: '<b>H</b>',
+      email,
+    });
     const list = await owner.get(pageOf(store));
     expect(linksIn(list.text, pageOf(store))).toEqual([path]);
     expect(list.text).toContain('Grace &lt;b&gt;H&lt;/b&gt;');
     expect(list.text).toContain('Not sent yet');
     expect(list.text).not.toContain(email);
-    const shown = await owner.get(path);
-    expect(shown.status).toBe(200);
-    expect(shown.text).toContain(email);
-    expect(shown.text).toContain('Your stamp card from Corner Café');
-    expect(shown.text).toContain(`https://cards.example/passes/${uuid}`);
+    const page = await owner.get(path);
+    expect(page.status).toBe(200);
+    expect(page.text).toContain(email);
+    expect(page.text).toContain('Your stamp card from Corner Café');
+    expect(page.text).toContain(`https://cards.example/passes/${uuid}`);
     const sent = await owner.submit(path, `${path}/send`);
     expect([sent.status, sent.location]).toEqual([303, `${path}?done=sent`]);
     expect((await owner.get(`${path}?done=sent`)).text).toContain('It is on its way.');
@@ -86,7 +93,7 @@ describe('the outbox of a store', () => {
   });
 
   it('notes of one that is sent again and again the 1st, 10th, 100th … time', async () => {
-    const { path } = await held(store, { email: 'often@mail.example' });
+    const { path } = await createHolder(store, { email: 'often@mail.example' });
     const id = path.split('/').at(-1);
     for (let i = 0; i < 10; i++) {
       expect((await owner.submit(path, `${path}/send`)).location).toBe(`${path}?done=sent`);
@@ -104,11 +111,11 @@ describe('the outbox of a store', () => {
   });
 
   it('sends nothing that cannot be sent: an erased person, or a number while there is no SMS', async () => {
-    const { path } = await held(store, { email: null, phone: '+4915112345678' });
+    const { path } = await createHolder(store, { email: null, phone: '+4915112345678' });
     const { text } = await owner.get(path);
     expect(text).toContain('Nothing was sent, because no SMS provider is set up. Once');
     expect(text).not.toContain('Send now');
-    const other = await held(store, { email: 'ada@mail.example' });
+    const other = await createHolder(store, { email: 'ada@mail.example' });
     const { rows } = await service.database.query<{ customer_id: string }>(
       'select customer_id from card_messages where id = $1',
       [other.path.split('/').at(-1)],
@@ -124,7 +131,7 @@ describe('the outbox of a store', () => {
 
   it('shows nothing of another store', async () => {
     const other = await service.newStore();
-    const { path } = await held(other, { email: 'other@mail.example' });
+    const { path } = await createHolder(other, { email: 'other@mail.example' });
     const id = path.split('/').at(-1);
     for (const wrong of [path, pageOf(other), `${pageOf(store)}/${id}`, `${pageOf(store)}/1`]) {
       expect((await owner.get(wrong)).status).toBe(404);
@@ -154,9 +161,9 @@ describe('the outbox of a store', () => {
     const sizes: number[] = [];
     for (let next: string | undefined = pageOf(many); next !== undefined;) {
       const { text } = await boss.get(next);
-      const found = linksIn(text, pageOf(many));
-      seen.push(...found);
-      sizes.push(found.length);
+      const links = linksIn(text, pageOf(many));
+      seen.push(...links);
+      sizes.push(links.length);
       [, next] = /href="([^"]+\?before=[^"]+)">Older/.exec(text) ?? [];
     }
     expect(sizes).toEqual([50, 50, 20]);

@@ -35,13 +35,15 @@ const changed = (id: number, after: number) =>
     (pass) => (pass?.tag ?? 0) > after,
   );
 
-async function askedFor(id: number): Promise<{ priority: number; asked: number } | undefined> {
-  const { rows } = await follower.pool.query<{ priority: number; asked: string }>(
-    `select priority, request_number as asked from pass_updates where channel = 'web' and target = $1`,
+async function findUpdate(
+  id: number,
+): Promise<{ priority: number; requestCount: number } | undefined> {
+  const { rows } = await follower.pool.query<{ priority: number; requests: string }>(
+    `select priority, request_number as requests from pass_updates where channel = 'web' and target = $1`,
     [String(id)],
   );
   const [row] = rows;
-  return row && { priority: row.priority, asked: Number(row.asked) };
+  return row && { priority: row.priority, requestCount: Number(row.requests) };
 }
 
 describe('a change of what an opened pass shows', () => {
@@ -73,12 +75,12 @@ describe('a change of what an opened pass shows', () => {
   it('is not told when the caller skipped notifications, nor is what it unlocks', async () => {
     const { path, id } = await opened({ rewards: [3] });
     await stamp(path, 1);
-    const told = await changed(id, 0);
+    const changes = await changed(id, 0);
     await stamp(path, 4, { skip_notifications: true });
-    const silent = await changed(id, told?.tag ?? 0);
+    const silent = await changed(id, changes?.tag ?? 0);
     expect(silent).toMatchObject({
       notice: { kind: 'stamped', stamps: 1 },
-      noticeTag: told?.tag,
+      noticeTag: changes?.tag,
       balanceTag: silent?.tag,
     });
   });
@@ -87,11 +89,11 @@ describe('a change of what an opened pass shows', () => {
     const { path, id } = await opened();
     await stamp(path, 1);
     await changed(id, 0);
-    expect(await askedFor(id)).toEqual({ priority: 0, asked: 1 });
+    expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 1 });
     const before = await follower.tag(id);
     await stamp(path, 1);
     await changed(id, before);
-    expect(await askedFor(id)).toEqual({ priority: 0, asked: 2 });
+    expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 2 });
   });
 
   it('is no change while nobody has opened the pass', async () => {
@@ -99,7 +101,7 @@ describe('a change of what an opened pass shows', () => {
     await stamp(path, 1);
     await follower.caughtUp();
     expect(await follower.passes.find(customerCard.id)).toBeUndefined();
-    expect(await askedFor(customerCard.id)).toBeUndefined();
+    expect(await findUpdate(customerCard.id)).toBeUndefined();
   });
 
   it('of a template, reward or store refreshes every pass, silently and after what customers wait for', async () => {
@@ -136,7 +138,7 @@ describe('a change of what an opened pass shows', () => {
         expect([pass?.noticeTag, pass?.balanceTag]).toEqual([0, 0]);
       }
     }
-    expect((await askedFor(others[0] ?? 0))?.priority).toBe(1);
+    expect((await findUpdate(others[0] ?? 0))?.priority).toBe(1);
     expect(follower.recorder.scopes).toContainEqual({
       accountId: store.accountId,
       cardId: card.id,
@@ -154,7 +156,7 @@ describe('a change of what an opened pass shows', () => {
     }
     await follower.caughtUp();
     expect(await follower.tag(id)).toBe(before);
-    expect(await askedFor(id)).toBeUndefined();
+    expect(await findUpdate(id)).toBeUndefined();
   });
 
   it('leaves nothing personal in the pass of an erased customer', async () => {

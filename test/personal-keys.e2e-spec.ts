@@ -11,7 +11,7 @@ import { eventually } from './support/jest/eventually.js';
 const CUSTOMER = 7;
 
 let database: TestDatabase;
-let known: () => PersonalKeys;
+let openKeys: () => PersonalKeys;
 let close: () => Promise<void>;
 
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
   const source = await dataSource(config, 'test').initialize();
   const masterKeys = new MasterKeys(poolOf(source), config);
   await masterKeys.onModuleInit();
-  known = () => new PersonalKeys(poolOf(source), masterKeys, customerSubjects);
+  openKeys = () => new PersonalKeys(poolOf(source), masterKeys, customerSubjects);
   close = async () => {
     masterKeys.onModuleDestroy();
     await source.destroy();
@@ -33,7 +33,7 @@ const noted = (note: string): NewEvent =>
   event('StampsEarned', { customerId: CUSTOMER, personal: { note } });
 
 it('open at once what another process has sealed with a key that is newer than what is known', async () => {
-  const [one, other, third] = [known(), known(), known()];
+  const [one, other, third] = [openKeys(), openKeys(), openKeys()];
   await one.create(CUSTOMER, 'customers');
   const before = await one.sealed([noted('oat milk')]);
   for (const keys of [other, third]) expect(await keys.opened(before)).toHaveLength(1);
@@ -47,9 +47,9 @@ it('open at once what another process has sealed with a key that is newer than w
   );
   const events = [...before, ...(await one.sealed([noted('soy milk')]))];
   const notes = [{ note: 'oat milk' }, { note: 'soy milk' }];
-  const shown = (opened: NewEvent[]) =>
+  const withoutKeys = (opened: NewEvent[]) =>
     opened.map(({ data }) => (data as { personal: unknown }).personal);
-  expect(shown(await other.opened(events))).toEqual(notes);
-  expect(shown(await third.openedWhenRead(events))).toEqual(notes);
+  expect(withoutKeys(await other.opened(events))).toEqual(notes);
+  expect(withoutKeys(await third.openedWhenRead(events))).toEqual(notes);
   await renewed;
 });

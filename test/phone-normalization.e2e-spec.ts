@@ -16,9 +16,9 @@ afterAll(() => service.stop());
 
 async function add(store: Client, phone: string): Promise<CustomerJson> {
   const customer = { first_name: 'Ada', phone };
-  const made = await store.post<CustomerJson>(`${store.store}/customers`, { customer });
-  expect(made.status).toBe(201);
-  return made.body;
+  const response = await store.post<CustomerJson>(`${store.store}/customers`, { customer });
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 const setCountry = (store: Client, country: string | null) =>

@@ -208,8 +208,8 @@ describe('a second api on the same database', () => {
     expect(first.output()).not.toContain('without REDIS_URL');
     await startApi();
     for (const program of programs) {
-      const said = await eventually(program.output, (text) => text.includes('without REDIS_URL'));
-      expect(said).toMatch(/WARN.*2 apis run on this database without REDIS_URL/);
+      const output = await eventually(program.output, (text) => text.includes('without REDIS_URL'));
+      expect(output).toMatch(/WARN.*2 apis run on this database without REDIS_URL/);
     }
   });
 });

@@ -50,25 +50,25 @@ const elsewhere = async (method: string, path: string, body?: unknown) => {
 
 describe('a card that was just read', () => {
   const locker = () => new pg.Client(service.running.database.url);
-  let held: pg.Client | undefined;
+  let lockClient: pg.Client | undefined;
 
   afterEach(async () => {
-    await held?.end();
-    held = undefined;
+    await lockClient?.end();
+    lockClient = undefined;
   });
 
   it('is stamped, and redeemed, without being loaded once more', async () => {
     const { path, rewards } = await readCard({ rewards: [3] });
-    held = locker();
-    await held.connect();
+    lockClient = locker();
+    await lockClient.connect();
     // A load reads the customer's key as well, so it would wait here.
-    await held.query('begin');
-    await held.query('lock table personal_keys in access exclusive mode');
+    await lockClient.query('begin');
+    await lockClient.query('lock table personal_keys in access exclusive mode');
     expect((await stamp(path)).body.stamps_count).toBe(1);
     expect((await stamp(path, 2)).body.stamps_count).toBe(3);
     const reward_id = rewards[0]?.id;
     expect((await store.post(`${path}/redeem`, { reward_id })).status).toBe(200);
-    await held.query('rollback');
+    await lockClient.query('rollback');
     expect((await stamp(path)).body.stamps_count).toBe(1);
   });
 

@@ -15,9 +15,9 @@ import { eventually } from './support/jest/eventually.js';
 import { openStore, streamKinds } from './support/database/event-store.js';
 
 type Counter = { accountId: number; value: number };
-type Counted = { type: 'Counted'; data: object };
+type CountEvent = { type: 'Counted'; data: object };
 
-const counter: Aggregate<Counter, Counted> = {
+const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
   names: { Counted: 'counter.counted' },
   foldVersion: 1,
@@ -26,7 +26,7 @@ const counter: Aggregate<Counter, Counted> = {
     return { accountId: meta.accountId, value: (state?.value ?? 0) + 1 };
   },
 };
-const counters: RowTable<Counter, Counted> = { aggregate: counter, table: 'accounts' };
+const counters: RowTable<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
 const ROWS = 'select from accounts where id = any ($1)';
 
@@ -79,11 +79,11 @@ describe('row catch-up', () => {
     await process.store.commit({ accountId: 1, writes: [write] });
   };
 
-  async function untilThere(...wanted: number[]): Promise<void> {
-    await untilThereBy(process.rows, ...wanted);
+  async function untilThere(...expected: number[]): Promise<void> {
+    await untilThereBy(process.rows, ...expected);
   }
 
-  async function untilThereBy(rows: Rows, ...wanted: number[]): Promise<void> {
+  async function untilThereBy(rows: Rows, ...expected: number[]): Promise<void> {
     const stop = new AbortController();
     const { pool, store } = process;
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
@@ -91,8 +91,8 @@ describe('row catch-up', () => {
     const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
     try {
       await eventually(
-        async () => (await database.query(ROWS, [wanted])).rowCount,
-        (count) => count === wanted.length,
+        async () => (await database.query(ROWS, [expected])).rowCount,
+        (count) => count === expected.length,
         30_000,
       );
       await eventually(
@@ -158,15 +158,15 @@ describe('row catch-up', () => {
     let looks = 0;
     let isEnded = false;
     const watched: Rows = Object.assign(Object.create(rows) as Rows, {
-      behind: (...given: Parameters<Rows['behind']>) => {
+      behind: (...parameters: Parameters<Rows['behind']>) => {
         looks++;
-        return rows.behind(...given);
+        return rows.behind(...parameters);
       },
-      load: async (...given: Parameters<Rows['load']>) => {
+      load: async (...parameters: Parameters<Rows['load']>) => {
         if (!isEnded) await database.query(end);
         isEnded = true;
         const isLoaded = async () => {
-          const [load] = await Promise.allSettled([rows.load(...given)]);
+          const [load] = await Promise.allSettled([rows.load(...parameters)]);
           return load.status === 'fulfilled';
         };
         await eventually(isLoaded, (loaded) => loaded);

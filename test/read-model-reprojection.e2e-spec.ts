@@ -45,7 +45,7 @@ it('rows of an older fold are folded anew in the background, and none is moved b
   const dispatchers = await Promise.all([startDispatcher(), startDispatcher()]);
   await eventually(
     () => rows(older),
-    (found) => found.every(({ projection_version }) => projection_version === foldVersion),
+    (result) => result.every(({ projection_version }) => projection_version === foldVersion),
   );
   expect(await rows(older)).toEqual(before);
   await eventually(

@@ -80,9 +80,9 @@ async function statusOf(method: string, target: string, token: string | null): P
     ...(token === null ? [] : [`Authorization: Bearer ${token}`]),
     ...(body === '' ? [] : ['Content-Type: application/json', `Content-Length: ${body.length}`]),
   ];
-  const said = await exchange(service.baseUrl, `${lines.join('\r\n')}\r\n\r\n${body}`);
-  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(said)?.[1]);
-  expect([target, said.includes('"error"') || said.includes('"status":"ok"')]).toEqual([
+  const response = await exchange(service.baseUrl, `${lines.join('\r\n')}\r\n\r\n${body}`);
+  const status = Number(/^HTTP\/1\.1 (\d{3})/.exec(response)?.[1]);
+  expect([target, response.includes('"error"') || response.includes('"status":"ok"')]).toEqual([
     target,
     true,
   ]);

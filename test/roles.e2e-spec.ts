@@ -179,7 +179,7 @@ describe('an installation with one role for everything', () => {
       'dist/apps/api/src/main.js',
       testEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
     );
-    await eventually(api.output, (said) => said.includes('npm run migrate'));
+    await eventually(api.output, (output) => output.includes('npm run migrate'));
     await api.kill('SIGTERM');
     expect(api.output()).toContain(
       'The database role inkpad could change the history without a trace',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Secret, TOTP } from 'otpauth';
-import { Browser, type Shown } from './support/browser/browser.js';
+import { Browser, type BrowserResponse } from './support/browser/browser.js';
 import { MailServer } from './support/emulators/mail-server.js';
 import { startService, type Service } from './support/services/service.js';
 
@@ -41,17 +41,17 @@ const isIn = async (browser: Browser) => (await browser.get('/app/account')).sta
 /** That a step locks out whoever has copied the cookie, and nobody else. */
 async function expectRenewal(
   browser: Browser,
-  step: () => Promise<Shown>,
+  step: () => Promise<BrowserResponse>,
   status: number,
-): Promise<Shown> {
+): Promise<BrowserResponse> {
   const thief = thiefOf(browser);
   expect(await isIn(thief)).toBe(true);
   const before = browser.cookies.get(COOKIE);
-  const shown = await step();
-  expect(shown.status).toBe(status);
+  const response = await step();
+  expect(response.status).toBe(status);
   expect(browser.cookies.get(COOKIE)).not.toBe(before);
   expect(await isIn(thief)).toBe(false);
-  return shown;
+  return response;
 }
 
 describe('the token of a session', () => {

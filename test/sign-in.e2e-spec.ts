@@ -4,7 +4,7 @@ import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { UnlinkCompany } from '#identity/user.commands.js';
 import { Secret, TOTP } from 'otpauth';
-import { Browser, type Shown } from './support/browser/browser.js';
+import { Browser, type BrowserResponse } from './support/browser/browser.js';
 import { CompanyProvider } from './support/emulators/oidc-provider.js';
 import { testDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -139,8 +139,11 @@ describe('signing in', () => {
     const pages = ['/app/account', ...['users', 'tokens'].map((page) => storePage(page))];
     for (const done of ['constructor', '__proto__', 'toString', 'removed&done=role']) {
       for (const page of pages) {
-        const shown = await browser.get(`${page}?done=${done}`);
-        expect([shown.status, shown.text]).toEqual([200, expect.not.stringContaining('"status"')]);
+        const response = await browser.get(`${page}?done=${done}`);
+        expect([response.status, response.text]).toEqual([
+          200,
+          expect.not.stringContaining('"status"'),
+        ]);
       }
       const { text } = await get(`/app/sign-in?done=${done}`);
       expect(text).not.toContain('role="status"');
@@ -150,11 +153,11 @@ describe('signing in', () => {
   it('sets a cookie for this host alone, which scripts cannot read', async () => {
     const browser = new Browser(service);
     const answer = await browser.signIn(store.email, PASSWORD);
-    const [session = '', known = ''] = answer.headers.getSetCookie();
+    const [session = '', trustedBrowser = ''] = answer.headers.getSetCookie();
     expect(session).toMatch(
       /^__Host-inkpad=[\w-]{43}; Max-Age=2592000; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
     );
-    expect(known).toMatch(/^__Host-inkpad-browser=[\w-]{43}; Max-Age=31536000; /);
+    expect(trustedBrowser).toMatch(/^__Host-inkpad-browser=[\w-]{43}; Max-Age=31536000; /);
     const { rows } = await service.database.query('select * from sessions');
     const token = browser.cookies.get('__Host-inkpad') ?? '';
     expect(token).not.toBe('');
@@ -190,17 +193,17 @@ describe('signing in', () => {
 
   it('goes back to the page that was asked for, and nowhere else', async () => {
     const browser = new Browser(service);
-    const wanted = `/app/stores/${store.accountId}?tab=2`;
-    const sent = await browser.get(wanted);
+    const target = `/app/stores/${store.accountId}?tab=2`;
+    const sent = await browser.get(target);
     expect(sent).toMatchObject({
       status: 303,
-      location: `/app/sign-in?return_to=${encodeURIComponent(wanted)}`,
+      location: `/app/sign-in?return_to=${encodeURIComponent(target)}`,
     });
     const form = await browser.get(sent.location ?? '');
-    expect(form.text).toContain(`name="return_to" value="${wanted}"`);
+    expect(form.text).toContain(`name="return_to" value="${target}"`);
     const fields = { email: store.email, password: PASSWORD };
-    const back = await browser.post('/app/sign-in', { ...fields, return_to: wanted });
-    expect(back.location).toBe(wanted);
+    const back = await browser.post('/app/sign-in', { ...fields, return_to: target });
+    expect(back.location).toBe(target);
     const away = await browser.post('/app/sign-in', { ...fields, return_to: '//evil.example' });
     expect(away.location).toBe('/app');
   });
@@ -365,8 +368,8 @@ describe('a form of the console', () => {
       const refused = await browser.post('/app/account', { ...fields, _csrf: token });
       expect([token, refused.status]).toEqual([token, 403]);
     }
-    const taken = await browser.post('/app/account', { ...fields, _csrf: browser.csrf });
-    expect(taken.status).toBe(403);
+    const response = await browser.post('/app/account', { ...fields, _csrf: browser.csrf });
+    expect(response.status).toBe(403);
     await browser.get('/app/account');
     expect((await browser.post('/app/account', fields)).status).toBe(303);
   });
@@ -395,7 +398,10 @@ async function untilWaiting(count: number): Promise<void> {
 }
 
 /** While somebody else has all but ended signing in. */
-async function changePasswordDuring(browser: Browser, signIn: () => Promise<Shown>): Promise<void> {
+async function changePasswordDuring(
+  browser: Browser,
+  signIn: () => Promise<BrowserResponse>,
+): Promise<void> {
   await browser.get('/app/account');
   await service.database.query('begin; lock table known_browsers in exclusive mode');
   const late = signIn();
@@ -487,7 +493,7 @@ describe('a forgotten password', () => {
     expect(sent.location).toBe('/app/password/forgot?done=sent');
     const mail = await eventually(
       () => mails.received.findLast(({ to }) => to === email),
-      (found) => found !== undefined,
+      (result) => result !== undefined,
     );
     return /https:\/\/cards\.example(\S+)/.exec(mail?.text ?? '')?.[1] ?? '';
   }
@@ -568,9 +574,9 @@ describe('a forgotten password', () => {
       const link = await linkFor(browser, own.email);
       const token = link.split('token=')[1] ?? '';
       expect((await browser.get(link)).text.includes('API tokens stop')).toBe(isFirst);
-      const { token: made } = await service.execute(new CreateToken(cli, own.email, 'till'));
+      const { token: tillToken } = await service.execute(new CreateToken(cli, own.email, 'till'));
       expect((await browser.post('/app/password/reset', { token, password })).status).toBe(303);
-      const client = new Client(service.baseUrl, own.accountId, made);
+      const client = new Client(service.baseUrl, own.accountId, tillToken);
       expect((await client.get('/api/v1/accounts')).status).toBe(isFirst ? 401 : 200);
       mails.received.length = 0;
     }
@@ -611,8 +617,10 @@ describe('codes when signing in', () => {
     const [, key = ''] = /class="secret">([A-Z2-7 ]+)</.exec(page.text) ?? [];
     expect(page.text).toContain('<svg');
     const totp = new TOTP({ secret: Secret.fromBase32(key.replaceAll(' ', '')) });
-    const shown = await browser.post('/app/account/codes/confirm', { code: totp.generate() });
-    const codes = [...shown.text.matchAll(/<li>([a-z2-7 ]{19})<\/li>/g)].map(
+    const confirmation = await browser.post('/app/account/codes/confirm', {
+      code: totp.generate(),
+    });
+    const codes = [...confirmation.text.matchAll(/<li>([a-z2-7 ]{19})<\/li>/g)].map(
       ([, code = '']) => code,
     );
     expect(codes).toHaveLength(10);
@@ -627,8 +635,8 @@ describe('codes when signing in', () => {
     for (const { secret } of rows) expect((secret as Buffer).includes(bytes)).toBe(false);
 
     const browser = new Browser(service);
-    const asked = await browser.signIn(own.email, PASSWORD);
-    expect(asked.location).toBe('/app/sign-in/code');
+    const signInResponse = await browser.signIn(own.email, PASSWORD);
+    expect(signInResponse.location).toBe('/app/sign-in/code');
     // The password alone lets nobody in.
     expect((await browser.get('/app')).location).toBe('/app/sign-in');
     const enter = (code: string) => browser.post('/app/sign-in/code', { code });
@@ -693,9 +701,9 @@ describe('codes when signing in', () => {
 describe('signing in with a company', () => {
   /** As far as the company's answer takes the browser. */
   async function comeBack(browser: Browser, path = '/app/sign-in/company') {
-    const begun = await browser.get(path);
-    expect(begun.status).toBe(303);
-    const agreed = await fetch(begun.location ?? '', { redirect: 'manual' });
+    const response = await browser.get(path);
+    expect(response.status).toBe(303);
+    const agreed = await fetch(response.location ?? '', { redirect: 'manual' });
     const back = new URL(agreed.headers.get('location') ?? '');
     expect(back.origin).toBe('https://cards.example');
     return browser.get(back.pathname + back.search);
@@ -720,11 +728,11 @@ describe('signing in with a company', () => {
     company.person = personOf(own.email.toUpperCase());
     const browser = new Browser(service);
     expect((await browser.get('/app/sign-in')).text).toContain('Sign in with your company');
-    const wanted = `/app/stores/${own.accountId}`;
-    const query = `?return_to=${encodeURIComponent(wanted)}`;
+    const target = `/app/stores/${own.accountId}`;
+    const query = `?return_to=${encodeURIComponent(target)}`;
     const back = await comeBack(browser, `/app/sign-in/company${query}`);
-    expect(back).toMatchObject({ status: 303, location: wanted });
-    expect((await browser.get(wanted)).status).toBe(200);
+    expect(back).toMatchObject({ status: 303, location: target });
+    expect((await browser.get(target)).status).toBe(200);
     expect((await own.get('/api/v1/accounts')).status).toBe(200);
     await signedIn(own.email);
   });
@@ -740,8 +748,8 @@ describe('signing in with a company', () => {
     company.person = personOf(own.email);
     const browser = new Browser(service);
     expect((await comeBack(browser)).location).toBe('/app/account?done=afresh');
-    const shown = await browser.get('/app/account?done=afresh');
-    expect(shown.text).toContain('API tokens and all other sessions have ended');
+    const response = await browser.get('/app/account?done=afresh');
+    expect(response.text).toContain('API tokens and all other sessions have ended');
     expect((await squatter.get('/app')).status).toBe(303);
     expect((await squatter.signIn(own.email, PASSWORD)).status).toBe(422);
     expect((await own.get('/api/v1/accounts')).status).toBe(401);
@@ -832,8 +840,8 @@ describe('signing in with a company', () => {
   it('takes an answer once, and only in the browser that has begun', async () => {
     company.person = personOf(store.email);
     const browser = new Browser(service);
-    const begun = await browser.get('/app/sign-in/company');
-    const agreed = await fetch(begun.location ?? '', { redirect: 'manual' });
+    const response = await browser.get('/app/sign-in/company');
+    const agreed = await fetch(response.location ?? '', { redirect: 'manual' });
     const { pathname, search } = new URL(agreed.headers.get('location') ?? '');
     const other = new Browser(service);
     expect((await other.get(pathname + search)).status).toBe(403);

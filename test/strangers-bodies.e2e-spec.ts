@@ -150,9 +150,9 @@ describe('complaints of phones', () => {
 
   it('are logged for devices and passes that have registered, and for nobody else', async () => {
     const client = await apple.newStore();
-    const kept = await enrol(client);
+    const enrolment = await enrol(client);
     const phone = world.phone(apple.baseUrl);
-    const serial = await phone.add(kept.customerCard.apple_wallet_url);
+    const serial = await phone.add(enrolment.customerCard.apple_wallet_url);
     const other = await enrol(client);
     const stranger = other.customerCard.apple_wallet_url.split('/').at(-2) ?? '';
     const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => {});

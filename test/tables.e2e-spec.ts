@@ -28,17 +28,19 @@ describe('entities', () => {
       expect.arrayContaining(['users', 'memberships', 'api_tokens', 'audit_log', 'locations']),
     );
     for (const { tableName, columns } of entityMetadatas) {
-      const known = new Map((await columnsOf(tableName)).map((column) => [column.name, column]));
-      const shown = columns.map(({ databaseName, isNullable }) => {
-        const column = known.get(databaseName);
+      const columnsByName = new Map(
+        (await columnsOf(tableName)).map((column) => [column.name, column]),
+      );
+      const entityColumns = columns.map(({ databaseName, isNullable }) => {
+        const column = columnsByName.get(databaseName);
         // A generated column may be null as far as PostgreSQL knows.
         return [databaseName, column?.nullable === 'YES' || isNullable];
       });
-      expect([tableName, columns.map(({ databaseName }) => known.has(databaseName))]).toEqual([
+      expect([
         tableName,
-        columns.map(() => true),
-      ]);
-      expect(shown).toEqual(
+        columns.map(({ databaseName }) => columnsByName.has(databaseName)),
+      ]).toEqual([tableName, columns.map(() => true)]);
+      expect(entityColumns).toEqual(
         columns.map(({ databaseName, isNullable }) => [databaseName, isNullable]),
       );
     }

@@ -88,7 +88,7 @@ describe('tokens', () => {
   it('that are not ours cost no query, and count for their address', async () => {
     const store = await service.newStore();
     const token = store.token ?? '';
-    const asked = watchLookUps();
+    const lookUps = watchLookUps();
     const wrong = [
       'ink_nonsense',
       `ink_${randomBytes(32).toString('base64url')}`,
@@ -102,12 +102,12 @@ describe('tokens', () => {
       expect([text, left]).toEqual([text, (before ?? left + 1) - 1]);
       before = left;
     }
-    expect(asked()).toBe(0);
+    expect(lookUps()).toBe(0);
     // The limit of the token itself is as it was.
     const limit = service.running.environment['RATE_LIMIT_PER_MINUTE'] ?? '100000';
     const first = await store.get(store.store);
     expect(first.headers.get('ratelimit-remaining')).toBe(String(Number(limit) - 1));
-    expect(asked()).toBe(1);
+    expect(lookUps()).toBe(1);
   });
 
   it('stop when no notification of it arrives', async () => {
@@ -204,9 +204,9 @@ describe('tokens', () => {
       async () => (await store.get(store.store)).status,
       (status) => status === 401,
     );
-    const asked = watchLookUps();
+    const lookUps = watchLookUps();
     for (let i = 0; i < 20; i++) expect((await store.get(store.store)).status).toBe(401);
-    expect(asked()).toBeLessThan(20);
+    expect(lookUps()).toBeLessThan(20);
   });
 });
 
@@ -217,10 +217,10 @@ function watchLookUps(): () => number {
   service.running.app.get(pg.Pool).on('acquire', (client) => {
     if (watched.has(client)) return;
     watched.add(client);
-    const query = client.query.bind(client) as (...given: unknown[]) => unknown;
-    client.query = ((...given: unknown[]) => {
-      if ((given[0] as { name?: string }).name === 'identity_find_token') lookUps++;
-      return query(...given);
+    const query = client.query.bind(client) as (...parameters: unknown[]) => unknown;
+    client.query = ((...parameters: unknown[]) => {
+      if ((parameters[0] as { name?: string }).name === 'identity_find_token') lookUps++;
+      return query(...parameters);
     }) as typeof client.query;
   });
   return () => lookUps;

@@ -52,13 +52,13 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
   it(
     'a request, its command and its commit stand in the trace of the caller',
     async () => {
-      const made = await till.send<{ id: number }>(
+      const response = await till.send<{ id: number }>(
         'POST',
         `${till.store}/cards?secret=query`,
         { card: { name: 'Tea at dawn' } },
         { traceparent: `00-${TRACE}-${CALLER}-01`, 'x-request-id': 'till-7' },
       );
-      expect(made.status).toBe(201);
+      expect(response.status).toBe(201);
       await eventually(
         () => spans(({ traceId }) => traceId === TRACE).map(({ name }) => name),
         (names) => names.length === 3,
@@ -114,7 +114,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
       const eventId = received?.headers['webhook-id'];
       const [attempt] = await eventually(
         () => spans(({ name }) => name === 'webhook attempt'),
-        (found) => found.length > 0,
+        (result) => result.length > 0,
       );
       expect(attempt).toMatchObject({
         service: 'inkpad-dispatcher',
@@ -132,7 +132,7 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
           spans(({ attributes }) =>
             [attributes['inkpad.event_ids']].flat().includes(eventId ?? 'none'),
           ),
-        (found) => found.length > 0,
+        (result) => result.length > 0,
       );
       expect(commit?.service).toBe('inkpad-api');
       expect(spans(({ name }) => name === 'webhook fan-out').length).toBeGreaterThan(0);
@@ -155,8 +155,8 @@ describe('with OTEL_EXPORTER_OTLP_ENDPOINT', () => {
         expect((await fetch(`${baseUrl}/api/v1/status`)).status).toBe(200);
         return program.output();
       };
-      const said = await eventually(ask, (text) => text.includes('spans cannot be sent'), SLOW);
-      expect(said.match(/spans cannot be sent/g)).toHaveLength(1);
+      const warnings = await eventually(ask, (text) => text.includes('spans cannot be sent'), SLOW);
+      expect(warnings.match(/spans cannot be sent/g)).toHaveLength(1);
       await program.kill('SIGTERM');
     },
     SLOW,

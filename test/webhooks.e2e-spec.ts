@@ -307,7 +307,7 @@ describe('deliveries', () => {
     expect(rows).toEqual(ids.map(() => ({ actor: 'system', channel: 'system' })));
     const lines = await eventually(
       () => dispatcher.output().match(/^.*deleted: its receiver answered 410.*$/gm) ?? [],
-      (said) => said.length >= ids.length,
+      (lines) => lines.length >= ids.length,
     );
     const saidOf = lines.map((line) => Number(/"?subscription_id"?[:=] ?(\d+)/.exec(line)?.[1]));
     expect(saidOf.sort((one, other) => one - other)).toEqual(ids);
@@ -317,9 +317,9 @@ describe('deliveries', () => {
   it('answered with 410 by a URL that the subscription no longer has go to its present one', async () => {
     const store = await service.newStore();
     let answer: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => (answer = resolve));
+    const releaseSignal = new Promise<void>((resolve) => (answer = resolve));
     const former = await receive(async () => {
-      await held;
+      await releaseSignal;
       return { status: 410 };
     });
     const receiver = await receive();
@@ -472,8 +472,8 @@ describe('deliveries', () => {
       return [stamps_count, customer_card.stamps_count];
     });
     expect(moments).toEqual(Array.from({ length: 10 }, (_, i) => [i + 1, i + 1]));
-    const told = receiver.events.filter(({ body }) => body['type'] === 'customer.updated');
-    expect(told.map(({ body }) => [body['data'], body['previous_attributes']])).toEqual([
+    const sentEvents = receiver.events.filter(({ body }) => body['type'] === 'customer.updated');
+    expect(sentEvents.map(({ body }) => [body['data'], body['previous_attributes']])).toEqual([
       [
         expect.objectContaining({ last_name: 'King', marketing_consent: false }),
         { last_name: customer.last_name, metadata: {} },

@@ -143,7 +143,7 @@ describe('bodies', () => {
     'application/json;charset=UTF-8',
     'APPLICATION/JSON',
   ])('may be of type %s', async (type) => {
-    const made = await store.send(
+    const creation = await store.send(
       'POST',
       cards(),
       { card: { name: 'Tea' } },
@@ -151,18 +151,18 @@ describe('bodies', () => {
         'content-type': type,
       },
     );
-    expect(made.status).toBe(201);
+    expect(creation.status).toBe(201);
   });
 
   it('over 1 MiB are refused in chunks too', async () => {
     const chunk = 'x'.repeat(64 * 1024);
     const chunks = `${chunk.length.toString(16)}\r\n${chunk}\r\n`.repeat(20);
-    const said = await exchange(
+    const response = await exchange(
       service.baseUrl,
       `${head(cards(), 'Content-Type: application/json', 'Transfer-Encoding: chunked')}\r\n\r\n${chunks}0\r\n\r\n`,
       (text) => text.includes('payload_too_large'),
     );
-    expect(said).toMatch(/^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
+    expect(response).toMatch(/^HTTP\/1\.1 413 [^]*"code":"payload_too_large"/);
   });
 
   it('over 1 MiB are refused so that a client which is still sending reads the response', async () => {
@@ -191,11 +191,11 @@ describe('bodies', () => {
 
   it('are waited for by who sends Expect: 100-continue', async () => {
     const body = JSON.stringify({ card: { name: 'Tea' } });
-    const said = await exchange(
+    const response = await exchange(
       service.baseUrl,
       `${head(cards(), 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: 100-continue')}\r\n\r\n${body}`,
     );
-    expect(said).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
+    expect(response).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
     const other = await exchange(
       service.baseUrl,
       `${head(cards(), 'Content-Type: application/json', `Content-Length: ${body.length}`, 'Expect: a-miracle')}\r\n\r\n${body}`,
@@ -218,11 +218,11 @@ describe('bodies', () => {
   it('may be missing altogether on an action', async () => {
     const { card } = await enrol(store);
     for (const more of [[], ['Content-Length: 0'], ['Content-Type: application/json']]) {
-      const said = await exchange(
+      const response = await exchange(
         service.baseUrl,
         `${head(`${cards()}/${card.id}/archive`, ...more)}\r\n\r\n`,
       );
-      expect(said).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+      expect(response).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
     }
   });
 
@@ -231,24 +231,24 @@ describe('bodies', () => {
     ['a length and chunks', 'Content-Length: 2\r\nTransfer-Encoding: chunked'],
     ['a length that is none', 'Content-Length: x'],
   ])('with %s are refused as JSON', async (_name, lengths) => {
-    const said = await exchange(
+    const response = await exchange(
       service.baseUrl,
       `${head(cards(), 'Content-Type: application/json', lengths)}\r\n\r\n{}`,
     );
-    expect(said).toMatch(
+    expect(response).toMatch(
       /^HTTP\/1\.1 400 [^]*application\/json[^]*"code":"malformed_request"[^]*"resolution":/,
     );
   });
 
   it('with a header larger than 16 KiB are refused as JSON', async () => {
-    const said = await exchange(
+    const response = await exchange(
       service.baseUrl,
       `${head(cards(), `X-Long: ${'x'.repeat(20_000)}`)}\r\n\r\n`,
     );
-    expect(said).toMatch(
+    expect(response).toMatch(
       /^HTTP\/1\.1 431 [^]*application\/json[^]*"code":"header_fields_too_large"[^]*"resolution":/,
     );
-    expect(said).toMatch(/x-request-id: [\da-f-]{36}/i);
+    expect(response).toMatch(/x-request-id: [\da-f-]{36}/i);
   });
 });
 
@@ -286,20 +286,20 @@ describe('a request that does not arrive', () => {
         `${withToken('POST', `${client.store}/cards`, 'Content-Type: application/json', 'Content-Length: 30')}{"card"`,
     ],
   ])('%s is told 408 as JSON', async (_name, bytes) => {
-    const said = await exchange(impatient.baseUrl, bytes());
-    expect(said).toMatch(
+    const response = await exchange(impatient.baseUrl, bytes());
+    expect(response).toMatch(
       /^HTTP\/1\.1 408 [^]*application\/json[^]*"code":"request_timeout"[^]*"resolution":/,
     );
-    expect(said.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(response.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
   it('is not told so where an answer was given already', async () => {
-    const said = await exchange(
+    const response = await exchange(
       impatient.baseUrl,
       `POST ${client.store}/cards HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n{`,
     );
-    expect(said).toMatch(/^HTTP\/1\.1 401 /);
-    expect(said.match(/HTTP\/1\.1/g)).toHaveLength(1);
+    expect(response).toMatch(/^HTTP\/1\.1 401 /);
+    expect(response.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
   it.each([
@@ -312,16 +312,17 @@ describe('a request that does not arrive', () => {
     const { query } = impatient.database;
     await query('begin');
     await query('lock table es.events in access exclusive mode');
-    const held = async () => (await query('select 1 from pg_locks where not granted')).rowCount;
+    const countWaiting = async () =>
+      (await query('select 1 from pg_locks where not granted')).rowCount;
     async function* bytes() {
       const head = ['Content-Type: application/json', `Content-Length: ${body.length}`];
       yield withToken('POST', `${client.store}/cards`, ...head) + body;
-      await eventually(held, (waiting) => waiting === 1);
+      await eventually(countWaiting, (waiting) => waiting === 1);
       yield rest;
     }
-    const said = await exchange(impatient.baseUrl, bytes());
+    const response = await exchange(impatient.baseUrl, bytes());
     await impatient.database.query('commit');
-    expect(said).toBe('');
+    expect(response).toBe('');
     await eventually(events, (now) => now === before + 1);
   });
 });
@@ -347,8 +348,8 @@ describe('what is answered before there is a request', () => {
       ['408', 'GET /api/v1/status HTTP/1.1\r\nHost: x\r\n'],
     ] as const;
     for (const [i, [status, bytes]] of unfit.entries()) {
-      const said = await exchange(announced.baseUrl, bytes);
-      const lines = said.toLowerCase().split('\r\n');
+      const response = await exchange(announced.baseUrl, bytes);
+      const lines = response.toLowerCase().split('\r\n');
       expect(lines[0]).toContain(`http/1.1 ${status} `);
       expect(lines).toEqual(
         expect.arrayContaining([
@@ -374,7 +375,7 @@ describe('a connection on which nothing was ever sent', () => {
       testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
     );
     const listening = /listening on http:\S+:(\d+)/;
-    const output = await eventually(program.output, (said) => listening.test(said));
+    const output = await eventually(program.output, (text) => listening.test(text));
     const socket = connect(Number(listening.exec(output)?.[1]), '127.0.0.1');
     await once(socket, 'connect');
     const closed = once(socket, 'close');
@@ -397,13 +398,13 @@ describe('the access log', () => {
     const output = await eventually(program.output, (text) => listening.test(text));
     const client = new Client(listening.exec(output)?.[1] ?? '', 1, token);
 
-    const made = await client.send(
+    const creation = await client.send(
       'POST',
       `${path}/cards?secret=1`,
       { card: { name: 'Tea' } },
       { 'x-request-id': 'till-1' },
     );
-    expect(made.status).toBe(201);
+    expect(creation.status).toBe(201);
     const failed = await client.send<Failure>('GET', '/api/v1/nothing?secret=1', undefined, {
       'x-request-id': 'till-2',
     });

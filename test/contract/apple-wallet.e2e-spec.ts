@@ -66,9 +66,9 @@ async function ownerOf(card: CardJson): Promise<Owned> {
 
 /** Until the phone shows it, and nothing is left to be sent. */
 async function untilShown({ phone, serial }: Owned, stamps: string): Promise<void> {
-  const shown = () =>
+  const readPassFields = () =>
     phone.shows(serial).pass.storeCard.headerFields.find(({ key }) => key === 'stamps')?.value;
-  await eventually(shown, (value) => value === stamps);
+  await eventually(readPassFields, (value) => value === stamps);
   await untilQuiet();
 }
 
@@ -109,7 +109,7 @@ describe('the link for Apple Wallet', () => {
     expect(response.headers.get('content-disposition')).toMatch(/^attachment/);
     expect(response.headers.get('cache-control')).toBe('no-store');
     const bytes = Buffer.from(await response.arrayBuffer());
-    const { pass, files } = readPass(bytes, world.made.root);
+    const { pass, files } = readPass(bytes, world.certificates.root);
     expect(pass).toMatchObject({
       serialNumber: customerCard.uuid,
       webServiceURL: 'https://cards.example/wallet/apple',
@@ -352,17 +352,20 @@ describe('a pass on a phone', () => {
       () => isVoid(expired),
       (value) => !value,
     );
-    const kept = await owner();
-    const merged = await ownerOf(kept.card);
-    const { status } = await store.post(`${store.store}/customers/${kept.customer.id}/merge`, {
-      from_customer_id: merged.customer.id,
-    });
+    const otherOwner = await owner();
+    const merged = await ownerOf(otherOwner.card);
+    const { status } = await store.post(
+      `${store.store}/customers/${otherOwner.customer.id}/merge`,
+      {
+        from_customer_id: merged.customer.id,
+      },
+    );
     expect(status).toBe(200);
     await eventually(
       () => isVoid(merged),
       (value) => value,
     );
-    expect(isVoid(kept)).toBe(false);
+    expect(isVoid(otherOwner)).toBe(false);
     const erased = await owner({ card: { show_member_field: true } });
     expect(JSON.stringify(erased.phone.shows(erased.serial).pass)).toContain('Anna');
     await store.post(`${store.store}/customers/${erased.customer.id}/erase`, {
@@ -427,8 +430,8 @@ describe('a pass on a phone', () => {
       `update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null,
          changed_at = now() - interval '1 hour'`,
     );
-    const given = mine.phone.shows(mine.serial).modified ?? '';
-    for (const date of [given, ahead]) expect((await pass(date)).status).toBe(200);
+    const lastModified = mine.phone.shows(mine.serial).modified ?? '';
+    for (const date of [lastModified, ahead]) expect((await pass(date)).status).toBe(200);
     const settled = (await pass(ahead)).headers.get('last-modified') ?? '';
     expect((await pass(settled)).status).toBe(304);
     // It asks with the tag of before, which lies ahead now: without a push, and after one.

@@ -153,13 +153,13 @@ describe('the moment', () => {
 describe('other records', () => {
   it('ASOF-11 A reward is shown as it was, also when it was deleted since', async () => {
     const { rewards } = await enrol(store, { rewards: [5] });
-    const [made] = rewards;
-    const path = `${store.store}/rewards/${made?.id}`;
+    const [reward] = rewards;
+    const path = `${store.store}/rewards/${reward?.id}`;
     const before = await moment();
     const { body: renamed } = await store.patch<RewardJson>(path, { reward: { name: 'Cake' } });
     const between = await moment();
     expect((await store.delete(path)).status).toBe(204);
-    expect((await show(path, before)).body).toEqual(made);
+    expect((await show(path, before)).body).toEqual(reward);
     expect((await show(path, between)).body).toEqual(renamed);
     expectFailure(await show(path, await moment()), 404, 'not_found');
   });

@@ -82,8 +82,8 @@ describe('authentication', () => {
       [[field, 'Authorization:'], 401],
     ] as const) {
       const head = ['GET /api/v1/accounts HTTP/1.1', 'Host: x', 'Connection: close', ...fields];
-      const said = await exchange(service.running.baseUrl, `${head.join('\r\n')}\r\n\r\n`);
-      expect([fields, said.slice(0, 12)]).toEqual([fields, `HTTP/1.1 ${status}`]);
+      const response = await exchange(service.running.baseUrl, `${head.join('\r\n')}\r\n\r\n`);
+      expect([fields, response.slice(0, 12)]).toEqual([fields, `HTTP/1.1 ${status}`]);
     }
   });
 
@@ -181,8 +181,8 @@ describe('authentication', () => {
     };
     await reset('battery staple');
     expectFailure(await own.get(own.store), 401, 'unauthorized');
-    const made = await service.running.execute(new CreateToken(cli, own.email, 'second'));
-    const second = own.as(made.token);
+    const tokens = await service.running.execute(new CreateToken(cli, own.email, 'second'));
+    const second = own.as(tokens.token);
     await reset('staple battery');
     expect((await second.get(own.store)).status).toBe(200);
   });

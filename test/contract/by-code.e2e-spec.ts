@@ -24,8 +24,8 @@ const redeem = (path: string, body: object, headers = {}) =>
   store.send<RedemptionJson>('POST', `${path}/redeem`, body, headers);
 
 async function card(options: Parameters<typeof enrol>[1] = {}) {
-  const made = await enrol(store, options);
-  return { ...made, byCode: at(made.customerCard.code) };
+  const enrolled = await enrol(store, options);
+  return { ...enrolled, byCode: at(enrolled.customerCard.code) };
 }
 
 describe('a customer card by its code', () => {
@@ -153,27 +153,27 @@ describe('a customer card by its code', () => {
   });
 
   it("CODE-09 The code of a merged customer's card leads to the card that goes on for it, receipt numbers included", async () => {
-    const kept = await card({ rewards: [1] });
+    const existing = await card({ rewards: [1] });
     const gone = await enrol(store);
     const { body: own } = await store.post<CustomerCardDetailJson>(
       `${store.store}/customers/${gone.customer.id}/customer_cards`,
-      { card_id: kept.card.id },
+      { card_id: existing.card.id },
     );
     await stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
-    await store.post(`${store.store}/customers/${kept.customer.id}/merge`, {
+    await store.post(`${store.store}/customers/${existing.customer.id}/merge`, {
       from_customer_id: gone.customer.id,
     });
-    expect((await read(at(own.code))).body).toEqual((await read(kept.path)).body);
+    expect((await read(at(own.code))).body).toEqual((await read(existing.path)).body);
     const stamped = await stamp(at(own.code), { stamps: 1 });
-    expect(stamped.body).toMatchObject({ id: kept.customerCard.id, stamps_count: 3 });
-    const redeemed = await redeem(at(own.code), { reward_id: kept.rewards[0]?.id });
+    expect(stamped.body).toMatchObject({ id: existing.customerCard.id, stamps_count: 3 });
+    const redeemed = await redeem(at(own.code), { reward_id: existing.rewards[0]?.id });
     expect(redeemed.body.redemption.stamps_remaining).toBe(2);
     const again = await stamp(at(own.code), { stamps: 2, external_ref: 'merged-code' });
     expect([again.status, again.body.stamps_count]).toEqual([200, 2]);
     const moved = at(gone.customerCard.code);
     expect((await stamp(moved, { stamps: 1 })).body).toMatchObject({
       id: gone.customerCard.id,
-      customer_id: kept.customer.id,
+      customer_id: existing.customer.id,
     });
   });
 

@@ -25,15 +25,15 @@ const callers = () => {
 };
 
 /** Asks both processes for more than there may be, many at once: exactly so many are made. @returns their ids */
-async function expectAtMost(most: number, list: string, body: (i: number) => object) {
+async function expectAtMost(limit: number, list: string, body: (i: number) => object) {
   const answers: Answer<{ id: number }>[] = [];
   let sent = 0;
   const caller = async (client: ContractClient) => {
-    while (sent < most + 8) answers.push(await client.post(list, body(sent++)));
+    while (sent < limit + 8) answers.push(await client.post(list, body(sent++)));
   };
   await Promise.all(callers().map(caller));
   const refused = answers.filter(({ status }) => status !== 201);
-  expect(answers.length - refused.length).toBe(most);
+  expect(answers.length - refused.length).toBe(limit);
   for (const answer of refused) expectRefused(answer, 'base', 'limit_reached');
   return answers.flatMap(({ status, body }) => (status === 201 ? [body.id] : []));
 }
@@ -60,8 +60,10 @@ describe('at most', () => {
 
   it('CARD-57 A store has at most 500 cards, archived ones included; one more is 422 `base` with the code `limit_reached`, however many are created at once', async () => {
     const list = `${store.store}/cards`;
-    const { body: made } = await store.get<CardJson[]>(`${list}?scope=all`);
-    const [id] = await expectAtMost(500 - made.length, list, () => ({ card: { name: 'Coffee' } }));
+    const { body: createdCards } = await store.get<CardJson[]>(`${list}?scope=all`);
+    const [id] = await expectAtMost(500 - createdCards.length, list, () => ({
+      card: { name: 'Coffee' },
+    }));
     await store.post(`${list}/${id}/archive`);
     expectRefused(await store.post(list, { card: { name: 'Tea' } }), 'base', 'limit_reached');
   });

@@ -413,14 +413,14 @@ describe('writing a card', () => {
   });
 
   it('CARD-40 `expires_at` accepts ISO 8601 with any offset and is returned in UTC', async () => {
-    for (const [given, meant] of [
+    for (const [input, meant] of [
       ['2090-05-31T12:00:00Z', '2090-05-31T12:00:00.000Z'],
       ['2090-05-31T12:00:00.123Z', '2090-05-31T12:00:00.123Z'],
       ['2090-05-31T12:00:00+02:00', '2090-05-31T10:00:00.000Z'],
       ['2090-05-31T22:30-05:00', '2090-06-01T03:30:00.000Z'],
       ['2090-05-31', '2090-05-31T23:59:59.999Z'],
     ]) {
-      expect((await make({ expires_at: given })).expires_at).toBe(meant);
+      expect((await make({ expires_at: input })).expires_at).toBe(meant);
     }
   });
 

@@ -113,9 +113,11 @@ describe('bodies', () => {
   });
 
   it('CONV-06 Bodies of stamp, redeem and webhook subscriptions are not wrapped', async () => {
-    const { path, rewards: made } = await enrol(store, { rewards: [1] });
+    const { path, rewards: cardRewards } = await enrol(store, { rewards: [1] });
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-    expect((await store.post(`${path}/redeem`, { reward_id: made[0]?.id })).status).toBe(200);
+    expect((await store.post(`${path}/redeem`, { reward_id: cardRewards[0]?.id })).status).toBe(
+      200,
+    );
     const hook = { events: ['*'], target_url: 'https://example.com/hooks' };
     expect((await store.post(`${store.store}/webhook_subscriptions`, hook)).status).toBe(201);
   });
@@ -129,11 +131,11 @@ describe('bodies', () => {
 
   it('CONV-08 So are `__proto__` and `constructor`', async () => {
     const poison = '"__proto__":{"name":"x"},"constructor":{"prototype":{"name":"x"}}';
-    const made = await store.post<CardJson>(
+    const createdCard = await store.post<CardJson>(
       cards,
       `{"card":{"name":"Coffee",${poison}},${poison}}`,
     );
-    expect([made.status, made.body.name]).toEqual([201, 'Coffee']);
+    expect([createdCard.status, createdCard.body.name]).toEqual([201, 'Coffee']);
     expectRefused(await store.post(cards, `{"card":{${poison}}}`), 'name');
   });
 
@@ -151,12 +153,12 @@ describe('bodies', () => {
       sms_consent: true,
     };
     const names = Object.keys(beside).join(', ');
-    const made = await store.post<CreatedCustomerJson>(customers, {
+    const createdCustomer = await store.post<CreatedCustomerJson>(customers, {
       ...beside,
       customer: { first_name: 'Inner', email: 'inner@example.com' },
     });
-    expect([made.status, unknownIn(made)]).toEqual([201, names]);
-    const { customer_card: _card, ...customer } = made.body;
+    expect([createdCustomer.status, unknownIn(createdCustomer)]).toEqual([201, names]);
+    const { customer_card: _card, ...customer } = createdCustomer.body;
     const { first_name, last_name, email, phone, birthday, marketing_consent, sms_consent } =
       customer;
     expect([first_name, last_name, email, phone, birthday]).toEqual([
@@ -243,8 +245,15 @@ describe('bodies', () => {
     }
     const { rewards: promised } = await enrol(store, { rewards: [3] });
     const reward = `${rewards}/${promised[0]?.id}`;
-    const kept = await store.patch<RewardJson>(reward, { reward: { name: 'B' }, active: false });
-    expect([kept.status, kept.body.active, unknownIn(kept)]).toEqual([200, true, 'active']);
+    const updatedReward = await store.patch<RewardJson>(reward, {
+      reward: { name: 'B' },
+      active: false,
+    });
+    expect([updatedReward.status, updatedReward.body.active, unknownIn(updatedReward)]).toEqual([
+      200,
+      true,
+      'active',
+    ]);
   });
 
   it('CONV-09 A body that is JSON but not an object is 422 `base`', async () => {
@@ -282,8 +291,8 @@ describe('bodies', () => {
       const head = [`${method} ${path} HTTP/1.1`, 'Host: x', 'Connection: close', ...fields]
         .concat(`Authorization: Bearer ${store.token ?? ''}`)
         .filter((field) => field !== undefined);
-      const said = await exchange(store.baseUrl, `${head.join('\r\n')}\r\n\r\n${framed}`);
-      return said.slice(9, 12);
+      const response = await exchange(store.baseUrl, `${head.join('\r\n')}\r\n\r\n${framed}`);
+      return response.slice(9, 12);
     };
     const typed = (type: string | undefined) =>
       type === undefined ? undefined : `Content-Type: ${type}`;
@@ -374,12 +383,12 @@ describe('bodies', () => {
       const head = `POST ${cards} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n`;
       const authorization = `Authorization: Bearer ${store.token ?? ''}\r\n`;
       const chunk = `${card.length.toString(16)}\r\n${card}\r\n0\r\n\r\n`;
-      const said = await exchange(
+      const response = await exchange(
         store.baseUrl,
         `${head}${authorization}Transfer-Encoding: ${coding}\r\n\r\n${chunk}`,
       );
-      expect([coding, said.slice(0, 12)]).toEqual([coding, 'HTTP/1.1 415']);
-      expect(said).toContain('without Content-Encoding');
+      expect([coding, response.slice(0, 12)]).toEqual([coding, 'HTTP/1.1 415']);
+      expect(response).toContain('without Content-Encoding');
     }
     const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
     const picture = `${cards}/999999999/strip_image`;
@@ -417,7 +426,7 @@ describe('types', () => {
   });
 
   it('CONV-15 A boolean may be sent as true, false, 1, 0 or as a string of one of these', async () => {
-    for (const [given, meant] of [
+    for (const [input, meant] of [
       [true, true],
       [1, true],
       ['1', true],
@@ -427,8 +436,8 @@ describe('types', () => {
       ['0', false],
       ['false', false],
     ]) {
-      expect([given, (await makeCard({ show_member_field: given })).show_member_field]).toEqual([
-        given,
+      expect([input, (await makeCard({ show_member_field: input })).show_member_field]).toEqual([
+        input,
         meant,
       ]);
     }
@@ -449,13 +458,18 @@ describe('types', () => {
   });
 
   it('CONV-18 Ids and counts are returned as integers', async () => {
-    const { card, customer, customerCard, rewards: made } = await enrol(store, { rewards: [2] });
-    const { body: shown } = await store.get<CardJson>(`${cards}/${card.id}`);
+    const {
+      card,
+      customer,
+      customerCard,
+      rewards: cardRewards,
+    } = await enrol(store, { rewards: [2] });
+    const { body: cardJson } = await store.get<CardJson>(`${cards}/${card.id}`);
     for (const number of [
-      shown.id,
-      shown.rewards_count,
-      shown.customer_cards_count,
-      shown.stamps_required,
+      cardJson.id,
+      cardJson.rewards_count,
+      cardJson.customer_cards_count,
+      cardJson.stamps_required,
       customer.id,
       customer.account_id,
       customer.stamp_count,
@@ -463,8 +477,8 @@ describe('types', () => {
       customerCard.card_id,
       customerCard.stamps_count,
       customerCard.progress_percentage,
-      made[0]?.id,
-      made[0]?.position,
+      cardRewards[0]?.id,
+      cardRewards[0]?.position,
     ]) {
       expect(Number.isInteger(number)).toBe(true);
     }
@@ -472,10 +486,13 @@ describe('types', () => {
 
   it('CONV-19 Names and titles are trimmed', async () => {
     expect((await makeCard({ name: ' \t Coffee card \n' })).name).toBe('Coffee card');
-    const made = await store.post<CreatedCustomerJson>(customers, {
+    const createdCustomer = await store.post<CreatedCustomerJson>(customers, {
       customer: { ...someone(), first_name: ' Anna ', last_name: ' Schmidt ' },
     });
-    expect([made.body.first_name, made.body.last_name]).toEqual(['Anna', 'Schmidt']);
+    expect([createdCustomer.body.first_name, createdCustomer.body.last_name]).toEqual([
+      'Anna',
+      'Schmidt',
+    ]);
   });
 
   it('CONV-20 A blank name is 422 on the field', async () => {
@@ -564,7 +581,7 @@ describe('types', () => {
       card,
       customer,
       customerCard,
-      rewards: made,
+      rewards: cardRewards,
     } = await enrol(store, {
       rewards: [1],
       card: { expires_at: '2090-01-01T12:00+02:00' },
@@ -581,8 +598,8 @@ describe('types', () => {
       customerCard.issued_at,
       customerCard.created_at,
       customerCard.updated_at,
-      made[0]?.created_at,
-      made[0]?.updated_at,
+      cardRewards[0]?.created_at,
+      cardRewards[0]?.updated_at,
       shop.created_at,
       shop.updated_at,
     ]) {
@@ -604,33 +621,33 @@ describe('absolute URLs', () => {
   it('CONV-56 Absolute URLs are stored and returned as the URL Standard writes them', async () => {
     const hooks = `${store.store}/webhook_subscriptions`;
     const hook = (target_url: string) => ({ events: ['*'], target_url });
-    for (const [given, shown] of [
+    for (const [urlInput, expectedUrl] of [
       ['https://example.com', 'https://example.com/'],
       ['HTTPS://Example.COM:443/a/../b', 'https://example.com/b'],
       ['https://müller.example/größe', 'https://xn--mller-kva.example/gr%C3%B6%C3%9Fe'],
       ['https://example.com./hooks', 'https://example.com./hooks'],
     ] as const) {
-      const made = await store.post<WebhookSubscriptionJson>(hooks, hook(given));
-      expect([made.status, made.body.target_url]).toEqual([201, shown]);
-      const at = `${hooks}/${made.body.id}`;
-      const changed = await store.patch<WebhookSubscriptionJson>(at, { target_url: given });
-      expect([changed.status, changed.body.target_url]).toEqual([200, shown]);
+      const subscription = await store.post<WebhookSubscriptionJson>(hooks, hook(urlInput));
+      expect([subscription.status, subscription.body.target_url]).toEqual([201, expectedUrl]);
+      const at = `${hooks}/${subscription.body.id}`;
+      const changed = await store.patch<WebhookSubscriptionJson>(at, { target_url: urlInput });
+      expect([changed.status, changed.body.target_url]).toEqual([200, expectedUrl]);
       for (const repaired of [
-        ` ${given}`,
-        `${given} `,
-        `${given}\r\n`,
-        `\ufeff${given}`,
-        `${given}\u200b`,
-        `${given}/a\nb`,
-        `${given}/a\tb`,
-        `${given}/a b`,
-        `${given}\\a`,
-        `${given}#`,
-        `${given}#part`,
-        given.replace('://', ':'),
-        given.replace('://', ':/'),
-        given.replace('://', ':///'),
-        given.replace('://', ':\\\\'),
+        ` ${urlInput}`,
+        `${urlInput} `,
+        `${urlInput}\r\n`,
+        `\ufeff${urlInput}`,
+        `${urlInput}\u200b`,
+        `${urlInput}/a\nb`,
+        `${urlInput}/a\tb`,
+        `${urlInput}/a b`,
+        `${urlInput}\\a`,
+        `${urlInput}#`,
+        `${urlInput}#part`,
+        urlInput.replace('://', ':'),
+        urlInput.replace('://', ':/'),
+        urlInput.replace('://', ':///'),
+        urlInput.replace('://', ':\\\\'),
       ]) {
         expectRefused(await store.post(hooks, hook(repaired)), 'target_url');
         expectRefused(await store.patch(at, { target_url: repaired }), 'target_url');
@@ -682,18 +699,20 @@ describe('paths and statuses', () => {
   });
 
   it('CONV-33 A POST that acts on a record returns 200', async () => {
-    const { path, card, rewards: made } = await enrol(store, { rewards: [1] });
+    const { path, card, rewards: cardRewards } = await enrol(store, { rewards: [1] });
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-    expect((await store.post(`${path}/redeem`, { reward_id: made[0]?.id })).status).toBe(200);
+    expect((await store.post(`${path}/redeem`, { reward_id: cardRewards[0]?.id })).status).toBe(
+      200,
+    );
     expect((await store.post(`${cards}/${card.id}/archive`)).status).toBe(200);
     expect((await store.post(`${cards}/${card.id}/unarchive`)).status).toBe(200);
   });
 
   it('CONV-34 A DELETE returns 204 with an empty body', async () => {
-    const { rewards: made } = await enrol(store, { rewards: [1] });
+    const { rewards: cardRewards } = await enrol(store, { rewards: [1] });
     const hook = { events: ['*'], target_url: 'https://example.com/hooks' };
     const { body } = await store.post<{ id: number }>(`${store.store}/webhook_subscriptions`, hook);
-    const paths = [`rewards/${made[0]?.id}`, `webhook_subscriptions/${body.id}`];
+    const paths = [`rewards/${cardRewards[0]?.id}`, `webhook_subscriptions/${body.id}`];
     for (const path of paths) {
       const { status, text } = await store.delete(`${store.store}/${path}`);
       expect([status, text]).toEqual([204, '']);

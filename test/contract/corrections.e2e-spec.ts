@@ -57,8 +57,8 @@ async function end({ card }: { card: { id: number } }) {
   expect((await store.post(`${store.store}/cards/${card.id}/archive`)).status).toBe(200);
 }
 
-const changes = (told: Sent[]) =>
-  told
+const changes = (sentEvents: Sent[]) =>
+  sentEvents
     .filter(({ type }) => type !== 'customer.created' && type !== 'customer_card.created')
     .map(({ type, data }) => {
       if (type === 'reward.redeemed') return [type, data['stamps_spent'], data['stamps_remaining']];
@@ -122,15 +122,15 @@ describe('adjusting', () => {
     const reward = { active: false };
     await own.patch(`${own.store}/rewards/${rewards[1]?.id}`, { reward });
     await adjust(path, 5, own);
-    const told = await sentSoFar(own, path, receiver);
-    expect(changes(told)).toEqual([
+    const sentEvents = await sentSoFar(own, path, receiver);
+    expect(changes(sentEvents)).toEqual([
       ['stamp.earned', 5, 5, 'adjustment'],
       ['reward.unlocked', 'Reward at 2'],
       ['reward.unlocked', 'Reward at 4'],
     ]);
-    const earned = told.find(({ type }) => type === 'stamp.earned')?.data;
+    const earned = sentEvents.find(({ type }) => type === 'stamp.earned')?.data;
     expect(earned).toMatchObject({ location_id: null, staff_ref: null, external_ref: null });
-    expect(JSON.stringify(told)).not.toContain(REASON);
+    expect(JSON.stringify(sentEvents)).not.toContain(REASON);
   });
 
   it('FIX-07 A negative one sends `stamp.removed` only, with the number as a positive `stamps`', async () => {
@@ -140,15 +140,15 @@ describe('adjusting', () => {
     await stamp(path, 4, {}, own);
     await adjust(path, -3, own);
     await adjust(path, 4, own);
-    const told = await sentSoFar(own, path, receiver);
-    expect(changes(told)).toEqual([
+    const sentEvents = await sentSoFar(own, path, receiver);
+    expect(changes(sentEvents)).toEqual([
       ['stamp.earned', 4, 4, 'api'],
       ['reward.unlocked', 'Reward at 3'],
       ['stamp.removed', 3, 1, 'adjustment'],
       ['stamp.earned', 4, 5, 'adjustment'],
     ]);
-    const removed = told.find(({ type }) => type === 'stamp.removed')?.data;
-    const earned = told.find(({ type }) => type === 'stamp.earned')?.data;
+    const removed = sentEvents.find(({ type }) => type === 'stamp.removed')?.data;
+    const earned = sentEvents.find(({ type }) => type === 'stamp.earned')?.data;
     expect(Object.keys(removed ?? {})).toEqual(Object.keys(earned ?? {}));
     expect(removed?.['customer_card']).toMatchObject({ stamps_count: 1 });
   });
@@ -200,11 +200,11 @@ describe('reversing', () => {
     const { status, body } = await reverse(path, first, own);
     expect([status, body.stamps_count]).toEqual([200, 1]);
     expect(Object.keys(body).sort()).toEqual(Object.keys(customerCard).sort());
-    const told = await sentSoFar(own, path, receiver);
-    expect(changes(told).slice(2)).toEqual([['stamp.removed', 4, 1, 'adjustment']]);
+    const sentEvents = await sentSoFar(own, path, receiver);
+    expect(changes(sentEvents).slice(2)).toEqual([['stamp.removed', 4, 1, 'adjustment']]);
     // The id that receivers see is the one that reverses.
-    const shown = receiver.events.find((event) => event.body['type'] === 'stamp.earned');
-    expect(shown?.body['id']).toBe(first);
+    const stampEvent = receiver.events.find((event) => event.body['type'] === 'stamp.earned');
+    expect(stampEvent?.body['id']).toBe(first);
   });
 
   it('FIX-12 Reversing a redemption gives back what it spent: `stamp.earned` with the source `adjustment`, then `reward.unlocked` for each reward that the redemption had locked', async () => {
@@ -215,8 +215,8 @@ describe('reversing', () => {
     expect((await redeem(path, rewards[0]?.id, own)).status).toBe(200);
     const { body } = await reverse(path, await eventId(path, 'RewardRedeemed'), own);
     expect([body.stamps_count, body.available_rewards.length]).toEqual([7, 2]);
-    const told = await sentSoFar(own, path, receiver);
-    expect(changes(told).slice(3)).toEqual([
+    const sentEvents = await sentSoFar(own, path, receiver);
+    expect(changes(sentEvents).slice(3)).toEqual([
       ['reward.redeemed', 3, 4],
       ['stamp.earned', 3, 7, 'adjustment'],
       ['reward.unlocked', 'Reward at 5'],
@@ -293,12 +293,12 @@ describe('reversing', () => {
     const other = await enrol(store);
     await stamp(path, 5);
     await stamp(other.path, 5);
-    const known = await eventId(path);
+    const knownEventId = await eventId(path);
     const ids = [
       await eventId(other.path),
       publicEventId(newId()),
-      known.toLowerCase(),
-      known.slice(0, -1),
+      knownEventId.toLowerCase(),
+      knownEventId.slice(0, -1),
       'evt_',
       '1',
       'x'.repeat(1_000),
@@ -310,7 +310,7 @@ describe('reversing', () => {
     }
     const foreign = await service.newStore();
     const elsewhere = await enrol(foreign);
-    expectFailure(await reverse(elsewhere.path, known, foreign), 404, 'not_found');
+    expectFailure(await reverse(elsewhere.path, knownEventId, foreign), 404, 'not_found');
     expect([await balance(path), await balance(other.path)]).toEqual([5, 5]);
   });
 

@@ -185,8 +185,8 @@ describe('customer cards', () => {
   });
 
   it('CCARD-15 `code` has 8 characters, and no two cards share one', async () => {
-    const made = [await enrol(store), await enrol(store), await enrol(store)];
-    const codes = made.map(({ customerCard }) => customerCard.code);
+    const enrolments = [await enrol(store), await enrol(store), await enrol(store)];
+    const codes = enrolments.map(({ customerCard }) => customerCard.code);
     for (const code of codes) expect(code).toMatch(/^[2-9A-HJ-NP-Z]{8}$/);
     expect(new Set(codes).size).toBe(codes.length);
   });

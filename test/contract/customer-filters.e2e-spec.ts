@@ -27,7 +27,7 @@ async function add(fields: object = {}, at = store): Promise<CustomerJson> {
 
 const list = (query: Record<string, string>, at = store) =>
   at.get<CustomerListJson>(`${at.store}/customers?${new URLSearchParams(query)}`);
-const found = async (query: Record<string, string>, at = store) => {
+const findIds = async (query: Record<string, string>, at = store) => {
   const { status, body } = await list(query, at);
   expect([status, body.pagination?.count]).toEqual([200, body.customers.length]);
   return body.customers.map(({ id }) => id);
@@ -41,27 +41,27 @@ describe('the list of customers', () => {
     await add({ email: 'x.straße.weiß@example.com' });
     await add({ email: 'straße.weiß@example.com' }, other);
     for (const email of ['Straße.Weiß@Example.com', ' STRAßE.weiß@EXAMPLE.com ']) {
-      expect(await found({ email })).toEqual([id]);
+      expect(await findIds({ email })).toEqual([id]);
     }
-    expect(await found({ email: 'weiß@example.com' })).toEqual([]);
-    expect(await found({ email: '%@example.com' })).toEqual([]);
+    expect(await findIds({ email: 'weiß@example.com' })).toEqual([]);
+    expect(await findIds({ email: '%@example.com' })).toEqual([]);
     expectRefused(await list({ email: 'weiß' }), 'email');
     await store.patch(`${customers}/${id}`, { customer: { email: 'weiss@example.org' } });
-    expect(await found({ email: 'Straße.Weiß@Example.com' })).toEqual([]);
-    expect(await found({ email: 'weiss@example.org' })).toEqual([id]);
+    expect(await findIds({ email: 'Straße.Weiß@Example.com' })).toEqual([]);
+    expect(await findIds({ email: 'weiss@example.org' })).toEqual([id]);
   });
 
   it('CUST-62 The filter `email` and `search` find an address in every spelling of its domain', async () => {
     const { id: typed } = await add({ email: 'Typed@Grüße.example' });
     const { id: coded } = await add({ email: 'coded@xn--gre-6ka8l.example' });
     for (const domain of ['grüße.example', 'XN--gre-6ka8l.example', 'GRU\u0308ßE。example']) {
-      expect(await found({ email: `typed@${domain}` })).toEqual([typed]);
-      expect(await found({ email: `CODED@${domain}` })).toEqual([coded]);
+      expect(await findIds({ email: `typed@${domain}` })).toEqual([typed]);
+      expect(await findIds({ email: `CODED@${domain}` })).toEqual([coded]);
     }
     for (const search of ['@grüße.ex', 'GRÜSSE.example', 'xn--gre-6ka8l']) {
-      expect(await found({ search })).toEqual([coded, typed]);
+      expect(await findIds({ search })).toEqual([coded, typed]);
     }
-    expect(await found({ email: 'typed@grusse.example' })).toEqual([]);
+    expect(await findIds({ email: 'typed@grusse.example' })).toEqual([]);
   });
 
   it('SEARCH-26 `phone` finds the one customer with exactly this phone number, in any notation that a write accepts; anything without digits is 422 `phone`', async () => {
@@ -69,10 +69,10 @@ describe('the list of customers', () => {
     const { id: local } = await add({ phone: '0151 / 2345-6000' });
     await add({ phone: '+4915123456000' }, other);
     for (const phone of ['+4915123456000', '+49 (151) 23456000', '+49-151-23456-000']) {
-      expect(await found({ phone })).toEqual([id]);
+      expect(await findIds({ phone })).toEqual([id]);
     }
-    expect(await found({ phone: '0151 23456000' })).toEqual([local]);
-    expect(await found({ phone: '23456000' })).toEqual([]);
+    expect(await findIds({ phone: '0151 23456000' })).toEqual([local]);
+    expect(await findIds({ phone: '23456000' })).toEqual([]);
     expectRefused(await list({ phone: 'none' }), 'phone');
     const german = await service.newStore({ country: 'DE' });
     const { id: one } = await add({ phone: '0151 23456000' }, german);
@@ -90,28 +90,28 @@ describe('the list of customers', () => {
   it('SEARCH-27 `code` finds the customer who holds the card with this code, ignoring case, after a merge too', async () => {
     const { customer, customerCard } = await enrol(store);
     const { code } = customerCard;
-    expect(await found({ code })).toEqual([customer.id]);
-    expect(await found({ code: ` ${code.toLowerCase()} ` })).toEqual([customer.id]);
-    expect(await found({ code: code.slice(1) })).toEqual([]);
-    expect(await found({ code }, other)).toEqual([]);
+    expect(await findIds({ code })).toEqual([customer.id]);
+    expect(await findIds({ code: ` ${code.toLowerCase()} ` })).toEqual([customer.id]);
+    expect(await findIds({ code: code.slice(1) })).toEqual([]);
+    expect(await findIds({ code }, other)).toEqual([]);
     const { id } = await add();
     await store.post(`${customers}/${id}/merge`, { from_customer_id: customer.id });
-    expect(await found({ code })).toEqual([id]);
+    expect(await findIds({ code })).toEqual([id]);
   });
 
   it('SEARCH-28 `updated_since` finds those whose `updated_at` is at or after this time; anything that is no ISO 8601 time is 422 `updated_since`', async () => {
     const at = await service.newStore();
-    const made = [await add({}, at), await add({}, at), await add({}, at)];
-    const [first, , third] = made;
+    const customerIds = [await add({}, at), await add({}, at), await add({}, at)];
+    const [first, , third] = customerIds;
     const change = { customer: { last_name: 'Berg' } };
     const path = `${at.store}/customers/${first?.id}`;
     const { body: changed } = await at.patch<CustomerJson>(path, change);
-    const since = (updated_since: string) => found({ updated_since }, at);
+    const since = (updated_since: string) => findIds({ updated_since }, at);
     expect(await since(changed.updated_at)).toEqual([first?.id]);
     const justAfter = new Date(Date.parse(changed.updated_at) + 1).toISOString();
     expect(await since(justAfter)).toEqual([]);
     expect(await since(third?.updated_at ?? '')).toEqual([third?.id, first?.id]);
-    expect(await since('2026-01-01')).toEqual(made.map(({ id }) => id).toReversed());
+    expect(await since('2026-01-01')).toEqual(customerIds.map(({ id }) => id).toReversed());
     expectRefused(await list({ updated_since: 'yesterday' }), 'updated_since');
   });
 
@@ -126,12 +126,12 @@ describe('the list of customers', () => {
     const { code } = customerCard;
     const all = { email: 'OLGA@example.com', phone, code, search: 'olg', ...reference };
     const since = { updated_since: '2026-01-01', items: '1' };
-    expect(await found({ ...all, ...since })).toEqual([holder.id]);
+    expect(await findIds({ ...all, ...since })).toEqual([holder.id]);
     const { phone: nobodys } = await add({ phone: '+4915123457001' });
-    expect(await found({ ...all, phone: nobodys ?? '' })).toEqual([]);
-    expect(await found({ ...all, search: 'anna' })).toEqual([]);
-    expect(await found({ ...all, external_id: 'N-2' })).toEqual([]);
-    expect(await found({ ...all, updated_since: '2126-01-01' })).toEqual([]);
+    expect(await findIds({ ...all, phone: nobodys ?? '' })).toEqual([]);
+    expect(await findIds({ ...all, search: 'anna' })).toEqual([]);
+    expect(await findIds({ ...all, external_id: 'N-2' })).toEqual([]);
+    expect(await findIds({ ...all, updated_since: '2126-01-01' })).toEqual([]);
     const blank = await list({ email: '', phone: ' ', code: '', updated_since: '' });
     expect(blank.body.pagination).toEqual((await list({})).body.pagination);
   });
@@ -152,9 +152,9 @@ describe('the list of customers', () => {
       { email: 'merged@example.com' },
       { phone: '+4915123458001' },
     ]) {
-      expect([query, await found(query)]).toEqual([query, []]);
+      expect([query, await findIds(query)]).toEqual([query, []]);
     }
-    expect(await found({ updated_since: before })).toEqual([into.id]);
+    expect(await findIds({ updated_since: before })).toEqual([into.id]);
   });
 
   it('SEARCH-31 In `email` and `phone` a `+` that was not encoded as `%2B` is understood', async () => {

@@ -37,10 +37,10 @@ async function storeWith(customer: object): Promise<ContractClient> {
 describe('finding customers', () => {
   it('SEARCH-01 The list is `{customers, pagination}`, newest customer first', async () => {
     const store = await service.newStore();
-    const made = [await create(store), await create(store), await create(store)];
+    const createdIds = [await create(store), await create(store), await create(store)];
     const body = await list(store);
     expect(Object.keys(body).sort()).toEqual(['customers', 'pagination']);
-    expect(body.customers).toEqual(made.reverse());
+    expect(body.customers).toEqual(createdIds.reverse());
     expect(body.pagination).toEqual({ count: 3, items: 20, page: 1, pages: 1 });
   });
 
@@ -183,9 +183,9 @@ describe('finding customers', () => {
   it('SEARCH-16 `source` and `external_id` together find the one customer who holds exactly that reference', async () => {
     const store = await storeWith({ external_references: [{ source: 'erp', external_id: '16' }] });
     await create(store, { external_references: [{ source: 'pos', external_id: '16' }] });
-    const found = await list(store, { source: 'erp', external_id: '16' });
-    expect(found.customers.map((customer) => customer.first_name)).toEqual(['Found']);
-    expect(found.pagination.count).toBe(1);
+    const matches = await list(store, { source: 'erp', external_id: '16' });
+    expect(matches.customers.map((customer) => customer.first_name)).toEqual(['Found']);
+    expect(matches.pagination.count).toBe(1);
     for (const query of [
       { source: 'web', external_id: '16' },
       { source: 'erp', external_id: '1' },
@@ -260,13 +260,13 @@ describe('finding customers', () => {
 
   it('SEARCH-24 Page after page shows each customer once', async () => {
     const store = await service.newStore();
-    const made: number[] = [];
-    for (let i = 0; i < 7; i++) made.unshift((await create(store)).id);
-    const shown: number[] = [];
+    const createdIds: number[] = [];
+    for (let i = 0; i < 7; i++) createdIds.unshift((await create(store)).id);
+    const listedIds: number[] = [];
     for (const page of ['1', '2', '3', '4']) {
       const { customers } = await list(store, { page, items: '2', search: 'ada' });
-      shown.push(...customers.map(({ id }) => id));
+      listedIds.push(...customers.map(({ id }) => id));
     }
-    expect(shown).toEqual(made);
+    expect(listedIds).toEqual(createdIds);
   });
 });

@@ -71,14 +71,14 @@ describe('customers', () => {
   });
 
   it('CUST-02 A customer has exactly the fields above', async () => {
-    const made = await create({ external_references: [reference('exact')] });
+    const createdCustomer = await create({ external_references: [reference('exact')] });
     const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
-    expect(made).toEqual({
+    expect(createdCustomer).toEqual({
       id: expect.any(Number),
       account_id: store.accountId,
       first_name: 'Ada',
       last_name: null,
-      email: made.email,
+      email: createdCustomer.email,
       phone: null,
       birthday: null,
       stamp_count: 0,
@@ -94,7 +94,7 @@ describe('customers', () => {
       erased_at: null,
       merged_into: null,
     });
-    expect(await show(made)).toEqual(made);
+    expect(await show(createdCustomer)).toEqual(createdCustomer);
   });
 
   it('CUST-03 Without a `first_name` it is 422 `first_name`', async () => {
@@ -160,8 +160,8 @@ describe('customers', () => {
       'MU\u0308LLER。example',
       'ｍüller．example',
     ]) {
-      const given = { first_name: 'B', email: `${local.toUpperCase()}@${domain}` };
-      expectRefused(await post(given), 'email', 'taken');
+      const attributes = { first_name: 'B', email: `${local.toUpperCase()}@${domain}` };
+      expectRefused(await post(attributes), 'email', 'taken');
     }
     for (const domain of ['mueller.example', 'muller.example']) {
       await create({ email: `${local}@${domain}` });
@@ -233,17 +233,17 @@ describe('customers', () => {
   it("CUST-18 Any other `phone` is stored in E.164 format if it is possible in the store's `country`, else as digits only", async () => {
     expect((await create({ phone: '(0151) 18-18.18' })).phone).toBe('0151181818');
     const german = await service.newStore({ country: 'DE' });
-    for (const [phone, kept] of [
+    for (const [phone, storedPhone] of [
       ['(0151) 18-18.1818', '+4915118181818'],
       ['12', '12'],
       ['0151 1818181818181818', '01511818181818181818'],
     ]) {
       const customer = { first_name: 'Ada', phone };
-      const made = await german.post<CustomerJson>(`${german.store}/customers`, { customer });
-      expect([made.status, made.body.phone]).toEqual([201, kept]);
-      const path = `${german.store}/customers/${made.body.id}`;
+      const response = await german.post<CustomerJson>(`${german.store}/customers`, { customer });
+      expect([response.status, response.body.phone]).toEqual([201, storedPhone]);
+      const path = `${german.store}/customers/${response.body.id}`;
       const same = await german.patch<CustomerJson>(path, { customer: { phone } });
-      expect(same.body).toEqual(made.body);
+      expect(same.body).toEqual(response.body);
     }
   });
 
@@ -506,8 +506,8 @@ describe('customers', () => {
       stamps_count: 1,
     });
     expect(customer_card?.available_rewards).toHaveLength(1);
-    const { customer_card: _, ...made } = body;
-    expect(await show(body)).toEqual(made);
+    const { customer_card: _, ...createdCustomer } = body;
+    expect(await show(body)).toEqual(createdCustomer);
   });
 
   it('CUST-42 Without `card_id` it has no `customer_card`', async () => {
@@ -628,10 +628,14 @@ describe('customers', () => {
       updated_at: '2000-01-01',
       whatever: {},
     };
-    const made = await create(fields);
-    expect(made).toMatchObject({ account_id: store.accountId, stamp_count: 0, customer_cards: [] });
-    expect(made).not.toHaveProperty('whatever');
-    expect(await change(made, fields)).toEqual(made);
+    const createdCustomer = await create(fields);
+    expect(createdCustomer).toMatchObject({
+      account_id: store.accountId,
+      stamp_count: 0,
+      customer_cards: [],
+    });
+    expect(createdCustomer).not.toHaveProperty('whatever');
+    expect(await change(createdCustomer, fields)).toEqual(createdCustomer);
   });
 
   it('CUST-55 A PATCH that is refused changes nothing', async () => {

@@ -67,7 +67,7 @@ async function erased() {
 
 const show = async (path: string) => (await store.get<CustomerJson>(path)).body;
 
-const found = async (query: string) =>
+const findCustomers = async (query: string) =>
   (
     await store.get<CustomerListJson>(`${store.store}/customers?items=100&${query}`)
   ).body.customers.map(({ id }) => id);
@@ -139,10 +139,10 @@ describe('erasing a person', () => {
       `search=${uuid}`,
     ];
     for (const query of queries)
-      expect([query, await found(query)]).toEqual([query, [customer.id]]);
+      expect([query, await findCustomers(query)]).toEqual([query, [customer.id]]);
     await erase(`${store.store}/customers/${customer.id}`);
     for (const query of [...queries, 'search=erased', 'search=Erased']) {
-      expect([query, await found(query)]).toEqual([query, []]);
+      expect([query, await findCustomers(query)]).toEqual([query, []]);
     }
   });
 
@@ -213,7 +213,7 @@ describe('erasing a person', () => {
       expect(answer.headers.get('idempotent-replayed')).toBe('true');
       expect(answer.text).not.toContain('Wilhelmina');
     }
-    expect(await found(`search=${email}`)).toEqual([]);
+    expect(await findCustomers(`search=${email}`)).toEqual([]);
   });
 
   it('ERASE-12 An `external_ref` stays used up: the same one again gets its first result', async () => {
@@ -334,9 +334,9 @@ describe('erasing somebody who was merged and unmerged', () => {
     const { gone, path, before } = await former();
     expect((await erase(gone.path)).status).toBe(204);
     expect(await show(path)).toEqual(before);
-    expect(await found(new URLSearchParams({ search: before.email ?? '' }).toString())).toEqual([
-      before.id,
-    ]);
+    expect(
+      await findCustomers(new URLSearchParams({ search: before.email ?? '' }).toString()),
+    ).toEqual([before.id]);
     expect((await show(gone.path)).first_name).toBe('Erased');
   });
 

@@ -248,7 +248,7 @@ describe('failures', () => {
     const refuse = async () => {
       const answer = await eventually(
         () => shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
-        (found) => found?.status === 503,
+        (result) => result?.status === 503,
       );
       if (answer) refused.push(answer);
     };

@@ -109,16 +109,21 @@ describe('the Google link of a customer card', () => {
       loyaltyPoints: { balance: { string: '0 / 8' } },
       validTimeInterval: { end: { date: '2099-01-31T23:59:59+01:00' } },
     });
-    const shown = [...google.classes.values()].find(({ id }) => id.includes(`card_${card.id}_`));
-    expect(shown).toMatchObject({
+    const loyaltyClass = [...google.classes.values()].find(({ id }) =>
+      id.includes(`card_${card.id}_`),
+    );
+    expect(loyaltyClass).toMatchObject({
       issuerName: 'Corner Café',
       programName: 'Coffee',
       hexBackgroundColor: '#123456',
       merchantLocations: [pin],
       callbackOptions: { url: 'https://cards.example/wallet/google/callback' },
     });
-    expect(JSON.stringify(shown)).toContain('Reward at 3: 3 stamps');
-    const images = [shown?.['programLogo'], objectOf(google, customerCard.uuid)?.['heroImage']];
+    expect(JSON.stringify(loyaltyClass)).toContain('Reward at 3: 3 stamps');
+    const images = [
+      loyaltyClass?.['programLogo'],
+      objectOf(google, customerCard.uuid)?.['heroImage'],
+    ];
     for (const image of images as { sourceUri: { uri: string } }[]) {
       const url = image.sourceUri.uri.replace('https://cards.example', store.baseUrl);
       const { status, headers } = await fetch(url);
@@ -179,11 +184,11 @@ describe('a card in Google Wallet', () => {
     await untilBalance(google, uuid, '1 / 10');
     await eventually(
       () => noticesOf(google, uuid),
-      ([notice]) => notice?.shown === '1 / 10',
+      ([notice]) => notice?.text === '1 / 10',
     );
     await stamp(store, path, { stamps: 2 });
     await untilBalance(google, uuid, '3 / 10');
-    expect(noticesOf(google, uuid).map(({ kind, shown, seen }) => [kind, shown, seen])).toEqual([
+    expect(noticesOf(google, uuid).map(({ kind, text, seen }) => [kind, text, seen])).toEqual([
       ['update', '1 / 10', true],
       ['update', '3 / 10', true],
     ]);
@@ -204,7 +209,7 @@ describe('a card in Google Wallet', () => {
       ({ length }) => length > 0,
     );
     expect(notices).toMatchObject([
-      { kind: 'message', shown: 'Ready for you: Reward at 2', seen: true },
+      { kind: 'message', text: 'Ready for you: Reward at 2', seen: true },
     ]);
     expect(balanceOf(google, uuid)).toBe('2 / 10');
   });
@@ -215,15 +220,11 @@ describe('a card in Google Wallet', () => {
       await stamp(store, path);
       await untilBalance(google, uuid, `${n} / 10`);
     }
-    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
-      '1 / 10',
-      '2 / 10',
-      '3 / 10',
-    ]);
-    const asked = google.writes.filter(
+    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['1 / 10', '2 / 10', '3 / 10']);
+    const requests = google.writes.filter(
       ({ path: to, body }) => to.includes(uuid) && body['notifyPreference'] !== undefined,
     );
-    expect(asked).toHaveLength(3);
+    expect(requests).toHaveLength(3);
   });
 
   it('GOOGLE-09 The pass of an erased customer, or of a card that was merged into another one, is made inactive, with nothing personal left', async () => {

@@ -126,12 +126,12 @@ describe('the history', () => {
   });
 
   it('HIST-02 The history of a customer card is newest first, each entry with its change and the balance after it', async () => {
-    const shown = (await events(day.path)).map(({ type, stamps, balance }) => [
+    const entries = (await events(day.path)).map(({ type, stamps, balance }) => [
       type,
       stamps,
       balance,
     ]);
-    expect(shown).toEqual([
+    expect(entries).toEqual([
       ['reward.redeemed', -3, 2],
       ['reward.unlocked', null, 5],
       ['stamp.earned', 4, 5],
@@ -189,7 +189,7 @@ describe('the history', () => {
     const [newest] = await events(day.path);
     const feed = await eventually(
       async () => (await store.get<EnvelopeJson[]>(`${store.store}/events`)).body,
-      (told) => told.some(({ type }) => type === 'reward.redeemed'),
+      (sentEvents) => sentEvents.some(({ type }) => type === 'reward.redeemed'),
     );
     await dispatcher.kill('SIGTERM');
     expect(feed.find(({ type }) => type === 'reward.redeemed')?.id).toBe(newest?.id);

@@ -115,9 +115,9 @@ async function wholeFeed(caller: Client): Promise<{ ids: string[]; pages: number
 /** The heap and what hangs on it; the process holds the program's own code beside these. */
 async function watch(port: string, peak: { bytes: number }, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
-    const found = samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
-    const heap = found.value('nodejs_heap_size_total_bytes') ?? NaN;
-    const beside = found.value('nodejs_external_memory_bytes') ?? NaN;
+    const metrics = samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text());
+    const heap = metrics.value('nodejs_heap_size_total_bytes') ?? NaN;
+    const beside = metrics.value('nodejs_external_memory_bytes') ?? NaN;
     // NaN stays, and is below nothing.
     peak.bytes = Math.max(peak.bytes, heap + beside);
   }

@@ -98,11 +98,11 @@ describe('limits', () => {
 
   it('LIMIT-05 `RateLimit-Reset` counts down in seconds, from 60 to 1; it is not a timestamp', async () => {
     const store = await few.newStore();
-    const asked: number[] = [];
+    const requestedAt: number[] = [];
     for (const seconds of [0, 15, 30, 59.5]) {
-      asked.push(reset(await atTime(after(seconds), () => store.get(STORES))));
+      requestedAt.push(reset(await atTime(after(seconds), () => store.get(STORES))));
     }
-    expect(asked).toEqual([60, 45, 30, 1]);
+    expect(requestedAt).toEqual([60, 45, 30, 1]);
   });
 
   it('LIMIT-06 One request too many is 429 `rate_limited`', async () => {
@@ -128,8 +128,8 @@ describe('limits', () => {
 
   it('LIMIT-08 A rejected request is not executed', async () => {
     const store = await few.newStore();
-    const made = () => store.post(`${store.store}/cards`, { card: { name: 'Coffee' } });
-    const statuses = (await times(7, made)).map(({ status }) => status);
+    const createCard = () => store.post(`${store.store}/cards`, { card: { name: 'Coffee' } });
+    const statuses = (await times(7, createCard)).map(({ status }) => status);
     expect(statuses).toEqual([201, 201, 201, 201, 201, 429, 429]);
     const cards = (await few.running.history()).filter(
       ({ type, meta }) => type === 'CardCreated' && meta.accountId === store.accountId,
@@ -282,10 +282,10 @@ describe('limits', () => {
     await atTime(after(10), () => times(3, () => ask(other)));
     const refused = await atTime(after(20), () => ask(other));
     expectFailure(refused, 429, 'rate_limited');
-    const shown = ['limit', 'remaining', 'reset', 'policy'].map((name) =>
+    const rateLimitHeaders = ['limit', 'remaining', 'reset', 'policy'].map((name) =>
       refused.headers.get(`ratelimit-${name}`),
     );
-    expect(shown).toEqual(['8', '0', '40', '8;w=60']);
+    expect(rateLimitHeaders).toEqual(['8', '0', '40', '8;w=60']);
     expect(refused.headers.get('retry-after')).toBe('40');
     const next = await atTime(after(60.5), () => ask(other));
     expect([next.status, next.headers.get('ratelimit-limit')]).toEqual([200, '5']);

@@ -71,15 +71,15 @@ const cursorOf = (next: string | null) =>
   new URL(next ?? '', 'https://cards.example').searchParams.get('cursor') ?? '';
 
 async function pages(first: string): Promise<number[][]> {
-  const found: number[][] = [];
+  const pagesOfIds: number[][] = [];
   for (let path: string | null = first; path !== null;) {
     const page: Answer<Record[]> = await store.get<Record[]>(path);
     expect(page.status).toBe(200);
-    found.push(idsOf(page));
-    expect(found.length).toBeLessThan(50);
+    pagesOfIds.push(idsOf(page));
+    expect(pagesOfIds.length).toBeLessThan(50);
     path = nextOf(page);
   }
-  return found;
+  return pagesOfIds;
 }
 
 describe('lists', () => {
@@ -105,15 +105,15 @@ describe('lists', () => {
   it('LIST-03 Without `limit` and `cursor` the whole list is returned, without a `Link`; only one larger than about 4 MiB goes on (LIST-14)', async () => {
     const big = await service.newStore();
     for (let i = 0; i < 300; i += 50) {
-      const made = Array.from({ length: 50 }, () =>
+      const creations = Array.from({ length: 50 }, () =>
         big.post(`${big.store}/cards`, { card: { name: 'Coffee' } }),
       );
-      await Promise.all(made);
+      await Promise.all(creations);
     }
     const whole = await big.get<Record[]>(`${big.store}/cards`);
     expect([whole.body.length, whole.headers.get('link')]).toEqual([300, null]);
-    const most = await big.get<Record[]>(`${big.store}/cards?limit=250`);
-    expect(most.body).toEqual(whole.body.slice(0, 250));
+    const largestPage = await big.get<Record[]>(`${big.store}/cards?limit=250`);
+    expect(largestPage.body).toEqual(whole.body.slice(0, 250));
   });
 
   it('LIST-04 `limit` is the maximum number of elements, from 1 to 250', async () => {
@@ -158,9 +158,9 @@ describe('lists', () => {
     for (const list of lists) {
       const whole = idsOf(await store.get<Record[]>(list));
       for (const limit of [1, 2, 3]) {
-        const found = await pages(`${list}?limit=${limit}`);
-        expect([list, found.flat()]).toEqual([list, whole]);
-        expect(found).toHaveLength(Math.ceil(whole.length / limit));
+        const pagesOfIds = await pages(`${list}?limit=${limit}`);
+        expect([list, pagesOfIds.flat()]).toEqual([list, whole]);
+        expect(pagesOfIds).toHaveLength(Math.ceil(whole.length / limit));
       }
     }
   });
@@ -169,9 +169,9 @@ describe('lists', () => {
     const rewards = `${store.store}/rewards`;
     const { body } = await store.get<{ id: number; card_id: number }[]>(rewards);
     const card = body[0]?.card_id;
-    const wanted = body.filter((reward) => reward.card_id === card).map(({ id }) => id);
-    expect(wanted.length).toBeLessThan(body.length);
-    expect((await pages(`${rewards}?card_id=${card}&limit=2`)).flat()).toEqual(wanted);
+    const expectedIds = body.filter((reward) => reward.card_id === card).map(({ id }) => id);
+    expect(expectedIds.length).toBeLessThan(body.length);
+    expect((await pages(`${rewards}?card_id=${card}&limit=2`)).flat()).toEqual(expectedIds);
     const archived = await store.post<CardJson>(`${store.store}/cards`, { card: { name: 'Old' } });
     await store.post(`${store.store}/cards/${archived.body.id}/archive`);
     const all = idsOf(await store.get<Record[]>(`${store.store}/cards?scope=all`));
@@ -189,12 +189,12 @@ describe('lists', () => {
 
   it('LIST-11 A `cursor` that the service did not issue is 422 `cursor`', async () => {
     const cursors = lists.map(async (list) => cursorOf(nextOf(await store.get(`${list}?limit=2`))));
-    const given = await Promise.all(cursors);
+    const responses = await Promise.all(cursors);
     for (const [i, list] of lists.entries()) {
-      const cursor = given[i] ?? '';
+      const cursor = responses[i] ?? '';
       expect(cursor).not.toBe('');
       const foreign = [
-        ...given.filter((other) => other !== cursor),
+        ...responses.filter((other) => other !== cursor),
         cursor.slice(1),
         cursor.slice(0, -1),
         `${cursor}A`,
@@ -252,7 +252,7 @@ describe('lists', () => {
     const MIB = 1024 * 1024;
     const big = await service.newStore();
     const list = `${big.store}/rewards`;
-    const made: number[] = [];
+    const createdIds: number[] = [];
     for (let i = 0; i < 12; i++) {
       const { body: card } = await big.post<Record>(`${big.store}/cards`, {
         card: { name: 'Tea' },
@@ -263,22 +263,22 @@ describe('lists', () => {
           big.post<Record>(list, { reward: { ...reward, description: '🎂'.repeat(2_000) } }),
         ),
       );
-      made.push(...answers.map(({ body }) => body.id));
+      createdIds.push(...answers.map(({ body }) => body.id));
     }
-    const found: number[] = [];
+    const listedIds: number[] = [];
     const sizes: number[] = [];
     for (let path: string | null = list; path !== null;) {
       const page: Answer<Record[]> = await big.get<Record[]>(path);
       sizes.push(Buffer.byteLength(page.text) / MIB);
-      found.push(...idsOf(page));
+      listedIds.push(...idsOf(page));
       path = nextOf(page);
     }
     const [first] = sizes;
     expect(first).toBeGreaterThan(3.9);
     expect(first).toBeLessThan(4.1);
     expect(sizes).toHaveLength(2);
-    expect(found.toSorted((a, b) => a - b)).toEqual(made.toSorted((a, b) => a - b));
-    expect(new Set(found).size).toBe(made.length);
+    expect(listedIds.toSorted((a, b) => a - b)).toEqual(createdIds.toSorted((a, b) => a - b));
+    expect(new Set(listedIds).size).toBe(createdIds.length);
     const some = await big.get<Record[]>(`${list}?limit=250`);
     expect(some.body).toHaveLength(250);
   });

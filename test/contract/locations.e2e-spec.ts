@@ -13,8 +13,8 @@ const service = useSharedService();
 
 const attributes = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
 
-async function newLocation(store: ContractClient, given: object = attributes) {
-  const { body } = await store.post<LocationJson>(`${store.store}/locations`, { location: given });
+async function newLocation(store: ContractClient, input: object = attributes) {
+  const { body } = await store.post<LocationJson>(`${store.store}/locations`, { location: input });
   return { location: body, path: `${store.store}/locations/${body.id}` };
 }
 
@@ -42,11 +42,11 @@ const typesOf = async ({ id }: LocationJson) =>
 describe('locations', () => {
   it('LOC-01 A location can be created with `name` and `address`', async () => {
     const store = await service.newStore();
-    const made = await store.post<LocationJson>(`${store.store}/locations`, {
+    const response = await store.post<LocationJson>(`${store.store}/locations`, {
       location: { name: ' Old Town ', address: ' Marktplatz 1, Hamburg ' },
     });
-    expect(made.status).toBe(201);
-    expect(made.body).toMatchObject(attributes);
+    expect(response.status).toBe(201);
+    expect(response.body).toMatchObject(attributes);
     const bare = await store.post<LocationJson>(`${store.store}/locations`, attributes);
     expect([bare.status, bare.body.address]).toEqual([201, attributes.address]);
     expectRefused(await store.post(`${store.store}/locations`, {}), 'location');
@@ -119,10 +119,14 @@ describe('locations', () => {
     const store = await service.newStore();
     const other = await service.newStore();
     await newLocation(other);
-    const made = [await newLocation(store), await newLocation(store), await newLocation(store)];
+    const createdLocations = [
+      await newLocation(store),
+      await newLocation(store),
+      await newLocation(store),
+    ];
     const list = await store.get<LocationJson[]>(`${store.store}/locations`);
-    expect(list.body).toEqual(made.map(({ location }) => location));
-    for (const { location, path } of made) {
+    expect(list.body).toEqual(createdLocations.map(({ location }) => location));
+    for (const { location, path } of createdLocations) {
       expect((await store.get(path)).body).toEqual(location);
     }
   });
@@ -214,13 +218,13 @@ describe('locations', () => {
   it('LOC-15 A deleted location is gone: 404, and in no list', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
-    const kept = await newLocation(store);
+    const remaining = await newLocation(store);
     const gone = await store.delete(path);
     expect([gone.status, gone.text]).toEqual([204, '']);
     expectFailure(await store.get(path), 404, 'not_found');
     expectFailure(await store.patch(path, { location: { name: 'Harbour' } }), 404, 'not_found');
     expectFailure(await store.delete(path), 404, 'not_found');
-    expect((await store.get(`${store.store}/locations`)).body).toEqual([kept.location]);
+    expect((await store.get(`${store.store}/locations`)).body).toEqual([remaining.location]);
     expect(await typesOf(location)).toEqual(['LocationCreated', 'LocationDeleted']);
   });
 
@@ -273,7 +277,7 @@ describe('locations', () => {
         stream === `customer_card-${customerCard.id}` && type === 'StampsEarned',
     );
     expect(stamped?.data['locationId']).toBe(location.id);
-    const [made] = history.filter(({ stream }) => stream === `location-${location.id}`);
-    expect(made?.data).toMatchObject(attributes);
+    const [creation] = history.filter(({ stream }) => stream === `location-${location.id}`);
+    expect(creation?.data).toMatchObject(attributes);
   });
 });

@@ -93,7 +93,7 @@ async function twoWithStamps(one: number, two: number, rewards: number[] = []) {
     card,
     survivor,
     other,
-    kept: await enrolled(survivor, card, one),
+    survivorCard: await enrolled(survivor, card, one),
     gone: await enrolled(other, card, two),
   };
 }
@@ -258,28 +258,28 @@ describe('merging customers', () => {
   });
 
   it("MERGE-13 No consent is widened: the survivor's stay as they are, and become false if it takes over an address whose owner had not given it (`marketing_consent` for an e-mail address or phone number, `sms_consent` for a phone number)", async () => {
-    const given = { marketing_consent: true, sms_consent: true };
+    const bothConsents = { marketing_consent: true, sms_consent: true };
     const consents = ({ marketing_consent, sms_consent }: CustomerJson) => [
       marketing_consent,
       sms_consent,
     ];
     const phone = () => ({ phone: `+491520${++people}888` });
     const without = await newCustomer();
-    expect(consents(await merged(without.id, (await newCustomer(given)).id))).toEqual([
+    expect(consents(await merged(without.id, (await newCustomer(bothConsents)).id))).toEqual([
       false,
       false,
     ]);
-    const keeps = await newCustomer(given);
+    const keeps = await newCustomer(bothConsents);
     expect(consents(await merged(keeps.id, (await newCustomer()).id))).toEqual([true, true]);
     // The phone that is taken over belongs to somebody who was never asked.
-    const takes = await newCustomer(given);
+    const takes = await newCustomer(bothConsents);
     expect(consents(await merged(takes.id, (await newCustomer(phone())).id))).toEqual([
       false,
       false,
     ]);
-    const both = await newCustomer(given);
-    const asked = await newCustomer({ ...given, ...phone() });
-    expect(consents(await merged(both.id, asked.id))).toEqual([true, true]);
+    const both = await newCustomer(bothConsents);
+    const customer = await newCustomer({ ...bothConsents, ...phone() });
+    expect(consents(await merged(both.id, customer.id))).toEqual([true, true]);
   });
 
   it('MERGE-14 Every `email` and `phone` of both stays taken', async () => {
@@ -301,12 +301,12 @@ describe('merging customers', () => {
   it("MERGE-15 A card whose template the survivor does not have becomes the survivor's as it is, with its id, code, uuid and stamps", async () => {
     const [coffee, cake] = [await newCard(), await newCard()];
     const [one, two] = [await newCustomer(), await newCustomer()];
-    const kept = await enrolled(one, coffee, 2);
+    const survivorCard = await enrolled(one, coffee, 2);
     const moved = await enrolled(two, cake, 3);
     const after = await merged(one.id, two.id);
     expect(after.stamp_count).toBe(5);
     expect(balances(after)).toEqual([
-      [kept.card.id, 2],
+      [survivorCard.card.id, 2],
       [moved.card.id, 3],
     ]);
     const { body } = await store.get<CustomerCardDetailJson>(
@@ -327,27 +327,27 @@ describe('merging customers', () => {
   });
 
   it("MERGE-16 Where both have a card of one template, all stamps are added together on the survivor's card, and the other card is closed", async () => {
-    const { survivor, other, kept, card } = await twoWithStamps(4, 3);
+    const { survivor, other, survivorCard, card } = await twoWithStamps(4, 3);
     const after = await merged(survivor.id, other.id);
-    expect(balances(after)).toEqual([[kept.card.id, 7]]);
+    expect(balances(after)).toEqual([[survivorCard.card.id, 7]]);
     expect((await read(survivor.id)).stamp_count).toBe(7);
     const { body } = await store.get<CardJson>(`${store.store}/cards/${card.id}`);
     expect(body).toMatchObject({ customer_cards_count: 1 });
   });
 
   it('MERGE-17 Rewards that the sum reaches are unlocked and announced', async () => {
-    const { survivor, other, kept } = await twoWithStamps(4, 3, [5, 8]);
+    const { survivor, other, survivorCard } = await twoWithStamps(4, 3, [5, 8]);
     const receiver = await sent.subscribe(store);
     await merged(survivor.id, other.id);
-    const { body } = await store.get<CustomerCardDetailJson>(kept.path);
+    const { body } = await store.get<CustomerCardDetailJson>(survivorCard.path);
     expect(body.available_rewards.map(({ stamps_required }) => stamps_required)).toEqual([5]);
-    const told = (await sentSoFar(store, kept.path, receiver)).filter(
+    const sentEvents = (await sentSoFar(store, survivorCard.path, receiver)).filter(
       ({ type }) => type === 'reward.unlocked',
     );
-    expect(told).toEqual([
+    expect(sentEvents).toEqual([
       expect.objectContaining({
         data: expect.objectContaining({
-          customer_card_id: kept.card.id,
+          customer_card_id: survivorCard.card.id,
           stamps_count: 7,
           reward: expect.objectContaining({ stamps_required: 5 }),
         }),
@@ -366,13 +366,13 @@ describe('merging customers', () => {
   });
 
   it("MERGE-19 Stamp, redeem and reading under the old path, with the merged customer and its card, reach the survivor's card: the response is about that one", async () => {
-    const { survivor, other, kept, gone } = await twoWithStamps(4, 3, [5]);
+    const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3, [5]);
     const moved = await enrolled(other, await newCard(), 1);
     await merged(survivor.id, other.id);
     const added = await stamp(gone.path, { stamps: 2 });
     expect(added.status).toBe(200);
     expect(added.body).toMatchObject({
-      id: kept.card.id,
+      id: survivorCard.card.id,
       customer_id: survivor.id,
       stamps_count: 9,
     });
@@ -389,17 +389,17 @@ describe('merging customers', () => {
   });
 
   it('MERGE-20 Receipt numbers (`external_ref`) used before return their first result, under the old path and the new one', async () => {
-    const { card, survivor, other, kept, gone } = await twoWithStamps(1, 0);
+    const { card, survivor, other, survivorCard, gone } = await twoWithStamps(1, 0);
     const external_ref = `receipt-${++people}`;
     const first = await stamp(gone.path, { stamps: 2, external_ref });
     await merged(survivor.id, other.id);
-    for (const path of [gone.path, kept.path]) {
+    for (const path of [gone.path, survivorCard.path]) {
       const again = await stamp(path, { stamps: 2, external_ref });
       expect([again.status, again.body]).toEqual([200, first.body]);
       expect(again.headers.get('idempotent-replayed')).toBe('true');
       const other = await stamp(path, { stamps: 1, external_ref });
       expectRefused(other, 'external_ref', 'taken');
-      const existing = { type: 'customer_card', id: kept.card.id };
+      const existing = { type: 'customer_card', id: survivorCard.card.id };
       expect(other.body).toMatchObject({ existing });
     }
     const later = `later-${people}`;
@@ -409,7 +409,7 @@ describe('merging customers', () => {
     const third = await newCustomer();
     const last = await enrolled(third, card, 0);
     await merged(third.id, survivor.id);
-    for (const path of [gone.path, kept.path, last.path]) {
+    for (const path of [gone.path, survivorCard.path, last.path]) {
       const again = await stamp(path, { stamps: 2, external_ref });
       expect([again.status, again.body]).toEqual([200, first.body]);
     }
@@ -434,11 +434,11 @@ describe('merging customers', () => {
       await newCustomer({}, own),
       await newCustomer({ last_name: 'Tal', phone: '+4915123456789' }, own),
     ];
-    const kept = await enrolled(one, card, 4, own);
+    const survivorCard = await enrolled(one, card, 4, own);
     const gone = await enrolled(two, card, 3, own);
     const receiver = await sent.subscribe(own);
     await merged(one.id, two.id, own);
-    const all = await sentSoFar(own, kept.path, receiver);
+    const all = await sentSoFar(own, survivorCard.path, receiver);
     expect(all.map(({ type }) => type).sort()).toEqual([
       'customer.updated',
       'customer.updated',
@@ -468,7 +468,7 @@ describe('merging customers', () => {
     });
     expect(data('stamp.earned')).toMatchObject({
       customer_id: one.id,
-      customer_card_id: kept.card.id,
+      customer_card_id: survivorCard.card.id,
       stamps: 3,
       stamps_count: 7,
       source: 'adjustment',
@@ -498,10 +498,10 @@ describe('merging customers', () => {
       card: { name: 'Limited', max_stamps_per_request: 3, max_stamps_per_day: 3 },
     });
     const [one, two] = [await newCustomer(), await newCustomer()];
-    const kept = await enrolled(one, card, 1);
+    const survivorCard = await enrolled(one, card, 1);
     await enrolled(two, card, 3);
-    expect(balances(await merged(one.id, two.id))).toEqual([[kept.card.id, 4]]);
-    expect((await stamp(kept.path, { stamps: 2 })).status).toBe(200);
+    expect(balances(await merged(one.id, two.id))).toEqual([[survivorCard.card.id, 4]]);
+    expect((await stamp(survivorCard.path, { stamps: 2 })).status).toBe(200);
   });
 });
 
@@ -532,24 +532,24 @@ describe('unmerging customers', () => {
   });
 
   it("MERGE-29 Of stamps that were added together, those go back that are still there: redemptions since are paid by the survivor's own stamps first", async () => {
-    const { survivor, other, kept, gone } = await twoWithStamps(4, 3, [5]);
+    const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3, [5]);
     await merged(survivor.id, other.id);
-    const { body } = await store.get<CustomerCardDetailJson>(kept.path);
+    const { body } = await store.get<CustomerCardDetailJson>(survivorCard.path);
     const reward_id = body.available_rewards[0]?.id;
-    expect((await store.post(`${kept.path}/redeem`, { reward_id })).status).toBe(200);
+    expect((await store.post(`${survivorCard.path}/redeem`, { reward_id })).status).toBe(200);
     await unmerged(survivor.id, other.id);
-    expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 0]]);
+    expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 0]]);
     expect(balances(await read(other.id))).toEqual([[gone.card.id, 2]]);
   });
 
   it('MERGE-30 Stamps since the merge stay on the card that they were put on: added together, with the survivor; on a card that changed hands, with that card', async () => {
-    const { survivor, other, kept, gone } = await twoWithStamps(4, 3);
+    const { survivor, other, survivorCard, gone } = await twoWithStamps(4, 3);
     const moved = await enrolled(other, await newCard(), 1);
     await merged(survivor.id, other.id);
     await stamp(gone.path, { stamps: 2 });
     await stamp(moved.path, { stamps: 5 });
     await unmerged(survivor.id, other.id);
-    expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 6]]);
+    expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 6]]);
     expect(balances(await read(other.id))).toEqual([
       [gone.card.id, 3],
       [moved.card.id, 6],
@@ -659,15 +659,15 @@ describe('merging at the same time', () => {
   });
 
   it('MERGE-26 A stamp that comes during a merge, on either card, counts once', async () => {
-    const { survivor, other, kept, gone } = await twoWithStamps(0, 0);
-    const stampings = [kept, gone].flatMap(({ path }) =>
+    const { survivor, other, survivorCard, gone } = await twoWithStamps(0, 0);
+    const stampings = [survivorCard, gone].flatMap(({ path }) =>
       Array.from({ length: 15 }, () => stamp(path, { stamps: 1 })),
     );
     const [answer, ...stamped] = await Promise.all([merge(survivor.id, other.id), ...stampings]);
     expect([answer.status, ...stamped.map(({ status }) => status)]).toEqual(
       Array.from({ length: 31 }, () => 200),
     );
-    expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 30]]);
+    expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 30]]);
   });
 
   it('MERGE-27 Under the same Idempotency-Key the response is repeated', async () => {
@@ -692,7 +692,7 @@ describe('merged customers', () => {
     const own = await service.newStore();
     const card = await newCard(own);
     const [one, two] = [await newCustomer({}, own), await newCustomer({}, own)];
-    const kept = await enrolled(one, card, 1, own);
+    const survivorCard = await enrolled(one, card, 1, own);
     const gone = await enrolled(two, card, 2, own);
     const moved = await enrolled(two, await newCard(own), 3, own);
     const times: string[] = [];
@@ -705,7 +705,7 @@ describe('merged customers', () => {
     await moment();
     expect((await unmerge(one.id, two.id, own)).status).toBe(200);
     await moment();
-    const shown = (time: string) => {
+    const statesAt = (time: string) => {
       const at = (path: string) => own.get<never>(`${path}?as_of=${time}`);
       return Promise.all([
         at(pathOf(one.id, own)).then(({ body }) => balances(body)),
@@ -717,7 +717,7 @@ describe('merged customers', () => {
       ]);
     };
     const apart = [
-      [[kept.card.id, 1]],
+      [[survivorCard.card.id, 1]],
       [
         [gone.card.id, 2],
         [moved.card.id, 3],
@@ -727,21 +727,21 @@ describe('merged customers', () => {
     ];
     const together = [
       [
-        [kept.card.id, 3],
+        [survivorCard.card.id, 3],
         [moved.card.id, 3],
       ],
       [],
       1,
       1,
     ];
-    expect(await Promise.all(times.map(shown))).toEqual([apart, together, apart]);
+    expect(await Promise.all(times.map(statesAt))).toEqual([apart, together, apart]);
     const { body } = await own.get<CustomerCardDetailJson>(`${gone.path}?as_of=${times[1]}`);
-    expect([body.id, body.stamps_count]).toEqual([kept.card.id, 3]);
+    expect([body.id, body.stamps_count]).toEqual([survivorCard.card.id, 3]);
   });
 
   it('MERGE-38 Merged customers are one person: erasing any of them erases all, and unmerge is 422 `base`, code `customer_erased`, since', async () => {
     for (const named of ['survivor', 'other'] as const) {
-      const { survivor, other, kept } = await twoWithStamps(4, 3);
+      const { survivor, other, survivorCard } = await twoWithStamps(4, 3);
       const email = `gone${++people}@mail.example`;
       await store.patch(pathOf(other.id), { customer: { email, metadata: { pet: 'cat' } } });
       await merged(survivor.id, other.id);
@@ -751,7 +751,7 @@ describe('merged customers', () => {
         expect(await read(id)).toMatchObject({ first_name: 'Erased', email: null, metadata: {} });
         expect((await read(id)).erased_at).not.toBeNull();
       }
-      expect(balances(await read(survivor.id))).toEqual([[kept.card.id, 7]]);
+      expect(balances(await read(survivor.id))).toEqual([[survivorCard.card.id, 7]]);
       expectRefused(await unmerge(survivor.id, other.id), 'base', 'customer_erased');
       expect((await store.post(`${path}/erase`, {})).status).toBe(204);
       await newCustomer({ email });

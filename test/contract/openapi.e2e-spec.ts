@@ -140,11 +140,11 @@ describe('the OpenAPI document', () => {
   it('OPENAPI-07 Every operation lists the failures it can return, each with the error object', () => {
     const faults: string[] = [];
     for (const { name, path, operation } of operations()) {
-      const wanted = ['410', '429'];
-      if (path !== '/api/v1/status') wanted.push('401');
-      if (path.includes('{')) wanted.push('404');
-      if (operation.requestBody) wanted.push('400', '413', '415', '422');
-      for (const status of wanted) {
+      const statuses = ['410', '429'];
+      if (path !== '/api/v1/status') statuses.push('401');
+      if (path.includes('{')) statuses.push('404');
+      if (operation.requestBody) statuses.push('400', '413', '415', '422');
+      for (const status of statuses) {
         if (!(status in operation.responses)) faults.push(`${name} ${status}`);
       }
       for (const [status, response] of Object.entries(operation.responses)) {
@@ -245,8 +245,8 @@ describe('the OpenAPI document', () => {
     for (const link of links) {
       expect([link, (await stranger.get(link)).status]).toEqual([link, 200]);
     }
-    const shown = await stranger.get<Document>('/docs/reference/openapi.json');
-    expect(Object.keys(shown.body.paths)).toEqual(Object.keys(document.paths));
+    const publicDocument = await stranger.get<Document>('/docs/reference/openapi.json');
+    expect(Object.keys(publicDocument.body.paths)).toEqual(Object.keys(document.paths));
   });
 
   it('OPENAPI-13 It and the pages of `/docs` are compressed and have an `ETag`: sent with `If-None-Match`, one that is still right is answered 304 without a body', async () => {
@@ -271,8 +271,11 @@ describe('the OpenAPI document', () => {
         expect(text).toBe(plain.text);
         expect(headers.get('vary')).toMatch(/accept-encoding/i);
         const tag = headers.get('etag');
-        const known = { 'accept-encoding': encoding, 'if-none-match': `"other", W/${tag}` };
-        const again = await ask(known);
+        const conditionalHeaders = {
+          'accept-encoding': encoding,
+          'if-none-match': `"other", W/${tag}`,
+        };
+        const again = await ask(conditionalHeaders);
         expect([again.status, again.text]).toEqual([304, '']);
         expect(again.headers.get('etag')).toBe(tag);
         expect(again.headers.get('cache-control')).toBe('no-cache');

@@ -12,11 +12,11 @@ import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 const service = useService();
 async function add(store: ContractClient, phone: string, more = {}): Promise<CustomerJson> {
-  const made = await store.post<CustomerJson>(`${store.store}/customers`, {
+  const response = await store.post<CustomerJson>(`${store.store}/customers`, {
     customer: { first_name: 'Ada', phone, ...more },
   });
-  expect(made.status).toBe(201);
-  return made.body;
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 const setCountry = async (store: ContractClient, country: string | null) =>
@@ -27,7 +27,7 @@ const phonesOf = async (store: ContractClient) =>
     ({ phone }) => phone,
   );
 
-const found = async (store: ContractClient, query: Record<string, string>) =>
+const findIds = async (store: ContractClient, query: Record<string, string>) =>
   (
     await store.get<CustomerListJson>(`${store.store}/customers?${new URLSearchParams(query)}`)
   ).body.customers.map(({ id }) => id);
@@ -56,8 +56,8 @@ describe('phone numbers of a store', () => {
     await normalizePhones(service.running);
     const inGermany = ['12', '+436641234567', '+4915112345678', '+491711234567'];
     expect(await phonesOf(store)).toEqual(inGermany);
-    expect(await found(store, { phone: '0171/1234567' })).toEqual([id]);
-    expect(await found(store, { search: '0151 123' })).toEqual([other.id]);
+    expect(await findIds(store, { phone: '0171/1234567' })).toEqual([id]);
+    expect(await findIds(store, { search: '0151 123' })).toEqual([other.id]);
     const customer = { first_name: 'B', phone: '0049 171 1234567' };
     expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
     // What has its country code keeps it, whichever country comes next.
@@ -103,7 +103,7 @@ describe('phone numbers of a store', () => {
       [accountId],
     );
     await normalizePhones(service.running);
-    expect(await found(store, { phone: '0151 12345678' })).toEqual([third.id]);
+    expect(await findIds(store, { phone: '0151 12345678' })).toEqual([third.id]);
     const back = await store.post(`${path}/${first.id}/unmerge`, { from_customer_id: second.id });
     expect(back.status).toBe(200);
     expect(await conflictsOf(store)).toEqual([one]);
@@ -169,7 +169,7 @@ describe('phone numbers of a store', () => {
         [store.accountId],
       );
       await normalizePhones(service.running);
-      expect(await found(store, { phone: '0171 1234567' })).toEqual([pair[0].id]);
+      expect(await findIds(store, { phone: '0171 1234567' })).toEqual([pair[0].id]);
     }
   });
 
@@ -178,13 +178,13 @@ describe('phone numbers of a store', () => {
     const survivor = await add(store, '0171 1234567', { email: 'one@example.com' });
     const other = await add(store, '+49 171 1234567');
     await merge(store, 'merge', survivor.id, other.id);
-    expect(await found(store, { phone: '+491711234567' })).toEqual([survivor.id]);
+    expect(await findIds(store, { phone: '+491711234567' })).toEqual([survivor.id]);
     const customer = { first_name: 'B', phone: '0171 1234567' };
     expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
     await setCountry(store, 'DE');
     await normalizePhones(service.running);
     for (const notation of NOTATIONS) {
-      expect(await found(store, { phone: notation })).toEqual([survivor.id]);
+      expect(await findIds(store, { phone: notation })).toEqual([survivor.id]);
     }
     await merge(store, 'unmerge', survivor.id, other.id);
     expect(await phonesOf(store)).toEqual(['+491711234567', '01711234567']);
@@ -201,7 +201,7 @@ describe('phone numbers of a store', () => {
     await setCountry(store, 'DE');
     await normalizePhones(service.running);
     expect(await phonesOf(store)).toEqual(['+491711234567']);
-    expect(await found(store, { phone: '0171 1234567' })).toEqual([third.id]);
+    expect(await findIds(store, { phone: '0171 1234567' })).toEqual([third.id]);
   });
 
   it('SEARCH-33 After a merge of two customers with one number, `phone` and `search` find the survivor in every notation', async () => {
@@ -211,14 +211,14 @@ describe('phone numbers of a store', () => {
       const [survivor = 0, other = 0] = isDigitsFirst ? pair : pair.toReversed();
       await merge(store, 'merge', survivor, other);
       for (const notation of NOTATIONS) {
-        expect(await found(store, { phone: notation })).toEqual([survivor]);
-        expect(await found(store, { search: notation })).toEqual([survivor]);
+        expect(await findIds(store, { phone: notation })).toEqual([survivor]);
+        expect(await findIds(store, { search: notation })).toEqual([survivor]);
       }
       await merge(store, 'unmerge', survivor, other);
       for (const notation of NOTATIONS) {
-        expect(await found(store, { phone: notation })).toEqual([pair[1]]);
+        expect(await findIds(store, { phone: notation })).toEqual([pair[1]]);
       }
-      expect(await found(store, { search: '0171 1234567' })).toEqual(pair.toReversed());
+      expect(await findIds(store, { search: '0171 1234567' })).toEqual(pair.toReversed());
     }
   });
 

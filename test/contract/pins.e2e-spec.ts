@@ -19,9 +19,9 @@ const pin = { latitude: 53.5503, longitude: 9.9929 };
 const pinned = { ...pin, geocode_status: 'ok', precision: 'manual' };
 const pending = { latitude: null, longitude: null, geocode_status: 'pending', precision: null };
 
-async function newLocation(store: ContractClient, given: object = {}) {
+async function newLocation(store: ContractClient, input: object = {}) {
   const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
-    location: { ...attributes, ...given },
+    location: { ...attributes, ...input },
   });
   return { location: body, path: `${store.store}/locations/${body.id}` };
 }
@@ -38,7 +38,7 @@ function geocoded(location: LocationJson, result: Geocoding, address = location.
   return service.running.execute(command);
 }
 
-const found = (precision: 'rooftop' | 'street' | 'postcode' | 'city'): Geocoding => ({
+const geocodedAs = (precision: 'rooftop' | 'street' | 'postcode' | 'city'): Geocoding => ({
   status: 'ok',
   latitude: 53.55,
   longitude: 9.99,
@@ -110,10 +110,10 @@ describe('pins of locations', () => {
   it('LOC-26 Coordinates found for the address have the `precision` of the result; without coordinates it is null', async () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
-    const shown = async () => (await store.get<LocationJson>(path)).body;
+    const readLocation = async () => (await store.get<LocationJson>(path)).body;
     for (const precision of ['city', 'postcode', 'street', 'rooftop'] as const) {
-      await geocoded(location, found(precision));
-      expect(await shown()).toMatchObject({
+      await geocoded(location, geocodedAs(precision));
+      expect(await readLocation()).toMatchObject({
         latitude: 53.55,
         longitude: 9.99,
         geocode_status: 'ok',
@@ -122,8 +122,8 @@ describe('pins of locations', () => {
     }
     await store.patch(path, { location: { address: 'Kai 2' } });
     for (const status of ['not_found', 'failed'] as const) {
-      await geocoded(await shown(), { status });
-      expect(await shown()).toMatchObject({ ...pending, geocode_status: status });
+      await geocoded(await readLocation(), { status });
+      expect(await readLocation()).toMatchObject({ ...pending, geocode_status: status });
     }
   });
 
@@ -131,10 +131,10 @@ describe('pins of locations', () => {
     const store = await service.newStore();
     const { location, path } = await newLocation(store);
     const moved = await store.patch<LocationJson>(path, { location: { address: 'Kai 2' } });
-    await geocoded(location, found('rooftop'));
+    await geocoded(location, geocodedAs('rooftop'));
     expect((await store.get(path)).body).toEqual(moved.body);
     const exact = await store.patch<LocationJson>(path, { location: { pin } });
-    await geocoded(moved.body, found('rooftop'));
+    await geocoded(moved.body, geocodedAs('rooftop'));
     expect((await store.get(path)).body).toEqual(exact.body);
   });
 
@@ -144,7 +144,7 @@ describe('pins of locations', () => {
     await newLocation(store, { name: 'Pinned', pin });
     for (const precision of ['city', 'postcode', 'street', 'rooftop'] as const) {
       const { location } = await newLocation(store, { name: precision });
-      await geocoded(location, found(precision));
+      await geocoded(location, geocodedAs(precision));
     }
     const content = (await follower.contents.load([customerCard.id])).get(customerCard.id);
     expect(content?.locations.map(({ name }) => name)).toEqual(['Pinned', 'street', 'rooftop']);

@@ -14,16 +14,16 @@ async function fetched(url: string, headers: Record<string, string> = {}) {
   return { response, bytes: Buffer.from(await response.arrayBuffer()) };
 }
 
-async function newPoster(given: object = {}) {
+async function newPoster(input: object = {}) {
   const store = await service.newStore();
   const card = { name: 'Coffee club', stamp_icon: 'coffee' };
-  const made = await store.post<CardJson>(`${store.store}/cards`, { card });
-  const { id: card_id } = made.body;
+  const response = await store.post<CardJson>(`${store.store}/cards`, { card });
+  const { id: card_id } = response.body;
   const { body: poster } = await store.post<PosterJson>(`${store.store}/posters`, {
-    poster: { card_id, ...given },
+    poster: { card_id, ...input },
   });
   const path = `${store.store}/posters/${poster.id}`;
-  return { store, card: made.body, poster, path };
+  return { store, card: response.body, poster, path };
 }
 
 const etagOf = async (url: string) => (await fetched(url)).response.headers.get('etag');
@@ -84,8 +84,8 @@ describe('the documents of posters', () => {
     const etag = response.headers.get('etag') ?? '';
     expect(etag).toMatch(/^"[0-9a-f]{64}"$/);
     expect(response.headers.get('cache-control')).toBe('public, no-cache');
-    for (const known of [etag, `"other", W/${etag}`]) {
-      const again = await fetched(url, { 'if-none-match': known });
+    for (const ifNoneMatch of [etag, `"other", W/${etag}`]) {
+      const again = await fetched(url, { 'if-none-match': ifNoneMatch });
       expect([again.response.status, again.bytes.length]).toEqual([304, 0]);
     }
     await rename(store, card, 'Another name');

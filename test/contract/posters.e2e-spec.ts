@@ -11,8 +11,8 @@ import { eventually } from '../support/jest/eventually.js';
 
 const service = useSharedService();
 
-async function newCard(store: ContractClient, given: object = {}): Promise<CardJson> {
-  const card = { name: 'Coffee', ...given };
+async function newCard(store: ContractClient, input: object = {}): Promise<CardJson> {
+  const card = { name: 'Coffee', ...input };
   return (await store.post<CardJson>(`${store.store}/cards`, { card })).body;
 }
 
@@ -20,10 +20,10 @@ const make = (store: ContractClient, poster: object) =>
   store.post<PosterJson>(`${store.store}/posters`, { poster });
 
 /** A store with a card and a poster for it. */
-async function newPoster(given: object = {}) {
+async function newPoster(input: object = {}) {
   const store = await service.newStore();
   const card = await newCard(store);
-  const { body: poster } = await make(store, { card_id: card.id, ...given });
+  const { body: poster } = await make(store, { card_id: card.id, ...input });
   const path = `${store.store}/posters/${poster.id}`;
   const patch = (changes: object) => store.patch<PosterJson>(path, { poster: changes });
   return { store, card, poster, path, patch };
@@ -65,8 +65,8 @@ describe('posters', () => {
       text_color: '#040506',
       stamp_background_color: '#070809',
     });
-    const made = await make(store, { card_id: card.id });
-    expect(made.status).toBe(201);
+    const response = await make(store, { card_id: card.id });
+    expect(response.status).toBe(201);
     const defaults = {
       card_id: card.id,
       title: 'Tea',
@@ -83,7 +83,7 @@ describe('posters', () => {
       require_birthday: false,
       minimum_age: null,
     };
-    expect(made.body).toMatchObject(defaults);
+    expect(response.body).toMatchObject(defaults);
     const nulls = Object.fromEntries(Object.keys(OTHERS).map((name) => [name, null]));
     expect((await make(store, { card_id: card.id, ...nulls })).body).toMatchObject(defaults);
     const bare = await store.post<PosterJson>(`${store.store}/posters`, { card_id: card.id });
@@ -160,8 +160,8 @@ describe('posters', () => {
   it('POSTER-09 Colours are read as for cards; anything else is 422 on the field', async () => {
     const { store, card, patch } = await newPoster();
     for (const name of ['primary_color', 'text_color', 'secondary_color']) {
-      const made = await make(store, { card_id: card.id, [name]: '#abc' });
-      expect(made.body).toMatchObject({ [name]: '#AABBCC' });
+      const response = await make(store, { card_id: card.id, [name]: '#abc' });
+      expect(response.body).toMatchObject({ [name]: '#AABBCC' });
       expect((await patch({ [name]: '#a1b2c3' })).body).toMatchObject({ [name]: '#A1B2C3' });
       for (const wrong of ['red', '#12', '123456', 7]) {
         expectRefused(await make(store, { card_id: card.id, [name]: wrong }), name);
@@ -187,8 +187,8 @@ describe('posters', () => {
       ['email_and_phone', true, true],
     ]) {
       const collected = { contact_collection_mode, collect_email, collect_phone };
-      const made = await make(store, { card_id: card.id, contact_collection_mode });
-      expect(made.body).toMatchObject(collected);
+      const response = await make(store, { card_id: card.id, contact_collection_mode });
+      expect(response.body).toMatchObject(collected);
       const ignored = { collect_email: !collect_email, collect_phone: !collect_phone };
       const changed = await patch({ contact_collection_mode, ...ignored });
       expect(changed.body).toMatchObject(collected);
@@ -202,8 +202,8 @@ describe('posters', () => {
       ['email_only', true, false],
     ] as const) {
       const settled = { contact_collection_mode, require_email, require_phone };
-      const made = await make(store, { card_id: card.id, contact_collection_mode });
-      expect(made.body).toMatchObject(settled);
+      const response = await make(store, { card_id: card.id, contact_collection_mode });
+      expect(response.body).toMatchObject(settled);
       expect((await patch({ contact_collection_mode })).body).toMatchObject(settled);
     }
   });
@@ -211,13 +211,13 @@ describe('posters', () => {
   it('POSTER-13 With both, `require_email` defaults to true and `require_phone` to false', async () => {
     const { store, card } = await newPoster();
     const both = { card_id: card.id, contact_collection_mode: 'email_and_phone' };
-    const asked = async (given: object) => (await make(store, { ...both, ...given })).body;
-    expect(await asked({})).toMatchObject({ require_email: true, require_phone: false });
-    expect(await asked({ require_phone: true })).toMatchObject({
+    const createFields = async (input: object) => (await make(store, { ...both, ...input })).body;
+    expect(await createFields({})).toMatchObject({ require_email: true, require_phone: false });
+    expect(await createFields({ require_phone: true })).toMatchObject({
       require_email: true,
       require_phone: true,
     });
-    expect(await asked({ require_email: '0' })).toMatchObject({
+    expect(await createFields({ require_email: '0' })).toMatchObject({
       require_email: false,
       require_phone: false,
     });
@@ -233,8 +233,8 @@ describe('posters', () => {
   it('POSTER-15 `minimum_age` below 1, above 120 or not an integer is 422 `minimum_age`', async () => {
     const { store, card, patch } = await newPoster({ require_birthday: true });
     for (const minimum_age of [0, 121, -1, 17.5, 'old', true]) {
-      const asked = { card_id: card.id, require_birthday: true, minimum_age };
-      expectRefused(await make(store, asked), 'minimum_age');
+      const attributes = { card_id: card.id, require_birthday: true, minimum_age };
+      expectRefused(await make(store, attributes), 'minimum_age');
       expectRefused(await patch({ minimum_age }), 'minimum_age');
     }
     expect((await patch({ minimum_age: 1 })).body.minimum_age).toBe(1);
@@ -267,10 +267,10 @@ describe('posters', () => {
 
   it('POSTER-18 No two posters share a slug, and it cannot be guessed from the id', async () => {
     const { store, card } = await newPoster();
-    const made = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 30 }, () => make(store, { card_id: card.id })),
     );
-    const slugs = made.map(({ body }) => body.signup_url.split('/').at(-1) ?? '');
+    const slugs = responses.map(({ body }) => body.signup_url.split('/').at(-1) ?? '');
     expect(new Set(slugs).size).toBe(30);
     // Of 62 characters 18 have more than 96 bits.
     for (const slug of slugs) expect(slug.length * Math.log2(62)).toBeGreaterThan(96);
@@ -369,13 +369,13 @@ describe('posters', () => {
 
   it('POSTER-28 A deleted poster is gone: 404, and in no list', async () => {
     const { store, card, poster, path, patch } = await newPoster();
-    const { body: kept } = await make(store, { card_id: card.id });
+    const { body: keptPoster } = await make(store, { card_id: card.id });
     const gone = await store.delete(path);
     expect([gone.status, gone.text]).toEqual([204, '']);
     expectFailure(await store.get(path), 404, 'not_found');
     expectFailure(await patch({ title: 'Join us' }), 404, 'not_found');
     expectFailure(await store.delete(path), 404, 'not_found');
-    expect((await store.get(`${store.store}/posters`)).body).toEqual([kept]);
+    expect((await store.get(`${store.store}/posters`)).body).toEqual([keptPoster]);
     expect(await typesOf(poster)).toEqual(['PosterCreated', 'PosterDeleted']);
   });
 
@@ -411,8 +411,8 @@ describe('posters', () => {
 
   it('POSTER-31 A PATCH to both contacts leaves `require_email` and `require_phone` unchanged unless it names them', async () => {
     const both = { contact_collection_mode: 'email_and_phone' };
-    const kept = await newPoster({ contact_collection_mode: 'phone_only' });
-    expect((await kept.patch(both)).body).toMatchObject({
+    const existingPoster = await newPoster({ contact_collection_mode: 'phone_only' });
+    expect((await existingPoster.patch(both)).body).toMatchObject({
       ...both,
       require_email: false,
       require_phone: true,
@@ -443,7 +443,7 @@ describe('posters', () => {
   it('POSTER-34 The card may be archived', async () => {
     const { store, card } = await newPoster();
     await store.post(`${store.store}/cards/${card.id}/archive`);
-    const made = await make(store, { card_id: card.id });
-    expect([made.status, made.body.title]).toEqual([201, card.name]);
+    const response = await make(store, { card_id: card.id });
+    expect([response.status, response.body.title]).toEqual([201, card.name]);
   });
 });

@@ -339,10 +339,10 @@ describe('a dry run', () => {
   it('REDEEM-22 With `dry_run=true` in the query the response is the same, with the header `X-Dry-Run: true`, and nothing is stored or sent', async () => {
     const { path, reward_id } = await holding(5, [3]);
     const before = (await service.running.history()).length;
-    const shown = await store.get(path);
+    const currentCard = await store.get(path);
     const dry = await tried(path, reward_id);
     expect([dry.status, dry.headers.get('x-dry-run')]).toEqual([200, 'true']);
-    expect((await store.get(path)).body).toEqual(shown.body);
+    expect((await store.get(path)).body).toEqual(currentCard.body);
     expect((await service.running.history()).length).toBe(before);
     const real = await redeem(path, { reward_id });
     expect(real.headers.get('x-dry-run')).toBeNull();

@@ -36,18 +36,18 @@ const idsOf = async (query: Record<string, string | number>, at = store) => {
 
 /** Somebody with twenty stamps, of which each reward takes one. */
 async function holder(at = store) {
-  const made = await enrol(at, {
+  const enrolment = await enrol(at, {
     rewards: [1, 1],
     card: { stamps_required: 21, initial_stamps: 20 },
   });
-  const [reward, other] = made.rewards.map(({ id }) => id);
+  const [reward, other] = enrolment.rewards.map(({ id }) => id);
   const redeem = async (body: object = {}) => {
-    const path = `${made.path}/redeem`;
+    const path = `${enrolment.path}/redeem`;
     const answer = await at.post<RedemptionJson>(path, { reward_id: reward, ...body });
     expect([answer.status, answer.body]).toEqual([200, expect.anything()]);
     return answer.body.redemption;
   };
-  return { ...made, reward, other, redeem };
+  return { ...enrolment, reward, other, redeem };
 }
 
 async function location(): Promise<number> {
@@ -113,9 +113,10 @@ describe('redemptions', () => {
     const { redeem } = await holder(own);
     const now = Date.now();
     const after = (seconds: number) => new Date(now + seconds * 1000).toISOString();
-    const made = [];
-    for (const seconds of [5, 20, 10]) made.push(await redeem({ occurred_at: after(seconds) }));
-    const [first, second, third] = made.map(({ id }) => id);
+    const createdIds = [];
+    for (const seconds of [5, 20, 10])
+      createdIds.push(await redeem({ occurred_at: after(seconds) }));
+    const [first, second, third] = createdIds.map(({ id }) => id);
     expect(await idsOf({}, own)).toEqual([second, third, first]);
   });
 
@@ -182,13 +183,13 @@ describe('redemptions', () => {
 
   it('RECON-09 `limit` and `cursor` page the list, and the `Link` keeps the filters', async () => {
     const { customer, redeem } = await holder();
-    const made: number[] = [];
-    for (let i = 0; i < 5; i++) made.push((await redeem()).id);
-    const found: number[] = [];
+    const createdIds: number[] = [];
+    for (let i = 0; i < 5; i++) createdIds.push((await redeem()).id);
+    const listedIds: number[] = [];
     let next: string | undefined = `${store.store}/redemptions?limit=2&customer_id=${customer.id}`;
     while (next !== undefined) {
       const page: Page = await store.get(next);
-      found.push(...page.body.map(({ id }) => id));
+      listedIds.push(...page.body.map(({ id }) => id));
       expect(page.body.length).toBeLessThanOrEqual(2);
       const link: string | undefined = /<([^>]*)>; rel="next"/.exec(
         page.headers.get('link') ?? '',
@@ -196,16 +197,16 @@ describe('redemptions', () => {
       const url = link === undefined ? undefined : new URL(link, store.baseUrl);
       next = url && url.pathname + url.search;
       // What comes meanwhile is before the next page.
-      if (found.length === 2) await redeem();
+      if (listedIds.length === 2) await redeem();
     }
-    expect(found).toEqual(made.toReversed());
+    expect(listedIds).toEqual(createdIds.toReversed());
     expectRefused(await list({ cursor: 'x' }), 'cursor');
   });
 
   it('RECON-10 A redemption that is reversed stays in the list, with the time in `reversed_at`, which is null in all others', async () => {
     const { path, customer, redeem } = await holder();
     const { id } = await redeem();
-    const { id: kept } = await redeem();
+    const { id: redemptionId } = await redeem();
     const { body: events } = await store.get<{ id: string; type: string }[]>(`${path}/events`);
     const event = events.filter(({ type }) => type === 'reward.redeemed').at(-1);
     const before = new Date().toISOString();
@@ -215,7 +216,7 @@ describe('redemptions', () => {
     expect(reversed.status).toBe(200);
     const { body } = await list({ customer_id: customer.id });
     expect(body.map((one) => [one.id, one.reversed_at !== null])).toEqual([
-      [kept, false],
+      [redemptionId, false],
       [id, true],
     ]);
     expect(body[1]?.reversed_at?.localeCompare(before)).toBeGreaterThanOrEqual(0);

@@ -23,8 +23,10 @@ beforeAll(async () => {
 });
 
 async function makeCard(client: ContractClient = store): Promise<CardJson> {
-  const made = await client.post<CardJson>(`${client.store}/cards`, { card: { name: 'Coffee' } });
-  return made.body;
+  const response = await client.post<CardJson>(`${client.store}/cards`, {
+    card: { name: 'Coffee' },
+  });
+  return response.body;
 }
 
 async function make(reward: object, client: ContractClient = store): Promise<RewardJson> {
@@ -129,19 +131,19 @@ describe('listing rewards', () => {
   async function several() {
     const own = await service.newStore();
     const [one, two] = [await makeCard(own), await makeCard(own)];
-    const made = async (
+    const createReward = async (
       name: string,
       card: CardJson,
       position: number,
       stamps: number,
       rest = {},
     ) => make({ name, card_id: card.id, position, stamps_required: stamps, ...rest }, own);
-    await made('f', two, 1, 1);
-    await made('d', one, 2, 5);
-    await made('e', one, 2, 5, { active: false });
-    await made('c', one, 2, 3);
-    await made('b', one, 1, 9, { active: false });
-    await made('a', one, 0, 20);
+    await createReward('f', two, 1, 1);
+    await createReward('d', one, 2, 5);
+    await createReward('e', one, 2, 5, { active: false });
+    await createReward('c', one, 2, 3);
+    await createReward('b', one, 1, 9, { active: false });
+    await createReward('a', one, 0, 20);
     const list = async (query = '') =>
       (await own.get<RewardJson[]>(`${own.store}/rewards${query}`)).body
         .map(({ name }) => name)
@@ -267,19 +269,19 @@ describe('a reward', () => {
 
   it('REWARD-23 A deleted reward is gone: 404, and in no list', async () => {
     const { id: card_id } = await makeCard();
-    const [gone, kept] = [await make({ card_id }), await make({ card_id })];
+    const [gone, remaining] = [await make({ card_id }), await make({ card_id })];
     const path = `${rewards}/${gone.id}`;
     expect((await store.delete(path)).status).toBe(204);
     expectFailure(await store.get(path), 404, 'not_found');
     expectFailure(await store.patch(path, { reward: { name: 'Back' } }), 404, 'not_found');
     expectFailure(await store.delete(path), 404, 'not_found');
     const { body } = await store.get<RewardJson[]>(`${rewards}?card_id=${card_id}`);
-    expect(body.map(({ id }) => id)).toEqual([kept.id]);
+    expect(body.map(({ id }) => id)).toEqual([remaining.id]);
   });
 
   it('REWARD-24 A reward that was ever redeemed cannot be deleted: 422 `base`, with the advice to set `active` to false', async () => {
-    const { path, rewards: made } = await enrol(store, { rewards: [1] });
-    const id = made[0]?.id;
+    const { path, rewards: cardRewards } = await enrol(store, { rewards: [1] });
+    const id = cardRewards[0]?.id;
     await store.post(`${path}/stamp`, { stamps: 1 });
     await store.post(`${path}/redeem`, { reward_id: id });
     const refused = await store.delete<Failure>(`${rewards}/${id}`);
@@ -289,8 +291,8 @@ describe('a reward', () => {
   });
 
   it("REWARD-25 A redemption keeps the reward's name at that time", async () => {
-    const { path, rewards: made } = await enrol(store, { rewards: [2] });
-    const id = made[0]?.id ?? 0;
+    const { path, rewards: cardRewards } = await enrol(store, { rewards: [2] });
+    const id = cardRewards[0]?.id ?? 0;
     await store.post(`${path}/stamp`, { stamps: 2 });
     const redeem = { reward_id: id, external_ref: `name ${path}` };
     const { body } = await store.post<RedemptionJson>(`${path}/redeem`, redeem);
@@ -298,8 +300,8 @@ describe('a reward', () => {
     await patch(id, { name: 'Renamed' });
     expect((await store.post<RedemptionJson>(`${path}/redeem`, redeem)).body).toEqual(body);
     await store.post(`${path}/stamp`, { stamps: 2 });
-    const shown = await store.get<CustomerCardDetailJson>(path);
-    expect(shown.body.available_rewards[0]?.name).toBe('Renamed');
+    const customerCard = await store.get<CustomerCardDetailJson>(path);
+    expect(customerCard.body.available_rewards[0]?.name).toBe('Renamed');
   });
 });
 
@@ -320,8 +322,8 @@ describe('an unlocked reward', () => {
   };
 
   it('REWARD-27 An unlocked reward takes, until a redemption locks it, the lower of its `stamps_required` now and when it was unlocked', async () => {
-    const { path, rewards: made } = await enrol(store, { rewards: [5, 8] });
-    const [five, eight] = made.map(({ id }) => id);
+    const { path, rewards: cardRewards } = await enrol(store, { rewards: [5, 8] });
+    const [five, eight] = cardRewards.map(({ id }) => id);
     const { updated_at: unlockedAt } = await stamp(path, 9);
     await change(five, { stamps_required: 20 });
     await change(eight, { stamps_required: 7 });
@@ -344,8 +346,8 @@ describe('an unlocked reward', () => {
   });
 
   it('REWARD-28 That stays so however often the threshold changes, and while the reward is inactive or the card archived', async () => {
-    const { path, card, rewards: made } = await enrol(store, { rewards: [5] });
-    const id = made[0]?.id;
+    const { path, card, rewards: cardRewards } = await enrol(store, { rewards: [5] });
+    const id = cardRewards[0]?.id;
     const { stamps_count: stamps } = await stamp(path, 6);
     for (const [threshold, takes] of [
       [10, 5],
@@ -371,8 +373,8 @@ describe('an unlocked reward', () => {
   });
 
   it('REWARD-29 Of a reward that the card has not unlocked, `stamps_required` counts as it is now, also when the reward was made or lowered after the last stamp', async () => {
-    const { path, card, rewards: made } = await enrol(store, { rewards: [9] });
-    const id = made[0]?.id;
+    const { path, card, rewards: cardRewards } = await enrol(store, { rewards: [9] });
+    const id = cardRewards[0]?.id;
     await stamp(path, 6);
     await change(id, { stamps_required: 5 });
     const later = await make({ card_id: card.id, stamps_required: 4 });
@@ -393,8 +395,8 @@ describe('an unlocked reward', () => {
   });
 
   it('REWARD-30 After a merge a reward takes the lower of what it took on the two cards', async () => {
-    const { path, card, customer, rewards: made } = await enrol(store, { rewards: [6, 3] });
-    const [six, three] = made.map(({ id }) => id);
+    const { path, card, customer, rewards: cardRewards } = await enrol(store, { rewards: [6, 3] });
+    const [six, three] = cardRewards.map(({ id }) => id);
     await stamp(path, 6);
     await change(six, { stamps_required: 4 });
     const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
@@ -420,8 +422,13 @@ describe('an unlocked reward', () => {
   });
 
   it("REWARD-31 Unmerge takes that back: the survivor's card has unlocked what it had before the merge, for what it took then, and what was unlocked since", async () => {
-    const { path, card, customer, rewards: made } = await enrol(store, { rewards: [6, 3, 4] });
-    const [six, three, four] = made.map(({ id }) => id);
+    const {
+      path,
+      card,
+      customer,
+      rewards: cardRewards,
+    } = await enrol(store, { rewards: [6, 3, 4] });
+    const [six, three, four] = cardRewards.map(({ id }) => id);
     await stamp(path, 6);
     await change(six, { stamps_required: 4 });
     const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {

@@ -98,15 +98,15 @@ describe('roles', () => {
 
   it('ROLE-05 A changed role holds for the tokens that the user has already', async () => {
     const { email, client } = await memberWith('staff');
-    const asked = () => client.get(`${store.store}/history`);
-    expect((await asked()).status).toBe(403);
+    const requestHistory = () => client.get(`${store.store}/history`);
+    expect((await requestHistory()).status).toBe(403);
     for (const [role, expected] of [
       ['manager', 200],
       ['staff', 403],
     ] as const) {
       await service.running.execute(new ChangeRole(cli, store.accountId, email, role));
       await eventually(
-        async () => (await asked()).status,
+        async () => (await requestHistory()).status,
         (status) => status === expected,
       );
     }

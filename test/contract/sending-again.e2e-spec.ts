@@ -122,9 +122,9 @@ describe('sending again', () => {
       );
       const path = `${store.store}/webhook_subscriptions/${body.id}/test`;
       let finish: () => void = () => undefined;
-      const held = new Promise<void>((resolve) => (finish = resolve));
+      const releaseSignal = new Promise<void>((resolve) => (finish = resolve));
       receiver.reply = async () => {
-        await held;
+        await releaseSignal;
         return { status: 200 };
       };
       const once = key();
@@ -308,14 +308,14 @@ describe('sending again', () => {
       { event: '*', target_url: 'https://receiver.example/hooks' },
       once,
     );
-    const kept = await sql<{ kept: string }>(
-      `select encode(response, 'escape') || encode(request_hash, 'escape') as kept
+    const storedRows = await sql<{ stored: string }>(
+      `select encode(response, 'escape') || encode(request_hash, 'escape') as stored
        from es.stored_responses where response is not null`,
     );
-    expect(kept.length).toBeGreaterThan(0);
-    for (const row of kept) {
-      expect(row.kept).not.toContain(body.secret);
-      expect(row.kept).not.toContain('target_url');
+    expect(storedRows.length).toBeGreaterThan(0);
+    for (const row of storedRows) {
+      expect(row.stored).not.toContain(body.secret);
+      expect(row.stored).not.toContain('target_url');
     }
   });
 

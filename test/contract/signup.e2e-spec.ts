@@ -67,9 +67,9 @@ const customers = async (search = '') =>
     .customers;
 
 async function customerWith(email: string): Promise<CustomerJson> {
-  const found = (await customers(encodeURIComponent(email))).filter((one) => one.email === email);
-  expect(found).toHaveLength(1);
-  return found[0] as CustomerJson;
+  const matches = (await customers(encodeURIComponent(email))).filter((one) => one.email === email);
+  expect(matches).toHaveLength(1);
+  return matches[0] as CustomerJson;
 }
 
 const eventsOf = async (stream: string) =>
@@ -115,14 +115,14 @@ describe('the signup page', () => {
   });
 
   it('JOIN-02 It asks for a first name, a last name (optional), what `contact_collection_mode` collects, and with `require_birthday` for the birthday', async () => {
-    const fieldsOf = async (given: object) => {
-      const { page } = await open(await newPoster(store, given));
+    const fieldsOf = async (settings: object) => {
+      const { page } = await open(await newPoster(store, settings));
       return ['first_name', 'last_name', 'email', 'phone', 'birthday'].filter(
         (name) => shownIn(page.text, name) !== undefined,
       );
     };
-    const requiredOf = async (given: object) => {
-      const { page } = await open(await newPoster(store, given));
+    const requiredOf = async (settings: object) => {
+      const { page } = await open(await newPoster(store, settings));
       return [...page.text.matchAll(/name="(\w+)" required/g)].map(([, name]) => name);
     };
     const names = ['first_name', 'last_name'];
@@ -245,7 +245,7 @@ describe('signing up', () => {
           (await store.get<Envelope[]>(`${store.store}/events?type=customer.created`)).body.find(
             ({ data }) => data.id === id,
           ),
-        (found) => found !== undefined,
+        (result) => result !== undefined,
       );
       expect(sent?.data.source).toBe('poster');
       const { body: history } = await eventually(

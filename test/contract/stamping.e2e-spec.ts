@@ -388,21 +388,21 @@ describe('a dry run', () => {
     const receiver = await sent.subscribe(own);
     const { path } = await enrol(own, { rewards: [2] });
     const before = (await service.running.history()).length;
-    const shown = await own.get(path);
+    const currentCard = await own.get(path);
     const dry = await own.post<CustomerCardDetailJson>(`${path}/stamp?dry_run=true`, { stamps: 3 });
     expect([dry.status, dry.headers.get('x-dry-run'), dry.body.stamps_count]).toEqual([
       200,
       'true',
       3,
     ]);
-    expect((await own.get(path)).body).toEqual(shown.body);
+    expect((await own.get(path)).body).toEqual(currentCard.body);
     expect((await service.running.history()).length).toBe(before);
     const real = await own.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 3 });
     expect(real.headers.get('x-dry-run')).toBeNull();
     const { updated_at } = real.body;
     expect({ ...dry.body, updated_at }).toEqual(real.body);
-    const told = (await sentSoFar(own, path, receiver)).map(({ type }) => type);
-    expect(told.filter((type) => type === 'stamp.earned')).toHaveLength(1);
+    const sentTypes = (await sentSoFar(own, path, receiver)).map(({ type }) => type);
+    expect(sentTypes.filter((type) => type === 'stamp.earned')).toHaveLength(1);
   });
 
   it('STAMP-39 A dry run is refused in the same cases as the stamping itself', async () => {
@@ -463,14 +463,14 @@ describe('a stamping', () => {
     await own.patch(`${own.store}/rewards/${three?.id}`, { reward });
     await own.post(`${path}/stamp`, { stamps: 1 });
     await own.post(`${path}/stamp`, { stamps: 4 });
-    const told = (await sentSoFar(own, path, receiver))
+    const sentEvents = (await sentSoFar(own, path, receiver))
       .filter(({ type }) => type === 'stamp.earned' || type === 'reward.unlocked')
       .map(({ type, data }) =>
         type === 'stamp.earned'
           ? data['stamps']
           : (data['reward'] as { stamps_required: number }).stamps_required,
       );
-    expect(told).toEqual([1, 4, 2, 4]);
+    expect(sentEvents).toEqual([1, 4, 2, 4]);
   });
 
   it('STAMP-37 A reward stays unlocked until a redemption takes the balance below it; only after that is it sent again when crossed', async () => {

@@ -104,9 +104,9 @@ describe('stores', () => {
       const listed = lists.map(async (list) =>
         (await client.get<AccountJson[]>(list)).body.find((one) => one.id === id),
       );
-      const shown = [path, `${path}?${past}`].map((one) => client.get<AccountJson>(one));
+      const requests = [path, `${path}?${past}`].map((one) => client.get<AccountJson>(one));
       const changed = client.patch<AccountJson>(path, { account: { locale: 'de' } });
-      const answers = (await Promise.all([...shown, changed])).map(({ body }) => body);
+      const answers = (await Promise.all([...requests, changed])).map(({ body }) => body);
       const all = [...(await Promise.all(listed)), ...answers];
       expect(all.map((store) => [store?.id, store?.personal])).toEqual(
         all.map(() => [id, expected]),
@@ -294,13 +294,13 @@ describe('stores', () => {
 
   it('STORE-26 `time_zone` is stored in its usual spelling, and an alias as it was sent; offsets and abbreviations such as `BST` are 422 `time_zone`', async () => {
     const own = await service.newStore();
-    for (const [given, kept] of [
+    for (const [input, storedValue] of [
       ['europe/berlin', 'Europe/Berlin'],
       ['Asia/Kolkata', 'Asia/Kolkata'],
       ['US/Eastern', 'US/Eastern'],
       ['Etc/UTC', 'Etc/UTC'],
     ]) {
-      expect((await change(own, { time_zone: given })).body.time_zone).toBe(kept);
+      expect((await change(own, { time_zone: input })).body.time_zone).toBe(storedValue);
     }
     for (const time_zone of ['+01:00', '-0500', 'UTC+1', 'BST']) {
       expectRefused(await change(own, { time_zone }), 'time_zone');
@@ -315,7 +315,7 @@ describe('stores', () => {
 
   it('STORE-28 `country` accepts a country code of ISO 3166-1 alpha-2 in any case. null or a blank string clears it', async () => {
     const own = await service.newStore();
-    for (const [country, kept] of [
+    for (const [country, storedCountry] of [
       ['DE', 'DE'],
       [' us ', 'US'],
       [null, null],
@@ -323,8 +323,8 @@ describe('stores', () => {
       [' ', null],
     ]) {
       const { status, body } = await change(own, { country });
-      expect([status, body.country]).toEqual([200, kept]);
-      expect((await show(own)).country).toBe(kept);
+      expect([status, body.country]).toEqual([200, storedCountry]);
+      expect((await show(own)).country).toBe(storedCountry);
     }
   });
 
@@ -341,8 +341,8 @@ describe('stores', () => {
       ['es-419', null],
     ] as const) {
       const attributes = { name: 'New', storeName: null, personal: false, timeZone: 'UTC', locale };
-      const made = await service.running.execute(new CreateAccount(cli, attributes));
-      expect(made.country).toBe(country);
+      const createdStore = await service.running.execute(new CreateAccount(cli, attributes));
+      expect(createdStore.country).toBe(country);
     }
     const own = await service.newStore();
     await change(own, { locale: 'de-AT' });

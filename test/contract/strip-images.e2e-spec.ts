@@ -68,7 +68,7 @@ const fetched = (url: string, init: RequestInit = {}) =>
   fetch(url.replace(/^/, service.running.baseUrl), init);
 
 /** What a card without any filled stamps shows at its largest. */
-async function shown(card: CardJson): Promise<Pixels> {
+async function fetchStrip(card: CardJson): Promise<Pixels> {
   const { hash } = await remembered(card);
   const response = await fetched(toStripUrl('', hash, 0, '3x'));
   expect(response.status).toBe(200);
@@ -120,7 +120,7 @@ describe('uploading', () => {
       });
       expect(updated_at > card.updated_at).toBe(true);
       expect((await store.get(`${store.store}/cards/${card.id}`)).body).toEqual(answer.body);
-      expectCorners(await shown(card), [RED, GREEN, BLUE, WHITE]);
+      expectCorners(await fetchStrip(card), [RED, GREEN, BLUE, WHITE]);
     }
   });
 
@@ -156,9 +156,9 @@ describe('uploading', () => {
     const { id } = await newCard();
     const noise = (length: number) => pngChunk('teXt', Buffer.alloc(length));
     const around = plainPng(10, 10, [noise(0)]).length;
-    const most = 2 * 1024 * 1024;
-    expect((await put(id, plainPng(10, 10, [noise(most - around)]))).status).toBe(200);
-    const larger = plainPng(10, 10, [noise(most - around + 1)]);
+    const maxBytes = 2 * 1024 * 1024;
+    expect((await put(id, plainPng(10, 10, [noise(maxBytes - around)]))).status).toBe(200);
+    const larger = plainPng(10, 10, [noise(maxBytes - around + 1)]);
     expectFailure(await put(id, larger), 413, 'payload_too_large');
   });
 
@@ -207,11 +207,11 @@ describe('uploading', () => {
     // As it lies in a camera held sideways: upright, its corners are blue, red, white, green.
     const sideways = quarters(432, 1125).withMetadata({ orientation: 6 });
     await put(card.id, await sideways.jpeg({ quality: 100 }).toBuffer(), 'image/jpeg');
-    expectCorners(await shown(card), [BLUE, RED, WHITE, GREEN]);
+    expectCorners(await fetchStrip(card), [BLUE, RED, WHITE, GREEN]);
 
     const tall = await newCard();
     await put(tall.id, await quarters(500, 1500).png().toBuffer());
-    expectCorners(await shown(tall), [RED, GREEN, BLUE, WHITE]);
+    expectCorners(await fetchStrip(tall), [RED, GREEN, BLUE, WHITE]);
   });
 
   it('STRIP-08 Nothing else of the file is kept: no EXIF, no XMP, no profile', async () => {
@@ -226,8 +226,15 @@ describe('uploading', () => {
       .query<{ png: Buffer }>('select png from pictures where hash = $1', [
         'picture' in layer ? layer.picture : '',
       ]);
-    const { width, height, format, exif: kept, xmp, icc } = await sharp(rows[0]?.png).metadata();
-    expect([width, height, format, kept, xmp, icc]).toEqual([1125, 432, 'png', ...Array(3)]);
+    const {
+      width,
+      height,
+      format,
+      exif: storedExif,
+      xmp,
+      icc,
+    } = await sharp(rows[0]?.png).metadata();
+    expect([width, height, format, storedExif, xmp, icc]).toEqual([1125, 432, 'png', ...Array(3)]);
     expect(rows[0]?.png.toString('latin1')).not.toContain('Private');
   });
 
@@ -244,7 +251,7 @@ describe('uploading', () => {
     expect((await sharp(webp).metadata()).pages).toBe(2);
     const card = await newCard();
     expect((await put(card.id, webp, 'image/webp')).status).toBe(200);
-    expectCorners(await shown(card), [RED, RED, RED, RED]);
+    expectCorners(await fetchStrip(card), [RED, RED, RED, RED]);
 
     const frame = Buffer.alloc(26);
     frame.writeUInt32BE(40, 4);
@@ -255,7 +262,7 @@ describe('uploading', () => {
     ];
     const answer = await put(card.id, plainPng(40, 40, animated));
     expect(answer.status).toBe(200);
-    expectCorners(await shown(card), [BLACK, BLACK, BLACK, BLACK]);
+    expectCorners(await fetchStrip(card), [BLACK, BLACK, BLACK, BLACK]);
   });
 
   it('STRIP-10 The same picture again changes nothing', async () => {
@@ -362,7 +369,7 @@ describe('the public images', () => {
       const full = await sharp(photo).resize(width, height).png().toBuffer();
       bytes.palette += png.length;
       bytes.full += full.length;
-      const [drawn, wanted] = [await pixelsOf(png), await pixelsOf(full)];
+      const [drawn, expectedPixels] = [await pixelsOf(png), await pixelsOf(full)];
       // A corner of 32 pixels, where no stamp is: as light and as coloured as before.
       const mean = (pixels: Pixels, channel: number) =>
         Array.from(
@@ -370,7 +377,7 @@ describe('the public images', () => {
           (_, i) => pixelAt(pixels, i % 32, i >> 5)[channel] ?? 0,
         ).reduce((sum, value) => sum + value / 1024, 0);
       for (const channel of [0, 1, 2]) {
-        expect(Math.abs(mean(drawn, channel) - mean(wanted, channel))).toBeLessThan(2);
+        expect(Math.abs(mean(drawn, channel) - mean(expectedPixels, channel))).toBeLessThan(2);
       }
     }
     expect([bytes.full > 588 * 1024, bytes.palette < 240 * 1024, bytes]).toEqual([
@@ -409,8 +416,8 @@ describe('the public images', () => {
       expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
       const etag = headers.get('etag') ?? '';
       expect(etag).toMatch(/^"[^"]+"$/);
-      for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
-        const same = await fetched(url, { headers: { 'if-none-match': known } });
+      for (const ifNoneMatch of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+        const same = await fetched(url, { headers: { 'if-none-match': ifNoneMatch } });
         expect([same.status, await same.text(), same.headers.get('etag')]).toEqual([304, '', etag]);
       }
       expect((await fetched(url, { headers: { 'if-none-match': '"other"' } })).status).toBe(200);

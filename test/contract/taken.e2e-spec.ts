@@ -70,9 +70,9 @@ describe('a value that another record has', () => {
 
     const one = await enrol(store, { rewards: [1] });
     const two = await enrol(store, { rewards: [1] });
-    const held = { type: 'customer_card', id: one.customerCard.id };
+    const existingCard = { type: 'customer_card', id: one.customerCard.id };
     const cards = `${store.store}/customers/${one.customer.id}/customer_cards`;
-    expectTaken(await store.post(cards, { card_id: one.card.id }), 'card_id', held);
+    expectTaken(await store.post(cards, { card_id: one.card.id }), 'card_id', existingCard);
     const stamping = { stamps: 2, external_ref: `taken ${one.path}` };
     expect((await store.post(`${one.path}/stamp`, stamping)).status).toBe(200);
     const redemption = { reward_id: one.rewards[0]?.id, external_ref: stamping.external_ref };
@@ -86,7 +86,7 @@ describe('a value that another record has', () => {
       [`${two.path}/redeem`, { ...redemption, reward_id: two.rewards[0]?.id }],
       [`${store.store}/customer_cards/by_code/${code}/redeem`, redemption],
     ] as const) {
-      expectTaken(await store.post(path, body), 'external_ref', held);
+      expectTaken(await store.post(path, body), 'external_ref', existingCard);
     }
     const there = await enrol(other);
     expect((await other.post(`${there.path}/stamp`, stamping)).status).toBe(200);

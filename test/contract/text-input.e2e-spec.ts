@@ -44,7 +44,7 @@ async function create(customer: object): Promise<CreatedCustomerJson> {
   return body;
 }
 
-async function found(query: Record<string, string>): Promise<number[]> {
+async function findIds(query: Record<string, string>): Promise<number[]> {
   const path = `${customers}?${new URLSearchParams(query)}`;
   const { status, body } = await store.get<CustomerListJson>(path);
   expect([status, body]).toEqual([200, expect.anything()]);
@@ -65,8 +65,8 @@ describe('a text that is sent', () => {
         const customer = { first_name: blank, email: address() };
         expectRefused(await post(customer), 'first_name');
         expectRefused(await store.post(`${store.store}/cards`, { card: { name: blank } }), 'name');
-        const made = await create({ last_name: blank, email: address(), phone: blank });
-        expect([made.last_name, made.phone]).toEqual([null, null]);
+        const response = await create({ last_name: blank, email: address(), phone: blank });
+        expect([response.last_name, response.phone]).toEqual([null, null]);
         expectRefused(await post({ email: blank, phone: blank }), 'base');
       }
     }
@@ -103,21 +103,21 @@ describe('a text that is sent', () => {
       expect(await cardNamed(`\u200B${name}\u200B`)).toBe(name);
     }
     const { id } = await create({ first_name: 'نیم\u200Cفاصله', email: address() });
-    expect(await found({ search: 'نیم\u200Cفاصله' })).toEqual([id]);
-    expect(await found({ search: 'نیمفاصله' })).toEqual([id]);
+    expect(await findIds({ search: 'نیم\u200Cفاصله' })).toEqual([id]);
+    expect(await findIds({ search: 'نیمفاصله' })).toEqual([id]);
   });
 
   it('CONV-51 In e-mail addresses, phone numbers, external ids, receipt numbers (`external_ref`), card codes and search terms they count as nothing anywhere', async () => {
     for (const one of INVISIBLE) {
       const email = address();
       const phone = `+49151700${String(people).padStart(5, '0')}`;
-      const made = await create({
+      const response = await create({
         email: `${one}${email.replace('@', `@${one}`)}${one}`,
         phone: `${one}${phone.slice(0, 6)}${one} ${phone.slice(6)}${one}`,
         external_references: [{ source: 'pos', external_id: `A-${one}${people}${one}` }],
       });
-      expect([made.email, made.phone]).toEqual([email, phone]);
-      expect(made.external_references[0]?.external_id).toBe(`A-${people}`);
+      expect([response.email, response.phone]).toEqual([email, phone]);
+      expect(response.external_references[0]?.external_id).toBe(`A-${people}`);
       expectRefused(await post({ email }), 'email', 'taken');
       expectRefused(await post({ email: address(), phone: `${phone}${one}` }), 'phone', 'taken');
       const again = [{ source: 'pos', external_id: `${one}A-${people - 1}` }];
@@ -135,14 +135,14 @@ describe('a text that is sent', () => {
         { search: `${one}${phone.slice(3)}${one}` },
         { search: `${id}${one}` },
       ]) {
-        expect([query, await found(query)]).toEqual([query, [made.id]]);
+        expect([query, await findIds(query)]).toEqual([query, [response.id]]);
       }
     }
     const { path, customer, customerCard, rewards } = await enrol(store, { rewards: [1] });
     const { code } = customerCard;
     const hidden = `\u2066${code.slice(0, 4)}\u200B${code.slice(4)}\u2069`;
-    expect(await found({ code: hidden })).toEqual([customer.id]);
-    expect(await found({ search: hidden })).toEqual([customer.id]);
+    expect(await findIds({ code: hidden })).toEqual([customer.id]);
+    expect(await findIds({ search: hidden })).toEqual([customer.id]);
     const byCode = `${store.store}/customer_cards/by_code/${encodeURIComponent(hidden)}`;
     expect((await store.get<CustomerCardDetailJson>(byCode)).body.id).toBe(customerCard.id);
     const stamp = async (external_ref: string) => {
@@ -170,13 +170,13 @@ describe('a text that is sent', () => {
   it("CONV-52 Texts are stored in Unicode's form NFC", async () => {
     expect(await cardNamed('Cafe\u0301')).toBe('Café');
     const email = `jose\u0301${address()}`;
-    const made = await create({
+    const response = await create({
       first_name: 'Jose\u0301',
       email,
       external_references: [{ source: 'pos', external_id: 'E\u0301-1' }],
     });
-    expect([made.first_name, made.email]).toEqual(['José', email.normalize('NFC')]);
-    expect(made.external_references[0]?.external_id).toBe('É-1');
+    expect([response.first_name, response.email]).toEqual(['José', email.normalize('NFC')]);
+    expect(response.external_references[0]?.external_id).toBe('É-1');
     expectRefused(await post({ email: email.normalize('NFC') }), 'email', 'taken');
     const same = [{ source: 'pos', external_id: 'É-1' }];
     expectRefused(
@@ -191,7 +191,7 @@ describe('a text that is sent', () => {
       { search: 'E\u0301-1' },
       { search: 'jose\u0301' },
     ]) {
-      expect(await found(query)).toEqual([made.id]);
+      expect(await findIds(query)).toEqual([response.id]);
     }
     const { path } = await enrol(store);
     for (const external_ref of ['re\u0301f', 'réf']) {
@@ -212,14 +212,14 @@ describe('a text that is sent', () => {
       { search: '１５１ ７７７' },
       { search: '٧٧٧٠٠٠١١' },
     ]) {
-      expect(await found(query)).toEqual([id]);
+      expect(await findIds(query)).toEqual([id]);
     }
     const path = `${customers}?phone=+${encodeURIComponent('٤٩١٥١٧٧٧٠٠٠١١')}`;
     expect((await store.get<CustomerListJson>(path)).body.customers).toHaveLength(1);
     const wide = (text: string) =>
       text.replaceAll(/[0-9]/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)));
     const { customer, customerCard, path: cardPath } = await enrol(store);
-    expect(await found({ code: wide(customerCard.code) })).toEqual([customer.id]);
+    expect(await findIds({ code: wide(customerCard.code) })).toEqual([customer.id]);
     const byCode = `${store.store}/customer_cards/by_code/${encodeURIComponent(wide(customerCard.code))}`;
     expect((await store.get<CustomerCardDetailJson>(byCode)).status).toBe(200);
     const { body } = await store.post<CustomerCardDetailJson>(`${cardPath}/stamp`, {

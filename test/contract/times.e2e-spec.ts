@@ -59,7 +59,7 @@ async function timedQueries(at: ContractClient): Promise<[string, string[]][]> {
 
 describe('a time', () => {
   it('CONV-57 A time may have the offset `Z`, `+hh`, `+hhmm` or `+hh:mm`, with small letters too, and is UTC without one', async () => {
-    for (const [given, meant] of [
+    for (const [input, meant] of [
       ['2090-05-31T12:00:00Z', '2090-05-31T12:00:00.000Z'],
       ['2090-05-31t12:00:00.5z', '2090-05-31T12:00:00.500Z'],
       ['2090-05-31T12:00:00', '2090-05-31T12:00:00.000Z'],
@@ -72,9 +72,9 @@ describe('a time', () => {
       ['2090-05-31T12:00-03', '2090-05-31T15:00:00.000Z'],
       [' 2090-05-31T24:00:00+00 ', '2090-06-01T00:00:00.000Z'],
     ] as const) {
-      expect([given, await expiry(given)]).toEqual([given, meant]);
+      expect([input, await expiry(input)]).toEqual([input, meant]);
     }
-    for (const given of [
+    for (const input of [
       '2090-05-31T12:00:00+2',
       '2090-05-31T12:00:00+25:00',
       '2090-05-31T12:00:00+02:60',
@@ -84,17 +84,17 @@ describe('a time', () => {
       '2090-05-31T12:00:00 UTC',
       '2090-05-31T12',
     ]) {
-      expectRefused(await card(given), 'expires_at');
+      expectRefused(await card(input), 'expires_at');
     }
   });
 
   it('CONV-58 It is understood with a space in place of the `+` of its offset, which is what a `+` means in a query', async () => {
-    for (const [given, meant] of [
+    for (const [input, meant] of [
       ['2090-05-31T12:00:00 02:00', '2090-05-31T10:00:00.000Z'],
       ['2090-05-31T12:00:00.25 0200', '2090-05-31T10:00:00.250Z'],
       ['2090-05-31 12:00 02', '2090-05-31T10:00:00.000Z'],
     ] as const) {
-      expect(await expiry(given)).toBe(meant);
+      expect(await expiry(input)).toBe(meant);
     }
     const at = await service.newStore();
     const queries = await timedQueries(at);
@@ -157,7 +157,7 @@ const dayAfter = (day: string, days: number) =>
 
 describe('a date without a time', () => {
   it("CONV-60 A date without a time means, in the store's time zone, the end of that day for `expires_at`, the start of the next for `to`, else the start of it", async () => {
-    for (const [zone, given, end] of [
+    for (const [zone, input, end] of [
       ['America/Los_Angeles', '2026-12-31', '2027-01-01T07:59:59.999Z'],
       ['Europe/Berlin', '2028-02-29', '2028-02-29T22:59:59.999Z'],
       ['Asia/Kathmandu', '2026-12-31', '2026-12-31T18:14:59.999Z'],
@@ -165,10 +165,10 @@ describe('a date without a time', () => {
       ['Pacific/Apia', '2011-12-29', '2011-12-30T09:59:59.999Z'],
     ] as const) {
       const at = await service.newStore({ timeZone: zone });
-      expect(await expiry(given, at)).toBe(end);
+      expect(await expiry(input, at)).toBe(end);
       const { body } = await card(null, at);
       const path = `${at.store}/cards/${body.id}`;
-      const changed = await at.patch<CardJson>(path, { card: { expires_at: ` ${given} ` } });
+      const changed = await at.patch<CardJson>(path, { card: { expires_at: ` ${input} ` } });
       expect(changed.body.expires_at).toBe(end);
     }
     expectRefused(await card('2027-02-29'), 'expires_at');

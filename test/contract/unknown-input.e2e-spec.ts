@@ -32,8 +32,8 @@ const someone = () => ({ first_name: 'Anna', email: `strict${people++}@example.c
 describe('what nobody knows in a request', () => {
   it('CONV-41 Query parameters and body fields that the operation does not take are named in `X-Unknown-Parameters`, those in the wrapper with its name: `customer.frist_name, limt`', async () => {
     const misspelt = { customer: { ...someone(), frist_name: 'Anna', id: 7 }, card: 1 };
-    const made = await store.post<CreatedCustomerJson>(`${customers}?limt=3`, misspelt);
-    expect([made.status, unknownIn(made)]).toEqual([
+    const response = await store.post<CreatedCustomerJson>(`${customers}?limt=3`, misspelt);
+    expect([response.status, unknownIn(response)]).toEqual([
       201,
       'card, customer.frist_name, customer.id, limt',
     ]);
@@ -50,10 +50,13 @@ describe('what nobody knows in a request', () => {
       { source: 'till', external_id: `${people}`, sorce: 'till', metadata: { anything: 1 } },
       { source: 'till', external_id: `${people}b` },
     ];
-    const made = await store.post(customers, {
+    const response = await store.post(customers, {
       customer: { ...someone(), metadata: { any: { thing: 2 } }, external_references: references },
     });
-    expect([made.status, unknownIn(made)]).toEqual([201, 'customer.external_references.0.sorce']);
+    expect([response.status, unknownIn(response)]).toEqual([
+      201,
+      'customer.external_references.0.sorce',
+    ]);
     const card = await store.post(`${store.store}/cards`, {
       card: { name: 'Tea', auxiliary_fields: [{ value: 'x' }, { value: 'y', lable: 'z' }] },
     });
@@ -66,9 +69,9 @@ describe('what nobody knows in a request', () => {
     const nobody = await store.get(`${customers}/999999999?limt=3`);
     expect([nobody.status, unknownIn(nobody)]).toEqual([404, 'limt']);
     const key = { 'idempotency-key': 'unknown-input' };
-    const wanted = { customer: { ...someone(), color: 'red' } };
-    const first = await store.send('POST', customers, wanted, key);
-    const again = await store.send('POST', customers, wanted, key);
+    const payload = { customer: { ...someone(), color: 'red' } };
+    const first = await store.send('POST', customers, payload, key);
+    const again = await store.send('POST', customers, payload, key);
     expect([first, again].map(unknownIn)).toEqual(['customer.color', 'customer.color']);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
   });
@@ -110,9 +113,9 @@ describe('what nobody knows in a request', () => {
     expect(await stamps()).toBe(before);
     const references = [{ source: 'till', external_id: '1', sorce: 'till' }];
     const wrapped = { customer: { ...someone(), external_references: references, id: 3 }, x: 1 };
-    const made = await store.send<Failure>('POST', customers, wrapped, STRICT);
-    expectRefused(made, ['external_references', 'id', 'x']);
-    expect(made.body.errors?.['external_references']).toEqual(['0 sorce is not known']);
+    const response = await store.send<Failure>('POST', customers, wrapped, STRICT);
+    expectRefused(response, ['external_references', 'id', 'x']);
+    expect(response.body.errors?.['external_references']).toEqual(['0 sorce is not known']);
     const key = { ...STRICT, 'idempotency-key': 'strict' };
     expectRefused(await store.send('POST', `${path}/stamp`, { stamps: 1, ref: 1 }, key), 'ref');
     expect((await store.send('POST', `${path}/stamp`, { stamps: 1 }, key)).status).toBe(200);
@@ -126,9 +129,9 @@ describe('what nobody knows in a request', () => {
       'respond-async, handling="strict"; a=b',
       'wait=10;x="a,b",handling = strict, handling=lenient',
     ]) {
-      const known = await preferring(strict);
-      expect([known.status, unknownIn(known)]).toEqual([200, null]);
-      expect(appliedTo(known)).toBe('handling=strict');
+      const knownPreference = await preferring(strict);
+      expect([knownPreference.status, unknownIn(knownPreference)]).toEqual([200, null]);
+      expect(appliedTo(knownPreference)).toBe('handling=strict');
       expectRefused(await preferring(strict, '?limt=1'), 'limt');
     }
     for (const lenient of ['handling=lenient', 'strict', 'handling', 'x="handling=strict"']) {

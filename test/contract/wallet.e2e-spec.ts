@@ -51,7 +51,7 @@ describe('the wallet of a customer card', () => {
 
   it('WALLET-02 An installed card is shown so, with the time, and its customer card has `pass_installed` true in every answer; once it is removed everywhere, false again', async () => {
     const { path, id, customer } = await installed();
-    const shown = async () => {
+    const readPass = async () => {
       const [detail, list, stamped] = await Promise.all([
         store.get<CustomerCardDetailJson>(path),
         store.get<CustomerJson>(`${store.store}/customers/${customer.id}`),
@@ -68,18 +68,18 @@ describe('the wallet of a customer card', () => {
     };
     expect((await wallet(path)).apple.installed_at).toEqual(expect.any(String));
     expect((await wallet(path)).google).toEqual(NOWHERE);
-    expect(await shown()).toEqual([true, true, true]);
+    expect(await readPass()).toEqual([true, true, true]);
     await follower.passes.installed(id, store.accountId, 'google');
     await follower.passes.removed(id, 'apple');
     expect((await wallet(path)).apple).toMatchObject({
       state: 'removed',
       removed_at: expect.any(String),
     });
-    expect(await shown()).toEqual([true, true, true]);
+    expect(await readPass()).toEqual([true, true, true]);
     await follower.passes.removed(id, 'google');
-    expect(await shown()).toEqual([false, false, false]);
+    expect(await readPass()).toEqual([false, false, false]);
     await follower.passes.installed(id, store.accountId, 'apple');
-    expect(await shown()).toEqual([true, true, true]);
+    expect(await readPass()).toEqual([true, true, true]);
     expect((await wallet(path)).apple.removed_at).toBeNull();
   });
 
@@ -122,19 +122,19 @@ describe('the wallet of a customer card', () => {
   });
 
   it('WALLET-06 Of a card that was merged into another one, the state of the one that goes on is shown', async () => {
-    const kept = await installed();
+    const installedPass = await installed();
     const gone = await enrol(store);
     const { body } = await store.post<CustomerCardDetailJson>(
       `${store.store}/customers/${gone.customer.id}/customer_cards`,
-      { card_id: kept.card.id },
+      { card_id: installedPass.card.id },
     );
-    const merged = await store.post(`${store.store}/customers/${kept.customer.id}/merge`, {
+    const merged = await store.post(`${store.store}/customers/${installedPass.customer.id}/merge`, {
       from_customer_id: gone.customer.id,
     });
     expect(merged.status).toBe(200);
     const path = `${store.store}/customers/${gone.customer.id}/customer_cards/${body.id}`;
     expect(await wallet(path)).toMatchObject({
-      customer_card_id: kept.id,
+      customer_card_id: installedPass.id,
       apple: { installed_at: expect.any(String) },
     });
   });

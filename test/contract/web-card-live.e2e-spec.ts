@@ -38,7 +38,7 @@ async function open(page: string, headers: Record<string, string> = {}, base?: s
 }
 
 /** The page with the tag that it shows. */
-async function shown(page: string): Promise<{ tag: number; text: string }> {
+async function fetchPage(page: string): Promise<{ tag: number; text: string }> {
   const text = await (await fetch(service.running.baseUrl + page)).text();
   return { tag: Number(/data-tag="(\d+)"/.exec(text)?.[1]), text };
 }
@@ -46,7 +46,7 @@ async function shown(page: string): Promise<{ tag: number; text: string }> {
 describe('events of a web card', () => {
   it('WEBCARD-15 The event `changed` says that the card has changed, with a number that rises from change to change, and nothing about the card: the page then asks for itself', async () => {
     const { page, stamp, customerCard } = await enrolled(store);
-    const { tag } = await shown(page);
+    const { tag } = await fetchPage(page);
     const stream = await open(`${page}/events?since=${tag}`);
     expect([stream.status, stream.headers['content-type']]).toEqual([200, 'text/event-stream']);
     expect(stream.headers['cache-control']).toBe('no-store, no-transform');
@@ -59,7 +59,7 @@ describe('events of a web card', () => {
       data: String(changed),
     });
     expect(stream.retryMs).toBeGreaterThanOrEqual(2_000);
-    const after = await shown(page);
+    const after = await fetchPage(page);
     // It may have risen once more: a stamp is noticed for what it shows, and for whom it is to be told.
     expect(after.tag).toBeGreaterThanOrEqual(changed);
     expect(after.text).toContain(`2 / ${customerCard.stamps_remaining}`);
@@ -67,7 +67,7 @@ describe('events of a web card', () => {
 
   it('WEBCARD-16 It reaches every open page, whichever process stamped', async () => {
     const { page, stamp } = await enrolled(store);
-    const { tag } = await shown(page);
+    const { tag } = await fetchPage(page);
     const { program, second } = await startSecondApi(service.running, store);
     try {
       const here = await open(`${page}/events?since=${tag}`);
@@ -89,11 +89,11 @@ describe('events of a web card', () => {
 
   it('WEBCARD-17 Whoever connects with an older number, as `since` or `Last-Event-ID`, with none, or with one that was never given out, is told at once', async () => {
     const { page, stamp } = await enrolled(store);
-    const { tag } = await shown(page);
+    const { tag } = await fetchPage(page);
     await stamp(1);
     const { tag: newest } = await eventually(
-      () => shown(page),
-      (found) => found.tag > tag,
+      () => fetchPage(page),
+      (result) => result.tag > tag,
     );
     const since = await open(`${page}/events?since=${tag}`);
     expect(await since.changed()).toBeGreaterThanOrEqual(newest);
@@ -103,7 +103,7 @@ describe('events of a web card', () => {
     expect(await again.changed()).toBeGreaterThan(newest);
     expect(again.changes.every((change) => change > newest)).toBe(true);
     const { page: unchanged } = await enrolled(store);
-    const { tag: first } = await shown(unchanged);
+    const { tag: first } = await fetchPage(unchanged);
     const never = ['999999999', '999999999999999', '-1', 'nonsense', '1e3', ''];
     for (const one of never) {
       expect(await (await open(`${unchanged}/events?since=${one}`)).changed()).toBe(first);
@@ -118,10 +118,10 @@ describe('events of a web card', () => {
 
   it('WEBCARD-30 After a backup was restored, a page whose number lies ahead is told that the card has changed, and of every change from then on', async () => {
     const { page, stamp } = await enrolled(store);
-    await shown(page);
+    await fetchPage(page);
     await stamp(1);
     const { tag: before } = await eventually(
-      () => shown(page),
+      () => fetchPage(page),
       ({ tag }) => tag > 0,
     );
     // What a backup of before would have.
@@ -133,7 +133,7 @@ describe('events of a web card', () => {
     expect(await stream.changed()).toBe(0);
     await stamp(1);
     expect(await stream.changed(1)).toBeGreaterThan(0);
-    expect((await shown(page)).text).toContain('2 / 10');
+    expect((await fetchPage(page)).text).toContain('2 / 10');
   });
 
   it('WEBCARD-18 One more open page than the operator allows for an address is 429, and one more in all 503, each with `Retry-After`', async () => {

@@ -66,15 +66,15 @@ async function stored({ customerCard }: Enrolled): Promise<number> {
   return rows.length;
 }
 
-const told = (browser: SubscribedBrowser) =>
+const notificationsOf = (browser: SubscribedBrowser) =>
   browser.messages.map(({ text }) => JSON.parse(text) as Record<string, string>);
 
 async function messages(browser: SubscribedBrowser, count: number) {
   await eventually(
-    () => told(browser),
+    () => notificationsOf(browser),
     ({ length }) => length >= count,
   );
-  return told(browser);
+  return notificationsOf(browser);
 }
 
 describe('notifications of a web card', () => {
@@ -106,7 +106,7 @@ describe('notifications of a web card', () => {
     await card.stamp(1);
     const [, unlocked] = await messages(one, 2);
     expect(unlocked?.['body']).toBe('Kuchen: jetzt einlösbar!\nKaffee: 3 von 10 Stempeln');
-    expect(told(one)).toHaveLength(2);
+    expect(notificationsOf(one)).toHaveLength(2);
     expect(pushes.refusals).toEqual([]);
   });
 
@@ -214,13 +214,13 @@ describe('notifications of a web card', () => {
   it('WEBCARD-27 A push service that fails is asked again until it takes the message, for a day', async () => {
     const card = await enrolled(store);
     const browser = await subscribed(card);
-    let asked = 0;
+    let requestCount = 0;
     pushes.answerWith(() =>
-      ++asked < 3 ? { status: 503, headers: { 'retry-after': '1' } } : undefined,
+      ++requestCount < 3 ? { status: 503, headers: { 'retry-after': '1' } } : undefined,
     );
     await card.stamp(1);
     expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added/);
     pushes.answerWith(undefined);
-    expect(asked).toBe(3);
+    expect(requestCount).toBe(3);
   });
 });

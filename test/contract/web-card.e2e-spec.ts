@@ -43,7 +43,7 @@ describe('the page', () => {
     const { status, headers, text } = await get(page);
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     const read = words(text);
-    for (const shown of [
+    for (const visibleText of [
       'Coffee club',
       'Corner Café',
       '4 / 10',
@@ -54,7 +54,7 @@ describe('the page', () => {
       'Free coffee 6 stamps to go About Free coffee',
       customerCard.code,
     ]) {
-      expect(read).toContain(shown);
+      expect(read).toContain(visibleText);
     }
     expect(text).toContain(`aria-label="QR code of the card ${customerCard.code}"`);
   });
@@ -194,18 +194,26 @@ describe('the page', () => {
   });
 
   it('WEBCARD-08 The link of a card that was merged leads to the card that goes on for it (302)', async () => {
-    const kept = await enrolled(store);
+    const currentCard = await enrolled(store);
     const { body: other } = await store.post<{ id: number }>(`${store.store}/customers`, {
       customer: { first_name: 'Ada', email: 'same.person@mail.example' },
     });
     const cards = `${store.store}/customers/${other.id}/customer_cards`;
-    const { body: merged } = await store.post<{ uuid: string }>(cards, { card_id: kept.card.id });
-    const { status } = await store.post(`${store.store}/customers/${kept.customerId}/merge`, {
-      from_customer_id: other.id,
+    const { body: merged } = await store.post<{ uuid: string }>(cards, {
+      card_id: currentCard.card.id,
     });
+    const { status } = await store.post(
+      `${store.store}/customers/${currentCard.customerId}/merge`,
+      {
+        from_customer_id: other.id,
+      },
+    );
     expect(status).toBe(200);
     const { status: moved, headers } = await get(`/passes/${merged.uuid}`);
-    expect([moved, headers.get('location')]).toEqual([302, `https://cards.example${kept.page}`]);
+    expect([moved, headers.get('location')]).toEqual([
+      302,
+      `https://cards.example${currentCard.page}`,
+    ]);
   });
 
   it('WEBCARD-09 The page takes less than 30 KB', async () => {

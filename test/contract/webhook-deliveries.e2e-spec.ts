@@ -469,11 +469,11 @@ describe('webhook deliveries', () => {
   it('DELIV-19 `response_excerpt` has at most 1 KiB, cut between characters', async () => {
     const whole = 'é'.repeat(512);
     const answers = { [whole]: whole, [`${whole}é`]: whole, [`x${whole}`]: `x${'é'.repeat(511)}` };
-    for (const [body, shown] of Object.entries(answers)) {
+    for (const [body, expectedBody] of Object.entries(answers)) {
       const hook = await listening({ status: 500, body }, { events: ['stamp.earned'] });
       const { attempts } = await oneDelivery(hook);
-      expect(attempts[0]?.response_excerpt).toBe(shown);
-      expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(1024);
+      expect(attempts[0]?.response_excerpt).toBe(expectedBody);
+      expect(Buffer.byteLength(expectedBody)).toBeLessThanOrEqual(1024);
     }
   });
 
@@ -608,10 +608,13 @@ describe('sending a delivery again', () => {
 
   it('DELIV-30 Requested again before it has finished, it is made only once', async () => {
     let release: (reply: Reply) => void = () => undefined;
-    const held = new Promise<Reply>((resolve) => (release = resolve));
-    const hook = await listening((nth) => (nth === 2 ? held : { status: nth === 1 ? 500 : 200 }), {
-      events: ['stamp.earned'],
-    });
+    const heldReply = new Promise<Reply>((resolve) => (release = resolve));
+    const hook = await listening(
+      (nth) => (nth === 2 ? heldReply : { status: nth === 1 ? 500 : 200 }),
+      {
+        events: ['stamp.earned'],
+      },
+    );
     const { id } = await oneDelivery(hook);
     await putOff(hook);
     const both = await Promise.all([redeliver(hook, id), redeliver(hook, id)]);
@@ -976,12 +979,12 @@ describe('what waits to be sent when its customer is erased', () => {
   // 2. The customer of three of them is erased. Then the receiver answers.
   it('DELIV-56 What waits to be sent when its customer is erased goes out without them from the moment that the erasure is answered, under the same id', async () => {
     let release: () => void = () => undefined;
-    const held = new Promise<void>((resolve) => {
+    const releaseSignal = new Promise<void>((resolve) => {
       release = resolve;
     });
     const subscribed = await listening(
       async () => {
-        await held;
+        await releaseSignal;
         return { status: 200 };
       },
       { events: ['stamp.earned'] },
@@ -1003,15 +1006,15 @@ describe('what waits to be sent when its customer is erased', () => {
       () => receiver.events.length,
       (count) => count === 4,
     );
-    const told = receiver.received.map(
+    const receivedIds = receiver.received.map(
       ({ body }) => (body['data'] as { customer: { id: number } }).customer,
     );
     const { id } = erased.customer;
     const nobody = { id, first_name: 'Erased', last_name: null, email: null, phone: null };
-    const later = told.slice(before).filter((customer) => customer.id === id);
+    const later = receivedIds.slice(before).filter((customer) => customer.id === id);
     expect(later.length).toBeGreaterThanOrEqual(2);
     expect(later).toEqual(later.map(() => nobody));
-    expect(told.find((customer) => customer.id === other.customer.id)).toMatchObject({
+    expect(receivedIds.find((customer) => customer.id === other.customer.id)).toMatchObject({
       first_name: 'Anna',
     });
   });
@@ -1038,13 +1041,13 @@ it('AUDIT-13 Tests, replays and redeliveries of a subscription are counted like 
     expect(body).toEqual({ matched: 0 });
   }
   const { body: entries } = await hook.store.get<AuditEntryJson[]>(`${hook.store.store}/audit`);
-  const counted = ['subscription.tested', 'subscription.replayed', 'delivery.redelivered'].map(
+  const auditCounts = ['subscription.tested', 'subscription.replayed', 'delivery.redelivered'].map(
     (what) =>
       entries
         .filter(({ type }) => type === `webhook_${what}`)
         .map(({ subject }) => (subject as { times: number }).times),
   );
-  expect(counted).toEqual([
+  expect(auditCounts).toEqual([
     [10, 1],
     [10, 1],
     [10, 1],

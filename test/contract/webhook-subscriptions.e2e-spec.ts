@@ -46,13 +46,13 @@ function create(
   return by.post(pathOf(by), { target_url: TARGET, ...body });
 }
 
-async function made(body: object = {}, by: ContractClient = store) {
+async function createSubscription(body: object = {}, by: ContractClient = store) {
   const { status, body: subscription } = await create({ events: ['*'], ...body }, by);
   expect(status).toBe(201);
   return { ...subscription, path: `${pathOf(by)}/${subscription.id}` };
 }
 
-const shown = async (path: string, by: ContractClient = store) =>
+const readSubscription = async (path: string, by: ContractClient = store) =>
   (await by.get<WebhookSubscriptionSecretJson>(path)).body;
 
 const change = (path: string, body: object, by: ContractClient = store) =>
@@ -68,7 +68,7 @@ async function receive(reply?: Reply | ((nth: number) => Reply)): Promise<Receiv
 
 /** A test of a subscription of its own to this receiver. */
 async function tested(receiver: Receiver, body: object = {}) {
-  const subscription = await made({ target_url: receiver.url, ...body }, near);
+  const subscription = await createSubscription({ target_url: receiver.url, ...body }, near);
   const answer = await near.post<WebhookTestJson>(`${subscription.path}/test`);
   expect(answer.status).toBe(200);
   return { subscription, outcome: answer.body, received: receiver.received };
@@ -117,16 +117,16 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-02 A subscription has exactly the fields above', async () => {
-    const { path, ...subscription } = await made();
+    const { path, ...subscription } = await createSubscription();
     expect(Object.keys(subscription).sort()).toEqual([...SHAPE, 'secret'].sort());
-    expect(Object.keys(await shown(path)).sort()).toEqual([...SHAPE, 'secret'].sort());
+    expect(Object.keys(await readSubscription(path)).sort()).toEqual([...SHAPE, 'secret'].sort());
     const { body } = await store.get<WebhookSubscriptionJson[]>(pathOf(store));
     expect(body.length).toBeGreaterThan(0);
     for (const listed of body) expect(Object.keys(listed).sort()).toEqual(SHAPE);
   });
 
   it('HOOK-03 `secret` is `whsec_` and 32 bytes in base64, different for each subscription', async () => {
-    const secrets = [(await made()).secret, (await made()).secret];
+    const secrets = [(await createSubscription()).secret, (await createSubscription()).secret];
     for (const secret of secrets) {
       expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
       expect(Buffer.from(secret.slice(6), 'base64')).toHaveLength(32);
@@ -135,21 +135,21 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-04 `secret` is in the responses of create, show and rotate_secret', async () => {
-    const { path, secret } = await made();
-    expect((await shown(path)).secret).toBe(secret);
+    const { path, secret } = await createSubscription();
+    expect((await readSubscription(path)).secret).toBe(secret);
     const rotated = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`);
     expect(rotated.body.secret).toMatch(/^whsec_/);
   });
 
   it('HOOK-05 `secret` is not in the responses of list and PATCH', async () => {
-    const { path } = await made();
+    const { path } = await createSubscription();
     const changed = await change(path, { description: 'till' });
     const list = await store.get(pathOf(store));
     for (const { text } of [changed, list]) expect(text).not.toContain('whsec_');
   });
 
   it('HOOK-06 `secret` is stored encrypted', async () => {
-    const { id, secret } = await made();
+    const { id, secret } = await createSubscription();
     const { rows } = await service.running.database.query<{ row: string; secret: Buffer }>(
       'select w::text as row, secret from webhook_subscriptions w where id = $1',
       [id],
@@ -170,14 +170,14 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-08 `event` alone is the same as `events` with that one', async () => {
-    expect(await made({ events: undefined, event: 'stamp.earned' })).toMatchObject({
+    expect(await createSubscription({ events: undefined, event: 'stamp.earned' })).toMatchObject({
       events: ['stamp.earned'],
       event: 'stamp.earned',
     });
   });
 
   it('HOOK-09 `event` of `*` is `events` of `*`', async () => {
-    expect(await made({ events: undefined, event: '*' })).toMatchObject({
+    expect(await createSubscription({ events: undefined, event: '*' })).toMatchObject({
       events: ['*'],
       event: null,
     });
@@ -212,14 +212,18 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-15 Duplicates in `events` are dropped', async () => {
-    const { events, event } = await made({ events: ['stamp.earned', 'stamp.earned'] });
+    const { events, event } = await createSubscription({
+      events: ['stamp.earned', 'stamp.earned'],
+    });
     expect([events, event]).toEqual([['stamp.earned'], 'stamp.earned']);
   });
 
   it('HOOK-16 `event` is returned if exactly one is named, and null for several or `*`', async () => {
-    expect((await made({ events: ['stamp.earned'] })).event).toBe('stamp.earned');
-    expect((await made({ events: ['stamp.earned', 'stamp.removed'] })).event).toBeNull();
-    expect((await made({ events: ['*'] })).event).toBeNull();
+    expect((await createSubscription({ events: ['stamp.earned'] })).event).toBe('stamp.earned');
+    expect(
+      (await createSubscription({ events: ['stamp.earned', 'stamp.removed'] })).event,
+    ).toBeNull();
+    expect((await createSubscription({ events: ['*'] })).event).toBeNull();
   });
 
   it('HOOK-17 A missing `target_url` is 422 `target_url`', async () => {
@@ -343,9 +347,9 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-32 A PATCH of either is checked against the resulting values', async () => {
-    const flat = await made({ events: ['stamp.earned'], payload_format: 'flat' });
+    const flat = await createSubscription({ events: ['stamp.earned'], payload_format: 'flat' });
     expectRefused(await change(flat.path, { events: ['*'] }), 'payload_format');
-    const several = await made({ events: ['stamp.earned', 'stamp.removed'] });
+    const several = await createSubscription({ events: ['stamp.earned', 'stamp.removed'] });
     expectRefused(await change(several.path, { payload_format: 'flat' }), 'payload_format');
     const both = { events: ['stamp.removed'], payload_format: 'flat' };
     expect((await change(several.path, both)).body).toMatchObject(both);
@@ -354,7 +358,9 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-33 Created with `enabled` false it is disabled, with `disabled_by_user` and the time', async () => {
-    const { enabled, disabled_at, disabled_reason, created_at } = await made({ enabled: false });
+    const { enabled, disabled_at, disabled_reason, created_at } = await createSubscription({
+      enabled: false,
+    });
     expect([enabled, disabled_reason, disabled_at]).toEqual([
       false,
       'disabled_by_user',
@@ -364,27 +370,34 @@ describe('webhook subscriptions', () => {
 
   it('HOOK-34 The list is oldest first', async () => {
     const own = await service.newStore();
-    const ids = [(await made({}, own)).id, (await made({}, own)).id, (await made({}, own)).id];
+    const ids = [
+      (await createSubscription({}, own)).id,
+      (await createSubscription({}, own)).id,
+      (await createSubscription({}, own)).id,
+    ];
     const { body } = await own.get<WebhookSubscriptionJson[]>(pathOf(own));
     expect(body.map(({ id }) => id)).toEqual(ids);
   });
 
   it('HOOK-35 `event` lists the subscriptions to that event or to `*`', async () => {
     const own = await service.newStore();
-    const [all, earned] = [await made({}, own), await made({ events: ['stamp.earned'] }, own)];
-    await made({ events: ['stamp.removed'] }, own);
+    const [all, earned] = [
+      await createSubscription({}, own),
+      await createSubscription({ events: ['stamp.earned'] }, own),
+    ];
+    await createSubscription({ events: ['stamp.removed'] }, own);
     const path = `${pathOf(own)}?event=stamp.earned`;
     const { body } = await own.get<WebhookSubscriptionJson[]>(path);
     expect(body.map(({ id }) => id)).toEqual([all.id, earned.id]);
   });
 
   it("HOOK-36 An unknown `event` in the list's query is an empty list", async () => {
-    await made();
+    await createSubscription();
     expect((await store.get(`${pathOf(store)}?event=stamp.lost`)).body).toEqual([]);
   });
 
   it('HOOK-37 A subscription of another store is 404, for every operation', async () => {
-    const { id } = await made();
+    const { id } = await createSubscription();
     const other = await service.newStore();
     const path = `${pathOf(other)}/${id}`;
     const answers = [
@@ -398,20 +411,24 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-38 PATCH changes only the fields it names', async () => {
-    const { path, updated_at: _, ...before } = await made({ events: ['stamp.earned'] });
+    const {
+      path,
+      updated_at: _,
+      ...before
+    } = await createSubscription({ events: ['stamp.earned'] });
     const { updated_at: __, ...after } = (await change(path, { description: 'till' })).body;
     expect({ ...after, secret: before.secret }).toEqual({ ...before, description: 'till' });
   });
 
   it('HOOK-39 `events` in a PATCH replace the list', async () => {
-    const { path } = await made({ events: ['stamp.earned', 'stamp.removed'] });
+    const { path } = await createSubscription({ events: ['stamp.earned', 'stamp.removed'] });
     const { body } = await change(path, { events: ['reward.redeemed'] });
     expect(body.events).toEqual(['reward.redeemed']);
     expect((await change(path, { event: 'stamp.removed' })).body.events).toEqual(['stamp.removed']);
   });
 
   it('HOOK-40 PATCH checks each field as create does', async () => {
-    const { path } = await made();
+    const { path } = await createSubscription();
     const faults: [string, object][] = [
       ['events', { events: [] }],
       ['events', { events: null }],
@@ -429,7 +446,7 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-41 `enabled` false disables, with `disabled_by_user` and the time', async () => {
-    const { path } = await made();
+    const { path } = await createSubscription();
     const { body } = await change(path, { enabled: false });
     expect(body).toMatchObject({
       enabled: false,
@@ -439,13 +456,13 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-42 `enabled` false on a disabled one keeps the reason and the time', async () => {
-    const { path, id } = await made();
+    const { path, id } = await createSubscription();
     await service.running.database.query(
       `update webhook_subscriptions set enabled = false, disabled_reason = 'failing',
          disabled_at = '2026-01-01T00:00:00Z' where id = $1`,
       [id],
     );
-    const before = await shown(path);
+    const before = await readSubscription(path);
     const { body } = await change(path, { enabled: false });
     expect([body.disabled_reason, body.disabled_at, body.updated_at]).toEqual([
       'failing',
@@ -455,32 +472,32 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-43 `enabled` true enables again and clears the reason and the time', async () => {
-    const { path } = await made({ enabled: false });
+    const { path } = await createSubscription({ enabled: false });
     const { body } = await change(path, { enabled: true });
     expect([body.enabled, body.disabled_at, body.disabled_reason]).toEqual([true, null, null]);
   });
 
   it('HOOK-44 `enabled` true on an enabled one changes nothing, `updated_at` included', async () => {
-    const { path } = await made();
-    const before = await shown(path);
+    const { path } = await createSubscription();
+    const before = await readSubscription(path);
     expect((await change(path, { enabled: true })).body.updated_at).toBe(before.updated_at);
-    expect(await shown(path)).toEqual(before);
+    expect(await readSubscription(path)).toEqual(before);
   });
 
   it('HOOK-45 null in a PATCH clears `description`', async () => {
-    const { path } = await made({ description: 'till' });
+    const { path } = await createSubscription({ description: 'till' });
     expect((await change(path, { description: null })).body.description).toBeNull();
   });
 
   it('HOOK-46 A PATCH that is refused changes nothing', async () => {
-    const { path } = await made();
-    const before = await shown(path);
+    const { path } = await createSubscription();
+    const before = await readSubscription(path);
     expectRefused(await change(path, { description: 'till', enabled: 'no' }), 'enabled');
-    expect(await shown(path)).toEqual(before);
+    expect(await readSubscription(path)).toEqual(before);
   });
 
   it('HOOK-47 A change updates `updated_at`, not `created_at`', async () => {
-    const { path, created_at } = await made();
+    const { path, created_at } = await createSubscription();
     const { body } = await eventually(
       () => change(path, { description: String(Math.random()) }),
       (answer) => answer.body.updated_at > created_at,
@@ -491,7 +508,7 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-48 A deleted subscription is gone: 404, and in no list', async () => {
-    const { path, id } = await made();
+    const { path, id } = await createSubscription();
     expect((await store.delete(path)).status).toBe(204);
     expectFailure(await store.get(path), 404, 'not_found');
     expectFailure(await store.delete(path), 404, 'not_found');
@@ -542,7 +559,7 @@ describe('webhook subscriptions', () => {
     const gone = await Receiver.start();
     const { url } = gone;
     await gone.stop();
-    const { path } = await made({ target_url: url }, near);
+    const { path } = await createSubscription({ target_url: url }, near);
     const { body } = await near.post<WebhookTestJson>(`${path}/test`);
     expect(body).toMatchObject({ delivered: false, status: null, error: expect.any(String) });
   });
@@ -550,21 +567,21 @@ describe('webhook subscriptions', () => {
   it('HOOK-54 `test` works on a disabled subscription', async () => {
     const { subscription, outcome } = await tested(await receive(), { enabled: false });
     expect(outcome.delivered).toBe(true);
-    expect((await shown(subscription.path, near)).enabled).toBe(false);
+    expect((await readSubscription(subscription.path, near)).enabled).toBe(false);
   });
 
   it('HOOK-55 `test` sets the three `last_delivery` fields', async () => {
     const { subscription } = await tested(
       await receive((nth) => ({ status: nth === 1 ? 200 : 503 })),
     );
-    const first = await shown(subscription.path, near);
+    const first = await readSubscription(subscription.path, near);
     expect(first).toMatchObject({
       last_delivery_at: expect.any(String),
       last_delivery_status: 200,
       last_delivery_error: null,
     });
     await near.post(`${subscription.path}/test`);
-    expect(await shown(subscription.path, near)).toMatchObject({
+    expect(await readSubscription(subscription.path, near)).toMatchObject({
       last_delivery_status: 503,
       last_delivery_error: expect.any(String),
     });
@@ -572,13 +589,15 @@ describe('webhook subscriptions', () => {
 
   it('HOOK-56 `test` does not change `updated_at`', async () => {
     const { subscription } = await tested(await receive({ status: 500 }));
-    expect((await shown(subscription.path, near)).updated_at).toBe(subscription.updated_at);
+    expect((await readSubscription(subscription.path, near)).updated_at).toBe(
+      subscription.updated_at,
+    );
   });
 
   it('HOOK-57 A 410 to a test is reported and deletes nothing', async () => {
     const { subscription, outcome } = await tested(await receive({ status: 410 }));
     expect(outcome).toMatchObject({ delivered: false, status: 410 });
-    expect((await shown(subscription.path, near)).enabled).toBe(true);
+    expect((await readSubscription(subscription.path, near)).enabled).toBe(true);
   });
 
   it('HOOK-58 `test` sends once, whatever the response', async () => {
@@ -609,11 +628,11 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-60 `rotate_secret` returns a new secret, and show agrees', async () => {
-    const { path, secret } = await made();
+    const { path, secret } = await createSubscription();
     const { body } = await store.post<WebhookSubscriptionSecretJson>(`${path}/rotate_secret`);
     expect(body.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(body.secret).not.toBe(secret);
-    expect(await shown(path)).toEqual(body);
+    expect(await readSubscription(path)).toEqual(body);
   });
 
   it('HOOK-61 From then on deliveries are signed with the new secret only', async () => {
@@ -646,7 +665,7 @@ describe('webhook subscriptions', () => {
       await near.post(`${path}/stamp`, { stamps: 1 });
       const delivery = await eventually(
         () => receiver.received.find(({ body }) => body['type'] === 'stamp.earned'),
-        (found) => found !== undefined,
+        (result) => result !== undefined,
       );
       expect(delivery && isSigned(delivery, secret)).toBe(true);
       expect(delivery && isSigned(delivery, subscription.secret)).toBe(true);
@@ -664,7 +683,7 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-63 `grace_seconds` that is not an integer from 0 to 604,800 (a week) is 422 `grace_seconds`', async () => {
-    const { path } = await made();
+    const { path } = await createSubscription();
     for (const grace_seconds of [-1, 1.5, 'long', 604_801]) {
       expectRefused(await store.post(`${path}/rotate_secret`, { grace_seconds }), 'grace_seconds');
     }
@@ -672,7 +691,7 @@ describe('webhook subscriptions', () => {
   });
 
   it('HOOK-66 A secret that can no longer be decrypted is empty in show, and deliveries fail with that error, as `last_delivery_error` says; `test` is 422 `base`', async () => {
-    const { id, path } = await made();
+    const { id, path } = await createSubscription();
     await service.running.database.query(
       `update webhook_subscriptions
        set secret = set_byte(secret, 20, (get_byte(secret, 20) + 1) % 256) where id = $1`,
@@ -690,9 +709,9 @@ describe('webhook subscriptions', () => {
   it('HOOK-67 `updated_at` moves when a subscription is disabled because of its receiver, and not with a delivery', async () => {
     const own = await insecure.newStore();
     const receiver = await receive();
-    const subscription = await made({ target_url: receiver.url }, own);
+    const subscription = await createSubscription({ target_url: receiver.url }, own);
     const { path } = await enrol(own);
-    const now = () => shown(subscription.path, own);
+    const now = () => readSubscription(subscription.path, own);
     for (const [allowed, isOver] of [
       [true, ({ last_delivery_status: status }: WebhookSubscriptionJson) => status === 200],
       [false, ({ enabled }: WebhookSubscriptionJson) => !enabled],

@@ -67,7 +67,7 @@ describe('request ids', () => {
   });
 
   it('HTTP-02 Otherwise it is a new UUID of version 7', async () => {
-    const made = new Set<string>();
+    const requestIds = new Set<string>();
     for (const headers of [
       {},
       {},
@@ -76,9 +76,9 @@ describe('request ids', () => {
     ]) {
       const id = (await get(cards, headers as Record<string, string>)).headers.get('x-request-id');
       expect(id).toMatch(UUID7);
-      made.add(id ?? '');
+      requestIds.add(id ?? '');
     }
-    expect(made.size).toBe(4);
+    expect(requestIds.size).toBe(4);
   });
 });
 
@@ -104,20 +104,20 @@ describe('compression', () => {
   });
 
   it('HTTP-05 Without `Accept-Encoding` nothing is compressed', async () => {
-    for (const given of [
+    for (const requestHeaders of [
       {},
       { 'accept-encoding': 'identity' },
       { 'accept-encoding': 'gzip;q=0, br;q=0' },
     ]) {
-      const { headers, body } = await rawCards(given as Record<string, string>);
+      const { headers, body } = await rawCards(requestHeaders as Record<string, string>);
       expect(headers['content-encoding']).toBeUndefined();
       expect(JSON.parse(body.toString())).toHaveLength(5);
     }
   });
 
   it('HTTP-06 Responses that may be compressed have `Vary: Accept-Encoding`', async () => {
-    for (const given of [{}, { 'accept-encoding': 'gzip' }]) {
-      const { headers } = await rawCards(given as Record<string, string>);
+    for (const requestHeaders of [{}, { 'accept-encoding': 'gzip' }]) {
+      const { headers } = await rawCards(requestHeaders as Record<string, string>);
       expect(headers.vary).toMatch(/(^|, *)accept-encoding(,|$)/i);
     }
   });
@@ -178,10 +178,10 @@ describe('problem details', () => {
     const plain = await failures({});
     const problems = await failures({ accept: PROBLEM });
     for (const [i, { status, body }] of problems.entries()) {
-      const { type, title, status: said, detail, instance, ...rest } = body;
+      const { type, title, status: bodyStatus, detail, instance, ...rest } = body;
       expect(type).toBe(`https://cards.example/docs/errors#${body.code}`);
       expect(title).toBe(STATUS_CODES[status]);
-      expect([said, detail]).toEqual([status, body.error]);
+      expect([bodyStatus, detail]).toEqual([status, body.error]);
       expect(instance).toMatch(/^\/[^?]*$/);
       expect({ ...rest, request_id: '' }).toEqual({ ...plain[i]?.body, request_id: '' });
     }
@@ -226,7 +226,7 @@ describe('problem details', () => {
   });
 });
 
-const asked = ({ headers }: Answer) =>
+const corsHeaderNamesOf = ({ headers }: Answer) =>
   [...headers.keys()].filter((name) => name.startsWith('access-control'));
 const listOf = ({ headers }: Answer, name: string) =>
   (headers.get(name) ?? '').toLowerCase().split(/, */);
@@ -245,7 +245,7 @@ describe('scripts of other origins', () => {
       ...(await failures(origin)),
       await preflight(service.anonymous, ORIGIN),
     ];
-    for (const answer of answers) expect(asked(answer)).toEqual([]);
+    for (const answer of answers) expect(corsHeaderNamesOf(answer)).toEqual([]);
     expect(answers.at(-1)?.status).toBe(401);
   });
 
@@ -354,9 +354,9 @@ describe('scripts of other origins', () => {
 
 describe('every answer', () => {
   it('HTTP-20 Responses under `/api/v1` have `Cache-Control: no-store`', async () => {
-    const asked = await preflight(scripts.anonymous, ORIGIN);
+    const preflightResponse = await preflight(scripts.anonymous, ORIGIN);
     const failed = (await failures({})).slice(0, -1);
-    for (const { headers } of [await get(cards, {}), ...failed, asked]) {
+    for (const { headers } of [await get(cards, {}), ...failed, preflightResponse]) {
       expect(headers.get('cache-control')).toBe('no-store');
     }
   });

@@ -12,13 +12,13 @@ const FILE = 'deploy/alerts.yml';
 
 function promtool(...args: string[]) {
   const { status, stdout, stderr } = spawnSync('promtool', args, { encoding: 'utf8' });
-  return { status, said: stdout + stderr };
+  return { status, output: stdout + stderr };
 }
 
 describe('the alert rules', () => {
   let database: TestDatabase;
   const running: Program[] = [];
-  const shown: string[] = [];
+  const alertNames: string[] = [];
 
   beforeAll(async () => {
     database = await testDatabase();
@@ -27,7 +27,7 @@ describe('the alert rules', () => {
       const environment = testEnvironment(database.url, { METRICS_PORT: String(port) });
       running.push(startProgram(`dist/apps/${program}/src/main.js`, environment));
       const read = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-      shown.push(
+      alertNames.push(
         await eventually(
           // Until it listens.
           () => read().catch(() => ''),
@@ -42,14 +42,14 @@ describe('the alert rules', () => {
   });
 
   it('are what Prometheus reads', () => {
-    const { status, said } = promtool('check', 'rules', FILE);
-    expect(said).toContain('SUCCESS');
+    const { status, output } = promtool('check', 'rules', FILE);
+    expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
   it('fire when a process is missing or not ready, and otherwise do not', () => {
-    const { status, said } = promtool('test', 'rules', 'test/full/alerts/rules-test.yml');
-    expect(said).toContain('SUCCESS');
+    const { status, output } = promtool('test', 'rules', 'test/full/alerts/rules-test.yml');
+    expect(output).toContain('SUCCESS');
     expect(status).toBe(0);
   });
 
@@ -57,11 +57,11 @@ describe('the alert rules', () => {
     const rules = load(readFileSync(FILE, 'utf8'), { schema: CORE_SCHEMA }) as Rules;
     const exprs = rules.groups.flatMap((group) => group.rules.map(({ expr }) => expr));
     const named = new Set(exprs.flatMap((expr) => expr.match(/\binkpad_\w+/g) ?? []));
-    const known = new Set(
-      shown.flatMap((text) => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)),
+    const metricNames = new Set(
+      alertNames.flatMap((text) => [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)),
     );
     const unknown = [...named].filter(
-      (name) => !known.has(name) && !known.has(name.replace(/_(bucket|count)$/, '')),
+      (name) => !metricNames.has(name) && !metricNames.has(name.replace(/_(bucket|count)$/, '')),
     );
     expect(named.size).toBeGreaterThan(9);
     expect(unknown).toEqual([]);

@@ -32,8 +32,8 @@ describe('the Redis of docker-compose.yml', () => {
       stdio: 'ignore',
     });
     await eventually(
-      () => asked('').catch((error: unknown) => String(error)),
-      (said) => said === 'PONG' || said.includes('NOAUTH'),
+      () => query('').catch((error: unknown) => String(error)),
+      (text) => text === 'PONG' || text.includes('NOAUTH'),
     );
   });
   afterAll(async () => {
@@ -43,9 +43,9 @@ describe('the Redis of docker-compose.yml', () => {
   });
 
   it('answers only those who know its password', async () => {
-    await expect(asked('')).rejects.toThrow('NOAUTH');
-    await expect(asked(':guessed@')).rejects.toThrow();
-    expect(await asked(`:${PASSWORD}@`)).toBe('PONG');
+    await expect(query('')).rejects.toThrow('NOAUTH');
+    await expect(query(':guessed@')).rejects.toThrow();
+    expect(await query(`:${PASSWORD}@`)).toBe('PONG');
   });
 
   it('shows it to nobody who lists the processes', () => {
@@ -58,11 +58,11 @@ describe('the Redis of docker-compose.yml', () => {
       env: { PATH: process.env['PATH'], REDISCLI_AUTH: PASSWORD },
       stdio: ['ignore', 'pipe', 'ignore'],
     });
-    const [said] = (await once(check.stdout, 'data')) as [Buffer];
-    expect(said.toString().trim()).toBe('PONG');
+    const [output] = (await once(check.stdout, 'data')) as [Buffer];
+    expect(output.toString().trim()).toBe('PONG');
   });
 
-  async function asked(credentials: string): Promise<string> {
+  async function query(credentials: string): Promise<string> {
     const client = new Redis(`redis://${credentials}127.0.0.1:${port}`, {
       lazyConnect: true,
       enableReadyCheck: false,

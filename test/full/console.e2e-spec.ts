@@ -79,8 +79,8 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
   });
 
   it('sets and confirms where the shops of a store are', async () => {
-    const [name, found] = [`Harbour ${javaScriptEnabled}`, `Market ${javaScriptEnabled}`];
-    const [unknown, street] = await Promise.all([newLocation(name), newLocation(found)]);
+    const [name, foundPlace] = [`Harbour ${javaScriptEnabled}`, `Market ${javaScriptEnabled}`];
+    const [unknown, street] = await Promise.all([newLocation(name), newLocation(foundPlace)]);
     await geocoded(street, 'street');
     const page = await enter('locations', { javaScriptEnabled });
     await page.getByRole('link', { name: `Set the pin of ${name}` }).click();
@@ -90,17 +90,17 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.getByLabel('Latitude').fill('https://www.openstreetmap.org/#map=19/53.5411/9.9833');
     await press(page, 'Set the pin');
     await page.getByText('The pin is set.').waitFor();
-    expect(await shown(unknown)).toMatchObject({
+    expect(await readLocation(unknown)).toMatchObject({
       latitude: 53.5411,
       longitude: 9.9833,
       geocode_status: 'ok',
       precision: 'manual',
     });
     await page.goto(`${PUBLIC_URL}${here()}/locations`);
-    await page.getByRole('link', { name: `Confirm the pin of ${found}` }).click();
+    await page.getByRole('link', { name: `Confirm the pin of ${foundPlace}` }).click();
     await press(page, 'Confirm the pin');
     await page.getByText('The pin is set.').waitFor();
-    expect(await shown(street)).toMatchObject({ latitude: 53.55, precision: 'manual' });
+    expect(await readLocation(street)).toMatchObject({ latitude: 53.55, precision: 'manual' });
     await page.context().close();
   });
 
@@ -153,12 +153,12 @@ async function geocoded(
   { id, address }: LocationJson,
   precision: 'street' | 'city',
 ): Promise<void> {
-  const found = { status: 'ok', precision, latitude: 53.55, longitude: 9.99 } as const;
+  const geocoding = { status: 'ok', precision, latitude: 53.55, longitude: 9.99 } as const;
   const context = { ...cli, accountId: store.accountId };
-  await service.execute(new RecordGeocoding(context, id, address, found, 'test'));
+  await service.execute(new RecordGeocoding(context, id, address, geocoding, 'test'));
 }
 
-const shown = async ({ id }: LocationJson) =>
+const readLocation = async ({ id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
 /** When the messages asked for so far were looked at by a dispatcher that can send none. */
@@ -185,7 +185,10 @@ describe('the console in a browser', () => {
     );
     await press(page, 'Set the pin');
     await page.getByText('The pin is set.').waitFor();
-    expect(await shown(location)).toMatchObject({ longitude: 11.576124, precision: 'manual' });
+    expect(await readLocation(location)).toMatchObject({
+      longitude: 11.576124,
+      precision: 'manual',
+    });
     await page.context().close();
   });
 

@@ -209,8 +209,8 @@ describe('kill -9 in the middle of a stream of stamps', () => {
       expect(new Set(await Promise.all(tills))).toEqual(new Set(['no connection']));
       api = startProgram(API, environment);
       await untilAnswering();
-      const shown = await store.get<{ stamps_count: number }>(path);
-      expect(shown.body.stamps_count).toBe(answered);
+      const customerCard = await store.get<{ stamps_count: number }>(path);
+      expect(customerCard.body.stamps_count).toBe(answered);
     },
     SLOW,
   );
@@ -273,9 +273,9 @@ async function untilAnswering(): Promise<void> {
 }
 
 async function requestIdsOf(sent: string[]): Promise<string[]> {
-  const wanted = new Set(sent);
+  const expected = new Set(sent);
   return (await historyIn(environment))
-    .filter(({ type, meta }) => type === 'StampsEarned' && wanted.has(meta.requestId))
+    .filter(({ type, meta }) => type === 'StampsEarned' && expected.has(meta.requestId))
     .map(({ meta }) => meta.requestId);
 }
 

@@ -23,7 +23,7 @@ it('leaves nothing behind when it is stopped', async () => {
   chmodSync(folder, 0o711);
   const demo = startProgram('scripts/demo-wallet.mjs', { ...process.env, TMPDIR: folder });
   const [started = ''] = await eventually(
-    () => readdirSync(folder).map((made) => join(folder, made, 'run.json')),
+    () => readdirSync(folder).map((name) => join(folder, name, 'run.json')),
     ([file]) => file !== undefined && existsSync(file),
   );
   const { starter } = JSON.parse(readFileSync(started, 'utf8')) as { starter: { pid: number } };

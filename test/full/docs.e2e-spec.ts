@@ -69,19 +69,19 @@ describe('the documentation in a browser', () => {
 
   it('shows each sample in the language that was chosen last', async () => {
     const page = await open('/docs/first-stamp');
-    const shown = () =>
+    const isVisible = () =>
       page
         .locator('.samples figure:visible')
         .evaluateAll((figures) => [
           ...new Set(figures.map((figure) => figure.getAttribute('data-language'))),
         ]);
-    expect(await shown()).toEqual(['shell']);
+    expect(await isVisible()).toEqual(['shell']);
     await page.getByRole('button', { name: 'Python' }).nth(2).click();
-    expect(await shown()).toEqual(['python']);
+    expect(await isVisible()).toEqual(['python']);
     await keepPicture(page, 'docs-python');
     await page.locator('.docs-menu').getByRole('link', { name: 'Webhooks', exact: true }).click();
     await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
-    expect(await shown()).toEqual(['python']);
+    expect(await isVisible()).toEqual(['python']);
     await page.goto(`${HOST}/docs/reference#tag/status/getStatus`);
     await page.getByText('answer = inkpad.get_status()').waitFor();
     await page.context().close();

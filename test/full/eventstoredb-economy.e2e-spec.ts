@@ -117,8 +117,8 @@ it(
     expect((server.asked.streamReads - before.streamReads) / STAMPS).toBeLessThanOrEqual(0.01);
     expect(api).toBeLessThanOrEqual(0.5 * STAMPS + BY_THE_CLOCK.api * apiSeconds);
     // It gathers events by the clock, so that a few stamps a second take as many statements as a thousand.
-    const most = Math.max(0.1 * STAMPS, BY_THE_CLOCK.dispatcher * seconds);
-    expect(dispatcher).toBeLessThanOrEqual(most);
+    const limit = Math.max(0.1 * STAMPS, BY_THE_CLOCK.dispatcher * seconds);
+    expect(dispatcher).toBeLessThanOrEqual(limit);
   },
   SLOW,
 );

@@ -44,9 +44,9 @@ async function open(options: EventStoreDbOptions = {}, parameters = ''): Promise
 }
 
 async function ids(client: EventStoreDBClient, stream: string): Promise<string[]> {
-  const found: string[] = [];
-  for await (const { event: read } of client.readStream(stream)) found.push(read?.id ?? '');
-  return found;
+  const readIds: string[] = [];
+  for await (const { event: read } of client.readStream(stream)) readIds.push(read?.id ?? '');
+  return readIds;
 }
 
 type Read = { id: string; stream: string; type: string; position: Position };
@@ -55,13 +55,13 @@ async function all(
   client: EventStoreDBClient,
   options: Parameters<EventStoreDBClient['readAll']>[0] = {},
 ): Promise<Read[]> {
-  const found: Read[] = [];
+  const events: Read[] = [];
   for await (const { event: read } of client.readAll(options)) {
     if (!read) throw new Error('a link without its event');
     const { id, streamId: stream, type, position } = read;
-    found.push({ id, stream, type, position });
+    events.push({ id, stream, type, position });
   }
-  return found;
+  return events;
 }
 
 type Followed = {
@@ -316,10 +316,10 @@ describe.each([
 
   it('answers late, but answers', async () => {
     server.fault.delayAnswers(50);
-    const begun = performance.now();
+    const startedAt = performance.now();
     await append(newStream(), event(), 'no_stream');
 
-    expect(performance.now() - begun).toBeGreaterThan(45);
+    expect(performance.now() - startedAt).toBeGreaterThan(45);
   });
 
   it.each([
@@ -418,11 +418,11 @@ describe('reads from the EventStoreDB emulator', () => {
   afterAll(() => close());
 
   const revisions = async (options: Parameters<EventStoreDBClient['readStream']>[1]) => {
-    const found: number[] = [];
+    const numbers: number[] = [];
     for await (const { event: read } of client.readStream(stream, options)) {
-      found.push(Number(read?.revision));
+      numbers.push(Number(read?.revision));
     }
-    return found;
+    return numbers;
   };
 
   it('reads a stream from a revision on, that one included', async () => {
@@ -511,13 +511,13 @@ describe('reads from the EventStoreDB emulator', () => {
   it('cuts a read in the middle', async () => {
     server.fault.cutReads(1, 5);
     const reading = client.readStream(stream);
-    const found: bigint[] = [];
+    const positions: bigint[] = [];
     const read = async () => {
-      for await (const { event: each } of reading) found.push(each?.revision ?? -1n);
+      for await (const { event: each } of reading) positions.push(each?.revision ?? -1n);
     };
 
     await expect(read()).rejects.toMatchObject({ type: 'unavailable' });
-    expect(found.length).toBeLessThanOrEqual(5);
+    expect(positions.length).toBeLessThanOrEqual(5);
     expect(await revisions({})).toHaveLength(100);
   });
 
@@ -648,12 +648,12 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await caughtUp(followed);
 
     expect(followed.seen).toEqual([]);
-    const told = checkpoints.map(({ commit }) => commit);
+    const commits = checkpoints.map(({ commit }) => commit);
     const full = Math.floor(everything.length / 10);
-    expect(told.length).toBeGreaterThanOrEqual(full - 1);
-    expect(told.length).toBeLessThanOrEqual(full);
-    expect(told.toSorted((a, b) => Number(a - b))).toEqual(told);
-    for (const [index, commit] of told.entries()) {
+    expect(commits.length).toBeGreaterThanOrEqual(full - 1);
+    expect(commits.length).toBeLessThanOrEqual(full);
+    expect(commits.toSorted((a, b) => Number(a - b))).toEqual(commits);
+    for (const [index, commit] of commits.entries()) {
       const lookedAt = everything[(index + 1) * 10 - 1];
       expect(commit).toBeLessThanOrEqual(lookedAt?.position.commit ?? 0n);
     }
@@ -804,13 +804,13 @@ describe('subscriptions to the EventStoreDB emulator', () => {
         await own.appendToStream(stream, events.slice(i, i + 40));
       }
       const subscription = own.subscribeToStream(stream, {}, { highWaterMark: 1 });
-      const found: string[] = [];
+      const ids: string[] = [];
       for await (const { event: read } of subscription) {
-        found.push(read?.id ?? '');
+        ids.push(read?.id ?? '');
         await new Promise(setImmediate);
-        if (found.length === events.length) await subscription.unsubscribe();
+        if (ids.length === events.length) await subscription.unsubscribe();
       }
-      expect(found).toEqual(events.map(({ id }) => id));
+      expect(ids).toEqual(events.map(({ id }) => id));
     } finally {
       await close();
     }
@@ -989,12 +989,12 @@ describe('outages of the EventStoreDB emulator', () => {
       expect([1, 14]).toContain(await writing);
 
       const second = await startEventStoreDbProcess(['--log', log, '--port', port]);
-      const found = await eventually(
+      const events = await eventually(
         () => ids(client, stream).catch(() => []),
         (list) => list.length > 0,
       );
-      expect(found.slice(0, answered.length)).toEqual(answered);
-      expect(found.length % 2).toBe(0);
+      expect(events.slice(0, answered.length)).toEqual(answered);
+      expect(events.length % 2).toBe(0);
       const before = await all(client);
       await second.kill('SIGKILL');
 
@@ -1006,7 +1006,7 @@ describe('outages of the EventStoreDB emulator', () => {
         (list) => list.length > 0,
       );
       expect(after).toEqual(before);
-      const expectedRevision = BigInt(found.length) - 1n;
+      const expectedRevision = BigInt(events.length) - 1n;
       await client.appendToStream(stream, event(), { expectedRevision });
       await third.kill('SIGKILL');
       const fourth = await startEventStoreDbProcess(['--log', log, '--port', port]);
@@ -1014,7 +1014,7 @@ describe('outages of the EventStoreDB emulator', () => {
         () => ids(client, stream).catch(() => []),
         (list) => list.length > 0,
       );
-      expect(last).toHaveLength(found.length + 1);
+      expect(last).toHaveLength(events.length + 1);
       await client.dispose();
       await fourth.kill('SIGTERM');
     });

@@ -139,7 +139,7 @@ type Bundle = {
   targetUrl?: string;
   subscribeData?: unknown;
 };
-type Asked = {
+type RequestOptions = {
   method?: string;
   url: string;
   params?: object;
@@ -147,10 +147,10 @@ type Asked = {
   headers?: object;
   skipThrowForStatus?: boolean;
 };
-type Zapier = { request: (asked: Asked) => Promise<{ status: number; data: unknown }> };
+type Zapier = { request: (options: RequestOptions) => Promise<{ status: number; data: unknown }> };
 type Perform = (z: Zapier, bundle: unknown) => Promise<unknown>;
 type Trigger = {
-  addToken: (asked: Asked, z: unknown, bundle: Bundle) => Asked;
+  addToken: (options: RequestOptions, z: unknown, bundle: Bundle) => RequestOptions;
   trigger: {
     operation: Record<
       'performSubscribe' | 'performUnsubscribe' | 'perform' | 'performList',
@@ -225,7 +225,7 @@ describe('the recipe for automation platforms', () => {
       ) as Trigger;
       const { baseUrl: url, accountId: store, token } = stage.store;
       const bundle: Bundle = { authData: { url, store, token: String(token) } };
-      const z = zapier((asked) => addToken(asked, undefined, bundle));
+      const z = zapier((options) => addToken(options, undefined, bundle));
       const { performSubscribe, performUnsubscribe, perform, performList } = trigger.operation;
       const subscribeData = await performSubscribe(z, { ...bundle, targetUrl: receiver.url });
       const { body, headers } = await stamped();
@@ -251,12 +251,12 @@ describe('the recipe for automation platforms', () => {
     'in Make attaches, receives and detaches',
     async () => {
       const { baseUrl: url, accountId: store, token } = stage.store;
-      const given = { connection: { url, store, token }, parameters: { event: 'stamp.earned' } };
+      const input = { connection: { url, store, token }, parameters: { event: 'stamp.earned' } };
       const webhook = { url: receiver.url };
-      const attached = await make('attach', { ...given, webhook });
+      const attached = await make('attach', { ...input, webhook });
       const { headers } = await stamped();
       expect(headers['service-event']).toBe('stamp.earned');
-      await make('detach', { ...given, webhook: { ...webhook, ...attached } });
+      await make('detach', { ...input, webhook: { ...webhook, ...attached } });
       expect(await subscriptions()).toEqual([]);
     },
     SLOW,
@@ -264,10 +264,10 @@ describe('the recipe for automation platforms', () => {
 });
 
 /** As Zapier does: refusals are thrown unless the request says otherwise, and JSON is read. */
-function zapier(before: (asked: Asked) => Asked): Zapier {
+function zapier(before: (options: RequestOptions) => RequestOptions): Zapier {
   return {
-    request: async (given) => {
-      const { method, url, params, body, headers, skipThrowForStatus } = before(given);
+    request: async (options) => {
+      const { method, url, params, body, headers, skipThrowForStatus } = before(options);
       const search = params
         ? `?${new URLSearchParams({ ...params } as Record<string, string>)}`
         : '';
@@ -310,8 +310,8 @@ async function make(name: string, values: object): Promise<Record<string, unknow
         String(place.split('.').reduce<unknown>((at, key) => Object(at)[key], from)),
       ),
     );
-  const { response, ...asked } = JSON.parse(fence?.text ?? '{}') as Module;
-  const { url, method, headers, body } = filled(asked, values) as Module;
+  const { response, ...request } = JSON.parse(fence?.text ?? '{}') as Module;
+  const { url, method, headers, body } = filled(request, values) as Module;
   const answer = await fetch(url, {
     method,
     headers: { ...headers, ...(body && { 'content-type': 'application/json' }) },

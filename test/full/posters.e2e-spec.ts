@@ -46,8 +46,8 @@ beforeAll(async () => {
   ] as const) {
     await store.post(`${store.store}/rewards`, { reward: { card_id, name, stamps_required } });
   }
-  const made = await store.post<PosterJson>(`${store.store}/posters`, { poster: { card_id } });
-  poster = made.body;
+  const response = await store.post<PosterJson>(`${store.store}/posters`, { poster: { card_id } });
+  poster = response.body;
 });
 afterAll(async () => {
   await browser?.close();
@@ -86,14 +86,14 @@ describe('the PDF of a poster', () => {
   it('is real text in a font of its own, on one page, with title and boxes', async () => {
     const file = await saved(`${pathOf(poster.display_url)}.pdf?bleed=true`);
     const { stdout: text } = await run('pdftotext', ['-layout', file, '-']);
-    for (const said of [
+    for (const sentence of [
       'Ærlige Bønner Kaffeerösterei',
       'Ein Franzbrötchen für 5 Stempel',
       'Gratis-Kaffee für 10 Stempel',
       'Scannen und Stempelkarte holen',
       poster.signup_url.replace('https://', ''),
     ]) {
-      expect(text).toContain(said);
+      expect(text).toContain(sentence);
     }
     expect(text.replace(/\s+/g, ' ')).toContain('Kaffeeklub für Frühaufsteher');
     const { stdout: fonts } = await run('pdffonts', [file]);
@@ -156,7 +156,7 @@ describe('the page of a poster', () => {
     const page = await open();
     const links = await page
       .locator('a[href*=".pdf"], a[href*=".png"]')
-      .evaluateAll((found) => found.map((link) => link.getAttribute('href') ?? ''));
+      .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
     expect(links).toHaveLength(14);
     const [pdf = '', png = ''] = links;
     expect(await decoded(await fetched(png))).toBe(poster.qr_code_url);

@@ -67,8 +67,8 @@ afterAll(() => rmSync(folder, { recursive: true }), SLOW);
 it(
   'passes its own tests as it is installed',
   () => {
-    const said = run([python, '-m', 'unittest', 'discover', 'client/tests']);
-    expect(said).toMatch(/Ran [1-9]\d* tests[^]*OK/);
+    const output = run([python, '-m', 'unittest', 'discover', 'client/tests']);
+    expect(output).toMatch(/Ran [1-9]\d* tests[^]*OK/);
   },
   SLOW,
 );
@@ -154,11 +154,11 @@ describe('the examples of its README', () => {
       const port = await freePort();
       const url = `http://127.0.0.1:${port}/`;
       const hooks = `${store.store}/webhook_subscriptions`;
-      const { body: made } = await store.post<{ id: number; secret: string }>(hooks, {
+      const { body: subscription } = await store.post<{ id: number; secret: string }>(hooks, {
         events: ['stamp.earned'],
         target_url: url,
       });
-      const environment = { WEBHOOK_SECRET: made.secret, PORT: String(port) };
+      const environment = { WEBHOOK_SECRET: subscription.secret, PORT: String(port) };
       const receiver = startCommand([python, 'receiver.py'], environment, { cwd: folder });
       running.push(receiver);
       await eventually(
@@ -173,12 +173,13 @@ describe('the examples of its README', () => {
       expect((await store.post(`${path}/stamp`, { stamps: 3 })).status).toBe(200);
       await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
       const from = '2000-01-01T00:00:00Z';
-      const { body } = await store.post<{ matched: number }>(`${hooks}/${made.id}/replay`, {
+      const { body } = await store.post<{ matched: number }>(`${hooks}/${subscription.id}/replay`, {
         from,
       });
       await eventually(
         async () =>
-          (await store.get<object[]>(`${hooks}/${made.id}/deliveries?status=delivered`)).body,
+          (await store.get<object[]>(`${hooks}/${subscription.id}/deliveries?status=delivered`))
+            .body,
         (all) => all.length === 1 + body.matched,
       );
       expect(receiver.output().match(/^Anna 3$/gm)).toHaveLength(1);

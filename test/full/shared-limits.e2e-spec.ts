@@ -54,10 +54,10 @@ describe('two apis that share a Redis', () => {
     for (const reset of resets) expect(reset).toBeGreaterThan(0);
     for (const reset of resets) expect(reset).toBeLessThanOrEqual(60);
     // Fixed: it began with the first request, and no later one makes it longer.
-    const keys = await redis.asked((client) => client.keys('inkpad:token *'));
-    const ends = await redis.asked((client) => client.pexpiretime(keys[0] ?? ''));
+    const keys = await redis.query((client) => client.keys('inkpad:token *'));
+    const ends = await redis.query((client) => client.pexpiretime(keys[0] ?? ''));
     await remaining(0);
-    expect(await redis.asked((client) => client.pexpiretime(keys[0] ?? ''))).toBe(ends);
+    expect(await redis.query((client) => client.pexpiretime(keys[0] ?? ''))).toBe(ends);
   });
 
   it('let through exactly the limit of many requests at once', async () => {
@@ -97,7 +97,7 @@ describe('two apis that share a Redis', () => {
   ])(
     'count each by itself while it is %s, and together again after that',
     async (_how, away, back) => {
-      const [lost, found] = [times(AWAY), times(BACK)];
+      const [lost, recovered] = [times(AWAY), times(BACK)];
       await remaining(0);
       await away();
       // The first request of each may have to find out; nobody fails, nobody waits for Redis.
@@ -112,7 +112,7 @@ describe('two apis that share a Redis', () => {
       await back();
       await eventually(
         () => times(BACK),
-        (now) => now.every((n, i) => n === (found[i] ?? 0) + 1),
+        (now) => now.every((n, i) => n === (recovered[i] ?? 0) + 1),
       );
       const first = await remaining(0);
       expect([await remaining(1), await remaining(0)]).toEqual([first - 1, first - 2]);
@@ -144,7 +144,7 @@ describe('an api whose Redis', () => {
     await redis.begin();
     await eventually(api.program.output, (text) => text.includes(BACK));
     await fetch(`${api.baseUrl}/api/v1/status`);
-    expect(await redis.asked((client) => client.get('inkpad:ip 127.0.0.1'))).toBe('1');
+    expect(await redis.query((client) => client.get('inkpad:ip 127.0.0.1'))).toBe('1');
   });
 
   it('answers PING and refuses to write counts by itself, until Redis writes again', async () => {
@@ -154,31 +154,31 @@ describe('an api whose Redis', () => {
       const { headers } = await fetch(`${api.baseUrl}/api/v1/status`);
       return Number(headers.get('ratelimit-remaining'));
     };
-    const said = (text: string) => api.program.output().split(text).length - 1;
+    const countInOutput = (text: string) => api.program.output().split(text).length - 1;
     const refusals = async () => {
-      const errors = await redis.asked((client) => client.info('errorstats'));
+      const errors = await redis.query((client) => client.info('errorstats'));
       return Number(/errorstat_OOM:count=(\d+)/.exec(errors)?.[1]);
     };
     expect(await left()).toBe(LIMIT - 1);
-    await redis.asked((client) => client.config('SET', 'maxmemory', '1'));
+    await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     expect(await left()).toBe(LIMIT - 1);
     const before = await refusals();
     // It is asked again and again, and each time it answers.
     await eventually(
-      async () => said(BACK) > 0 || (await refusals()) >= before + 3,
+      async () => countInOutput(BACK) > 0 || (await refusals()) >= before + 3,
       (over) => over,
     );
-    expect([said(AWAY), said(BACK)]).toEqual([1, 0]);
+    expect([countInOutput(AWAY), countInOutput(BACK)]).toEqual([1, 0]);
     expect(await left()).toBe(LIMIT - 2);
-    await redis.asked((client) => client.config('SET', 'maxmemory', '0'));
+    await redis.query((client) => client.config('SET', 'maxmemory', '0'));
     await eventually(api.program.output, (text) => text.includes(BACK));
     expect(await left()).toBe(LIMIT - 2);
-    expect([said(AWAY), said(BACK)]).toEqual([1, 1]);
+    expect([countInOutput(AWAY), countInOutput(BACK)]).toEqual([1, 1]);
   });
 
   it('refuses to write from the start counts by itself, and never says the password', async () => {
     redis = await TestRedis.start();
-    await redis.asked((client) => client.config('SET', 'maxmemory', '1'));
+    await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     const url = redis.url.replace('//', '//:s3cret@');
     api = await startApi(database, url);
     for (const left of ['49', '48']) {

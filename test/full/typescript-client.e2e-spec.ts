@@ -164,9 +164,9 @@ describe('the examples of its README', () => {
     'stamp a card, list rewards and show a refusal: %s',
     async (file) => {
       const path = join(folder, 'empty/out', file);
-      const given = `{ account_id: ${store.accountId}, customer_id: ${card.customer_id}, id: ${card.id} }`;
+      const pathArguments = `{ account_id: ${store.accountId}, customer_id: ${card.customer_id}, id: ${card.id} }`;
       const code = readFileSync(path, 'utf8')
-        .replace(/\{ account_id: 1, customer_id: 31, id: 12 \}/, given)
+        .replace(/\{ account_id: 1, customer_id: 31, id: 12 \}/, pathArguments)
         .replaceAll('account_id: 1 ', `account_id: ${store.accountId} `)
         .replace('receipt-1001', `receipt of ${file}`);
       const env = { INKPAD_URL: service.baseUrl, INKPAD_TOKEN: `${store.token}` };
@@ -190,11 +190,11 @@ describe('the examples of its README', () => {
       const port = await freePort();
       const url = `http://127.0.0.1:${port}/`;
       const hooks = `${own.store}/webhook_subscriptions`;
-      const { body: made } = await own.post<{ id: number; secret: string }>(hooks, {
+      const { body: subscription } = await own.post<{ id: number; secret: string }>(hooks, {
         events: ['stamp.earned'],
         target_url: url,
       });
-      const environment = { WEBHOOK_SECRET: made.secret, PORT: String(port) };
+      const environment = { WEBHOOK_SECRET: subscription.secret, PORT: String(port) };
       const receiver = startCommand(
         [process.execPath, join(folder, 'empty/out', file)],
         environment,
@@ -213,14 +213,17 @@ describe('the examples of its README', () => {
       await eventually(receiver.output, (text) => text.includes('Anna 3\n'));
       const from = '2000-01-01T00:00:00Z';
       const types = ['stamp.earned'];
-      const { body } = await own.post<{ matched: number }>(`${hooks}/${made.id}/replay`, {
+      const { body } = await own.post<{ matched: number }>(`${hooks}/${subscription.id}/replay`, {
         from,
         types,
       });
       await eventually(
         async () =>
-          (await own.get<{ status: string }[]>(`${hooks}/${made.id}/deliveries?status=delivered`))
-            .body,
+          (
+            await own.get<{ status: string }[]>(
+              `${hooks}/${subscription.id}/deliveries?status=delivered`,
+            )
+          ).body,
         (all) => all.length === 1 + body.matched,
       );
       expect(receiver.output().match(/^Anna 3$/gm)).toHaveLength(1);

@@ -102,7 +102,7 @@ describe('the web card in a browser', () => {
     await card.stamp(2);
     await eventually(
       () => balance(page),
-      (shown) => shown === '6 / 10',
+      (text) => text === '6 / 10',
     );
     expect(await page.locator('[role=status]').textContent()).toBe('6 of 10 stamps');
     expect(await page.locator('#offline').isVisible()).toBe(false);
@@ -129,7 +129,7 @@ describe('the web card in a browser', () => {
     await own.stamp(2);
     await eventually(
       () => balance(page),
-      (shown) => shown === '2 / 10',
+      (text) => text === '2 / 10',
     );
     await page.close();
   });
@@ -144,7 +144,7 @@ describe('the web card in a browser', () => {
         .evaluate<string>(`getComputedStyle(document.querySelector('.card')).backgroundColor`)
         // While it loads there is nothing to ask.
         .catch(() => 'loading');
-    await eventually(ground, (shown) => shown === 'rgb(78, 52, 46)');
+    await eventually(ground, (color) => color === 'rgb(78, 52, 46)');
     await page.close();
   });
 
@@ -210,8 +210,8 @@ describe('the web card in a browser', () => {
     const session = await browser.newCDPSession(page);
     const registered = new Promise<string>((resolve) => {
       session.on('ServiceWorker.workerRegistrationUpdated', ({ registrations }) => {
-        const found = registrations.find(({ scopeURL }) => scopeURL.endsWith(card.page));
-        if (found) resolve(found.registrationId);
+        const registration = registrations.find(({ scopeURL }) => scopeURL.endsWith(card.page));
+        if (registration) resolve(registration.registrationId);
       });
     });
     await session.send('ServiceWorker.enable');
@@ -221,11 +221,11 @@ describe('the web card in a browser', () => {
       registrationId: await registered,
       data: JSON.stringify(message),
     });
-    const shown = await eventually(
+    const notification = await eventually(
       () => worker.evaluate<[string, object] | null>('globalThis.shown ?? null'),
-      (given) => given !== null,
+      (value) => value !== null,
     );
-    expect(shown).toMatchObject([
+    expect(notification).toMatchObject([
       'Corner Café',
       { body: '1 stamp added', lang: 'en', tag: card.page, data: { url: card.page } },
     ]);

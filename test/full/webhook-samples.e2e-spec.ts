@@ -177,8 +177,8 @@ async function play(store: Client): Promise<void> {
     `${store.store}/customers`,
     { customer: { first_name: 'Zoë “Z” 李', email: 'zoe@example.com' }, card_id: card.body.id },
   );
-  const { id, customer_card: held } = customer.body;
-  const path = `${store.store}/customers/${id}/customer_cards/${held.id}`;
+  const { id, customer_card: customerCard } = customer.body;
+  const path = `${store.store}/customers/${id}/customer_cards/${customerCard.id}`;
   expect((await store.post(`${path}/stamp`, { stamps: 2 })).status).toBe(200);
   expect((await store.post(`${path}/redeem`, { reward_id: reward.body.id })).status).toBe(200);
 }
@@ -226,8 +226,13 @@ function prepare(language: Language): (delivery: Delivery, with_?: string) => bo
   if (language.prepare) expect(run(language.prepare, {})).toMatchObject({ status: 0, stderr: '' });
   return ({ id, timestamp, signatures, body }, withSecret = secret) => {
     writeFileSync(join(folder, 'body'), body);
-    const given = { SECRET: withSecret, ID: id, TIMESTAMP: timestamp, SIGNATURES: signatures };
-    const { status, stderr } = run(language.command, given);
+    const environment = {
+      SECRET: withSecret,
+      ID: id,
+      TIMESTAMP: timestamp,
+      SIGNATURES: signatures,
+    };
+    const { status, stderr } = run(language.command, environment);
     expect(stderr).toBe('');
     expect([0, 1]).toContain(status);
     return status === 0;
@@ -290,8 +295,8 @@ describe('the examples', () => {
     .filter((example) => 'type' in example);
 
   it('show every kind of event that was sent', () => {
-    const shown = examples.map(({ type }) => type);
-    expect(shown).toEqual(expect.arrayContaining(received.map(({ body }) => body['type'])));
+    const types = examples.map(({ type }) => type);
+    expect(types).toEqual(expect.arrayContaining(received.map(({ body }) => body['type'])));
   });
 
   it('name no field that is not sent', () => {

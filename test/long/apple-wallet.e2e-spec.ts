@@ -68,16 +68,16 @@ describe('the connection to the push service', () => {
     client = open();
     await client.push(TOKEN, NEVER);
     world.apns.goAway();
-    const asked = () =>
+    const countRequests = () =>
       client.push(TOKEN, NEVER).then(
         ({ status }) => status,
         () => 0,
       );
-    await eventually(asked, (status) => status === 200);
+    await eventually(countRequests, (status) => status === 200);
     await world.apns.stop();
     await expect(client.push(TOKEN, NEVER)).rejects.toThrow();
     await world.apns.restart();
-    await eventually(asked, (status) => status === 200);
+    await eventually(countRequests, (status) => status === 200);
   });
 
   it('is given up when the service falls silent: a push has an end, and a ping finds out', async () => {
@@ -282,9 +282,9 @@ describe('passes on phones', () => {
       await fetch(service.baseUrl + new URL(customerCard.apple_wallet_url).pathname, {
         headers: { 'user-agent': 'iPhone' },
       });
-      const found = await service.app.get(Passes, { strict: false }).holderOf(customerCard.uuid);
-      if (!found) throw new Error('there is no such card');
-      card = found;
+      const holder = await service.app.get(Passes, { strict: false }).holderOf(customerCard.uuid);
+      if (!holder) throw new Error('there is no such card');
+      card = holder;
     });
 
     afterEach(() => devices.unregister(device, card.id));
@@ -349,8 +349,8 @@ describe('passes on phones', () => {
       const certificate = new AppleCertificate(config, new Registry());
       pushes = new ApplePushes(certificate, service.app.get(AppleDevices, { strict: false }), registry); // prettier-ignore
       const one = await owner();
-      const [found] = await pushes.findTargets([one.id]);
-      target = found?.target ?? '';
+      const [pushTarget] = await pushes.findTargets([one.id]);
+      target = pushTarget?.target ?? '';
     });
 
     afterAll(() => pushes.onModuleDestroy());

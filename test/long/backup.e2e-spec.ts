@@ -95,17 +95,17 @@ function stampOn(name: string): { stop: () => Promise<Stamped[]>; acknowledged: 
 
 /** Receipt numbers of the stamps that the card's history has. */
 async function referencesIn(client: Client): Promise<string[]> {
-  const found: string[] = [];
+  const remainders: string[] = [];
   let next: string | undefined = `${path}/events?limit=100`;
   while (next) {
     const answer: Answer<{ external_ref?: string | null }[]> = await client.get(next);
     const { status, body, headers } = answer;
     expect(status).toBe(200);
-    for (const { external_ref: reference } of body) if (reference) found.push(reference);
+    for (const { external_ref: reference } of body) if (reference) remainders.push(reference);
     const link: string | undefined = /<([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
     next = link && new URL(link).pathname + new URL(link).search;
   }
-  return found;
+  return remainders;
 }
 
 beforeAll(async () => {
@@ -283,10 +283,10 @@ describe('npm run backup and npm run restore', () => {
       expect(before.filter(({ reference }) => !there.has(reference))).toEqual([]);
 
       // A receipt number of then still counts once.
-      const counted = await store.get<{ stamps_count: number }>(path);
+      const customerCard = await store.get<{ stamps_count: number }>(path);
       await store.post(`${path}/stamp`, { stamps: 1, external_ref: before[0]?.reference });
       expect((await store.get<{ stamps_count: number }>(path)).body.stamps_count).toBe(
-        counted.body.stamps_count,
+        customerCard.body.stamps_count,
       );
 
       await store.post(`${path}/stamp`, { stamps: 1, external_ref: 'afterwards' });
@@ -377,7 +377,7 @@ describe('a process that is killed', () => {
       const killed = startProgram(BACKUP, environment, [target]);
       const drafts = () =>
         readdirSync(files).filter((name) => name.startsWith('killed.unfinished'));
-      await eventually(drafts, (found) => found.length === 1);
+      await eventually(drafts, (result) => result.length === 1);
       await killed.kill('SIGKILL');
       await database.query('rollback');
       expect(existsSync(target)).toBe(false);

@@ -21,7 +21,7 @@ it('card links survive a dispatcher that is killed while it sends: none is lost,
   const settings = { SMTP_URL: mails.url, MAIL_FROM: 'Inkpad <inkpad@shop.example>' };
   const email = 'anna@mail.example';
   mails.hang(true);
-  const { begun } = mails;
+  const { startedCount } = mails;
   const dispatcher = startProgram(
     'dist/apps/dispatcher/src/main.js',
     testEnvironment(service.database.url, { ...service.environment, ...settings }),
@@ -38,8 +38,8 @@ it('card links survive a dispatcher that is killed while it sends: none is lost,
       )
     ).rows;
   await eventually(
-    () => mails.begun,
-    (now) => now > begun,
+    () => mails.startedCount,
+    (now) => now > startedCount,
   );
   await dispatcher.kill('SIGKILL');
   mails.hang(false);

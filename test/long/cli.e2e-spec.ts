@@ -12,15 +12,18 @@ beforeAll(async () => {
 
 afterAll(() => database.close());
 
-async function cli(args: string[], input?: string): Promise<{ code: number | null; said: string }> {
+async function cli(
+  args: string[],
+  input?: string,
+): Promise<{ code: number | null; output: string }> {
   const program = startProgram('dist/scripts/cli.js', environment, args, input);
-  return { code: await program.exitCode, said: program.output() };
+  return { code: await program.exitCode, output: program.output() };
 }
 
 async function answer<T = Record<string, unknown>>(args: string[], input?: string): Promise<T> {
-  const { code, said } = await cli(args, input);
-  if (code !== 0) throw new Error(said);
-  return JSON.parse(said.split('\n').find((line) => line.startsWith('{')) ?? '') as T;
+  const { code, output } = await cli(args, input);
+  if (code !== 0) throw new Error(output);
+  return JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '') as T;
 }
 
 const GRACE = 'grace@shop.example';
@@ -32,8 +35,8 @@ describe('the CLI', () => {
   let tokenId: number;
 
   it('makes a password where nobody can be asked, and prints it', async () => {
-    const made = await answer(['user:create', '--email', GRACE, '--name', 'Grace']);
-    expect(made).toEqual({ user_id: 1, email: GRACE, password: expect.stringMatching(/^.{16}$/) });
+    const user = await answer(['user:create', '--email', GRACE, '--name', 'Grace']);
+    expect(user).toEqual({ user_id: 1, email: GRACE, password: expect.stringMatching(/^.{16}$/) });
   });
 
   it('takes a password from standard input, and does not print it', async () => {
@@ -46,14 +49,14 @@ describe('the CLI', () => {
   });
 
   it('warns of a password given as an argument', async () => {
-    const { code, said } = await cli([
+    const { code, output } = await cli([
       'user:set-password',
       '--email',
       ADA,
       '--password',
       'left horse!',
     ]);
-    expect([code, said]).toEqual([
+    expect([code, output]).toEqual([
       0,
       expect.stringMatching(/^warning: a password given as an argument is seen/),
     ]);
@@ -71,14 +74,14 @@ describe('the CLI', () => {
   });
 
   it('lists stores, users and tokens, and no secrets', async () => {
-    const made = await answer<{ account_id: number }>([
+    const createdStore = await answer<{ account_id: number }>([
       'store:create',
       '--name',
       'Café',
       '--user',
       GRACE,
     ]);
-    store = made.account_id;
+    store = createdStore.account_id;
     const added = await cli([
       'member:add',
       '--store',
@@ -89,8 +92,8 @@ describe('the CLI', () => {
       'staff',
     ]);
     expect(added.code).toBe(0);
-    expect(added.said).toContain(`${ADA} was never confirmed`);
-    expect(added.said).toContain('"email_confirmed":false');
+    expect(added.output).toContain(`${ADA} was never confirmed`);
+    expect(added.output).toContain('"email_confirmed":false');
     const token = await answer<{ token_id: number; api_token: string }>([
       'token:create',
       '--user',
@@ -127,7 +130,7 @@ describe('the CLI', () => {
       users: [user(1, GRACE, 'Grace', 'owner', 1), user(2, ADA, 'Ada', 'staff', 0)],
     });
     const listed = await cli(['token:list', '--user', GRACE]);
-    expect(JSON.parse(listed.said)).toEqual({
+    expect(JSON.parse(listed.output)).toEqual({
       tokens: [
         {
           token_id: tokenId,
@@ -142,7 +145,7 @@ describe('the CLI', () => {
         },
       ],
     });
-    expect(listed.said).not.toContain(token.api_token.slice(4));
+    expect(listed.output).not.toContain(token.api_token.slice(4));
   });
 
   it('changes an address, and ends sessions and links for a new password', async () => {
@@ -202,17 +205,17 @@ describe('the CLI', () => {
     [['user:set-email', '--email', ADA, '--to', GRACE], 'email is used by another user\n'],
     [['user:set-email', '--email', ADA, '--to', 'nothing'], 'email is not an e-mail address\n'],
     [['user:remove', '--email', 'nobody@shop.example'], 'User nobody@shop.example not found\n'],
-  ])('says in one sentence what it refuses, and ends with 1: %j', async (args, said) => {
-    expect(await cli(args)).toEqual({ code: 1, said });
+  ])('says in one sentence what it refuses, and ends with 1: %j', async (args, output) => {
+    expect(await cli(args)).toEqual({ code: 1, output });
   });
 
   it('says what a removed user leaves', async () => {
-    const { code, said } = await cli(['user:remove', '--email', GRACE]);
+    const { code, output } = await cli(['user:remove', '--email', GRACE]);
     expect(code).toBe(0);
-    expect(said).toContain(
+    expect(output).toContain(
       `Store ${store} has no owner any more: npm run -s cli -- member:add --store ${store} --user … gives it one.`,
     );
-    expect(JSON.parse(said.split('\n').find((line) => line.startsWith('{')) ?? '')).toEqual({
+    expect(JSON.parse(output.split('\n').find((line) => line.startsWith('{')) ?? '')).toEqual({
       user_id: 1,
       tokens_ended: 1,
       sessions_ended: 0,
@@ -230,12 +233,12 @@ describe('the CLI', () => {
   });
 
   it('describes every command and option, with an example', async () => {
-    const { code, said } = await cli(['--help']);
+    const { code, output } = await cli(['--help']);
     expect(code).toBe(0);
-    const commands = [...said.matchAll(/^ {2}([a-z]+:[a-z-]+)/gm)].map(([, name]) => name ?? '');
+    const commands = [...output.matchAll(/^ {2}([a-z]+:[a-z-]+)/gm)].map(([, name]) => name ?? '');
     expect(commands.length).toBeGreaterThan(20);
     for (const name of commands) {
-      const help = (await cli([name, '--help'])).said;
+      const help = (await cli([name, '--help'])).output;
       expect(help).toMatch(/\n\n\S.*\n/);
       expect(help).toContain(`npm run -s cli -- ${name}`);
       expect(help.split('\n').filter((line) => /^ {2}--\S+( <\S+>)?\s*$/.test(line))).toEqual([]);
@@ -245,7 +248,7 @@ describe('the CLI', () => {
   it('ends with 2 when it is called wrongly', async () => {
     expect(await cli(['token:revoke', '--token-id', 'x'])).toEqual({
       code: 2,
-      said: expect.stringMatching(/must be a positive integer/),
+      output: expect.stringMatching(/must be a positive integer/),
     });
     expect((await cli(['token:nothing'])).code).toBe(2);
   });
@@ -256,9 +259,9 @@ describe('the CLI', () => {
       cli(['store:create', '--name', 'X', '--user', 'bob@shop.example', '--country', country]);
     expect(await make('XX')).toEqual({
       code: 1,
-      said: expect.stringContaining('country is not an ISO 3166-1 country code such as DE'),
+      output: expect.stringContaining('country is not an ISO 3166-1 country code such as DE'),
     });
-    expect(await make('de')).toEqual({ code: 0, said: expect.stringContaining('account_id') });
+    expect(await make('de')).toEqual({ code: 0, output: expect.stringContaining('account_id') });
     const { rows } = await database.query('select country from accounts where country is not null');
     expect(rows).toEqual([{ country: 'DE' }]);
     expect(await answer(['phones:conflicts'])).toEqual({ conflicts: [] });

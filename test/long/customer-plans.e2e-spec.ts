@@ -31,19 +31,21 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /** The plans of what the list asks the database for. */
-async function plansOf(query: Record<string, string>): Promise<{ found: number; plans: string }> {
+async function plansOf(
+  query: Record<string, string>,
+): Promise<{ rowCount: number; plans: string }> {
   const pool = service.app.get(Pool);
-  const asked: { text: string; values?: unknown[] }[] = [];
+  const statements: { text: string; values?: unknown[] }[] = [];
   const real = pool.query.bind(pool);
   pool.query = ((statement: { text: string }, ...rest: unknown[]) => {
-    asked.push(statement);
-    return (real as (...given: unknown[]) => unknown)(statement, ...rest);
+    statements.push(statement);
+    return (real as (...parameters: unknown[]) => unknown)(statement, ...rest);
   }) as typeof pool.query;
   try {
     const path = `${store.store}/customers?${new URLSearchParams(query)}`;
     const { body } = await store.get<CustomerListJson>(path);
     const plans: string[] = [];
-    for (const { text, values } of asked.filter((one) =>
+    for (const { text, values } of statements.filter((one) =>
       /from customers [cp] where/.test(one.text),
     )) {
       const { rows } = await real<{ 'QUERY PLAN': string }>(
@@ -52,7 +54,7 @@ async function plansOf(query: Record<string, string>): Promise<{ found: number; 
       );
       plans.push(...rows.map((row) => row['QUERY PLAN']));
     }
-    return { found: body.pagination.count, plans: plans.join('\n') };
+    return { rowCount: body.pagination.count, plans: plans.join('\n') };
   } finally {
     pool.query = real;
   }
@@ -67,8 +69,8 @@ describe('in a hundred thousand customers, the list', () => {
     ['an early updated_since', () => ({ updated_since: '2026-01-01T00:00:00Z' }), ROWS + 1],
     ['all', () => ({ email: 'one@example.com', code, updated_since: '2026-01-01' }), 1],
   ])('by %s reads an index', async (_name, query, count) => {
-    const { found, plans } = await plansOf(query());
-    expect([found, plans]).toEqual([count, expect.not.stringMatching(/Seq Scan on customers/)]);
+    const { rowCount, plans } = await plansOf(query());
+    expect([rowCount, plans]).toEqual([count, expect.not.stringMatching(/Seq Scan on customers/)]);
     const removed = [...plans.matchAll(/Rows Removed by Filter: (\d+)/g)].map(([, rows]) =>
       Number(rows),
     );

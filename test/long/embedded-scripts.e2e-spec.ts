@@ -105,10 +105,10 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
     ['SIGKILL', /^/],
   ] as const)(
     'leaves nothing running when it gets %s midway, and can be run again',
-    async (signal, said) => {
+    async (signal, message) => {
       const moving = await beginSlowMove();
       await moving.kill(signal);
-      expect(moving.output()).toMatch(said);
+      expect(moving.output()).toMatch(message);
       await eventually(runningOnFolder, (running) => running.length === 0);
     },
     SLOW,

@@ -144,7 +144,7 @@ describe('erasing somebody', () => {
       await stamp(survivor.card, 'kangaroo5T');
       await stamp(`${survivor.path}/customer_cards/${further.id}`, 'wallaby4S');
       await merge(survivor, gone, 'unmerge');
-      const told = [...gone.values, 'kangaroo5T', 'wallaby4S'];
+      const values = [...gone.values, 'kangaroo5T', 'wallaby4S'];
       const before = await show(survivor);
       await eventually(
         () => receiver.events.filter(({ text }) => text.includes('customer.updated')).length,
@@ -156,7 +156,7 @@ describe('erasing somebody', () => {
 
       await erase(gone);
       const own = [...survivor.values.slice(1), 'Xylophone9Z', 'marzipan8W', 'own6V'];
-      await nothingOf(told);
+      await nothingOf(values);
       expect(await show(survivor)).toEqual(before);
       expect(new Set((await find(own)).map((where) => where.split(': ')[1]))).toEqual(new Set(own));
       await verify();
@@ -178,15 +178,15 @@ describe('erasing somebody', () => {
         (count) => count >= sent + 14,
       );
       const again = receiver.received.slice(sent).map(({ text }) => text);
-      for (const text of again) expect(told.filter((value) => text.includes(value))).toEqual([]);
-      type Told = { type: string; data: { id: number; first_name: string } };
+      for (const text of again) expect(values.filter((value) => text.includes(value))).toEqual([]);
+      type ReceivedEvent = { type: string; data: { id: number; first_name: string } };
       const about = again
-        .map((text) => JSON.parse(text) as Told)
+        .map((text) => JSON.parse(text) as ReceivedEvent)
         .filter(({ type, data }) => type === 'customer.updated' && data.id === survivor.id);
       expect(about.map(({ data }) => data.first_name)).toEqual(about.map(() => 'Xylophone9Z'));
       const exported = answered(await store.get<CustomerExportJson>(`${survivor.path}/export`));
       expect(exported.customer.last_name).toBe('Ypsilon3R');
-      await nothingOf(told);
+      await nothingOf(values);
       await verify();
     },
     SLOW,

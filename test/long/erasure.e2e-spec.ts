@@ -127,7 +127,7 @@ describe('a person who is erased', () => {
 
       await eventually(
         () => [good.events.length, failing.received.length, stuck.received.length],
-        ([delivered = 0, failed = 0, held]) => delivered === 6 && failed >= 6 && held === 1,
+        ([delivered = 0, failed = 0, pending]) => delivered === 6 && failed >= 6 && pending === 1,
       );
       const deliveries = `${store.store}/webhook_subscriptions/${subscription.id}/deliveries`;
       const delivered = await eventually(

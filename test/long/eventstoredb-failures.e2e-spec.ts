@@ -111,8 +111,8 @@ describe('an append', () => {
       customer: { first_name: 'Bo', email: 'lost@example.com' },
       card_id: card.id,
     };
-    const made = await store.post<CreatedCustomerJson>(`${store.store}/customers`, body);
-    expect([made.status, made.body.stamp_count]).toEqual([201, 2]);
+    const response = await store.post<CreatedCustomerJson>(`${store.store}/customers`, body);
+    expect([response.status, response.body.stamp_count]).toEqual([201, 2]);
     expect((await store.post(`${store.store}/customers`, body)).status).toBe(422);
     const intents = await service.database.query('select 1 from es.intents');
     expect(intents.rows).toEqual([]);

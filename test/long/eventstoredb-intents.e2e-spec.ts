@@ -61,7 +61,7 @@ const stamp = (path: string, stamps: number, external_ref?: string, client = sto
     ...(external_ref !== undefined && { external_ref }),
   });
 
-const shown = ({ status, body }: Answer<CustomerCardDetailJson>) => [status, body.stamps_count];
+const summarize = ({ status, body }: Answer<CustomerCardDetailJson>) => [status, body.stamps_count];
 
 async function lastOf(stream: string): Promise<StoredEvent> {
   for await (const event of dead.store.readStream(stream, { direction: 'backwards' })) {
@@ -126,8 +126,8 @@ describe('a retry with the receipt number of an intent whose process has died', 
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = stamp(card.path, 2, `lost ${card.id}`);
       await letRecover();
-      expect(shown(await retry)).toEqual([200, 3]);
-      expect(shown(await stamp(card.path, 2, `lost ${card.id}`))).toEqual([200, 3]);
+      expect(summarize(await retry)).toEqual([200, 3]);
+      expect(summarize(await stamp(card.path, 2, `lost ${card.id}`))).toEqual([200, 3]);
       expect(await stampsIn(card.stream)).toEqual([1, 2]);
     },
     SLOW,
@@ -147,9 +147,9 @@ describe('a retry with the receipt number of an intent whose process has died', 
       await stamp(card.path, 1, `first ${card.id}`);
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = stamp(card.path, 2, `lost ${card.id}`);
-      expect(shown(await stamp(card.path, 5))).toEqual([200, 6]);
+      expect(summarize(await stamp(card.path, 5))).toEqual([200, 6]);
       await letRecover();
-      expect(shown(await retry)).toEqual([200, 8]);
+      expect(summarize(await retry)).toEqual([200, 8]);
       expect(await stampsIn(card.stream)).toEqual([1, 5, 2]);
     },
     SLOW,
@@ -162,7 +162,7 @@ describe('a retry with the receipt number of an intent whose process has died', 
       await openAndDie(card, 2, `lost ${card.id}`);
       const retry = stamp(card.path, 2, `lost ${card.id}`);
       await letRecover();
-      expect(shown(await retry)).toEqual([200, 2]);
+      expect(summarize(await retry)).toEqual([200, 2]);
     },
     SLOW,
   );
@@ -178,7 +178,7 @@ describe('a retry with the receipt number of an intent whose process has died', 
         stamp(card.path, 1, `lost ${card.id}`),
       ];
       await letRecover();
-      expect(shown(await same)).toEqual([200, 3]);
+      expect(summarize(await same)).toEqual([200, 3]);
       expect((await other).status).toBe(422);
     },
     SLOW,
@@ -222,7 +222,7 @@ describe('with a second api', () => {
           stamp(card.path, 1, receipt),
           stamp(card.path, 1, receipt, second),
         ]);
-        expect(both.map(shown)).toEqual([
+        expect(both.map(summarize)).toEqual([
           [200, i],
           [200, i],
         ]);
@@ -243,14 +243,14 @@ describe('with a second api', () => {
       server.fault.delayAnswers(4_000);
       const customer = { first_name: 'Paula', email: `paused-${card.id}@example.com` };
       const body = { customer, card_id: card.id };
-      const made = second.post<{ id: number }>(`${store.store}/customers`, body);
+      const creation = second.post<{ id: number }>(`${store.store}/customers`, body);
       await eventually(intents, (count) => count === 1);
       program.signal('SIGSTOP');
       server.fault.clear();
       await letRecover();
       await eventually(intents, (count) => count === 0);
       program.signal('SIGCONT');
-      const { status, body: answer } = await made;
+      const { status, body: answer } = await creation;
       expect(status).toBe(201);
       expect((await store.get(`${store.store}/customers/${answer.id}`)).status).toBe(200);
       const written = (await historyOf(dead.store)).filter(
@@ -275,12 +275,12 @@ describe('an intent that has to be given up while PostgreSQL refuses connections
       const { card } = await enrol(store);
       server.fault.delayAnswers(4_000);
       const customer = { first_name: 'Ada', email: `given-up-${card.id}@example.com` };
-      const made = store.post(`${store.store}/customers`, { customer, card_id: card.id });
+      const creation = store.post(`${store.store}/customers`, { customer, card_id: card.id });
       await eventually(intents, (count) => count === 1);
       const open = await refuseConnections();
       await server.stopListening();
       const reopened = new Promise((resolve) => setTimeout(resolve, 2_000)).then(open);
-      const { status } = await made;
+      const { status } = await creation;
       await reopened;
       const left = await intents();
       server.fault.clear();

@@ -102,7 +102,7 @@ describe('a server that falls silent', () => {
         '20000',
       ]);
       try {
-        await eventually(program.output, (said) => said.includes('connected'));
+        await eventually(program.output, (output) => output.includes('connected'));
         way.muteOpen();
         program.signal('SIGCONT');
         expect(await program.exitCode).toBe(0);

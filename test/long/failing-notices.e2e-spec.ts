@@ -120,7 +120,7 @@ const mailsTo = ({ email }: Store): ReceivedMail[] =>
 const receivedBy = (store: Store, count: number) =>
   eventually(
     () => mailsTo(store),
-    (found) => found.length >= count,
+    (result) => result.length >= count,
   );
 
 /** Nothing is left to be sent. */
@@ -307,8 +307,8 @@ describe('a mail', () => {
       const first = await startDispatcher();
       await failing(store, 2.1 * DAY);
       await eventually(
-        () => mails.begun,
-        (begun) => begun === 1,
+        () => mails.startedCount,
+        (count) => count === 1,
       );
       await end(first, 'SIGKILL');
       mails.hang(false);
@@ -334,8 +334,8 @@ describe('a mail', () => {
       const dispatcher = await startDispatcher();
       await failing(store, 2.1 * DAY);
       await eventually(
-        () => mails.begun,
-        (begun) => begun === 1,
+        () => mails.startedCount,
+        (count) => count === 1,
       );
       const other = await service.newStore();
       const { receiver } = await subscribe(other, () => ({ status: 200 }));
@@ -362,7 +362,7 @@ describe('a mail', () => {
       });
       await failing(store, 2.1 * DAY);
       await eventually(dispatcher.output, (text) => text.includes('could not be sent'));
-      expect(mails.begun).toBe(0);
+      expect(mails.startedCount).toBe(0);
       expect(dispatcher.output()).not.toContain('s3same');
     },
     SLOW,

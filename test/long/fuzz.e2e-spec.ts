@@ -44,11 +44,11 @@ describe('whatever is sent', () => {
       const tried = new Set<string>();
       let requests = 0;
       let failedAt = Infinity;
-      const property = fc.asyncProperty(steps, async (taken) => {
+      const property = fc.asyncProperty(steps, async (run) => {
         if (Date.now() - failedAt > SHRINK_FOR_MS) return;
         const shops = await Shops.open(() => service.newStore(), receiver.url);
         try {
-          await shops.play(taken, () => service.running.history());
+          await shops.play(run, () => service.running.history());
         } catch (error) {
           failedAt = Math.min(failedAt, Date.now());
           throw error;

@@ -14,7 +14,7 @@ import { startService, type LocalService } from '../support/services/service.js'
 
 /** Towns with where they are, and addresses in them. */
 type Addresses = {
-  found: Record<string, { at: [number, number]; addresses: string[] }>;
+  findable: Record<string, { at: [number, number]; addresses: string[] }>;
   not_found: string[];
 };
 
@@ -105,22 +105,22 @@ describe('the places that Inkpad comes with', () => {
     const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
       location: { name: 'Old Town', address },
     });
-    const found = await eventually(
+    const location = await eventually(
       async () => (await store.get<LocationJson>(`${store.store}/locations/${body.id}`)).body,
       ({ geocode_status: status }) => status !== 'pending',
     );
-    expect(found).toMatchObject({ latitude: 53.551, longitude: 9.993, precision: 'city' });
+    expect(location).toMatchObject({ latitude: 53.551, longitude: 9.993, precision: 'city' });
   });
 
-  it.each(Object.entries(ADDRESSES.found))(
+  it.each(Object.entries(ADDRESSES.findable))(
     'know %s, however people there write it',
     async (_town, { at, addresses }) => {
       const gazetteer = new Gazetteer(pool());
       for (const address of addresses) {
-        const found = await gazetteer.find(address);
-        const distance = found && kilometresBetween(at, [found.latitude, found.longitude]);
+        const place = await gazetteer.find(address);
+        const distance = place && kilometresBetween(at, [place.latitude, place.longitude]);
         const isThere = distance !== null && distance <= 25;
-        expect({ address, found, isThere }).toMatchObject({ isThere: true });
+        expect({ address, place: place, isThere }).toMatchObject({ isThere: true });
       }
     },
   );
@@ -153,9 +153,9 @@ describe('geocode:import', () => {
     const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
       location: { name: 'Old Town', address: 'Weg 1, 20095 Hamburg, Germany' },
     });
-    const shown = async () =>
+    const readGeocoding = async () =>
       (await store.get<LocationJson>(`${store.store}/locations/${body.id}`)).body;
-    await eventually(shown, ({ precision }) => precision === 'city');
+    await eventually(readGeocoding, ({ precision }) => precision === 'city');
     const lines = [
       postcode('DE', '20095', 'Hamburg', 53.5501),
       postcode('DE', '20095', 'Altstadt', 53.1),
@@ -164,8 +164,8 @@ describe('geocode:import', () => {
     const { status, output } = runImport('DE.zip', zipOf('DE.txt', `${lines.join('\n')}\n`));
     expect(output).toContain('"postcodes":3,"countries":["DE","FR"]');
     expect(status).toBe(0);
-    const found = await eventually(shown, ({ precision }) => precision === 'postcode');
-    expect(found).toMatchObject({ latitude: 53.5501, longitude: 10 });
+    const geocoding = await eventually(readGeocoding, ({ precision }) => precision === 'postcode');
+    expect(geocoding).toMatchObject({ latitude: 53.5501, longitude: 10 });
     const gazetteer = new Gazetteer(pool());
     expect(await gazetteer.find('Rue 1, 20095 Ailleurs')).toMatchObject({ latitude: 42 });
   });

@@ -147,7 +147,7 @@ describe('what is sent to Google', () => {
     await google.listenAgain();
     await untilBalance(google, uuid, '4 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual(['4 / 10']);
+    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
   });
 
   it('outlasts errors, limits and tokens that are taken back', async () => {
@@ -163,11 +163,7 @@ describe('what is sent to Google', () => {
     await stamp(store, path);
     await untilBalance(google, uuid, '3 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
-      '1 / 10',
-      '2 / 10',
-      '3 / 10',
-    ]);
+    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['1 / 10', '2 / 10', '3 / 10']);
   });
 
   it('is inserted anew where Google has lost it', async () => {
@@ -211,48 +207,49 @@ describe('what is sent to Google', () => {
 
     const rename = (name: string) =>
       store.send('PATCH', `${store.store}/cards/${card.id}`, { card: { name } });
-    const shown = () =>
+    const readBalances = () =>
       [...google.classes.values()].find(({ id }) => id.includes(`card_${card.id}_`))?.[
         'programName'
       ];
-    const before = shown();
+    const before = readBalances();
     google.fail(1, { status: 500, afterwards: true });
     await rename('Mistake');
     expect((await passes.publishClass(card.id, 1, never)).kind).toBe('failed');
-    expect(shown()).not.toBe(before);
+    expect(readBalances()).not.toBe(before);
     await rename(card.name);
     expect(await passes.publishClass(card.id, 2, never)).toEqual({ kind: 'done' });
-    expect(shown()).toBe(before);
+    expect(readBalances()).toBe(before);
   });
 
   it('is not noted by whoever has held it for too long', async () => {
     const { card, customerCard } = await saved();
     const objects = service.app.get(GoogleObjects, { strict: false });
     const hold = async () => {
-      const held = await objects.leaseObject(customerCard.id);
-      const heldClass = await objects.leaseClass(card.id);
-      if (!held || held === 'busy' || !heldClass || heldClass === 'busy') throw new Error('busy');
-      return { held, heldClass };
+      const objectLease = await objects.leaseObject(customerCard.id);
+      const classLease = await objects.leaseClass(card.id);
+      if (!objectLease || objectLease === 'busy' || !classLease || classLease === 'busy')
+        throw new Error('busy');
+      return { objectLease, classLease };
     };
     const late = await hold();
     await service.database.query(`update google_objects set leased_until = now()`);
     await service.database.query(`update google_classes set leased_until = now()`);
     const second = await hold();
-    for (const [{ held, heldClass }, hash] of [
+    for (const [{ objectLease, classLease }, hash] of [
       [second, 'newer'],
       [late, 'older'],
     ] as const) {
-      await objects.recordSentObject(held, UNCERTAIN_HASH);
-      await objects.recordSentObject(held, hash);
-      await objects.releaseObject(held);
-      await objects.recordSentClass(heldClass, UNCERTAIN_HASH);
-      await objects.recordSentClass(heldClass, hash);
-      await objects.releaseClass(heldClass);
+      await objects.recordSentObject(objectLease, UNCERTAIN_HASH);
+      await objects.recordSentObject(objectLease, hash);
+      await objects.releaseObject(objectLease);
+      await objects.recordSentClass(classLease, UNCERTAIN_HASH);
+      await objects.recordSentClass(classLease, hash);
+      await objects.releaseClass(classLease);
     }
-    const { held, heldClass } = await hold();
-    expect([held.sentHash, heldClass.sentHash]).toEqual(['newer', 'newer']);
-    await objects.releaseObject(held);
-    await objects.releaseClass(heldClass);
+    const { objectLease, classLease } = await hold();
+    expect([objectLease.sentHash, classLease.sentHash]).toEqual(['newer', 'newer']);
+    await objects.releaseObject(objectLease);
+    await objects.releaseClass(classLease);
   });
 
   it('is not doubled by two dispatchers, who keep one pace', async () => {
@@ -264,7 +261,7 @@ describe('what is sent to Google', () => {
     for (const { uuid } of cards) await untilBalance(google, uuid, '2 / 10');
     await untilSent();
     for (const { uuid } of cards) {
-      const notices = noticesOf(google, uuid).map(({ shown }) => shown);
+      const notices = noticesOf(google, uuid).map(({ text }) => text);
       expect(notices.at(-1)).toBe('2 / 10');
       expect(new Set(notices).size).toBe(notices.length);
     }
@@ -301,9 +298,7 @@ describe('what is sent to Google', () => {
     await dispatch();
     await untilBalance(google, uuid, '1 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
-      'Ready for you: Reward at 1',
-    ]);
+    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['Ready for you: Reward at 1']);
   });
 });
 
@@ -329,7 +324,7 @@ describe('three notices a day', () => {
     await stamp(store, path);
     await untilBalance(google, uuid, '6 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ shown }) => shown)).toEqual([
+    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
       '3 / 10',
@@ -342,7 +337,7 @@ describe('three notices a day', () => {
     const { uuid, path } = await saved({ rewards: [1] });
     const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
     for (let i = 0; i < 3; i++) {
-      google.notices.push({ kind: 'message', objectId, shown: 'x', at: Date.now(), seen: true });
+      google.notices.push({ kind: 'message', objectId, text: 'x', at: Date.now(), seen: true });
     }
     await stamp(store, path);
     await eventually(

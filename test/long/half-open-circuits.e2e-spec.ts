@@ -77,11 +77,11 @@ describe('an api whose connections to the database fall silent', () => {
     const isElsewhere = service.environment['EVENT_STORE_URL'] !== undefined;
     expect(await stamped).toBe(isElsewhere ? 200 : 'no answer');
     line.unmute();
-    const shown = await eventually(
+    const delivery = await eventually(
       () => store.get<CustomerCardDetailJson>(path),
       ({ status }) => status === 200,
     );
-    expect(shown.body.stamps_count).toBe(1);
+    expect(delivery.body.stamps_count).toBe(1);
   });
 
   it('settles a write that was committed, and answers it once', async () => {
@@ -141,11 +141,11 @@ describe('a connection that falls silent', () => {
     const lost = new Promise((resolve) => client.on('error', resolve));
     await client.connect();
     const statement: LimitedStatement = { text: 'select 1', query_timeout: 1_000 };
-    const asked = () => client.query(statement).catch((error: unknown) => error);
+    const query = () => client.query(statement).catch((error: unknown) => error);
     line.muteOpen();
-    const first = asked();
+    const first = query();
     await wait(500);
-    const second = asked();
+    const second = query();
     expect(await first).toBeInstanceOf(SilentConnectionError);
     expect(await lost).toBeInstanceOf(SilentConnectionError);
     expect(await second).toBeInstanceOf(SilentConnectionError);

@@ -42,8 +42,8 @@ describe.each([
       }),
     );
     const output = await eventually(program.output, (text) => where.test(text), SLOW);
-    const found = where.exec(output)?.[1] ?? '';
-    address = found.startsWith('http') ? found : `http://127.0.0.1:${found}`;
+    const location = where.exec(output)?.[1] ?? '';
+    address = location.startsWith('http') ? location : `http://127.0.0.1:${location}`;
   }, SLOW);
 
   afterAll(async () => {
@@ -175,14 +175,14 @@ it('only this machine asks about the dispatcher, unless the settings say otherwi
 });
 
 it('a port that is taken is named, with what to do', async () => {
-  const taken = createServer().listen(0, '127.0.0.1');
-  await once(taken, 'listening');
-  const { port } = taken.address() as AddressInfo;
+  const occupiedPort = createServer().listen(0, '127.0.0.1');
+  await once(occupiedPort, 'listening');
+  const { port } = occupiedPort.address() as AddressInfo;
   const config = testConfig('postgres://u:p@localhost:5432/x', { HEALTH_PORT: `${port}` });
   await expect(listenForHealth(config, () => Promise.resolve({ status: 'ok' }))).rejects.toThrow(
     new RegExp(`^HEALTH_PORT: cannot listen on port ${port} .*EADDRINUSE.*; choose another one`),
   );
-  taken.close();
+  occupiedPort.close();
 });
 
 it('a dispatcher without its loops is not alive', async () => {

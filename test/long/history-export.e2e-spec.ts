@@ -68,7 +68,7 @@ const content = (events: StoredEvent[]) =>
 
 const linesOf = (file: string) => readFileSync(file, 'utf8').trimEnd().split('\n');
 
-async function* given(lines: string[]) {
+async function* readLines(lines: string[]) {
   yield* lines;
 }
 
@@ -89,7 +89,7 @@ it(
     const events = ofStore(await from.history());
     expect(JSON.parse(written.output)).toMatchObject({ events: events.length, personal: true });
     expect(statSync(whole).mode & 0o777).toBe(0o600);
-    const proven = await verifyExport(given(linesOf(whole)), key.verifier);
+    const proven = await verifyExport(readLines(linesOf(whole)), key.verifier);
     expect(proven).toMatchObject({ accountId: store.accountId, events: events.length, keys: 2 });
     const again = await run(from, 'history:export', '--account', account, '--out', whole);
     expect(again.output).toContain('exists already');
@@ -130,7 +130,7 @@ it(
   async () => {
     const account = String(store.accountId);
     await run(from, 'history:export', '--account', account, '--out', sealed);
-    expect((await verifyExport(given(linesOf(sealed)), key.verifier)).keys).toBe(0);
+    expect((await verifyExport(readLines(linesOf(sealed)), key.verifier)).keys).toBe(0);
     expect(readFileSync(sealed, 'utf8')).not.toMatch(/Anna|anna@example/);
     const refused = await importing(sealed);
     expect(refused.code).toBe(1);

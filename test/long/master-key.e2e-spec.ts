@@ -36,13 +36,13 @@ async function place() {
   const database = await testDatabase();
   const engine = await testEngine();
   const running = new Set<Service>();
-  const kept = { ...database, close: async () => undefined };
+  const sharedDatabase = { ...database, close: async () => undefined };
   return {
     database,
     environment: (keys: NodeJS.ProcessEnv) =>
       testEnvironment(database.url, { ...engine.environment, ...keys }),
     start: async (keys: Keys) => {
-      const service = await startService({ ...engine.environment, ...keys }, kept);
+      const service = await startService({ ...engine.environment, ...keys }, sharedDatabase);
       running.add(service);
       return {
         ...service,
@@ -204,8 +204,8 @@ describe('the rotation of the master key', () => {
     const joining = (async () => {
       while (rotating) {
         const customer = { first_name: 'Anna', email: `c${joined}@example.com` };
-        const made = await beside.post(`${beside.store}/customers`, { customer });
-        expect(made.status).toBe(201);
+        const response = await beside.post(`${beside.store}/customers`, { customer });
+        expect(response.status).toBe(201);
         joined++;
         const twice = await beside.post(`${beside.store}/customers`, {
           customer: { first_name: 'Ann', email: 'ANN@example.com' },
@@ -253,15 +253,15 @@ describe('the rotation of the master key', () => {
     const unkeyed = await till.post<{ stamps_count: number }>(`${path}/stamp`, receipt);
     expect(unkeyed.body).toEqual(stamped.body);
     for (const email of ['ann@example.com', 'bob@example.com', 'c0@example.com']) {
-      const taken = await till.post<{ errors: object }>(`${till.store}/customers`, {
+      const refusal = await till.post<{ errors: object }>(`${till.store}/customers`, {
         customer: { first_name: 'Ann', email },
       });
-      expect(Object.keys(taken.body.errors)).toEqual(['email']);
+      expect(Object.keys(refusal.body.errors)).toEqual(['email']);
     }
-    const shown = await till.get<{ secret: string }>(
+    const shownSubscription = await till.get<{ secret: string }>(
       `${till.store}/webhook_subscriptions/${subscription.body.id}`,
     );
-    expect(shown.body.secret).toBe(subscription.body.secret);
+    expect(shownSubscription.body.secret).toBe(subscription.body.secret);
     const keys = last.app.get(PersonalKeys, { strict: false });
     const { rows } = await database.query<{ id: number }>(
       'select subject_id::int as id from personal_keys',
@@ -333,7 +333,7 @@ describe('the rotation of the master key', () => {
           `select distinct application_name as name from pg_stat_activity
            where datname = current_database() and application_name like 'inkpad api%'`,
         ),
-      (found) => found.rows.length > 0,
+      (result) => result.rows.length > 0,
     );
     expect(rows[0]?.name).toMatch(new RegExp(`^inkpad api [0-9a-f]{8} key ${idOf(NEXT)}$`));
   });

@@ -165,13 +165,13 @@ describe('while tills of two processes stamp both customers', () => {
           ),
         ]);
         expect(merged.status).toBe(200);
-        const held = (await store.get<CustomerJson>(one.path)).body.customer_cards.map(
+        const cardIds = (await store.get<CustomerJson>(one.path)).body.customer_cards.map(
           ({ id }) => id,
         );
         const accepted = enrolled.filter(({ status }) => status === 201);
         const refused = enrolled.filter((answer) => !accepted.includes(answer));
-        expect(held).toEqual(expect.arrayContaining(accepted.map(({ body }) => body.id)));
-        expect(held).toHaveLength(2 + accepted.length);
+        expect(cardIds).toEqual(expect.arrayContaining(accepted.map(({ body }) => body.id)));
+        expect(cardIds).toHaveLength(2 + accepted.length);
         expect(refused.map(({ status, body }) => [status, body.code])).toEqual(
           refused.map(() => [422, 'customer_merged']),
         );

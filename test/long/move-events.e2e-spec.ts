@@ -65,10 +65,10 @@ describe('the history moves', () => {
   it(
     'not to where the history of another database is',
     async () => {
-      const taken = { ...onEventStoreDb, EVENT_STORE_STREAM_PREFIX: 'taken_' };
+      const occupied = { ...onEventStoreDb, EVENT_STORE_STREAM_PREFIX: 'taken_' };
       const another = await testDatabase();
-      expect((await run('setup', { ...taken, DATABASE_URL: another.url })).status).toBe(0);
-      const { status, output } = await run('move-events', taken, '--to', 'eventstoredb');
+      expect((await run('setup', { ...occupied, DATABASE_URL: another.url })).status).toBe(0);
+      const { status, output } = await run('move-events', occupied, '--to', 'eventstoredb');
       expect(status).toBe(1);
       expect(output.trim()).toMatch(
         /^EventStoreDB \(streams taken_\*\) holds the history of another database: .*$/,

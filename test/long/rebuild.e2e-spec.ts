@@ -90,10 +90,10 @@ const definitions = () =>
 const contents = async () =>
   Promise.all(
     tables.map(async (table) => {
-      const [found] = await query(
+      const [row] = await query(
         `select count(*) as n, md5(string_agg(t::text, e'\n' order by t::text)) as sum from ${table} t`,
       );
-      return { table, ...found };
+      return { table, ...row };
     }),
   );
 
@@ -235,7 +235,7 @@ describe('a table that is not what the history says', () => {
       ]);
       const tampered = await contents();
 
-      const found = [
+      const differences = [
         `${stream(changed)}: the row is not the fold of the stream (stampsCount)`,
         `${stream(missing)}: the row is missing`,
         `${stream(another)}: the row belongs to another account`,
@@ -246,7 +246,7 @@ describe('a table that is not what the history says', () => {
       ];
       for (const args of [['--check'], []]) {
         const { code, output } = await run('rebuild', ...args);
-        for (const sentence of found) expect(output).toContain(sentence);
+        for (const sentence of differences) expect(output).toContain(sentence);
         expect(output).toContain('7 differences; ');
         expect(code).toBe(1);
         expect(await contents()).toEqual(args.length > 0 ? tampered : before);
@@ -329,7 +329,7 @@ describe('the table of the history', () => {
       ]);
       await query('delete from history where seq in (1, 2, 4, $1)', [last]);
       const tampered = await historyRows();
-      const found = [
+      const differences = [
         `number ${stamped?.['seq']}: event 1 of ${stream} is not what the log says (balance)`,
         `number ${card?.['seq']}: is event 0 of ${stream}, and in the log event 0 of ${stream}`,
         'numbers 1 to 2: are missing',
@@ -339,7 +339,7 @@ describe('the table of the history', () => {
       ];
       for (const args of [['--check'], []]) {
         const { code, output } = await run('rebuild', ...args);
-        for (const sentence of found) expect(output).toContain(sentence);
+        for (const sentence of differences) expect(output).toContain(sentence);
         expect(code).toBe(1);
         expect(await historyRows()).toEqual(args.length > 0 ? tampered : before);
       }
@@ -390,7 +390,7 @@ describe('the table of the history', () => {
         ([log]) => log?.size === before.length,
       );
       const tile = `level = 0 and index = ${Math.floor(before.length / 256)}`;
-      const [kept] = await query<{ hashes: Buffer }>(
+      const [stored] = await query<{ hashes: Buffer }>(
         `select hashes from transparency_tiles where ${tile}`,
       );
       await query(`update transparency_tiles set hashes = overlay(hashes placing sha256('another')
@@ -407,7 +407,7 @@ describe('the table of the history', () => {
         '2 differences; nothing was changed',
       );
       expect(await historyRows()).toEqual(tampered);
-      await query(`update transparency_tiles set hashes = $1 where ${tile}`, [kept?.hashes]);
+      await query(`update transparency_tiles set hashes = $1 where ${tile}`, [stored?.hashes]);
       expect((await run('rebuild')).output).toContain('history: 1 differences');
       expect(await historyRows()).toEqual(before);
     },
@@ -416,7 +416,7 @@ describe('the table of the history', () => {
 });
 
 describe('a rebuild', () => {
-  const begun = () =>
+  const hasStarted = () =>
     eventually(
       () => query<{ there: boolean }>(`select to_regclass('rebuild.claims') is not null as there`),
       ([row]) => row?.there === true,
@@ -428,7 +428,7 @@ describe('a rebuild', () => {
       const before = await contents();
       for (const afterMs of [0, 500, 1_000]) {
         const program = start('rebuild', []);
-        await begun();
+        await hasStarted();
         await new Promise((resolve) => setTimeout(resolve, afterMs));
         await program.kill('SIGKILL');
         expect(await contents()).toEqual(before);

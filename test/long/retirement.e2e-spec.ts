@@ -231,9 +231,13 @@ describe('the users', () => {
     const email = await user(3);
     const dispatcher = await startDispatcher({ SMTP_URL: '', MAIL_FROM: '' });
     await isTold();
-    const said = await eventually(dispatcher.output, (text) => text.includes('there is no mail'));
-    expect(said.match(/a user is not told that a version is being retired/g)).toHaveLength(1);
-    expect(said).not.toContain(email);
+    const dispatcherOutput = await eventually(dispatcher.output, (text) =>
+      text.includes('there is no mail'),
+    );
+    expect(
+      dispatcherOutput.match(/a user is not told that a version is being retired/g),
+    ).toHaveLength(1);
+    expect(dispatcherOutput).not.toContain(email);
     const { output } = runNode(
       ['dist/scripts/cli.js', 'retirement:notices'],
       testEnvironment(database.url),
@@ -261,8 +265,8 @@ describe('the users', () => {
     );
     await startDispatcher();
     await allAreSent();
-    const told = await database.query('select retirement_id from api_retirement_notices');
-    expect(told.rows).toEqual([{ retirement_id: rows[0]?.id }]);
+    const sentNotices = await database.query('select retirement_id from api_retirement_notices');
+    expect(sentNotices.rows).toEqual([{ retirement_id: rows[0]?.id }]);
     expect(mails.received[0]?.text).toContain('Ends on: not decided yet.');
     // Once it is decided, they are told that too.
     await endsOn(SUNSET);

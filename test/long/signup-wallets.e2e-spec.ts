@@ -48,8 +48,8 @@ async function signUp(): Promise<string> {
 }
 
 /** Without what no two cards have in common. */
-function alike(shown: unknown): unknown {
-  const text = JSON.stringify(shown)
+function alike(body: unknown): unknown {
+  const text = JSON.stringify(body)
     .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, 'UUID')
     .replaceAll(/"[2-9A-HJ-NP-Z]{8}"/g, '"CODE"')
     .replaceAll(/"authenticationToken":"[^"]*"/g, '"TOKEN"')
@@ -66,18 +66,18 @@ describe('the cards of somebody new and somebody known', () => {
       expect(await phone.add(`${ORIGIN}/passes/${uuid}/apple`)).toBe(uuid);
       phones.push(phone);
     }
-    const shown = () =>
+    const readPage = () =>
       phones.map((phone, i) => alike(phone.shows(uuids[i] ?? '').pass) as { logoText?: string });
-    const [one, other] = shown();
+    const [one, other] = readPage();
     expect(other).toEqual(one);
     expect(JSON.stringify(one)).toContain('Grace');
     const path = `${store.store}/cards/${poster.card_id}`;
     await store.send('PATCH', path, { card: { name: 'Tea club' } });
     await eventually(
-      () => JSON.stringify(shown()).split('Tea club').length,
+      () => JSON.stringify(readPage()).split('Tea club').length,
       (count) => count > 2,
     );
-    await eventually(shown, ([a, b]) => JSON.stringify(a) === JSON.stringify(b));
+    await eventually(readPage, ([a, b]) => JSON.stringify(a) === JSON.stringify(b));
     for (const [i, phone] of phones.entries()) await phone.remove(uuids[i] ?? '');
   });
 

@@ -97,12 +97,12 @@ describe.each([
   it('keeps nobody waiting', async () => {
     const before = await Promise.all(paths.map(stampsOf));
     server.stop();
-    const asked: Promise<Timed>[] = [];
+    const requests: Promise<Timed>[] = [];
     let read: Timed[];
     let changed: Timed[];
     try {
       if (silentMs > 0) {
-        asked.push(...unwritten());
+        requests.push(...unwritten());
         await wait(silentMs);
       }
       const changing = changes();
@@ -110,7 +110,7 @@ describe.each([
       await wait(2_000);
       // While others wait.
       reading.push(...unwritten());
-      read = await Promise.all([...asked, ...reading]);
+      read = await Promise.all([...requests, ...reading]);
       changed = await Promise.all(changing);
     } finally {
       server.goOn();

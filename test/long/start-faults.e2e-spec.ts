@@ -11,7 +11,7 @@ import { eventually } from '../support/jest/eventually.js';
 import { freePort } from '../support/services/program.js';
 import { announcedDatabase } from '../support/services/retirement.js';
 
-type Ended = { code: number | null; out: string; said: string };
+type Ended = { code: number | null; out: string; errorOutput: string };
 
 const here = process.cwd();
 /** A folder of this test alone; PostgreSQL's own user passes through it when the tests run as root. */
@@ -83,8 +83,14 @@ describe('npm start of a version that is retired', () => {
       path.join(clone, '.env'),
       `DATABASE_URL=${announced.url}\nDATA_DIR=${path.join(folder, 'retired')}\nPORT=${port}\n`,
     );
-    const { code, out, said } = await run('cli', ['token:create', '--name', 'x', '--user', EMAIL]);
-    expect([code, said]).toEqual([
+    const { code, out, errorOutput } = await run('cli', [
+      'token:create',
+      '--name',
+      'x',
+      '--user',
+      EMAIL,
+    ]);
+    expect([code, errorOutput]).toEqual([
       0,
       expect.stringMatching(
         new RegExp(
@@ -98,7 +104,7 @@ describe('npm start of a version that is retired', () => {
     const demo = await run('demo', []);
     expect(demo).toMatchObject({
       code: 1,
-      said: expect.stringMatching(`^service: http://localhost:${port}, store 1\n`),
+      errorOutput: expect.stringMatching(`^service: http://localhost:${port}, store 1\n`),
     });
     expect(lastLine(demo)).toBe('Something went wrong: Version v1 of this API is retired');
   });
@@ -106,28 +112,28 @@ describe('npm start of a version that is retired', () => {
 
 describe('what cannot be used', () => {
   let free: number;
-  let taken: Server;
+  let occupiedServer: Server;
   let takenPort: number;
-  let made: TestDatabase;
+  let ownDatabase: TestDatabase;
   let database: string;
   const key = Buffer.alloc(32, 7).toString('base64');
 
   beforeAll(async () => {
     free = await freePort();
-    taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    takenPort = (taken.address() as AddressInfo).port;
-    made = await testDatabase();
-    database = made.url;
+    occupiedServer = createServer().listen(0, '127.0.0.1');
+    await once(occupiedServer, 'listening');
+    takenPort = (occupiedServer.address() as AddressInfo).port;
+    ownDatabase = await testDatabase();
+    database = ownDatabase.url;
     fs.rmSync(path.join(clone, '.env'), { force: true });
     // From now on the database knows its key.
-    const { code, said } = await ended('cli', settings());
-    if (code !== 0) throw new Error(said);
+    const { code, errorOutput } = await ended('cli', settings());
+    if (code !== 0) throw new Error(errorOutput);
   });
 
   afterAll(async () => {
-    taken.close();
-    await made.close();
+    occupiedServer.close();
+    await ownDatabase.close();
   });
 
   const SCRIPTS = ['cli', 'verify'] as const;
@@ -213,10 +219,10 @@ describe('what cannot be used', () => {
   );
 
   it.each(cases)('%s: %s says it at the end, without a stack trace', async (name, what) => {
-    const [given, , last] = FAULTS[name] ?? [];
-    const { code, out, said } = await ended(what, { ...settings(), ...given?.() });
-    expect(out + said).not.toMatch(/^ +at /m);
-    expect(lastMessage(said.split('\n'))).toMatch(last ?? '');
+    const [settingsOf, , last] = FAULTS[name] ?? [];
+    const { code, out, errorOutput } = await ended(what, { ...settings(), ...settingsOf?.() });
+    expect(out + errorOutput).not.toMatch(/^ +at /m);
+    expect(lastMessage(errorOutput.split('\n'))).toMatch(last ?? '');
     expect([1, 78]).toContain(code);
   });
 
@@ -229,19 +235,19 @@ describe('what cannot be used', () => {
   it('keeps the token of a first start that a program ends because of its settings', async () => {
     const fresh = await testDatabase();
     const dataDir = fs.mkdtempSync(path.join(folder, 'first-'));
-    const { code, said } = await ended('start', {
+    const { code, errorOutput } = await ended('start', {
       ...settings(),
       DATA_DIR: dataDir,
       DATABASE_URL: fresh.url,
       POSTER_FONT_BOLD: '/no/such/font',
     });
     await fresh.close();
-    expect([code, lastMessage(said.split('\n'))]).toEqual([
+    expect([code, lastMessage(errorOutput.split('\n'))]).toEqual([
       1,
       expect.stringMatching(/^POSTER_FONT_BOLD: /),
     ]);
-    const kept = fs.readFileSync(path.join(dataDir, 'local.json'), 'utf8');
-    expect(JSON.parse(kept)).toMatchObject({ api_token: expect.stringMatching(/^ink_/) });
+    const localFile = fs.readFileSync(path.join(dataDir, 'local.json'), 'utf8');
+    expect(JSON.parse(localFile)).toMatchObject({ api_token: expect.stringMatching(/^ink_/) });
   });
 
   it('may be .env itself', async () => {
@@ -249,7 +255,7 @@ describe('what cannot be used', () => {
     for (const what of ['start', 'cli'] as const) {
       expect(await ended(what, {})).toMatchObject({
         code: 1,
-        said: `The settings in ${path.join(clone, '.env')} cannot be read (it is a folder).\n`,
+        errorOutput: `The settings in ${path.join(clone, '.env')} cannot be read (it is a folder).\n`,
       });
     }
     fs.rmdirSync(path.join(clone, '.env'));
@@ -259,7 +265,7 @@ describe('what cannot be used', () => {
     for (const script of ['demo', 'migrate', 'rebase-positions']) {
       expect(await run(script, ['--help'], settings())).toMatchObject({
         code: 1,
-        said: `Usage: npm run ${script} (it takes no arguments; docs/operating.md)\n`,
+        errorOutput: `Usage: npm run ${script} (it takes no arguments; docs/operating.md)\n`,
       });
     }
   });
@@ -271,7 +277,7 @@ describe('what cannot be used', () => {
     ] as const) {
       fs.rmSync(path.join(clone, missing));
       for (const script of ['cli', 'verify', 'demo', 'migrate']) {
-        expect(await run(script, [])).toEqual({ code: 1, out: '', said: sentence });
+        expect(await run(script, [])).toEqual({ code: 1, out: '', errorOutput: sentence });
       }
       fs.symlinkSync(path.join(here, missing), path.join(clone, missing));
     }
@@ -281,8 +287,8 @@ describe('what cannot be used', () => {
     const stale = fs.mkdtempSync(path.join(folder, 'stale-'));
     const local = { base_url: 'http://127.0.0.1:1', api_token: 'x', account_id: 1 };
     fs.writeFileSync(path.join(stale, 'local.json'), JSON.stringify(local));
-    const told = await run('demo', [], { DATA_DIR: stale });
-    expect([told.code, lastLine(told)]).toEqual([
+    const output = await run('demo', [], { DATA_DIR: stale });
+    expect([output.code, lastLine(output)]).toEqual([
       1,
       'Something went wrong: http://127.0.0.1:1 does not answer. Run npm start first, then try again.',
     ]);
@@ -300,8 +306,10 @@ describe('what cannot be used', () => {
     };
   }
 
-  function ended(what: What, given: NodeJS.ProcessEnv): Promise<Ended> {
-    const empty = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== ''));
+  function ended(what: What, environment: NodeJS.ProcessEnv): Promise<Ended> {
+    const empty = Object.fromEntries(
+      Object.entries(environment).filter(([, value]) => value !== ''),
+    );
     if (what === 'start') return end(begin(['scripts/start.mjs'], empty));
     if (what === 'api' || what === 'dispatcher') {
       return end(begin([`dist/apps/${what}/src/main.js`], empty));
@@ -318,8 +326,8 @@ describe('what cannot be used', () => {
 
 const EMAIL = 'owner@inkpad.local';
 
-function lastLine({ said }: Ended): string | undefined {
-  return said.trim().split('\n').at(-1);
+function lastLine({ errorOutput }: Ended): string | undefined {
+  return errorOutput.trim().split('\n').at(-1);
 }
 
 /** As npm runs a script of package.json. */
@@ -337,9 +345,9 @@ function begin(args: string[], settings: NodeJS.ProcessEnv): ChildProcess {
 }
 
 async function end(child: ChildProcess): Promise<Ended> {
-  let [out, said] = ['', ''];
+  let [out, errorOutput] = ['', ''];
   child.stdout?.on('data', (chunk: Buffer) => (out += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => (said += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (errorOutput += chunk.toString()));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  return { code, out, said };
+  return { code, out, errorOutput: errorOutput };
 }

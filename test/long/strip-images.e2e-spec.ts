@@ -199,7 +199,7 @@ function differing(
   tolerance = 1,
 ): number {
   const mask = stampsOf(stamps);
-  const wanted = (pixel: number, channel: number) =>
+  const expectedAt = (pixel: number, channel: number) =>
     Array.isArray(expected)
       ? expected[channel]
       : expected.data[pixel * expected.channels + channel];
@@ -209,7 +209,7 @@ function differing(
     seen++;
     const isSame = [0, 1, 2].every((channel) => {
       const value = actual.data[pixel * actual.channels + channel] ?? NaN;
-      return Math.abs(value - (wanted(pixel, channel) ?? NaN)) <= tolerance;
+      return Math.abs(value - (expectedAt(pixel, channel) ?? NaN)) <= tolerance;
     });
     if (!isSame) count++;
   }
@@ -270,15 +270,15 @@ it('marks the stamps at which a reward is due, and no others', async () => {
     const badges = centres.map(({ x, y }) =>
       pixelAt(drawn, x + cellSize * 0.31, y - cellSize * 0.185),
     );
-    const found = badges.flatMap(([red = 0, green = 0], index) =>
+    const filled = badges.flatMap(([red = 0, green = 0], index) =>
       red > 180 && green < 90 ? [index + 1] : [],
     );
-    expect(found).toEqual(marked);
+    expect(filled).toEqual(marked);
   }
 });
 
 describe('drawn images', () => {
-  const kept = async (hash: string) => {
+  const isStored = async (hash: string) => {
     const { rows } = await service.app
       .get(Pool)
       .query<{ name: string }>('select name from strip_images where hash = $1 order by name', [
@@ -291,12 +291,12 @@ describe('drawn images', () => {
 
   it('are drawn once, however many ask at the same time and afterwards', async () => {
     const hash = await remember({ stampColor: '#010203' });
-    const asked = Array.from({ length: 20 }, () => images.findPng(hash, 3, '2x'));
-    const [first, ...others] = await Promise.all(asked);
+    const requests = Array.from({ length: 20 }, () => images.findPng(hash, 3, '2x'));
+    const [first, ...others] = await Promise.all(requests);
     // The same bytes in the same place: nobody drew them a second time.
     expect(others.every((one) => one === first)).toBe(true);
     expect(await images.findPng(hash, 3, '2x')).toBe(first);
-    expect(await kept(hash)).toEqual(['3@2x']);
+    expect(await isStored(hash)).toEqual(['3@2x']);
   });
 
   it('are shared with another process, which draws nothing itself', async () => {
@@ -311,9 +311,9 @@ describe('drawn images', () => {
       const { query } = service.database;
       await query("update strip_images set png = 'not drawn' where hash = $1", [hash]);
       const third = await startService(environment, { ...database, close: async () => undefined });
-      const found = await third.app.get(StripImages, { strict: false }).findPng(hash, 3, '1x');
+      const png = await third.app.get(StripImages, { strict: false }).findPng(hash, 3, '1x');
       await third.stop();
-      expect(found?.toString()).toBe('not drawn');
+      expect(png?.toString()).toBe('not drawn');
     } finally {
       await other.stop();
     }

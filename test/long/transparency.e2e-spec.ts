@@ -141,7 +141,7 @@ describe('checkpoint:consistency', () => {
     'proves to whoever kept a checkpoint that the newest one continues it',
     async () => {
       const { signed } = await start();
-      const kept = await signed();
+      const checkpoint = await signed();
       const [file = ''] = key.files();
       const path = join(key.dir, file);
       const note = readFileSync(path, 'utf8');
@@ -155,7 +155,7 @@ describe('checkpoint:consistency', () => {
       const answer = JSON.parse(output) as { first: string; consistency_proof: string[] };
       expect(answer.first).toBe(note);
       const { first, second } = verifyContinuation(answer, key.verifier);
-      expect([first, second.size]).toEqual([expect.objectContaining(kept), newest.size]);
+      expect([first, second.size]).toEqual([expect.objectContaining(checkpoint), newest.size]);
 
       const [hash = '', ...others] = answer.consistency_proof;
       const bytes = Buffer.from(hash, 'base64');
@@ -180,16 +180,19 @@ describe('checkpoint:consistency', () => {
         longer,
         signCheckpoint({ size: 1_000_000, root: Buffer.alloc(32) }, key.signer),
       );
-      const said = (sentence: string) => ({ code: 1, output: expect.stringContaining(sentence) });
-      expect(await consistency('/no/such/file')).toEqual(said('cannot be read (ENOENT)'));
+      const failsWith = (sentence: string) => ({
+        code: 1,
+        output: expect.stringContaining(sentence),
+      });
+      expect(await consistency('/no/such/file')).toEqual(failsWith('cannot be read (ENOENT)'));
       for (const file of [wrong, longer]) {
         expect(await consistency(file)).toEqual(
-          said(`${file} holds no checkpoint of shop.example/inkpad for 1 to `),
+          failsWith(`${file} holds no checkpoint of shop.example/inkpad for 1 to `),
         );
       }
       const { CHECKPOINT_KEY } = checkpointKey('other.example').settings;
       expect(await consistency(longer, { CHECKPOINT_KEY })).toEqual(
-        said('No checkpoint was signed with CHECKPOINT_KEY yet'),
+        failsWith('No checkpoint was signed with CHECKPOINT_KEY yet'),
       );
     },
     SLOW,
@@ -315,9 +318,9 @@ describe('the key', () => {
         DATA_DIR: dataDir,
         PUBLIC_URL: 'https://cards.example/a+b/',
       };
-      const made = () => readFileSync(join(dataDir, 'checkpoint.key'), 'utf8');
+      const readKey = () => readFileSync(join(dataDir, 'checkpoint.key'), 'utf8');
       const { ask } = await start(settings);
-      const first = made();
+      const first = readKey();
       expect(first).toMatch(/^PRIVATE\+KEY\+cards\.example\/a-b\+/);
       await eventually(
         async () => {
@@ -327,7 +330,7 @@ describe('the key', () => {
         (note) => note.startsWith('cards.example/a-b\n'),
       );
       await start(settings);
-      expect(made()).toBe(first);
+      expect(readKey()).toBe(first);
       expect(isKeyName('cards.example/a-b')).toBe(true);
     },
     SLOW,

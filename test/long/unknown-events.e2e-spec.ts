@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const said = (dispatcher: Program) =>
+const reportedTypes = (dispatcher: Program) =>
   eventually(dispatcher.output, (text) => LINE.test(text)).then(() => undefined);
 
 // 1. The new api is there already, and writes an event that the old dispatchers do not know.
@@ -48,7 +48,7 @@ describe('an event of a newer version', () => {
     });
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
     await Promise.race([
-      said(first),
+      reportedTypes(first),
       eventually(
         () => receiver.events.length,
         (count) => count > 2,
@@ -56,7 +56,7 @@ describe('an event of a newer version', () => {
     ]);
     expect(first.output()).toMatch(LINE);
     const second = await startDispatcher();
-    await said(second);
+    await reportedTypes(second);
     expect(receiver.events).toHaveLength(2);
     const [checkpoint] = (
       await service.database.query<{ position: string }>(

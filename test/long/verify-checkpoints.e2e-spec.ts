@@ -206,12 +206,12 @@ describe('noticed is', () => {
       cpSync(key.dir, dir, { recursive: true });
       const [one = '', two = ''] = key.files();
       renameSync(join(dir, one), join(dir, '0000000000009999.checkpoint'));
-      const found = await verify('--checkpoints', dir);
-      expect(found.output).toContain(
+      const result = await verify('--checkpoints', dir);
+      expect(result.output).toContain(
         '0000000000009999.checkpoint is not a checkpoint that the key',
       );
-      expect(found.output).toContain(`the first ${original.length} events are there`);
-      expect(found.code).toBe(1);
+      expect(result.output).toContain(`the first ${original.length} events are there`);
+      expect(result.code).toBe(1);
       appendFileSync(join(dir, two), 'x');
       expect((await verify('--checkpoints', dir)).output).toContain(`${two} is not a checkpoint`);
       const other = await verify('--checkpoints', key.dir, '--key', checkpointKey('x').verifier);

@@ -132,9 +132,9 @@ describe('a difference', () => {
     'that is a stream without a row is found, and repaired',
     async () => {
       await query(`delete from customer_cards where ${row()}`);
-      const found = await verify();
-      expect(found).toEqual(finding(`${card.stream}: the row is missing`));
-      expect(found.output.split(`${card.stream}: the row is missing`)).toHaveLength(2);
+      const result = await verify();
+      expect(result).toEqual(finding(`${card.stream}: the row is missing`));
+      expect(result.output.split(`${card.stream}: the row is missing`)).toHaveLength(2);
       expect((await verify('--repair')).output).toContain('1 rows were replaced');
     },
     SLOW,
@@ -225,7 +225,7 @@ describe('a difference', () => {
       const events = await service.history();
       const { rows } = await eventually(
         () => query('select seq, stream from history order by seq'),
-        (found) => found.rows.length >= events.length,
+        (result) => result.rows.length >= events.length,
       );
       return (rows as { seq: number; stream: string }[])
         .filter(({ stream }) => stream === card.stream)

@@ -406,9 +406,12 @@ describe('redeliveries that are asked for', () => {
     const pool = new pg.Pool({ connectionString: service.database.url });
     const metrics = new DeliveryMetrics(new Registry());
     try {
-      const taken = await new PendingDeliveries(pool, metrics).takeRedeliveries([many.id, one.id]);
+      const deliveries = await new PendingDeliveries(pool, metrics).takeRedeliveries([
+        many.id,
+        one.id,
+      ]);
       const counts = [many, one].map(
-        ({ id }) => taken.filter(({ subscriptionId }) => subscriptionId === id).length,
+        ({ id }) => deliveries.filter(({ subscriptionId }) => subscriptionId === id).length,
       );
       expect(counts).toEqual([64, 1]);
       expect(

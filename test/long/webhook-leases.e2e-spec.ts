@@ -209,7 +209,7 @@ describe('an owner', () => {
   it('whose lane was taken sends nothing more of it', async () => {
     const [store, other] = [await service.newStore(), await service.newStore()];
     const { receiver, release: answer } = await receiveHeld();
-    const taken = await subscribe(store, receiver);
+    const subscription = await subscribe(store, receiver);
     const near = await receive();
     const sound = await subscribe(other, near);
     const [one, another] = [await enrol(store), await enrol(other)];
@@ -221,7 +221,7 @@ describe('an owner', () => {
       (count) => count === 1,
     );
     const lanes = (set: string) =>
-      ask(`update webhook_queues set ${set} where subscription_id = $1`, taken.id);
+      ask(`update webhook_queues set ${set} where subscription_id = $1`, subscription.id);
     await lanes("dispatcher_id = gen_random_uuid(), due_at = now() + interval '1 hour'");
     await eventually(
       async () => samples(await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()),
@@ -229,7 +229,7 @@ describe('an owner', () => {
     );
     answer();
     await eventually(
-      () => statusesOf(taken),
+      () => statusesOf(subscription),
       (all) => all.includes('delivered'),
     );
     // Whatever it would send is sent by the time that others' come and go.
@@ -237,7 +237,7 @@ describe('an owner', () => {
     await delivered(sound, 1);
     expect(receiver.received).toHaveLength(1);
     await lanes('dispatcher_id = null, due_at = now()');
-    await delivered(taken, 10);
+    await delivered(subscription, 10);
     expect(receiver.received).toHaveLength(10);
   });
 
@@ -246,9 +246,9 @@ describe('an owner', () => {
     async () => {
       const [store, other] = [await service.newStore(), await service.newStore()];
       let answer: () => void = () => undefined;
-      const held = new Promise<void>((resolve) => (answer = resolve));
+      const releaseSignal = new Promise<void>((resolve) => (answer = resolve));
       const receiver = await receive(async (_received, nth) => {
-        if (nth === 1) await held;
+        if (nth === 1) await releaseSignal;
         return { status: 200 };
       });
       const lost = await subscribe(store, receiver);

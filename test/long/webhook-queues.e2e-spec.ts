@@ -22,9 +22,9 @@ afterAll(async () => {
   await service.stop();
 }, SLOW);
 
-type Shown = { id: number; status: string; attempts_count: number; event_id: string };
+type DeliveryJson = { id: number; status: string; attempts_count: number; event_id: string };
 
-const deliveriesOf = ({ id }: Subscription): Promise<Shown[]> =>
+const deliveriesOf = ({ id }: Subscription): Promise<DeliveryJson[]> =>
   ask(
     `select id, status, attempts_count, event_id from webhook_deliveries
      where subscription_id = $1 order by id`,
@@ -37,11 +37,11 @@ const plans = () => service.app.get(DeliveryPlans, { strict: false });
 const replayed = async (
   store: Client,
   { id }: Subscription,
-  asked: { from: Date; types?: string[] },
+  options: { from: Date; types?: string[] },
 ): Promise<number> => {
   const path = `${store.store}/webhook_subscriptions/${id}/replay`;
   const { status, body } = await eventually(
-    () => store.post<{ matched: number }>(path, asked),
+    () => store.post<{ matched: number }>(path, options),
     (answer) => answer.status !== 422,
   );
   expect(status).toBe(200);
@@ -375,7 +375,7 @@ describe('a subscription', () => {
     const { path } = await enrol(store);
     await stamp(store, path, 3);
     await startDispatcher({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' });
-    const shown = await eventually(
+    const delivery = await eventually(
       async () =>
         (
           await store.get<Record<string, unknown>>(
@@ -384,14 +384,14 @@ describe('a subscription', () => {
         ).body,
       ({ enabled }) => enabled === false,
     );
-    expect(shown).toMatchObject({
+    expect(delivery).toMatchObject({
       disabled_reason: 'blocked_address',
       disabled_at: expect.any(String),
       last_delivery_status: null,
       last_delivery_error: expect.stringContaining('address'),
     });
-    expect(shown['last_delivery_error']).not.toContain('127.0.0.1');
-    expect(String(shown['updated_at']) > subscription.updated_at).toBe(true);
+    expect(delivery['last_delivery_error']).not.toContain('127.0.0.1');
+    expect(String(delivery['updated_at']) > subscription.updated_at).toBe(true);
     await eventually(
       () => statusesOf(subscription),
       (statuses) => statuses.every((status) => status === 'failed'),
@@ -521,12 +521,12 @@ describe('the tables of days', () => {
     );
     const today = new Date().toISOString().slice(0, 10).replaceAll('-', '');
     // A day whose tables are in use is dropped a moment later.
-    const kept = await eventually(
+    const deliveries = await eventually(
       names,
       (all) =>
         all.includes(`webhook_finished_${today}`) &&
         !old.slice(0, 3).some((name) => all.includes(name)),
     );
-    expect(kept).toContain(old[4]);
+    expect(deliveries).toContain(old[4]);
   });
 });

@@ -1,7 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Service } from '../services/service.js';
 
-export type Shown = { status: number; headers: Headers; text: string; location: string | null };
+export type BrowserResponse = {
+  status: number;
+  headers: Headers;
+  text: string;
+  location: string | null;
+};
 
 /** What a browser does without a script: keeps cookies, follows nothing by itself, sends forms with their origin. */
 export class Browser {
@@ -16,7 +21,7 @@ export class Browser {
     readonly origin = 'https://cards.example',
   ) {}
 
-  get(path: string, headers: Record<string, string> = {}): Promise<Shown> {
+  get(path: string, headers: Record<string, string> = {}): Promise<BrowserResponse> {
     return this.ask('GET', path, headers);
   }
 
@@ -25,7 +30,7 @@ export class Browser {
     path: string,
     fields: Record<string, string> = {},
     headers: Record<string, string> = {},
-  ): Promise<Shown> {
+  ): Promise<BrowserResponse> {
     const body = new URLSearchParams({ _csrf: this.csrf, ...fields });
     return this.ask(
       'POST',
@@ -35,7 +40,7 @@ export class Browser {
     );
   }
 
-  async signIn(email: string, password: string): Promise<Shown> {
+  async signIn(email: string, password: string): Promise<BrowserResponse> {
     await this.get('/app/sign-in');
     return this.post('/app/sign-in', { email, password });
   }
@@ -50,7 +55,7 @@ export class Browser {
     path: string,
     headers: Record<string, string>,
     body?: URLSearchParams,
-  ): Promise<Shown> {
+  ): Promise<BrowserResponse> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
     const answer = await fetch(this.service.baseUrl + path, {
       method,

@@ -38,11 +38,11 @@ export async function expectGoodLooks(page: Page, name: string): Promise<void> {
       const width = await page.evaluate('document.documentElement.scrollWidth');
       expect([...at, width]).toEqual([...at, viewport.width]);
       // Not as a script of the page, which its policy would not run.
-      const found = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(
+      const violations = await page.evaluate<{ id: string; impact: string; nodes: string[] }[]>(
         `${AXE}; axe.run().then(({ violations, passes }) => passes.length < 5 ? ['nothing was looked at'] : violations.map(({ id, impact, nodes }) =>
           ({ id, impact, nodes: nodes.map(({ html, failureSummary }) => html + ' ' + failureSummary) })))`,
       );
-      const serious = found.filter(({ impact }) => !['minor', 'moderate'].includes(impact));
+      const serious = violations.filter(({ impact }) => !['minor', 'moderate'].includes(impact));
       expect([...at, serious]).toEqual([...at, []]);
       await keepPicture(page, at.join('-'));
     }

@@ -2,7 +2,7 @@ import { DataSource } from 'typeorm';
 import { SESSION_COOKIE, Sessions } from '#identity/sessions.service.js';
 import type { LocalService } from '../services/service.js';
 
-export type Shown = { status: number; text: string; location: string | null };
+export type ConsolePage = { status: number; text: string; location: string | null };
 
 /** A browser in which somebody has signed in. */
 export class Console {
@@ -25,12 +25,16 @@ export class Console {
     return new Console(service, `__Host-${SESSION_COOKIE}=${token}`, 'https://cards.example');
   }
 
-  get(path: string): Promise<Shown> {
+  get(path: string): Promise<ConsolePage> {
     return this.send(path, {});
   }
 
   /** Sends the form that stands on a page, as a browser does. */
-  async submit(page: string, action: string, fields: Record<string, string> = {}): Promise<Shown> {
+  async submit(
+    page: string,
+    action: string,
+    fields: Record<string, string> = {},
+  ): Promise<ConsolePage> {
     const { text } = await this.get(page);
     const [, csrf = ''] = /name="_csrf" value="([^"]+)"/.exec(text) ?? [];
     return this.send(action, {
@@ -40,7 +44,7 @@ export class Console {
     });
   }
 
-  private async send(path: string, init: RequestInit): Promise<Shown> {
+  private async send(path: string, init: RequestInit): Promise<ConsolePage> {
     const answer = await fetch(this.service.baseUrl + path, {
       redirect: 'manual',
       ...init,

@@ -10,17 +10,17 @@ type Fields = Record<string, string>;
 /** A poster with a card of its own. */
 export async function newPoster(
   store: Client,
-  given: object = {},
+  attributes: object = {},
   card: object = {},
 ): Promise<PosterJson> {
   const { body } = await store.post<CardJson>(`${store.store}/cards`, {
     card: { name: 'Coffee club', ...card },
   });
-  const made = await store.post<PosterJson>(`${store.store}/posters`, {
-    poster: { card_id: body.id, title: 'Ten stamps, one coffee', ...given },
+  const response = await store.post<PosterJson>(`${store.store}/posters`, {
+    poster: { card_id: body.id, title: 'Ten stamps, one coffee', ...attributes },
   });
-  expect(made.status).toBe(201);
-  return made.body;
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 /** Of a poster's form, as a browser without JavaScript uses it. */
@@ -45,8 +45,10 @@ export class SignupForm {
 
   /** What the hidden fields hold. */
   get hidden(): Fields {
-    const found = this.page.text.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g);
-    return Object.fromEntries([...found].map(([, name = '', value = '']) => [name, value]));
+    const hiddenFields = this.page.text.matchAll(
+      /<input type="hidden" name="(\w+)" value="([^"]*)">/g,
+    );
+    return Object.fromEntries([...hiddenFields].map(([, name = '', value = '']) => [name, value]));
   }
 
   async send(fields: Fields, headers: Fields = {}): Promise<Sent> {

@@ -7,7 +7,7 @@ export class Line {
   private readonly sockets = new Set<Socket>();
   private muted = false;
   /** How often something was sent to the database. */
-  asked = 0;
+  requestCount = 0;
 
   private constructor(
     private server: Server,
@@ -80,7 +80,7 @@ export class Line {
       // Whoever asks would wait 40 ms for what is held back until the last packet is acknowledged.
       one.setNoDelay();
       one.on('data', (chunk) => {
-        if (one === from) this.asked++;
+        if (one === from) this.requestCount++;
         other.write(chunk);
       });
       one.on('close', () => {

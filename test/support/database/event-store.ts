@@ -71,7 +71,7 @@ export async function untilReadable({ query }: Pick<TestDatabase, 'query'>): Pro
         'select pg_snapshot_xmin(pg_current_snapshot()) > $1::text::xid8 as readable',
         [rows[0]?.now],
       ),
-    (asked) => asked.rows[0]?.readable === true,
+    (result) => result.rows[0]?.readable === true,
   );
 }
 

@@ -8,7 +8,7 @@ const { HOLD_STATEMENT, HOLD_LOCK } = process.env;
 const { query } = pg.Client.prototype;
 const WAIT = `select pg_advisory_lock(${Number(HOLD_LOCK)}); select pg_advisory_unlock(${Number(HOLD_LOCK)})`;
 
-pg.Client.prototype.query = function held(statement, ...rest) {
+pg.Client.prototype.query = function queryAfterLock(statement, ...rest) {
   const run = () => query.call(this, statement, ...rest);
   if (statement?.name !== HOLD_STATEMENT) return run();
   const callback = rest.at(-1);

@@ -35,9 +35,9 @@ export async function findValues(
       ...DATA_KEY_PURPOSES.map((purpose) => masterKeys.dataKey(purpose)),
       ...(await opened.keys.load([NOBODY, ...ids])).values(),
     ];
-    const found = new Set<string>();
+    const places = new Set<string>();
     const search = (where: string, text: string) => {
-      for (const value of valuesIn(text, values, keys)) found.add(`${where}: ${value}`);
+      for (const value of valuesIn(text, values, keys)) places.add(`${where}: ${value}`);
     };
     const { rows: tables } = await owner.query<{ name: string }>(
       `select c.oid::regclass::text as name from pg_class c
@@ -56,7 +56,7 @@ export async function findValues(
         JSON.stringify(event, (_, part: unknown) => plain(part)),
       );
     }
-    return [...found].sort();
+    return [...places].sort();
   } finally {
     masterKeys.onModuleDestroy();
     await opened.close();

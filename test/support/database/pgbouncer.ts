@@ -36,7 +36,7 @@ export async function startPgBouncer(
   };
   chmodSync(folder, 0o755);
   const users = file('users', `"${server.username}" "${decodeURIComponent(server.password)}"\n`);
-  const given = {
+  const fileSettings = {
     listen_addr: '127.0.0.1',
     listen_port: String(port),
     unix_socket_dir: '',
@@ -44,7 +44,7 @@ export async function startPgBouncer(
     auth_file: users,
     ...settings,
   };
-  const lines = Object.entries(given).map(([name, value]) => `${name} = ${value}`);
+  const lines = Object.entries(fileSettings).map(([name, value]) => `${name} = ${value}`);
   const ini = file(
     'pgbouncer.ini',
     `[databases]\n* = host=${server.hostname} port=${server.port}\n[pgbouncer]\n${lines.join('\n')}\n`,

@@ -34,13 +34,13 @@ export class TestRedis {
     this.child = child;
     await once(child, 'spawn');
     await eventually(
-      () => this.asked((client) => client.ping()).catch((error: unknown) => String(error)),
+      () => this.query((client) => client.ping()).catch((error: unknown) => String(error)),
       (answer) => answer === 'PONG',
     );
   }
 
   /** One query on its own connection. */
-  async asked<R>(question: (client: Redis) => Promise<R>): Promise<R> {
+  async query<R>(question: (client: Redis) => Promise<R>): Promise<R> {
     const client = new Redis(this.url, { lazyConnect: true, retryStrategy: () => null });
     client.on('error', () => undefined);
     try {

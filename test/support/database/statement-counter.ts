@@ -67,7 +67,7 @@ export class StatementCounter {
 /** Splits what a client sends: a first message without a type, then a letter, a length and that much less four bytes. */
 class FrontendMessages {
   private rest = Buffer.alloc(0);
-  private begun = false;
+  private hasStarted = false;
   /** How much of the present message is still to come; it is not looked at. */
   private skipped = 0;
 
@@ -79,12 +79,12 @@ class FrontendMessages {
       const passed = Math.min(this.skipped, bytes.length);
       bytes = bytes.subarray(passed);
       this.skipped -= passed;
-      const head = this.begun ? 5 : 4;
+      const head = this.hasStarted ? 5 : 4;
       if (this.skipped > 0 || bytes.length < head) break;
       const [type = 0] = bytes;
-      if (this.begun) this.onMessage(type);
+      if (this.hasStarted) this.onMessage(type);
       this.skipped = bytes.readUInt32BE(head - 4) + head - 4;
-      this.begun = true;
+      this.hasStarted = true;
     }
     this.rest = bytes;
   }

@@ -15,7 +15,7 @@ export type ReceivedMail = {
 export class MailServer {
   readonly received: ReceivedMail[] = [];
   /** Mails that were started, including those without a response yet. */
-  begun = 0;
+  startedCount = 0;
   private server: SMTPServer | undefined;
   private port = 0;
   private hanging = false;
@@ -63,7 +63,7 @@ export class MailServer {
         void this.recipientsHeld.then(() => done(this.refused.has(address) ? unknown : null));
       },
       onData: (stream, { envelope }, done) => {
-        this.begun++;
+        this.startedCount++;
         const chunks: Buffer[] = [];
         stream.on('data', (chunk: Buffer) => chunks.push(chunk));
         stream.on('end', () => {

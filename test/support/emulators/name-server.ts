@@ -21,7 +21,7 @@ export type Zone = (
 
 /** A scripted DNS server: a name may resolve differently on every query. */
 export class NameServer {
-  readonly asked: string[] = [];
+  readonly queriedNames: string[] = [];
 
   private constructor(
     private readonly socket: Socket,
@@ -69,12 +69,12 @@ export class NameServer {
     const type = TYPES[query.readUInt16BE(end + 1)];
     if (type === undefined) return undefined;
     const key = `${type} ${labels.join('.')}`;
-    this.asked.push(key);
-    const nth = this.asked.filter((one) => one === key).length;
-    const said = this.zone({ name: labels.join('.'), type, nth });
-    if (said === 'silence') return undefined;
+    this.queriedNames.push(key);
+    const nth = this.queriedNames.filter((one) => one === key).length;
+    const reply = this.zone({ name: labels.join('.'), type, nth });
+    if (reply === 'silence') return undefined;
     const kind = type === 'A' ? 'ipv4' : 'ipv6';
-    const { addresses, ttl = 0 } = typeof said === 'string' ? { addresses: [] } : said;
+    const { addresses, ttl = 0 } = typeof reply === 'string' ? { addresses: [] } : reply;
     const records = addresses
       .map((address) => ipaddr.parse(address))
       .filter((address) => address.kind() === kind)
@@ -90,7 +90,7 @@ export class NameServer {
       });
     const header = Buffer.alloc(12);
     query.copy(header, 0, 0, 2);
-    header.writeUInt16BE(0x8180 | (typeof said === 'string' ? FAULTS[said] : 0), 2);
+    header.writeUInt16BE(0x8180 | (typeof reply === 'string' ? FAULTS[reply] : 0), 2);
     header.writeUInt16BE(1, 4);
     header.writeUInt16BE(records.length, 6);
     return Buffer.concat([header, query.subarray(12, end + 5), ...records]);

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 
 type Claims = Record<string, unknown>;
-type Begun = { nonce: string; challenge: string; redirectUri: string; claims: Claims };
+type PendingSignIn = { nonce: string; challenge: string; redirectUri: string; claims: Claims };
 
 /** An identity provider of a company that signs real tokens and checks what a client has to send. */
 export class CompanyProvider {
@@ -14,7 +14,7 @@ export class CompanyProvider {
   readonly clientId = 'inkpad';
   readonly clientSecret = 'a secret of the company';
   private readonly keys = generateKeyPairSync('rsa', { modulusLength: 2048 });
-  private readonly begun = new Map<string, Begun>();
+  private readonly pendingSignIns = new Map<string, PendingSignIn>();
   private server: Server | undefined;
   private issuer = '';
 
@@ -72,23 +72,23 @@ export class CompanyProvider {
 
   /** The person agrees at once. */
   private authorize(query: URLSearchParams, response: ServerResponse): void {
-    const wanted = (name: string) => query.get(name) ?? '';
+    const getParameter = (name: string) => query.get(name) ?? '';
     const fit =
-      wanted('client_id') === this.clientId &&
-      wanted('response_type') === 'code' &&
-      wanted('code_challenge_method') === 'S256' &&
-      wanted('scope').split(' ').includes('openid');
+      getParameter('client_id') === this.clientId &&
+      getParameter('response_type') === 'code' &&
+      getParameter('code_challenge_method') === 'S256' &&
+      getParameter('scope').split(' ').includes('openid');
     if (!fit) return json(response, { error: 'invalid_request' }, 400);
     const code = randomBytes(16).toString('hex');
-    this.begun.set(code, {
-      nonce: wanted('nonce'),
-      challenge: wanted('code_challenge'),
-      redirectUri: wanted('redirect_uri'),
+    this.pendingSignIns.set(code, {
+      nonce: getParameter('nonce'),
+      challenge: getParameter('code_challenge'),
+      redirectUri: getParameter('redirect_uri'),
       claims: { ...this.person },
     });
-    const back = new URL(wanted('redirect_uri'));
+    const back = new URL(getParameter('redirect_uri'));
     back.searchParams.set('code', code);
-    back.searchParams.set('state', wanted('state'));
+    back.searchParams.set('state', getParameter('state'));
     response.writeHead(302, { location: back.href }).end();
   }
 
@@ -97,23 +97,23 @@ export class CompanyProvider {
     let text = '';
     for await (const chunk of request) text += String(chunk);
     const form = new URLSearchParams(text);
-    const begun = this.begun.get(form.get('code') ?? '');
-    this.begun.delete(form.get('code') ?? '');
+    const signIn = this.pendingSignIns.get(form.get('code') ?? '');
+    this.pendingSignIns.delete(form.get('code') ?? '');
     const verifier = createHash('sha256').update(form.get('code_verifier') ?? '');
     const fit =
-      begun?.challenge === verifier.digest('base64url') &&
-      form.get('redirect_uri') === begun.redirectUri &&
+      signIn?.challenge === verifier.digest('base64url') &&
+      form.get('redirect_uri') === signIn.redirectUri &&
       form.get('client_id') === this.clientId &&
       form.get('client_secret') === this.clientSecret;
-    if (!fit || !begun) return json(response, { error: 'invalid_grant' }, 400);
+    if (!fit || !signIn) return json(response, { error: 'invalid_grant' }, 400);
     const now = Math.floor(Date.now() / 1000);
     const claims = {
       iss: this.issuer,
       aud: this.clientId,
       iat: now,
       exp: now + 300,
-      nonce: begun.nonce,
-      ...begun.claims,
+      nonce: signIn.nonce,
+      ...signIn.claims,
       ...this.lies,
     };
     const parts = [{ alg: 'RS256', kid: 'one' }, claims].map((part) =>

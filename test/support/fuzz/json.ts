@@ -10,7 +10,7 @@ export type SendContext = {
 export const MARKER = '\uE000';
 
 /** One of the records created so far, by this store or by the other one. */
-export class Known {
+export class RecordedValue {
   constructor(
     readonly kind: string,
     readonly nth: number,
@@ -36,7 +36,7 @@ export class Entries {
 export function jsonText(value: unknown, around: SendContext): string {
   const inner = (one: unknown) => jsonText(one, around);
   if (value instanceof Literal) return value.text;
-  if (value instanceof Known || value instanceof Moment) return inner(plain(value, around));
+  if (value instanceof RecordedValue || value instanceof Moment) return inner(plain(value, around));
   if (value instanceof Entries) {
     return `{${value.entries.map(([key, one]) => `${JSON.stringify(key)}:${inner(one)}`).join(',')}}`;
   }
@@ -53,7 +53,7 @@ export function plainText(value: unknown, around: SendContext): string {
 }
 
 function plain(value: unknown, around: SendContext): unknown {
-  if (value instanceof Known) return around.find(value.kind, value.nth, value.foreign);
+  if (value instanceof RecordedValue) return around.find(value.kind, value.nth, value.foreign);
   if (value instanceof Moment) return new Date(around.now + value.seconds * 1000).toISOString();
   return typeof value === 'string' ? marked(value, around) : value;
 }

@@ -11,10 +11,10 @@ import type { Step } from './steps.js';
 type Json = Record<string, unknown>;
 
 /** A record as it was last shown. */
-type Kept = {
+type KnownRecord = {
   id: number;
   path: string;
-  shown: Json;
+  body: Json;
   deleted: boolean;
 };
 
@@ -53,7 +53,7 @@ let shops = 0;
 /** A store as its only clients know it: by what they sent and what was answered. */
 class Shop {
   readonly marker = `mk${String(++shops).padStart(6, '0')}zz`;
-  readonly records = new Map<string, Kept[]>();
+  readonly records = new Map<string, KnownRecord[]>();
   readonly cursors: string[] = [];
   readonly events: string[] = [];
   /** By operation and receipt number. */
@@ -67,13 +67,13 @@ class Shop {
 
   constructor(readonly client: ContractClient) {}
 
-  of(kind: string): Kept[] {
-    const kept = this.records.get(kind) ?? [];
-    this.records.set(kind, kept);
-    return kept;
+  of(kind: string): KnownRecord[] {
+    const records = this.records.get(kind) ?? [];
+    this.records.set(kind, records);
+    return records;
   }
 
-  live(kind: string): Kept[] {
+  live(kind: string): KnownRecord[] {
     return this.of(kind).filter(({ deleted }) => !deleted);
   }
 }
@@ -202,15 +202,18 @@ export class Shops {
     if (shop.hasMerged && kind.startsWith('customer')) return;
     if (request.method === 'POST' && /^(create|enrol)/.test(step.id ?? '')) {
       const record = await this.learn(shop, kind, path, body);
-      this.expectNamed(shop, kind, sent, record.shown, true);
+      this.expectNamed(shop, kind, sent, record.body, true);
       return;
     }
     const recordPath = `${path.replace(/\/(stamp|redeem|adjust|events\/[^/]+\/reverse|archive|unarchive|test|rotate_secret|erase)\/?$/, '')}`;
     if (step.id === 'updateAccount') {
-      const shown = await this.read(shop, recordPath);
-      this.expect(isDeepStrictEqual(shown, body), 'the store is shown differently from the answer');
-      this.expectNamed(shop, kind, sent, shown, false);
-      shop.timeZone = String(shown['time_zone']);
+      const current = await this.read(shop, recordPath);
+      this.expect(
+        isDeepStrictEqual(current, body),
+        'the store is shown differently from the answer',
+      );
+      this.expectNamed(shop, kind, sent, current, false);
+      shop.timeZone = String(current['time_zone']);
       return;
     }
     const record = shop.live(kind).find((one) => one.path === recordPath);
@@ -228,22 +231,22 @@ export class Shops {
     }
     // Deliveries and the like, of which nothing is remembered.
     if (!record || step.id === 'replayWebhooks') return;
-    const before = record.shown;
-    record.shown = await this.read(shop, recordPath);
+    const before = record.body;
+    record.body = await this.read(shop, recordPath);
     if (step.id === 'eraseCustomer') {
-      const { first_name: name, email, erased_at: at } = record.shown;
+      const { first_name: name, email, erased_at: at } = record.body;
       const isErased = name === 'Erased' && email === null && typeof at === 'string';
       this.expect(isErased, 'the person is still shown');
       return;
     }
     if (answer.headers.get('x-dry-run') === 'true') {
-      this.expect(isDeepStrictEqual(own(record.shown), own(before)), 'a dry run changed something');
+      this.expect(isDeepStrictEqual(own(record.body), own(before)), 'a dry run changed something');
     } else if (step.id !== null && DEEDS.has(step.id)) {
-      this.followDeed(shop, step.id, sent, body, before, record.shown);
+      this.followDeed(shop, step.id, sent, body, before, record.body);
     } else if (step.id !== 'testWebhookSubscription') {
-      const [shown, said] = [record.shown, body].map((one) => without(one, 'secret'));
-      this.expect(isDeepStrictEqual(shown, said), 'shown differently from the answer');
-      if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.shown, false);
+      const [current, after] = [record.body, body].map((one) => without(one, 'secret'));
+      this.expect(isDeepStrictEqual(current, after), 'shown differently from the answer');
+      if (request.method === 'PATCH') this.expectNamed(shop, kind, sent, record.body, false);
     }
   }
 
@@ -251,48 +254,48 @@ export class Shops {
     shop: Shop,
     id: string,
     sent: Json,
-    said: Json,
+    body: Json,
     before: Json,
     now: Json,
   ): void {
-    const redemption = said['redemption'] as
+    const redemption = body['redemption'] as
       | { stamps_spent: number; stamps_remaining: number }
       | undefined;
     const change = redemption ? -redemption.stamps_spent : Number(sent['stamps']);
-    const balance = Number(redemption ? redemption.stamps_remaining : said['stamps_count']);
+    const balance = Number(redemption ? redemption.stamps_remaining : body['stamps_count']);
     const receipt = typeof sent['external_ref'] === 'string' ? sent['external_ref'].trim() : '';
     const name = `${id} ${receipt}`;
     const first = receipt === '' ? undefined : shop.receipts.get(name);
     if (first) {
       this.expect(isDeepStrictEqual(own(now), own(before)), 'a receipt number counted twice');
       const { stamps_count, redemption: done } = first;
-      const isSame = stamps_count === said['stamps_count'] && isDeepStrictEqual(done, redemption);
+      const isSame = stamps_count === body['stamps_count'] && isDeepStrictEqual(done, redemption);
       this.expect(isSame, 'a repeated receipt number got a different answer');
       return;
     }
-    if (receipt !== '') shop.receipts.set(name, said);
+    if (receipt !== '') shop.receipts.set(name, body);
     this.expect(
       balance === Number(before['stamps_count']) + change,
       'the new balance is not the old one plus the change',
     );
     this.expect(balance >= 0, 'the balance is negative');
     this.expect(now['stamps_count'] === balance, 'the balance is shown differently');
-    if (!redemption) this.expect(isDeepStrictEqual(now, said), 'shown differently from the answer');
+    if (!redemption) this.expect(isDeepStrictEqual(now, body), 'shown differently from the answer');
   }
 
   /** Remembers a record that was just created, as a read shows it. */
-  private async learn(shop: Shop, kind: string, path: string, said: Json): Promise<Kept> {
-    const made = without(said, 'customer_card', 'secret');
-    const card = said['customer_card'];
-    const record: Kept = {
-      id: Number(made['id']),
-      path: `${path.replace(/\/$/, '')}/${Number(made['id'])}`,
-      shown: {},
+  private async learn(shop: Shop, kind: string, path: string, body: Json): Promise<KnownRecord> {
+    const attributes = without(body, 'customer_card', 'secret');
+    const card = body['customer_card'];
+    const record: KnownRecord = {
+      id: Number(attributes['id']),
+      path: `${path.replace(/\/$/, '')}/${Number(attributes['id'])}`,
+      body: {},
       deleted: false,
     };
-    record.shown = await this.read(shop, record.path);
+    record.body = await this.read(shop, record.path);
     this.expect(
-      isDeepStrictEqual(without(record.shown, 'secret'), made),
+      isDeepStrictEqual(without(record.body, 'secret'), attributes),
       'shown differently from the answer',
     );
     shop.of(kind).push(record);
@@ -315,22 +318,22 @@ export class Shops {
       records.map(({ id }) => Number(id)).sort((a, b) => a - b);
     const cards = shop.live('customer_cards');
     for (const [kind, query] of Object.entries(LISTS)) {
-      const found = await listed(`${client.store}/${kind}${query}`);
-      const known = shop.live(kind);
+      const items = await listed(`${client.store}/${kind}${query}`);
+      const liveRecords = shop.live(kind);
       this.expect(
-        isDeepStrictEqual(ids(found), ids(known)),
+        isDeepStrictEqual(ids(items), ids(liveRecords)),
         `the list of ${kind} is not what was created`,
       );
-      for (const { id, shown } of known) {
-        const before = without(shown, 'secret');
-        const now = found.find((one) => one['id'] === id);
+      for (const { id, body } of liveRecords) {
+        const before = without(body, 'secret');
+        const now = items.find((one) => one['id'] === id);
         this.expect(
           isDeepStrictEqual(own(now ?? {}), own(before)),
           `${kind} ${id} changed unasked`,
         );
         if (kind !== 'cards' || !now) continue;
-        const rewards = shop.live('rewards').filter((reward) => reward.shown['card_id'] === id);
-        const issued = cards.filter((card) => card.shown['card_id'] === id);
+        const rewards = shop.live('rewards').filter((reward) => reward.body['card_id'] === id);
+        const issued = cards.filter((card) => card.body['card_id'] === id);
         this.expect(
           now['rewards_count'] === rewards.length &&
             (shop.hasMerged || now['customer_cards_count'] === issued.length),
@@ -339,21 +342,21 @@ export class Shops {
       }
     }
     if (shop.hasMerged) return this.turnPages(shop);
-    for (const { path, shown, id } of shop.live('customers')) {
+    for (const { path, body, id } of shop.live('customers')) {
       const now = await this.read(shop, path);
-      this.expect(isDeepStrictEqual(own(now), own(shown)), `customer ${id} changed unasked`);
-      const held = cards.filter((card) => card.path.startsWith(`${path}/`));
+      this.expect(isDeepStrictEqual(own(now), own(body)), `customer ${id} changed unasked`);
+      const ownCards = cards.filter((card) => card.path.startsWith(`${path}/`));
       const listed = now['customer_cards'] as Json[];
       this.expect(
-        isDeepStrictEqual(ids(listed), ids(held)),
+        isDeepStrictEqual(ids(listed), ids(ownCards)),
         `customer ${id} has other cards than expected`,
       );
-      const sum = held.reduce((stamps, card) => stamps + Number(card.shown['stamps_count']), 0);
+      const sum = ownCards.reduce((stamps, card) => stamps + Number(card.body['stamps_count']), 0);
       this.expect(now['stamp_count'] === sum, `customer ${id} has a different sum of stamps`);
     }
-    for (const { path, shown, id } of cards) {
+    for (const { path, body, id } of cards) {
       const now = await this.read(shop, path);
-      this.expect(isDeepStrictEqual(own(now), own(shown)), `customer card ${id} changed unasked`);
+      this.expect(isDeepStrictEqual(own(now), own(body)), `customer card ${id} changed unasked`);
     }
     const counts = await this.read(shop, client.store);
     for (const kind of ['cards', 'customers', 'locations', 'posters']) {
@@ -405,7 +408,7 @@ export class Shops {
     for (const card of this.shops.flatMap((shop) => shop.of('customer_cards'))) {
       const sum = balances.get(`customer_card-${card.id}`);
       this.expect(
-        sum === card.shown['stamps_count'],
+        sum === card.body['stamps_count'],
         `customer card ${card.id} is not the sum of its events`,
       );
     }
@@ -423,18 +426,18 @@ export class Shops {
     { timeZone }: Shop,
     kind: string,
     sent: Json,
-    shown: Json,
+    body: Json,
     isNew: boolean,
   ): void {
     const inner = sent[WRAPPERS[kind] ?? ''];
     const fields = typeof inner === 'object' && inner !== null ? (inner as Json) : sent;
     for (const [name, value] of Object.entries(fields)) {
-      if (!Object.hasOwn(shown, name) || IMMUTABLE.has(name)) continue;
+      if (!Object.hasOwn(body, name) || IMMUTABLE.has(name)) continue;
       if (name === 'card_id' && !isNew) continue;
-      const isThere = isShown(name, value, shown[name], isNew, timeZone);
+      const isThere = isShown(name, value, body[name], isNew, timeZone);
       this.expect(
         isThere,
-        `${name} was sent as ${JSON.stringify(value)} and is ${JSON.stringify(shown[name])}`,
+        `${name} was sent as ${JSON.stringify(value)} and is ${JSON.stringify(body[name])}`,
       );
     }
   }
@@ -466,8 +469,8 @@ export class Shops {
         if (kind === 'targets') return this.target;
         if (kind === 'cursors') return cursors[nth % cursors.length] ?? 'none';
         if (kind === 'events') return events[nth % events.length] ?? 'none';
-        const known = records.get(kind) ?? [];
-        return known[nth % known.length]?.id ?? NOBODY;
+        const knownRecords = records.get(kind) ?? [];
+        return knownRecords[nth % knownRecords.length]?.id ?? NOBODY;
       },
     };
     const ids = this.idsOf(step.foreign ? other : shop, step);
@@ -514,8 +517,8 @@ export class Shops {
   /** The ids of one record and of the records that it belongs to. */
   private idsOf(shop: Shop, { path, nth }: Step): Record<string, number> {
     const pick = (kind: string) => {
-      const known = shop.of(kind);
-      return known[nth % known.length];
+      const liveRecords = shop.of(kind);
+      return liveRecords[nth % liveRecords.length];
     };
     const record = pick(kindOf(path));
     const customer = /customers\/(\d+)\/customer_cards/.exec(record?.path ?? '')?.[1];
@@ -531,8 +534,8 @@ export class Shops {
     { method, path, body, headers }: Request,
     token: Step['token'] = 'own',
   ): Promise<Answer> {
-    const shown = textOf(body);
-    const line = `${method} ${path.slice(0, 300)} ${shown.slice(0, 1_500)} ${JSON.stringify(headers)}${token === 'own' ? '' : ` as ${token}`}`;
+    const responseText = textOf(body);
+    const line = `${method} ${path.slice(0, 300)} ${responseText.slice(0, 1_500)} ${JSON.stringify(headers)}${token === 'own' ? '' : ` as ${token}`}`;
     this.trail.push(line);
     const answer = await client.send(method, path, body instanceof Chunked ? body.stream() : body, {
       'x-request-id': `fuzz-${shops}-${this.requests++}`,
@@ -549,8 +552,8 @@ export class Shops {
       !answer.headers.has('x-dry-run') &&
       !answer.headers.has('idempotent-replayed');
     this.allowed.set(answer.headers.get('x-request-id') ?? '', isDone ? client.accountId : null);
-    const said = `${answer.text} ${[...answer.headers.values()].join(' ')}`;
-    const foreign = said.match(/mk\d{6}zz/g)?.find((one) => one !== marker);
+    const received = `${answer.text} ${[...answer.headers.values()].join(' ')}`;
+    const foreign = received.match(/mk\d{6}zz/g)?.find((one) => one !== marker);
     this.expect(foreign === undefined, `what belongs to another store was shown: ${foreign}`);
     return answer;
   }
@@ -593,30 +596,30 @@ const IMMUTABLE = new Set([
 function isShown(
   name: string,
   sent: unknown,
-  shown: unknown,
+  body: unknown,
   isNew: boolean,
   timeZone: string,
 ): boolean {
   if (sent === null || (typeof sent === 'string' && normalizeText(sent) === '')) {
-    return isNew || name === 'event' || shown === null;
+    return isNew || name === 'event' || body === null;
   }
   if (name === 'metadata') {
     return Object.entries(sent as Json).every(([key, value]: [string, unknown]) => {
       if (key === '__proto__' || key === 'constructor') return true;
-      const kept = (shown as Json)[key];
+      const listedValue = (body as Json)[key];
       return value === null
-        ? kept === undefined
-        : isDeepStrictEqual(kept, JSON.parse(JSON.stringify(value)));
+        ? listedValue === undefined
+        : isDeepStrictEqual(listedValue, JSON.parse(JSON.stringify(value)));
     });
   }
   if (name === 'external_references') {
     const key = (one: Json) =>
       `${normalizeText(String(one['source']))} ${normalizeIdentifier(String(one['external_id']))}`;
-    const there = new Set((shown as Json[]).map(key));
+    const there = new Set((body as Json[]).map(key));
     return (sent as Json[]).every((one) => there.has(key(one)));
   }
-  if (name === 'events') return isDeepStrictEqual([...new Set(sent as string[])], shown);
-  if (name === 'event') return sent === shown || sent === '*';
+  if (name === 'events') return isDeepStrictEqual([...new Set(sent as string[])], body);
+  if (name === 'event') return sent === body || sent === '*';
   if (name === 'auxiliary_fields') {
     const text = (value: unknown) =>
       typeof value === 'string' && normalizeText(value) ? normalizeText(value) : null;
@@ -624,22 +627,22 @@ function isShown(
     const filled = (sent as (Json | null)[])
       .map(pair)
       .filter((one) => one.some((part) => part !== null));
-    return isDeepStrictEqual(filled, (shown as Json[]).map(pair));
+    return isDeepStrictEqual(filled, (body as Json[]).map(pair));
   }
-  if (typeof shown === 'boolean') return [true, 1, '1', 'true'].includes(sent as never) === shown;
-  if (typeof shown === 'number') return Number(normalizeNumber(String(sent))) === shown;
-  if (typeof sent !== 'string' || typeof shown !== 'string') return false;
+  if (typeof body === 'boolean') return [true, 1, '1', 'true'].includes(sent as never) === body;
+  if (typeof body === 'number') return Number(normalizeNumber(String(sent))) === body;
+  if (typeof sent !== 'string' || typeof body !== 'string') return false;
   const text = normalizeText(sent);
-  if (name.endsWith('_at')) return timeOf(text, timeZone) === Date.parse(shown);
+  if (name.endsWith('_at')) return timeOf(text, timeZone) === Date.parse(body);
   if (name.endsWith('_color'))
-    return shown === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
+    return body === `#${text.slice(1).replace(/^(.)(.)(.)$/, '$1$1$2$2$3$3')}`.toUpperCase();
   // Its beginning depends on the store's country.
-  if (name === 'phone') return digitsAtEnd(text) === digitsAtEnd(shown);
-  if (name === 'email' || name === 'external_ref') return normalizeIdentifier(sent) === shown;
+  if (name === 'phone') return digitsAtEnd(text) === digitsAtEnd(body);
+  if (name === 'email' || name === 'external_ref') return normalizeIdentifier(sent) === body;
   if (['time_zone', 'locale', 'country'].includes(name)) {
-    return text.toLowerCase() === shown.toLowerCase();
+    return text.toLowerCase() === body.toLowerCase();
   }
-  return text === shown;
+  return text === body;
 }
 
 function digitsAtEnd(phone: string): string {
@@ -653,12 +656,12 @@ function timeOf(text: string, timeZone: string): number {
   return Date.parse(iso.includes('T') && !/(Z|[+-]\d{2}:?\d{2})$/i.test(iso) ? `${iso}Z` : iso);
 }
 
-function own(shown: Json): Json {
-  return without(shown, ...DERIVED);
+function own(body: Json): Json {
+  return without(body, ...DERIVED);
 }
 
-function without(shown: Json, ...names: string[]): Json {
-  return Object.fromEntries(Object.entries(shown).filter(([name]) => !names.includes(name)));
+function without(body: Json, ...names: string[]): Json {
+  return Object.fromEntries(Object.entries(body).filter(([name]) => !names.includes(name)));
 }
 
 function textOf(body: unknown): string {
@@ -681,7 +684,8 @@ function kindOf(path: string): string {
   return named[0] ?? '';
 }
 
-function encoded(text: string, given?: unknown): string {
-  const isLiteral = typeof given === 'object' && given !== null && 'text' in given;
+function encoded(text: string, contentType?: unknown): string {
+  const isLiteral =
+    typeof contentType === 'object' && contentType !== null && 'text' in contentType;
   return isLiteral ? text : encodeURIComponent(text.toWellFormed());
 }

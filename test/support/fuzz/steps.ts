@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Known, Literal, Moment } from './json.js';
+import { RecordedValue, Literal, Moment } from './json.js';
 import { anything, faultyObject, validValue, which, type Resolve, type Schema } from './values.js';
 
 type Json = Record<string, unknown>;
@@ -123,8 +123,8 @@ function strayRequest(paths: string[]): fc.Arbitrary<Step> {
       fc.constantFrom(...paths, '/api/v1', '/api/v1/accounts/{account_id}/nothing'),
       fc.constantFrom(...tails),
     )
-    .chain(([known, tail]) => {
-      const path = known + tail;
+    .chain(([knownParts, tail]) => {
+      const path = knownParts + tail;
       return fc.record({
         ...actionDetails(path),
         id: fc.constant(null),
@@ -210,10 +210,10 @@ const headers = fc
     },
     { requiredKeys: [] },
   )
-  .map((given) => given as Record<string, string>);
+  .map((headers) => headers as Record<string, string>);
 
 function queryOf(parameters: Parameter[], resolve: Resolve): fc.Arbitrary<Step['query']> {
-  const known = parameters.map(({ name, schema }) =>
+  const knownParameters = parameters.map(({ name, schema }) =>
     fc
       .oneof(
         { weight: 5, arbitrary: validValue(name, schema, resolve) },
@@ -226,13 +226,16 @@ function queryOf(parameters: Parameter[], resolve: Resolve): fc.Arbitrary<Step['
     oddQueryValue,
   );
   const one =
-    known.length > 0
-      ? fc.oneof({ weight: 8, arbitrary: fc.oneof(...known) }, { weight: 1, arbitrary: unknown })
+    knownParameters.length > 0
+      ? fc.oneof(
+          { weight: 8, arbitrary: fc.oneof(...knownParameters) },
+          { weight: 1, arbitrary: unknown },
+        )
       : unknown;
   const some = fc.array(one, { minLength: 1, maxLength: 3 });
   return fc.oneof(
     { weight: 20, arbitrary: fc.constant<Step['query']>([]) },
-    { weight: known.length > 1 ? 20 : 2, arbitrary: some },
+    { weight: knownParameters.length > 1 ? 20 : 2, arbitrary: some },
   );
 }
 
@@ -255,7 +258,7 @@ const oddQueryValue: fc.Arbitrary<unknown> = fc.oneof(
   ),
   fc
     .tuple(fc.constantFrom('cursors', 'events', 'cards'), which, fc.boolean())
-    .map(([kind, n, foreign]) => new Known(kind, n, foreign)),
+    .map(([kind, n, foreign]) => new RecordedValue(kind, n, foreign)),
   fc.constant(new Moment(0)),
 );
 
@@ -292,7 +295,7 @@ const BYTES: (readonly [string | null, Uint8Array<ArrayBuffer>])[] = [
 function bodyOf(schema: Schema | undefined, resolve: Resolve): fc.Arbitrary<Body> {
   const bytes = fc
     .constantFrom(...BYTES)
-    .map(([type, given]): Body => ({ kind: 'bytes', bytes: given, type }));
+    .map(([type, bytes]): Body => ({ kind: 'bytes', bytes: bytes, type }));
   const none = fc.constant<Body>({ kind: 'none' });
   const json = (values: fc.Arbitrary<unknown>) =>
     fc.record({ kind: fc.constant('json' as const), value: values, chunked: RARE });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { Entries, Known, Literal, MARKER, Moment } from './json.js';
+import { Entries, RecordedValue, Literal, MARKER, Moment } from './json.js';
 
 export type Schema = {
   $ref?: string;
@@ -130,8 +130,12 @@ const times = fc.oneof(
 );
 
 /** Values that the field accepts, also in the other spellings that clients send. */
-export function validValue(name: string, given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
-  const schema = resolve(given);
+export function validValue(
+  name: string,
+  rawSchema: Schema,
+  resolve: Resolve,
+): fc.Arbitrary<unknown> {
+  const schema = resolve(rawSchema);
   const kind = KIND_OF[name];
   const named = BY_NAME[name];
   const types = new Set([schema.type ?? []].flat());
@@ -140,7 +144,9 @@ export function validValue(name: string, given: Schema, resolve: Resolve): fc.Ar
       ? fc.oneof({ weight: 9, arbitrary: values }, { weight: 1, arbitrary: fc.constant(null) })
       : values;
   if (kind !== undefined)
-    return orNull((name === 'reward_id' ? which : small).map((nth) => new Known(kind, nth, false)));
+    return orNull(
+      (name === 'reward_id' ? which : small).map((nth) => new RecordedValue(kind, nth, false)),
+    );
   if (name === 'stamps' && schema.minimum !== undefined && schema.minimum < 0) {
     return fc.constantFrom(-100, -2, -1, 1, 2, '-1', '+3', 5);
   }
@@ -163,7 +169,7 @@ export function validValue(name: string, given: Schema, resolve: Resolve): fc.Ar
   if (schema.format === 'date-time' || name === 'from' || name === 'to') return orNull(times);
   if (schema.format === 'uri') {
     return small.map((n) =>
-      n < 3 ? new Known('targets', 0, false) : `https://r${n}.${MARKER}.example/hook`,
+      n < 3 ? new RecordedValue('targets', 0, false) : `https://r${n}.${MARKER}.example/hook`,
     );
   }
   if (schema.pattern !== undefined) return orNull(fc.stringMatching(new RegExp(schema.pattern)));
@@ -210,8 +216,8 @@ function validObject(schema: Schema, resolve: Resolve): fc.Arbitrary<object> {
 }
 
 /** A valid object with faults: wrong, missing, repeated or unknown fields. */
-export function faultyObject(given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
-  const schema = resolve(given);
+export function faultyObject(rawSchema: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
+  const schema = resolve(rawSchema);
   const fields = Object.entries(schema.properties ?? {});
   const faults = fc.array<readonly [string, unknown]>(
     fc.oneof(
@@ -236,10 +242,10 @@ export function faultyObject(given: Schema, resolve: Resolve): fc.Arbitrary<unkn
     })
     .map(({ valid, wrong, missing, twice }) => {
       const names = new Set(wrong.map(([name]) => name));
-      const kept = Object.entries(valid).filter(
+      const entries = Object.entries(valid).filter(
         ([name]) => twice || (!names.has(name) && !missing.includes(name)),
       );
-      return new Entries([...kept, ...wrong]);
+      return new Entries([...entries, ...wrong]);
     });
 }
 
@@ -362,8 +368,8 @@ function nestedArray(depth: number): Literal {
 }
 
 /** Just outside of what the field accepts, or nowhere near it. */
-function hostileValue(given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
-  const { minimum, maximum, maxLength, items } = resolve(given);
+function hostileValue(rawSchema: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
+  const { minimum, maximum, maxLength, items } = resolve(rawSchema);
   const edges: unknown[] = [
     ...(minimum === undefined ? [] : [minimum - 1, String(minimum - 1), minimum + 0.5]),
     ...(maximum === undefined ? [] : [maximum + 1, `${maximum}.0`]),
@@ -386,7 +392,7 @@ function hostileValue(given: Schema, resolve: Resolve): fc.Arbitrary<unknown> {
           small,
           fc.boolean(),
         )
-        .map(([kind, nth, foreign]) => new Known(kind, nth, foreign)),
+        .map(([kind, nth, foreign]) => new RecordedValue(kind, nth, foreign)),
     },
   );
 }

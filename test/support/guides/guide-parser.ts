@@ -65,22 +65,22 @@ const FREE: Record<string, RegExp> = {
 };
 
 /** Equals what has at least the fields that a guide shows, with their values, where … is anything; lists are shown whole. */
-export function matcherOf(shown: unknown, field = ''): unknown {
-  if (Array.isArray(shown)) return shown.map((one) => matcherOf(one));
-  if (typeof shown === 'object' && shown !== null) {
-    const fields = Object.entries(shown).map(([name, one]) => [name, matcherOf(one, name)]);
+export function matcherOf(expected: unknown, field = ''): unknown {
+  if (Array.isArray(expected)) return expected.map((one) => matcherOf(one));
+  if (typeof expected === 'object' && expected !== null) {
+    const fields = Object.entries(expected).map(([name, one]) => [name, matcherOf(one, name)]);
     return expect.objectContaining(Object.fromEntries(fields) as Record<string, unknown>);
   }
   const free = FREE[field];
-  if (free?.test(String(shown))) return expect.stringMatching(free);
-  const isShortened = typeof shown === 'string' && shown.includes('…');
-  return isShortened ? expect.stringMatching(patternOf(shown)) : shown;
+  if (free?.test(String(expected))) return expect.stringMatching(free);
+  const isShortened = typeof expected === 'string' && expected.includes('…');
+  return isShortened ? expect.stringMatching(patternOf(expected)) : expected;
 }
 
 /** The code of a refusal, if this is one. */
 export function refusalOf({ text }: Fence): string | undefined {
-  const shown = JSON.parse(text) as { code?: unknown };
-  return typeof shown.code === 'string' && /^[a-z_]+$/.test(shown.code) ? shown.code : undefined;
+  const body = JSON.parse(text) as { code?: unknown };
+  return typeof body.code === 'string' && /^[a-z_]+$/.test(body.code) ? body.code : undefined;
 }
 
 /** `Name: value`. */
@@ -91,7 +91,7 @@ export function headersOf({ text }: Fence): [string, RegExp][] {
   });
 }
 
-function patternOf(shown: string): RegExp {
-  const quoted = shown.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
+function patternOf(text: string): RegExp {
+  const quoted = text.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`);
   return new RegExp(`^${quoted.replaceAll('…', '.+')}$`);
 }

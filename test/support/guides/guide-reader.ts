@@ -111,7 +111,7 @@ export class GuideReader {
     else if (first.language === 'text') {
       await eventually(
         () => this.background?.output() ?? '',
-        (said) => said.includes(`${first.text}\n`),
+        (output) => output.includes(`${first.text}\n`),
       );
     } else if (first.language === 'sh') await this.ask(step, guide, steps);
   }
@@ -240,8 +240,8 @@ export class GuideReader {
   /** Where no refusal is shown there is none. */
   private expectNoOther(following: Step[]): void {
     const end = following.findIndex(([one]) => one?.language === 'sh');
-    const shown = following.slice(0, end === -1 ? undefined : end).flat();
-    const answers = shown.filter(({ language, name }) => language === 'json' && !name);
+    const lines = following.slice(0, end === -1 ? undefined : end).flat();
+    const answers = lines.filter(({ language, name }) => language === 'json' && !name);
     if (answers.some((fence) => refusalOf(fence) !== undefined)) return;
     for (const { method, path, status, body } of this.exchanges) {
       const at = [method, path, status, body];

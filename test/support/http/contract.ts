@@ -67,10 +67,13 @@ export class ContractClient extends Client {
 /**
  * The service of one contract test file, in its own process: starts before its tests and stops after them.
  * @param settings in addition to the test settings, whose rate limit is too high to be reached by accident
- * @param given makes the database, where it has to hold something before the service starts
+ * @param createDatabase makes the database, where it has to hold something before the service starts
  */
-export function useService(settings: NodeJS.ProcessEnv = {}, given?: () => Promise<TestDatabase>) {
-  return use(async () => startService(settings, await given?.()));
+export function useService(
+  settings: NodeJS.ProcessEnv = {},
+  createDatabase?: () => Promise<TestDatabase>,
+) {
+  return use(async () => startService(settings, await createDatabase?.()));
 }
 
 /**
@@ -191,8 +194,8 @@ export function expectRefused(
   fields: string | string[],
   code = 'validation_failed',
 ): void {
-  const { errors, code: said } = answer.body as Partial<Failure>;
-  expect([answer.status, said, Object.keys(errors ?? {}).sort()]).toEqual([
+  const { errors, code: actualCode } = answer.body as Partial<Failure>;
+  expect([answer.status, actualCode, Object.keys(errors ?? {}).sort()]).toEqual([
     422,
     code,
     [fields].flat().sort(),

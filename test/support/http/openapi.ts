@@ -124,14 +124,14 @@ function close(value: unknown): unknown {
 
 function headerOf({ headers }: CheckedAnswer, name: string): string | null {
   if (headers instanceof Headers) return headers.get(name);
-  const found = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
-  const value = found?.[1];
+  const entry = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
+  const value = entry?.[1];
   return value === undefined ? null : String(value);
 }
 
 function objectAt(value: Json, key: string): Json {
-  const found = value[key];
-  return typeof found === 'object' && found !== null ? (found as Json) : {};
+  const child = value[key];
+  return typeof child === 'object' && child !== null ? (child as Json) : {};
 }
 
 function patternOf(template: string): RegExp {

@@ -21,11 +21,11 @@ export function rawGet(url: string, headers: Record<string, string>): Promise<Ra
 export function exchange(
   baseUrl: string,
   bytes: string | AsyncIterable<string>,
-  enough: (said: string) => boolean = () => false,
+  enough: (received: string) => boolean = () => false,
 ): Promise<string> {
   const { hostname, port } = new URL(baseUrl);
   return new Promise((resolve, reject) => {
-    let said = '';
+    let received = '';
     const socket = connect(Number(port), hostname, () => {
       write().catch(reject);
     });
@@ -33,10 +33,10 @@ export function exchange(
       for await (const part of typeof bytes === 'string' ? [bytes] : bytes) socket.write(part);
     };
     socket.on('data', (chunk) => {
-      said += String(chunk);
-      if (enough(said)) socket.destroy();
+      received += String(chunk);
+      if (enough(received)) socket.destroy();
     });
-    socket.on('close', () => resolve(said));
+    socket.on('close', () => resolve(received));
     // A server that closes while bytes are in flight resets the connection.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code !== 'ECONNRESET' && error.code !== 'EPIPE') reject(error);

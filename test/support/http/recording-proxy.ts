@@ -67,14 +67,14 @@ export class Recorder {
       return;
     }
     const headers = { ...request.headers, 'accept-encoding': 'identity' };
-    const asked = http.request(this.baseUrl + path, { method, headers });
-    request.pipe(asked);
-    const [answer] = (await once(asked, 'response')) as [http.IncomingMessage];
-    const said = await text(answer);
+    const forwarded = http.request(this.baseUrl + path, { method, headers });
+    request.pipe(forwarded);
+    const [answer] = (await once(forwarded, 'response')) as [http.IncomingMessage];
+    const responseText = await text(answer);
     const { statusCode: status = 0 } = answer;
     const isJson = answer.headers['content-type']?.includes('json') === true;
-    const body: unknown = isJson ? JSON.parse(said) : said;
+    const body: unknown = isJson ? JSON.parse(responseText) : responseText;
     this.exchanges.push({ method, path, status, headers: answer.headers, body });
-    response.writeHead(status, answer.headers).end(said);
+    response.writeHead(status, answer.headers).end(responseText);
   }
 }

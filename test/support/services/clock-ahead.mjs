@@ -2,9 +2,9 @@
 const ahead = Number(process.env.CLOCK_AHEAD_MS);
 
 globalThis.Date = class extends Date {
-  constructor(...given) {
-    if (given.length === 0) super(Date.now());
-    else super(...given);
+  constructor(...parts) {
+    if (parts.length === 0) super(Date.now());
+    else super(...parts);
   }
 
   static now() {

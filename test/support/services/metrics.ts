@@ -10,11 +10,11 @@ export type Samples = {
 /** Parses the Prometheus text format. */
 export function samples(text: string): Samples {
   const all = text.split('\n').flatMap((line) => {
-    const found = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
-    if (!found) return [];
-    const [, name = '', given = '', value] = found;
+    const match = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line);
+    if (!match) return [];
+    const [, name = '', labelText = '', value] = match;
     const labels = Object.fromEntries(
-      [...given.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', text = '']) => [label, text]),
+      [...labelText.matchAll(/(\w+)="([^"]*)"/g)].map(([, label = '', text = '']) => [label, text]),
     );
     return [{ name, labels, value: Number(value) }];
   });
@@ -22,7 +22,7 @@ export function samples(text: string): Samples {
     all.find(
       (sample) =>
         sample.name === name &&
-        Object.entries(labels).every(([label, wanted]) => sample.labels[label] === wanted),
+        Object.entries(labels).every(([label, value]) => sample.labels[label] === value),
     );
   return {
     text,

@@ -101,10 +101,10 @@ export type LocalService = Service & { app: NestFastifyApplication };
 /** The api in this process, on a free port unless one is given, with its own database. */
 export async function startService(
   overrides: NodeJS.ProcessEnv = {},
-  given?: TestDatabase,
+  existingDatabase?: TestDatabase,
   port = 0,
 ): Promise<LocalService> {
-  const database = given ?? (await testDatabase());
+  const database = existingDatabase ?? (await testDatabase());
   const engine = await testEngine();
   const environment = { ...engine.environment, ...overrides };
   const config = testConfig(environment['DATABASE_URL'] ?? database.url, environment);

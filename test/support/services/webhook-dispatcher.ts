@@ -72,11 +72,11 @@ export function useWebhooks(service: () => Service) {
     /** A receiver that does not respond until it is released. */
     receiveHeld: async (): Promise<{ receiver: Receiver; release: () => void }> => {
       let release: () => void = () => undefined;
-      const held = new Promise<void>((resolve) => {
+      const releaseSignal = new Promise<void>((resolve) => {
         release = resolve;
       });
       const receiver = await receive(async () => {
-        await held;
+        await releaseSignal;
         return { status: 200 };
       });
       return { receiver, release };

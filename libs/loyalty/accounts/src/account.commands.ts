@@ -37,7 +37,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
         id,
         isNew: true,
         context: ownContext,
-        given: async () => undefined,
+        load: async () => undefined,
         decide: () => ({
           events: createAccount(id, attributes),
           ...(ownerId !== null && {
@@ -75,7 +75,7 @@ export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
       rows: accountRows,
       id,
       context,
-      given: () => this.accounts.seenBy(userId, id),
+      load: () => this.accounts.seenBy(userId, id),
       decide: (current) => updateAccount(current, changes),
       answer: ({ state, given }) => accountJson(state, given, given.personal),
     });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
 import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import type { AccountEvent } from './account.events.js';
@@ -22,23 +22,23 @@ describe('account', () => {
   it('is found in existing histories, with the times of its events', () => {
     expect(account.name).toBe('account');
     const updated: AccountEvent = { type: 'AccountUpdated', data: { storeName: 'Corner' } };
-    expect(given(account, created, { ...updated, at: LATER }).state()).toMatchObject({
+    expect(scenario(account, created, { ...updated, at: LATER }).state()).toMatchObject({
       createdAt: AT,
       updatedAt: LATER,
     });
   });
 
   it('has a name of up to 255 characters, however many code units they take', () => {
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, name: '👩'.repeat(255) }))
       .thenState({ id: 4 });
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, name: 'x'.repeat(256) }))
       .thenRejected({ fields: ['name'] });
   });
 
   it('is created with a trimmed name', () => {
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, name: ' Corner Café ' }))
       .then({ type: 'AccountCreated', data: { id: 4, ...attributes } });
   });
@@ -52,85 +52,85 @@ describe('account', () => {
       ['es-419', null],
       ['sq-XK', null],
     ] as const) {
-      given(account)
+      scenario(account)
         .when(() => createAccount(4, { ...unnamed, locale }))
         .thenState({ country });
     }
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, locale: 'de-AT', country: 'ch' }))
       .thenState({ country: 'CH' });
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, locale: 'de-AT', country: null }))
       .thenState({ country: null });
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, country: 'UK' }))
       .thenRejected({ fields: ['country'] });
   });
 
   it('is its own tenant', () => {
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, attributes))
       .thenState({ id: 4, accountId: 4 });
   });
 
   it('refuses a blank name and an unknown time zone', () => {
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, name: '  ' }))
       .thenRejected({ fields: ['name'] });
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, timeZone: 'Mars/Olympus' }))
       .thenRejected({ fields: ['time_zone'] });
-    given(account)
+    scenario(account)
       .when(() => createAccount(4, { ...attributes, name: '', timeZone: '', locale: 'x' }))
       .thenRejected({ fields: ['name', 'time_zone', 'locale'] });
   });
 
   it('records only what changes', () => {
-    given(account, created)
+    scenario(account, created)
       .when((state) => updateAccount(state, { name: 'Corner Café', storeName: 'Corner' }))
       .then({ type: 'AccountUpdated', data: { storeName: 'Corner' } });
-    given(account, created)
+    scenario(account, created)
       .when((state) => updateAccount(state, attributes))
       .then();
-    given(account, created, { type: 'AccountUpdated', data: { storeName: 'Corner' } })
+    scenario(account, created, { type: 'AccountUpdated', data: { storeName: 'Corner' } })
       .when((state) => updateAccount(state, { storeName: null }))
       .then({ type: 'AccountUpdated', data: { storeName: null } });
   });
 
   it('sends SMS to further countries once it lists them, as codes that exist', () => {
-    expect(given(account, created).state().smsCountries).toEqual([]);
-    given(account, created)
+    expect(scenario(account, created).state().smsCountries).toEqual([]);
+    scenario(account, created)
       .when((state) => updateAccount(state, { smsCountries: ['ch', ' AT', 'CH'] }))
       .then({ type: 'AccountUpdated', data: { smsCountries: ['AT', 'CH'] } });
-    given(account, created)
+    scenario(account, created)
       .when((state) => updateAccount(state, { smsCountries: [] }))
       .then();
     for (const code of ['XX', 'AUT', 'Austria', 'A', '43', '']) {
-      given(account, created)
+      scenario(account, created)
         .when((state) => updateAccount(state, { smsCountries: ['AT', code] }))
         .thenRejected({ fields: ['sms_countries'] });
     }
   });
 
   it('has no consent texts until it sets them, and sets all of them at once', () => {
-    expect(given(account, created).state().consentTexts).toEqual(NO_CONSENT_TEXTS);
+    expect(scenario(account, created).state().consentTexts).toEqual(NO_CONSENT_TEXTS);
     const texts = { ...NO_CONSENT_TEXTS, marketing: 'You may write to me.' };
     const updated: AccountEvent = { type: 'AccountUpdated', data: { consentTexts: texts } };
-    given(account, created)
+    scenario(account, created)
       .when((state) =>
         updateAccount(state, {
           consentTexts: { ...texts, marketing: ' You may write to me.\r\n', sms: ' ' },
         }),
       )
       .then(updated);
-    given(account, created, updated)
+    scenario(account, created, updated)
       .when((state) => updateAccount(state, { consentTexts: { ...texts } }))
       .then();
   });
 
   it('keeps the address of its privacy policy as the parser writes it', () => {
     const privacyUrl = 'https://CAFE.example:443/a/../größe';
-    const events = updateAccount(given(account, created).state(), {
+    const events = updateAccount(scenario(account, created).state(), {
       consentTexts: { ...NO_CONSENT_TEXTS, privacyUrl },
     });
     expect(events).toMatchObject([
@@ -152,13 +152,13 @@ describe('account', () => {
     ['privacy_url', { privacyUrl: 'https:\\\\cafe.example' }],
     ['base', { marketing: '👩'.repeat(1_500), sms: '👩'.repeat(1_000) }],
   ])('refuses a consent text that is none: %s', (field, texts) => {
-    given(account, created)
+    scenario(account, created)
       .when((state) => updateAccount(state, { consentTexts: { ...NO_CONSENT_TEXTS, ...texts } }))
       .thenRejected({ fields: [field] });
   });
 
   it('that was never created is not found', () => {
-    given(account)
+    scenario(account)
       .when((state) => updateAccount(state, { name: 'Corner' }))
       .thenThrows(NotFoundError);
   });

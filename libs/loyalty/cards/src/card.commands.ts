@@ -41,7 +41,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
         id,
         isNew: true,
         context,
-        given: async () => undefined,
+        load: async () => undefined,
         decide: () => ({
           events: createCard(id, context.accountId, attributes),
           cap: { kind: cardCap, owner: context.accountId, id, max: this.config.most.cards },
@@ -157,7 +157,7 @@ function change(
     rows: cardRows,
     id,
     context,
-    given: () => cards.counts(id),
+    load: () => cards.counts(id),
     decide,
     answer: ({ state, given }) => cardJson(state, given),
   });

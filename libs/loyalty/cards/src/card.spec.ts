@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { InvalidFieldsError, NotFoundError } from '#kernel/errors.js';
 import { readFields } from '#http/fields.pipe.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import {
   archiveCard,
   card,
@@ -25,13 +25,13 @@ const LATER = '2026-03-02T10:00:00.000Z';
 
 describe('create', () => {
   it('records every attribute', () => {
-    given(card)
+    scenario(card)
       .when(() => createCard(1, 1, attributes))
       .then(created);
   });
 
   it('refuses welcome stamps that fill the card', () => {
-    given(card)
+    scenario(card)
       .when(() => createCard(1, 1, { ...attributes, initialStamps: 5 }))
       .thenRejected({ fields: ['initial_stamps'] });
   });
@@ -39,13 +39,13 @@ describe('create', () => {
 
 describe('update', () => {
   it('records only what changes', () => {
-    given(card, created)
+    scenario(card, created)
       .when((state) => updateCard(state, { name: 'Coffee', headerText: 'Hello' }))
       .then({ type: 'CardUpdated', data: { headerText: 'Hello' } });
   });
 
   it('records nothing when nothing changes, lists included', () => {
-    given(card, created)
+    scenario(card, created)
       .when((state) => updateCard(state, { name: 'Coffee', auxiliaryFields: [] }))
       .then();
   });
@@ -57,16 +57,16 @@ describe('update', () => {
         initialStamps: number;
       },
     } as CardEvent;
-    given(card, withThree)
+    scenario(card, withThree)
       .when((state) => updateCard(state, { stampsRequired: 3 }))
       .thenRejected({ fields: ['initial_stamps'] });
-    given(card, withThree)
+    scenario(card, withThree)
       .when((state) => updateCard(state, { stampsRequired: 3, initialStamps: 2 }))
       .thenState({ stampsRequired: 3, initialStamps: 2 });
   });
 
   it('finds no card where there is none', () => {
-    given(card)
+    scenario(card)
       .when((state) => updateCard(state, {}))
       .thenThrows(NotFoundError);
   });
@@ -81,7 +81,7 @@ describe('a card', () => {
       { type: 'CardUnarchived', data: {} },
     ];
     for (const event of later) {
-      expect(given(card, created, { ...event, at: LATER }).state()).toMatchObject({
+      expect(scenario(card, created, { ...event, at: LATER }).state()).toMatchObject({
         createdAt: AT,
         updatedAt: LATER,
       });
@@ -98,13 +98,13 @@ describe('a card', () => {
 
 describe('archive', () => {
   it('hides an active card and leaves an archived one as it is', () => {
-    given(card, created).when(archiveCard).thenState({ archivedAt: AT });
-    given(card, created, archived).when(archiveCard).then();
+    scenario(card, created).when(archiveCard).thenState({ archivedAt: AT });
+    scenario(card, created, archived).when(archiveCard).then();
   });
 
   it('takes it out again', () => {
-    given(card, created, archived).when(unarchiveCard).thenState({ archivedAt: null });
-    given(card, created).when(unarchiveCard).then();
+    scenario(card, created, archived).when(unarchiveCard).thenState({ archivedAt: null });
+    scenario(card, created).when(unarchiveCard).then();
   });
 });
 
@@ -213,38 +213,38 @@ function faultsOf(dto: typeof CreateCardDto | typeof UpdateCardDto, given: objec
 
 describe('a picture', () => {
   it('is what the strip shows from then on', () => {
-    given(card, created)
+    scenario(card, created)
       .when((state) => setStripImage(state, PICTURE))
       .then(pictured);
-    given(card, created, pictured)
+    scenario(card, created, pictured)
       .when(() => [])
       .thenState({ stripType: 'image', stripPicture: PICTURE });
   });
 
   it('is kept while the strip shows something else, and shown again by choosing the type', () => {
-    given(card, created, pictured)
+    scenario(card, created, pictured)
       .when((state) => updateCard(state, { stripType: 'color' }))
       .thenState({ stripType: 'color', stripPicture: PICTURE });
   });
 
   it('that is shown already changes nothing, and another does', () => {
-    given(card, created, pictured)
+    scenario(card, created, pictured)
       .when((state) => setStripImage(state, PICTURE))
       .then();
-    given(card, created, pictured)
+    scenario(card, created, pictured)
       .when((state) => setStripImage(state, 'd'.repeat(64)))
       .then({ type: 'CardStripImageSet', data: { picture: 'd'.repeat(64) } });
   });
 
   it('that is not shown is set again', () => {
     const plain: CardEvent = { type: 'CardUpdated', data: { stripType: 'color' } };
-    given(card, created, pictured, plain)
+    scenario(card, created, pictured, plain)
       .when((state) => setStripImage(state, PICTURE))
       .then(pictured);
   });
 
   it('needs a card', () => {
-    given(card)
+    scenario(card)
       .when((state) => setStripImage(state, PICTURE))
       .thenThrows(NotFoundError);
   });

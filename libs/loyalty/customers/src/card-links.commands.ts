@@ -31,7 +31,7 @@ export class RequestCardLinksHandler implements ICommandHandler<RequestCardLinks
       rows: customerRows,
       id: path.customerId,
       context,
-      given: () => this.customerCards.idsOf([path.customerId]),
+      load: () => this.customerCards.idsOf([path.customerId]),
       decide: (state, cards, now) =>
         requestCardLinks(
           state,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { requestCardLinks } from './card-links.js';
 import { customer, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
@@ -50,22 +50,26 @@ const recorded = ({ type, data }: ReturnType<typeof wish>) => ({ type, data });
 
 describe('the wish for the links of a card', () => {
   it('is recorded for a card of the customer', () => {
-    given(customer, created)
+    scenario(customer, created)
       .when(asking(7, 0))
       .then(recorded(wish(7, 0)));
-    given(customer, created).when(asking(9, 0)).thenThrows(NotFoundError);
-    given(customer).when(asking(7, 0)).thenThrows(NotFoundError);
+    scenario(customer, created).when(asking(9, 0)).thenThrows(NotFoundError);
+    scenario(customer).when(asking(7, 0)).thenThrows(NotFoundError);
   });
 
   it('is the same wish within ten minutes, unless it is for another card', () => {
-    const asked = given(customer, created, wish(7, 0));
+    const asked = scenario(customer, created, wish(7, 0));
     asked.when(asking(7, 10 * MINUTE - 1)).then();
     asked.when(asking(8, 1)).then(recorded(wish(8, 1)));
     asked.when(asking(7, 10 * MINUTE)).then(recorded(wish(7, 10 * MINUTE)));
   });
 
   it('is recorded five times within 24 hours', () => {
-    const often = given(customer, created, ...[0, 1, 2, 3, 4].map((hour) => wish(7, hour * HOUR)));
+    const often = scenario(
+      customer,
+      created,
+      ...[0, 1, 2, 3, 4].map((hour) => wish(7, hour * HOUR)),
+    );
     often.when(asking(7, 24 * HOUR - 1)).then();
     often.when(asking(8, 24 * HOUR - 1)).then();
     often.when(asking(7, 24 * HOUR)).then(recorded(wish(7, 24 * HOUR)));
@@ -73,7 +77,7 @@ describe('the wish for the links of a card', () => {
 
   it('leaves no more behind than the last day', () => {
     const wishes = Array.from({ length: 40 }, (_, i) => wish(7, i * 6 * HOUR));
-    const { cardLinkRequests, updatedAt } = given(customer, created, ...wishes).state();
+    const { cardLinkRequests, updatedAt } = scenario(customer, created, ...wishes).state();
     expect(cardLinkRequests).toEqual(wishes.slice(-4).map(({ at }) => ({ customerCardId: 7, at })));
     expect(updatedAt).toBe(AT);
   });
@@ -84,7 +88,11 @@ describe('the wish for the links of a card', () => {
       type: 'CustomerMergedAway',
       data: { customerId: 3, intoCustomerId: 4, personal: {} },
     };
-    given(customer, created, erased).when(asking(7, 0)).thenRejected({ code: 'customer_erased' });
-    given(customer, created, merged).when(asking(7, 0)).thenRejected({ code: 'customer_merged' });
+    scenario(customer, created, erased)
+      .when(asking(7, 0))
+      .thenRejected({ code: 'customer_erased' });
+    scenario(customer, created, merged)
+      .when(asking(7, 0))
+      .thenRejected({ code: 'customer_merged' });
   });
 });

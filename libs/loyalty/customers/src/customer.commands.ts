@@ -78,7 +78,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       id,
       isNew: true,
       context,
-      given: async () => ({
+      load: async () => ({
         place: await this.places.get(accountId),
         template: cardId === null ? null : await this.templates.find(accountId, cardId),
       }),
@@ -151,7 +151,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
         rows: customerRows,
         id,
         context,
-        given: async () => ({
+        load: async () => ({
           place: await this.places.get(context.accountId),
           cards: await this.customerCards.ofCustomers([id]),
         }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { mergeMetadata, metadataFault } from '#kernel/metadata.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { isEmail, normalizePhone } from './contact.js';
 import {
   createCustomer,
@@ -72,9 +72,9 @@ describe('a customer', () => {
       type: 'CustomerReferencesUpdated',
       data: { customerId: 3, personal: { externalReferences: [] } },
     };
-    expect(given(customer, created).state()).toMatchObject({ createdAt: AT, updatedAt: AT });
+    expect(scenario(customer, created).state()).toMatchObject({ createdAt: AT, updatedAt: AT });
     for (const event of [updated, references]) {
-      expect(given(customer, created, { ...event, at: LATER }).state()).toMatchObject({
+      expect(scenario(customer, created, { ...event, at: LATER }).state()).toMatchObject({
         id: 3,
         accountId: 1,
         createdAt: AT,
@@ -86,10 +86,10 @@ describe('a customer', () => {
 
 describe('create', () => {
   it('records the person', () => {
-    given(customer)
+    scenario(customer)
       .when(() => createCustomer(anna, HERE))
       .then(created);
-    given(customer)
+    scenario(customer)
       .when(() => createCustomer(anna, HERE))
       .thenState({
         id: 3,
@@ -102,16 +102,16 @@ describe('create', () => {
 
   it('reads the phone number as one of the store’s country', () => {
     const local = { ...anna, personal: { ...anna.personal, phone: '0171 / 123 45 67' } };
-    given(customer)
+    scenario(customer)
       .when(() => createCustomer(local, { ...HERE, country: 'DE' }))
       .thenState({ phone: '+491711234567' });
-    given(customer)
+    scenario(customer)
       .when(() => createCustomer(local, HERE))
       .thenState({ phone: '01711234567' });
-    given(customer, created)
+    scenario(customer, created)
       .when((state) => updateCustomer(state, { phone: '0171 1234567' }, { ...HERE, country: 'DE' }))
       .thenState({ phone: '+491711234567' });
-    given(customer, created)
+    scenario(customer, created)
       .when((state) =>
         updateCustomer(state, { phone: '0151 12345678' }, { ...HERE, country: 'DE' }),
       )
@@ -120,17 +120,17 @@ describe('create', () => {
 
   it('needs one way to reach the person', () => {
     const personal = { ...anna.personal, email: null, phone: null };
-    given(customer)
+    scenario(customer)
       .when(() => createCustomer({ ...anna, personal }, HERE))
       .thenRejected({ fields: ['base'] });
-    given(customer)
+    scenario(customer)
       .when(() => createCustomer({ ...anna, personal: { ...personal, phone: '123' } }, HERE))
       .thenState({ phone: '123', email: null });
   });
 
   it('shows nothing of a person whose key is destroyed', () => {
     const erased = { ...created, data: { ...anna, personal: null } };
-    expect(given(customer, erased).state()).toMatchObject({
+    expect(scenario(customer, erased).state()).toMatchObject({
       firstName: 'Erased',
       email: null,
       phone: null,
@@ -152,13 +152,13 @@ describe('update', () => {
   ): CustomerEvent => ({ type: 'CustomerUpdated', data: { customerId: 3, ...consents, personal } });
 
   it('records what changed and nothing else', () => {
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ firstName: 'Ännä', lastName: null, marketingConsent: true, smsConsent: true }))
       .then(updated({ lastName: null }, { smsConsent: true }));
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ smsConsent: true }))
       .then(updated({}, { smsConsent: true }));
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ lastName: 'Şahin', email: null }))
       .thenState({
         firstName: 'Ännä',
@@ -170,8 +170,8 @@ describe('update', () => {
   });
 
   it('is no event when it is already so', () => {
-    given(customer, created).when(update({})).then();
-    given(customer, created)
+    scenario(customer, created).when(update({})).then();
+    scenario(customer, created)
       .when(
         update({
           email: 'A@x.de',
@@ -182,7 +182,7 @@ describe('update', () => {
       )
       .then();
     const reference = { source: 'pos', externalId: '1', metadata: { a: { b: 1 } } };
-    given(
+    scenario(
       customer,
       created,
       updated({
@@ -200,13 +200,13 @@ describe('update', () => {
   });
 
   it('leaves one way to reach the person', () => {
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ email: null, phone: null }))
       .thenRejected({ fields: ['base'] });
-    given(customer, created, updated({ phone: null }))
+    scenario(customer, created, updated({ phone: null }))
       .when(update({ email: null }))
       .thenRejected({ fields: ['base'] });
-    given(customer, created, updated({ phone: null }))
+    scenario(customer, created, updated({ phone: null }))
       .when(update({ phone: '1', email: null }))
       .then(updated({ phone: '1', email: null }));
   });
@@ -215,20 +215,20 @@ describe('update', () => {
     const many = (count: number, from = 0) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${from + i}`, from + i]));
     const fifty = updated({ metadata: many(50) });
-    given(customer, created, fifty)
+    scenario(customer, created, fifty)
       .when(update({ metadata: { k0: 'new' } }))
       .then(updated({ metadata: { ...many(50), k0: 'new' } }));
-    given(customer, created, fifty)
+    scenario(customer, created, fifty)
       .when(update({ metadata: { more: 1 } }))
       .thenRejected({ fields: ['metadata'] });
-    given(customer, created, fifty)
+    scenario(customer, created, fifty)
       .when(update({ metadata: { more: 1, k0: null } }))
       .then(updated({ metadata: { ...many(49, 1), more: 1 } }));
     const large = updated({ metadata: { a: 'x'.repeat(10_000) } });
-    given(customer, created, large)
+    scenario(customer, created, large)
       .when(update({ metadata: { b: 'x'.repeat(10_000) } }))
       .thenRejected({ fields: ['metadata'] });
-    given(customer, created, large)
+    scenario(customer, created, large)
       .when(update({ metadata: { b: 'x'.repeat(10_000), a: null } }))
       .thenState({ metadata: { b: 'x'.repeat(10_000) } });
   });
@@ -243,13 +243,13 @@ describe('update', () => {
     const hundred = updated({
       externalReferences: references(100).map((one) => ({ ...one, createdAt: AT, updatedAt: AT })),
     });
-    given(customer, created, hundred)
+    scenario(customer, created, hundred)
       .when(update({ externalReferences: [{ source: 'crm', externalId: '1', metadata: {} }] }))
       .thenRejected({ fields: ['external_references'] });
-    given(customer, created, hundred)
+    scenario(customer, created, hundred)
       .when(update({ externalReferences: references(1, { a: 1 }) }))
       .thenState({ updatedAt: AT });
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ externalReferences: references(20, { a: 'x'.repeat(15_000) }) }))
       .thenRejected({ fields: ['external_references'] });
   });
@@ -265,7 +265,7 @@ describe('update', () => {
       },
     ];
     const keys = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, i]));
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ externalReferences: of(keys) }))
       .thenRejected({
         errors: { external_references: ['of pos: metadata must have at most 50 keys'] },
@@ -292,22 +292,22 @@ describe('update', () => {
       type: 'CustomerReferencesUpdated',
       data: { customerId: 3, personal: { externalReferences: [kept] } },
     };
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ externalReferences: [reference] }))
       .then(references);
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ externalReferences: [reference], lastName: null }))
       .then(updated({ externalReferences: [kept], lastName: null }));
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ externalReferences: [reference], marketingConsent: false }))
       .then(updated({ externalReferences: [kept] }, { marketingConsent: false }));
-    given(customer, created, references)
+    scenario(customer, created, references)
       .when(update({ externalReferences: [reference] }))
       .then();
   });
 
   it('says every fault at once', () => {
-    given(customer, created)
+    scenario(customer, created)
       .when(
         update({
           email: null,
@@ -327,10 +327,10 @@ describe('update', () => {
 
   it("counts birthdays by the day in the store's time zone", () => {
     const late = new Date('2026-03-01T23:30:00.000Z');
-    given(customer, created)
+    scenario(customer, created)
       .when(update({ birthday: '2026-03-02' }, { timeZone: 'UTC', country: null, now: late }))
       .thenRejected({ fields: ['birthday'] });
-    given(customer, created)
+    scenario(customer, created)
       .when(
         update({ birthday: '2026-03-02' }, { timeZone: 'Europe/Berlin', country: null, now: late }),
       )
@@ -338,14 +338,14 @@ describe('update', () => {
   });
 
   it('needs a customer', () => {
-    given(customer)
+    scenario(customer)
       .when((state) => updateCustomer(state, {}, HERE))
       .thenThrows(NotFoundError);
   });
 
   it('shows nothing of a person whose key is destroyed', () => {
     const erased = { ...created, data: { ...anna, personal: null } };
-    expect(given(customer, erased, updated(null, { smsConsent: true })).state()).toMatchObject({
+    expect(scenario(customer, erased, updated(null, { smsConsent: true })).state()).toMatchObject({
       firstName: 'Erased',
       email: null,
       smsConsent: true,
@@ -361,11 +361,11 @@ describe('erase', () => {
   };
 
   it('records that it happened and nothing about the person', () => {
-    given(customer, created).when(eraseCustomer).then(erased);
+    scenario(customer, created).when(eraseCustomer).then(erased);
   });
 
   it('leaves nothing personal, and nothing that a search could find', () => {
-    expect(given(customer, created, updated, { ...erased, at: LATER }).state()).toEqual({
+    expect(scenario(customer, created, updated, { ...erased, at: LATER }).state()).toEqual({
       id: 3,
       accountId: 1,
       firstName: 'Erased',
@@ -390,28 +390,28 @@ describe('erase', () => {
       ...event,
       data: { ...event.data, personal: null },
     })) as [CustomerEvent, CustomerEvent];
-    expect(given(customer, sealed, sealedUpdate, erased).state()).toEqual(
-      given(customer, created, updated, erased).state(),
+    expect(scenario(customer, sealed, sealedUpdate, erased).state()).toEqual(
+      scenario(customer, created, updated, erased).state(),
     );
   });
 
   it('is done once', () => {
-    given(customer, created, erased).when(eraseCustomer).then();
+    scenario(customer, created, erased).when(eraseCustomer).then();
   });
 
   it('needs a customer', () => {
-    given(customer).when(eraseCustomer).thenThrows(NotFoundError);
+    scenario(customer).when(eraseCustomer).thenThrows(NotFoundError);
   });
 
   it('is the end of all changes', () => {
-    given(customer, created, erased)
+    scenario(customer, created, erased)
       .when((state) => updateCustomer(state, { firstName: 'Anna' }, HERE))
       .thenRejected({ fields: ['base'], code: 'customer_erased' });
   });
 });
 
 describe('values of one customer alone', () => {
-  const state = given(customer, created).state();
+  const state = scenario(customer, created).state();
   const reference = { source: 'pos', externalId: '1', metadata: {}, createdAt: AT, updatedAt: AT };
   const moved = (personal: object) =>
     movedValues(state, [{ type: 'CustomerUpdated', data: { customerId: 3, personal } }]);

@@ -129,7 +129,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       id,
       context,
       evenErased: true,
-      given: () => Promise.resolve(undefined),
+      load: () => Promise.resolve(undefined),
       decide: (state) => {
         const events = resealCustomer(state);
         if (!state || events.length === 0) return events;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, eraseCustomer, movedValues, updateCustomer, type Customer } from './customer.js';
 import type { CustomerEvent, ExternalReference, PersonalFields } from './customer.events.js';
 import { decideAgain, mergeCustomers, unmergeCustomers } from './merging.js';
@@ -44,7 +44,7 @@ const reference = (externalId: string, metadata = {}): ExternalReference => ({
   updatedAt: AT,
 });
 const person = (id: number, fields: Given, ...more: CustomerEvent[]): Customer =>
-  given(customer, created(id, fields), ...more).state();
+  scenario(customer, created(id, fields), ...more).state();
 
 /** Both after a merge. */
 function merged(one: Given, two: Given): { events: CustomerEvent[][]; both: [Customer, Customer] } {
@@ -147,8 +147,8 @@ describe('merge', () => {
     expect(moved[0]).toEqual({ taken: moved[1]?.released, released: moved[1]?.taken });
     const back = unmergeCustomers(...both, { country: 'DE' });
     expect([
-      given(customer, created(1, one), ...(events[0] ?? []), ...back.survivor).state().phone,
-      given(customer, created(2, two), ...(events[1] ?? []), ...back.other).state().phone,
+      scenario(customer, created(1, one), ...(events[0] ?? []), ...back.survivor).state().phone,
+      scenario(customer, created(2, two), ...(events[1] ?? []), ...back.other).state().phone,
     ]).toEqual([one.phone, two.phone]);
   });
 
@@ -318,7 +318,7 @@ describe('unmerge', () => {
     const third = { phone: '+4915112345678', metadata: { b: 3, c: 3 } };
     const one = [created(1, { email: 'one@x.example' })];
     const [two, three] = [person(2, second), person(3, third)];
-    const state = () => given(customer, ...one).state();
+    const state = () => scenario(customer, ...one).state();
     const first = mergeCustomers(state(), two, CARDS);
     one.push(...first.survivor);
     const last = mergeCustomers(state(), three, CARDS);

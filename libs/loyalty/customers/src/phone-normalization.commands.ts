@@ -37,7 +37,7 @@ export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
         context,
         // There is nothing to do then, and nothing to refuse.
         evenErased: true,
-        given: () => this.places.get(context.accountId),
+        load: () => this.places.get(context.accountId),
         decide: (state, place) => {
           const events = normalizeCustomerPhone(state, place);
           return { events, ...movedClaims(this.keys, context, id, state, events) };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, movedValues, type Customer } from './customer.js';
 import type { CustomerCreated, CustomerEvent } from './customer.events.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';
@@ -36,23 +36,23 @@ describe('normalizing the phone number', () => {
     normalizeCustomerPhone(state, { country });
 
   it('records the form of the country, and says which country that was', () => {
-    given(customer, added('01711234567'))
+    scenario(customer, added('01711234567'))
       .when(normalize('DE'))
       .then(normalized('+491711234567', 'DE'));
-    given(customer, added('01711234567'))
+    scenario(customer, added('01711234567'))
       .when(normalize('DE'))
       .thenState({ phone: '+491711234567', phoneDigits: '491711234567', email: 'ada@x.example' });
   });
 
   it('does nothing twice, and nothing without a need', () => {
     const after = normalized('+491711234567', 'DE');
-    given(customer, added('01711234567'), after).when(normalize('DE')).then();
+    scenario(customer, added('01711234567'), after).when(normalize('DE')).then();
     // The country has changed twice: the number is what it was.
-    given(customer, added('01711234567'), after).when(normalize('AT')).then();
+    scenario(customer, added('01711234567'), after).when(normalize('AT')).then();
     for (const phone of ['+436641234567', '12', null]) {
-      given(customer, added(phone)).when(normalize('DE')).then();
+      scenario(customer, added(phone)).when(normalize('DE')).then();
     }
-    given(customer, added('01711234567')).when(normalize(null)).then();
+    scenario(customer, added('01711234567')).when(normalize(null)).then();
   });
 
   it('changes a merged customer, and does not let them be found', () => {
@@ -60,19 +60,19 @@ describe('normalizing the phone number', () => {
       type: 'CustomerMergedAway',
       data: { customerId: 3, intoCustomerId: 4, personal: {} },
     };
-    given(customer, added('01711234567'), away)
+    scenario(customer, added('01711234567'), away)
       .when(normalize('DE'))
       .thenState({ phone: '+491711234567', phoneDigits: null, searchText: '' });
   });
 
   it('leaves an erased customer alone', () => {
     const erased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
-    given(customer, added('01711234567'), erased).when(normalize('DE')).then();
-    given(customer).when(normalize('DE')).thenThrows(NotFoundError);
+    scenario(customer, added('01711234567'), erased).when(normalize('DE')).then();
+    scenario(customer).when(normalize('DE')).thenThrows(NotFoundError);
   });
 
   it('moves the claim', () => {
-    const before = given(customer, added('01711234567')).state();
+    const before = scenario(customer, added('01711234567')).state();
     expect(movedValues(before, [normalized('+491711234567', 'DE')])).toEqual({
       taken: [{ kind: 'phone', value: '+491711234567' }],
       released: [{ kind: 'phone', value: '01711234567' }],

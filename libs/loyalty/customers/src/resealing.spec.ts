@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, eraseCustomer, type Customer } from './customer.js';
 import { customerRows } from './customer.entity.js';
 import type { CustomerEvent, PersonalFields } from './customer.events.js';
@@ -51,7 +51,7 @@ const TWO = {
 const unread = (events: CustomerEvent[]): CustomerEvent[] =>
   events.map((event) => ({ ...event, data: { ...event.data, personal: null } }) as CustomerEvent);
 
-const state = (events: CustomerEvent[]): Customer => given(customer, ...events).state();
+const state = (events: CustomerEvent[]): Customer => scenario(customer, ...events).state();
 
 /** The events of both after a merge, and after it was undone. */
 function histories() {

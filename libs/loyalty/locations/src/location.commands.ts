@@ -40,7 +40,7 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
         id,
         isNew: true,
         context,
-        given: async () => undefined,
+        load: async () => undefined,
         decide: () => ({
           events: createLocation(id, context.accountId, attributes),
           cap: {
@@ -75,7 +75,7 @@ export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
       rows: locationRows,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: (current) => updateLocation(current, changes),
       answer: ({ state }) => locationJson(state),
     });
@@ -104,7 +104,7 @@ export class RecordGeocodingHandler implements ICommandHandler<RecordGeocoding> 
       rows: locationRows,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: (current) => geocodeLocation(current, address, result, provider),
       answer: () => undefined,
     });
@@ -129,7 +129,7 @@ export class DeleteLocationHandler implements ICommandHandler<DeleteLocation> {
       rows: locationRows,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: deleteLocation,
       answer: () => undefined,
     });

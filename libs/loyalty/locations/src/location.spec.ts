@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import {
   createLocation,
   deleteLocation,
@@ -35,7 +35,7 @@ describe('location', () => {
     expect(location.name).toBe('location');
     const updated: LocationEvent = { type: 'LocationUpdated', data: { name: 'Harbour' } };
     for (const event of [updated, deleted]) {
-      expect(given(location, created, { ...event, at: LATER }).state()).toMatchObject({
+      expect(scenario(location, created, { ...event, at: LATER }).state()).toMatchObject({
         createdAt: AT,
         updatedAt: LATER,
       });
@@ -43,10 +43,10 @@ describe('location', () => {
   });
 
   it('is created without coordinates, to be looked up', () => {
-    given(location)
+    scenario(location)
       .when(() => createLocation(3, 1, { ...attributes, pin: null }))
       .then(created);
-    expect(given(location, created).state()).toEqual({
+    expect(scenario(location, created).state()).toEqual({
       id: 3,
       accountId: 1,
       ...attributes,
@@ -61,57 +61,57 @@ describe('location', () => {
   });
 
   it('records only what changes', () => {
-    given(location, created)
+    scenario(location, created)
       .when((state) => updateLocation(state, { name: 'Harbour', address: attributes.address }))
       .then({ type: 'LocationUpdated', data: { name: 'Harbour' } });
-    given(location, created)
+    scenario(location, created)
       .when((state) => updateLocation(state, { name: 'Harbour' }))
       .thenState({ ...attributes, name: 'Harbour' });
-    given(location, created)
+    scenario(location, created)
       .when((state) => updateLocation(state, attributes))
       .then();
-    given(location, created)
+    scenario(location, created)
       .when((state) => updateLocation(state, {}))
       .then();
   });
 
   it('is where its pin is, until the address changes or the pin is removed', () => {
-    given(location)
+    scenario(location)
       .when(() => createLocation(3, 1, { ...attributes, pin }))
       .then(created, pinned);
     const there = { ...pin, precision: 'manual', geocodeStatus: 'ok' };
-    expect(given(location, created, pinned).state()).toMatchObject(there);
+    expect(scenario(location, created, pinned).state()).toMatchObject(there);
     const renamed: LocationEvent = { type: 'LocationUpdated', data: { name: 'Harbour' } };
-    expect(given(location, created, pinned, renamed).state()).toMatchObject(there);
+    expect(scenario(location, created, pinned, renamed).state()).toMatchObject(there);
     const moved: LocationEvent = { type: 'LocationUpdated', data: { address: 'Kai 2, Hamburg' } };
-    expect(given(location, created, pinned, moved).state()).toMatchObject(nowhere);
-    expect(given(location, created, pinned, unpinned).state()).toMatchObject(nowhere);
+    expect(scenario(location, created, pinned, moved).state()).toMatchObject(nowhere);
+    expect(scenario(location, created, pinned, unpinned).state()).toMatchObject(nowhere);
   });
 
   it('keeps a pin that is set together with another address', () => {
     const address = 'Kai 2, Hamburg';
-    given(location, created, pinned)
+    scenario(location, created, pinned)
       .when((state) => updateLocation(state, { address, pin }))
       .then({ type: 'LocationUpdated', data: { address } }, pinned);
-    given(location, created, pinned)
+    scenario(location, created, pinned)
       .when((state) => updateLocation(state, { address, pin: null }))
       .then({ type: 'LocationUpdated', data: { address } });
   });
 
   it('is pinned and unpinned only where that changes something', () => {
-    given(location, created, pinned)
+    scenario(location, created, pinned)
       .when((state) => updateLocation(state, { pin }))
       .then();
-    given(location, created, pinned)
+    scenario(location, created, pinned)
       .when((state) => updateLocation(state, { pin: null }))
       .then(unpinned);
-    given(location, created)
+    scenario(location, created)
       .when((state) => updateLocation(state, { pin: null }))
       .then();
-    given(location, created, geocoded)
+    scenario(location, created, geocoded)
       .when((state) => updateLocation(state, { pin: null }))
       .then();
-    given(location, created, geocoded)
+    scenario(location, created, geocoded)
       .when((state) => updateLocation(state, { pin: found }))
       .then({ type: 'LocationPinned', data: found });
   });
@@ -121,7 +121,7 @@ describe('location', () => {
       { ...pin, latitude: 53.6 },
       { ...pin, longitude: 10 },
     ]) {
-      given(location, created, pinned)
+      scenario(location, created, pinned)
         .when((state) => updateLocation(state, { pin: moved }))
         .then({ type: 'LocationPinned', data: moved });
     }
@@ -140,24 +140,24 @@ describe('location', () => {
 
   it('takes the result of geocoding for the same address, and never over a pin', () => {
     const result = { status: 'ok', ...found, precision: 'street' } as const;
-    given(location, created)
+    scenario(location, created)
       .when((state) => geocodeLocation(state, attributes.address, result, 'photon'))
       .then(geocoded);
-    expect(given(location, created, geocoded).state()).toMatchObject({
+    expect(scenario(location, created, geocoded).state()).toMatchObject({
       ...found,
       precision: 'street',
       geocodeStatus: 'ok',
     });
     for (const events of [[created, geocoded], [created, pinned], [created, deleted], []]) {
-      given(location, ...events)
+      scenario(location, ...events)
         .when((state) => geocodeLocation(state, attributes.address, result, 'photon'))
         .then();
     }
-    given(location, created)
+    scenario(location, created)
       .when((state) => geocodeLocation(state, 'Kai 2, Hamburg', result, 'photon'))
       .then();
     const better = { ...result, precision: 'rooftop' } as const;
-    given(location, created, geocoded)
+    scenario(location, created, geocoded)
       .when((state) => geocodeLocation(state, attributes.address, better, 'photon'))
       .then({
         type: 'LocationGeocoded',
@@ -167,7 +167,7 @@ describe('location', () => {
 
   it('is not found or failed until the address changes, and loses nothing that was found before', () => {
     const fails = (status: 'not_found' | 'failed', ...events: LocationEvent[]) =>
-      given(location, ...events).when((state) =>
+      scenario(location, ...events).when((state) =>
         geocodeLocation(state, attributes.address, { status }, 'photon'),
       );
     const missing: LocationEvent = {
@@ -181,30 +181,30 @@ describe('location', () => {
       type: 'LocationNotGeocoded',
       data: { status: 'failed', provider: 'photon' },
     });
-    expect(given(location, created, missing).state()).toMatchObject({
+    expect(scenario(location, created, missing).state()).toMatchObject({
       ...nowhere,
       geocodeStatus: 'not_found',
     });
   });
 
   it('is gone once deleted, but keeps its name for the history', () => {
-    given(location, created)
+    scenario(location, created)
       .when((state) => deleteLocation(state))
       .then(deleted);
-    given(location, created, deleted)
+    scenario(location, created, deleted)
       .when((state) => deleteLocation(state))
       .thenThrows(NotFoundError);
-    given(location, created, deleted)
+    scenario(location, created, deleted)
       .when((state) => updateLocation(state, { name: 'Harbour' }))
       .thenThrows(NotFoundError);
-    expect(given(location, created, deleted).state()).toMatchObject({
+    expect(scenario(location, created, deleted).state()).toMatchObject({
       name: 'Old Town',
       deletedAt: AT,
     });
   });
 
   it('that was never created is not found', () => {
-    given(location)
+    scenario(location)
       .when((state) => updateLocation(state, { name: 'Harbour' }))
       .thenThrows(NotFoundError);
   });

@@ -46,7 +46,7 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
         id,
         isNew: true,
         context,
-        given: () => this.posters.designOf(accountId, cardId),
+        load: () => this.posters.designOf(accountId, cardId),
         decide: (_state, card) => ({
           events: createPoster({ id, accountId, slug }, card, attributes),
           claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
@@ -80,7 +80,7 @@ export class UpdatePosterHandler implements ICommandHandler<UpdatePoster> {
       rows: posterRows,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: (current) => updatePoster(current, changes),
       answer: ({ state }) => this.posters.shown(state),
     });
@@ -105,7 +105,7 @@ export class DeletePosterHandler implements ICommandHandler<DeletePoster> {
       rows: posterRows,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: deletePoster,
       answer: () => undefined,
     });

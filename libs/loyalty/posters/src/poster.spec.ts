@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
 import { posterJson } from './poster.dto.js';
 import type { PosterAttributes, PosterEvent } from './poster.events.js';
@@ -57,24 +57,24 @@ const phoneOnly = {
 
 describe('a new poster', () => {
   it('copies what the card lends', () => {
-    given(poster)
+    scenario(poster)
       .when(() => createPoster(ids, card, nothingSaid))
       .then(created());
-    given(poster)
+    scenario(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, title: 'Join', textColor: '#FFFFFF' }))
       .then(created({ title: 'Join', textColor: '#FFFFFF' }));
     const own = { primaryColor: '#AAAAAA', secondaryColor: '#BBBBBB' };
-    given(poster)
+    scenario(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, ...own }))
       .then(created(own));
   });
 
   it.each([emailOnly, phoneOnly])('requires the only contact collected: %j', (settled) => {
     const { contactCollectionMode } = settled;
-    given(poster)
+    scenario(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, contactCollectionMode }))
       .then(created(settled));
-    given(poster)
+    scenario(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, ...settled }))
       .then(created(settled));
   });
@@ -82,7 +82,7 @@ describe('a new poster', () => {
   it('may require neither of both contacts, or both', () => {
     for (const required of [true, false]) {
       const both = { requireEmail: required, requirePhone: required };
-      given(poster)
+      scenario(poster)
         .when(() => createPoster(ids, card, { ...nothingSaid, ...both }))
         .then(created(both));
     }
@@ -120,7 +120,7 @@ describe('a new poster', () => {
       },
     ],
   ])('is refused with contradictions: %j', (errors, contradiction) => {
-    given(poster)
+    scenario(poster)
       .when(() => createPoster(ids, card, { ...nothingSaid, ...contradiction }))
       .thenRejected({ errors });
   });
@@ -132,46 +132,46 @@ describe('a poster', () => {
   it('is found in existing histories, with the times of its events', () => {
     expect(poster.name).toBe('poster');
     const updated: PosterEvent = { type: 'PosterUpdated', data: { title: 'Tea' } };
-    expect(given(poster, created()).state()).toMatchObject({ deletedAt: null, createdAt: AT });
+    expect(scenario(poster, created()).state()).toMatchObject({ deletedAt: null, createdAt: AT });
     for (const event of [updated, deleted]) {
-      expect(given(poster, created(), { ...event, at: LATER }).state()).toMatchObject({
+      expect(scenario(poster, created(), { ...event, at: LATER }).state()).toMatchObject({
         createdAt: AT,
         updatedAt: LATER,
       });
     }
-    expect(given(poster, created(), { ...deleted, at: LATER }).state().deletedAt).toBe(LATER);
+    expect(scenario(poster, created(), { ...deleted, at: LATER }).state().deletedAt).toBe(LATER);
   });
 
   it('records only what changes', () => {
-    given(poster, created())
+    scenario(poster, created())
       .when((state) => updatePoster(state, { title: 'Coffee', active: false }))
       .then({ type: 'PosterUpdated', data: { active: false } });
-    given(poster, created())
+    scenario(poster, created())
       .when((state) => updatePoster(state, { title: 'Tea' }))
       .thenState({ title: 'Tea', active: true });
-    given(poster, created())
+    scenario(poster, created())
       .when((state) => updatePoster(state, attributes))
       .then();
-    given(poster, created(phoneOnly))
+    scenario(poster, created(phoneOnly))
       .when((state) => updatePoster(state, { contactCollectionMode: 'phone_only' }))
       .then();
   });
 
   it('requires what a changed mode still collects', () => {
-    given(poster, created({ requireEmail: false, requirePhone: true }))
+    scenario(poster, created({ requireEmail: false, requirePhone: true }))
       .when((state) => updatePoster(state, { contactCollectionMode: 'email_only' }))
       .then({ type: 'PosterUpdated', data: emailOnly });
-    given(poster, created(emailOnly))
+    scenario(poster, created(emailOnly))
       .when((state) => updatePoster(state, { contactCollectionMode: 'phone_only' }))
       .then({ type: 'PosterUpdated', data: phoneOnly });
   });
 
   it('keeps what was required when both contacts are collected again', () => {
     const contactCollectionMode = 'email_and_phone';
-    given(poster, created(phoneOnly))
+    scenario(poster, created(phoneOnly))
       .when((state) => updatePoster(state, { contactCollectionMode }))
       .then({ type: 'PosterUpdated', data: { contactCollectionMode } });
-    given(poster, created(phoneOnly))
+    scenario(poster, created(phoneOnly))
       .when((state) => updatePoster(state, { contactCollectionMode, requirePhone: false }))
       .then({ type: 'PosterUpdated', data: { contactCollectionMode, requirePhone: false } });
   });
@@ -183,30 +183,30 @@ describe('a poster', () => {
     ['minimum_age', {}, { minimumAge: 16 }],
     ['minimum_age', { requireBirthday: true, minimumAge: 16 }, { requireBirthday: false }],
   ])('is judged by what comes out: %s of %j with %j', (field, before, changes) => {
-    given(poster, created(before))
+    scenario(poster, created(before))
       .when((state) => updatePoster(state, changes))
       .thenRejected({ fields: [field] });
   });
 
   it('takes a minimum age together with the birthday, and loses both together', () => {
     const adult = { requireBirthday: true, minimumAge: 18 };
-    given(poster, created())
+    scenario(poster, created())
       .when((state) => updatePoster(state, adult))
       .then({ type: 'PosterUpdated', data: adult });
     const anyone = { requireBirthday: false, minimumAge: null };
-    given(poster, created(adult))
+    scenario(poster, created(adult))
       .when((state) => updatePoster(state, anyone))
       .then({ type: 'PosterUpdated', data: anyone });
   });
 
   it('is gone once deleted', () => {
-    given(poster, created())
+    scenario(poster, created())
       .when((state) => deletePoster(state))
       .then(deleted);
-    given(poster, created(), deleted)
+    scenario(poster, created(), deleted)
       .when((state) => deletePoster(state))
       .thenThrows(NotFoundError);
-    given(poster, created(), deleted)
+    scenario(poster, created(), deleted)
       .when((state) => updatePoster(state, { title: 'Tea' }))
       .thenThrows(NotFoundError);
   });
@@ -218,7 +218,7 @@ describe('what a poster collects', () => {
     ['email_only', true, false],
     ['phone_only', false, true],
   ] as const)('follows from %s', (contactCollectionMode, collect_email, collect_phone) => {
-    const state = given(poster, created({ contactCollectionMode })).state();
+    const state = scenario(poster, created({ contactCollectionMode })).state();
     expect(posterJson(state, 'https://cards.example')).toMatchObject({
       collect_email,
       collect_phone,

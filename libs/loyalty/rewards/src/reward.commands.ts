@@ -37,7 +37,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
         id,
         isNew: true,
         context,
-        given: () => this.rewards.nextPosition(context.accountId, cardId),
+        load: () => this.rewards.nextPosition(context.accountId, cardId),
         decide: (_state, next) => ({
           events: createReward(id, context.accountId, cardId, {
             ...attributes,
@@ -70,7 +70,7 @@ export class UpdateRewardHandler implements ICommandHandler<UpdateReward> {
       rows: rewardRows,
       id,
       context,
-      given: async () => undefined,
+      load: async () => undefined,
       decide: (current) => updateReward(current, changes),
       answer: ({ state }) => rewardJson(state),
     });
@@ -98,7 +98,7 @@ export class DeleteRewardHandler implements ICommandHandler<DeleteReward> {
       rows: rewardRows,
       id,
       context,
-      given: () => this.rewards.everRedeemed(id),
+      load: () => this.rewards.everRedeemed(id),
       decide: deleteReward,
       answer: () => undefined,
     });

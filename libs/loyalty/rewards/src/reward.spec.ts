@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { createReward, deleteReward, reward, updateReward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
 
@@ -23,12 +23,12 @@ describe('reward', () => {
   it('is found in existing histories, with the times of its events', () => {
     expect(reward.name).toBe('reward');
     const updated: RewardEvent = { type: 'RewardUpdated', data: { name: 'Tea' } };
-    expect(given(reward, created, { ...updated, at: LATER }).state()).toMatchObject({
+    expect(scenario(reward, created, { ...updated, at: LATER }).state()).toMatchObject({
       deletedAt: null,
       createdAt: AT,
       updatedAt: LATER,
     });
-    expect(given(reward, created, { ...deleted, at: LATER }).state()).toMatchObject({
+    expect(scenario(reward, created, { ...deleted, at: LATER }).state()).toMatchObject({
       deletedAt: LATER,
       createdAt: AT,
       updatedAt: LATER,
@@ -36,34 +36,34 @@ describe('reward', () => {
   });
 
   it('is created with everything it needs', () => {
-    given(reward)
+    scenario(reward)
       .when(() => createReward(1, 1, 2, attributes))
       .then(created);
   });
 
   it('records only what changes', () => {
-    given(reward, created)
+    scenario(reward, created)
       .when((state) => updateReward(state, { name: 'Free coffee', active: false }))
       .then({ type: 'RewardUpdated', data: { active: false } });
-    given(reward, created)
+    scenario(reward, created)
       .when((state) => updateReward(state, { name: 'Free coffee' }))
       .then();
   });
 
   it('can be deleted until somebody redeems it', () => {
-    given(reward, created)
+    scenario(reward, created)
       .when((state) => deleteReward(state, false))
       .then(deleted);
-    given(reward, created)
+    scenario(reward, created)
       .when((state) => deleteReward(state, true))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
 
   it('is gone once deleted', () => {
-    given(reward, created, deleted)
+    scenario(reward, created, deleted)
       .when((state) => updateReward(state, { name: 'Tea' }))
       .thenThrows(NotFoundError);
-    given(reward, created, deleted)
+    scenario(reward, created, deleted)
       .when((state) => deleteReward(state, false))
       .thenThrows(NotFoundError);
   });

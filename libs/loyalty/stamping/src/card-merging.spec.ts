@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { CardMergedError, isAt } from './card-holder.js';
 import { absorb, decideAgain, giveBack, handOver, mergeCard, restore } from './card-merging.js';
 import { cardOf, customerCard, type CustomerCard } from './customer-card.js';
@@ -62,8 +62,9 @@ const restored = (stamps: number, missing: number): CustomerCardEvent => ({
 
 /** The survivor's card, and the one that is merged into it. */
 const givenKept = (...more: CustomerCardEvent[]) =>
-  given(customerCard, issued(1, SURVIVOR), ...more);
-const givenGone = (...more: CustomerCardEvent[]) => given(customerCard, issued(2, OTHER), ...more);
+  scenario(customerCard, issued(1, SURVIVOR), ...more);
+const givenGone = (...more: CustomerCardEvent[]) =>
+  scenario(customerCard, issued(2, OTHER), ...more);
 const on = (decide: (card: CustomerCard) => CustomerCardEvent[]) => (state?: CustomerCard) => {
   if (!state) throw new Error('there is a card');
   return decide(state);

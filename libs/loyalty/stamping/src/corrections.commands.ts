@@ -40,7 +40,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
       rows: customerCardRows,
       id: path.id,
       context,
-      given: (loaded) => loadTemplate(this.templates, loaded, path, NO_LOCATION),
+      load: (loaded) => loadTemplate(this.templates, loaded, path, NO_LOCATION),
       decide: (card, { template }) =>
         adjust(card, template, { ...correction, customerId: path.customerId }),
       answer: ({ state, given: { template, passInstalled }, now }) =>
@@ -82,7 +82,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
         rows: customerCardRows,
         id: path.id,
         context,
-        given: (loaded) => this.known(command, loaded),
+        load: (loaded) => this.known(command, loaded),
         decide: (card, { template, event, locked, claim, isReversed }) => ({
           events: reverse(card, template, {
             customerId: path.customerId,

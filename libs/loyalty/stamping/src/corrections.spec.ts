@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { absorb, giveBack, mergeCard, restore } from './card-merging.js';
 import { adjust, reverse } from './corrections.js';
 import { customerCard, stamp, type CustomerCard, type Template } from './customer-card.js';
@@ -115,54 +115,54 @@ const reversing =
 
 describe('adjust', () => {
   it('adds stamps and unlocks what they reach', () => {
-    given(customerCard, issued, earned(4))
+    scenario(customerCard, issued, earned(4))
       .when(adjusting(2))
       .then({ type: 'StampsEarned', data: { ...putBack, stamps: 2 } }, unlocked(coffee));
   });
 
   it('takes stamps off, down to none, and locks nothing', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee))
+    scenario(customerCard, issued, earned(5), unlocked(coffee))
       .when(adjusting(-5))
       .then({ type: 'StampsRemoved', data: { ...corrected, stamps: 5 } });
-    given(customerCard, issued, earned(5), unlocked(coffee))
+    scenario(customerCard, issued, earned(5), unlocked(coffee))
       .when(adjusting(-5))
       .thenState({ stampsCount: 0, unlocked: [{ rewardId: 1, stampsRequired: 5 }] });
   });
 
   it('does not announce a reward that is still unlocked', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee), removed(5))
+    scenario(customerCard, issued, earned(5), unlocked(coffee), removed(5))
       .when(adjusting(5))
       .then({ type: 'StampsEarned', data: { ...putBack, stamps: 5 } });
   });
 
   it('never takes off more than there is', () => {
-    given(customerCard, issued, earned(4))
+    scenario(customerCard, issued, earned(4))
       .when(adjusting(-5))
       .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
   });
 
   it('goes on with a card that is expired and archived', () => {
-    given(customerCard, issued).when(adjusting(1, over)).thenState({ stampsCount: 1 });
+    scenario(customerCard, issued).when(adjusting(1, over)).thenState({ stampsCount: 1 });
   });
 
   it('counts towards no limit', () => {
-    given(customerCard, issued, earned(1)).when(adjusting(3)).thenState({ stampsCount: 4 });
-    const before = given(customerCard, issued, earned(1)).state().stampings;
-    given(customerCard, issued, earned(1)).when(adjusting(3)).thenState({ stampings: before });
-    given(customerCard, issued, earned(1)).when(adjusting(-1)).thenState({ stampings: before });
+    scenario(customerCard, issued, earned(1)).when(adjusting(3)).thenState({ stampsCount: 4 });
+    const before = scenario(customerCard, issued, earned(1)).state().stampings;
+    scenario(customerCard, issued, earned(1)).when(adjusting(3)).thenState({ stampings: before });
+    scenario(customerCard, issued, earned(1)).when(adjusting(-1)).thenState({ stampings: before });
   });
 
   it('does not find the card of somebody else', () => {
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(adjusting(1, template, 8))
       .thenThrows(NotFoundError);
-    given(customerCard).when(adjusting(1)).thenThrows(NotFoundError);
+    scenario(customerCard).when(adjusting(1)).thenThrows(NotFoundError);
   });
 });
 
 describe('reverse', () => {
   it('takes the stamps of a stamping off', () => {
-    given(customerCard, issued, earned(4), earned(3))
+    scenario(customerCard, issued, earned(4), earned(3))
       .when(reversing(earned(3)))
       .then({
         type: 'StampsRemoved',
@@ -172,7 +172,7 @@ describe('reverse', () => {
 
   it('takes off welcome stamps and adjustments, which no limit counts', () => {
     for (const source of ['welcome_bonus', 'adjustment'] as const) {
-      given(customerCard, issued, earned(3, source))
+      scenario(customerCard, issued, earned(3, source))
         .when(reversing(earned(3, source)))
         .then({ type: 'StampsRemoved', data: { ...corrected, stamps: 3, reverses: 'wrong' } });
     }
@@ -180,7 +180,7 @@ describe('reverse', () => {
 
   it('gives back what a redemption spent, and unlocks the reward again', () => {
     const spent = redeemed(coffee, [1]);
-    given(customerCard, issued, earned(5), unlocked(coffee), spent)
+    scenario(customerCard, issued, earned(5), unlocked(coffee), spent)
       .when(reversing(spent))
       .then(
         { type: 'StampsEarned', data: { ...putBack, stamps: 5, reverses: 'wrong' } },
@@ -190,7 +190,7 @@ describe('reverse', () => {
 
   it('unlocks a reward again for what it took before, whatever its threshold is now', () => {
     const spent = redeemed(coffee, [1]);
-    const past = given(customerCard, issued, earned(5), unlocked(coffee), spent);
+    const past = scenario(customerCard, issued, earned(5), unlocked(coffee), spent);
     const locked = [{ rewardId: 1, stampsRequired: 5 }];
     const at = (stampsRequired: number): Template => ({
       ...template,
@@ -205,42 +205,42 @@ describe('reverse', () => {
       .when(reversing(spent, { on: at(3), locked }))
       .then(back, unlocked({ ...coffee, stampsRequired: 3 }));
     const again = unlocked({ ...coffee, stampsRequired: 9 });
-    given(customerCard, issued, earned(5), unlocked(coffee), spent, earned(4), again)
+    scenario(customerCard, issued, earned(5), unlocked(coffee), spent, earned(4), again)
       .when(reversing(spent, { on: at(9), locked }))
       .then(back);
   });
 
   it('unlocks nothing that a redemption left unlocked', () => {
     const spent = redeemed(coffee, []);
-    given(customerCard, issued, earned(9), unlocked(coffee), spent)
+    scenario(customerCard, issued, earned(9), unlocked(coffee), spent)
       .when(reversing(spent))
       .then({ type: 'StampsEarned', data: { ...putBack, stamps: 5, reverses: 'wrong' } });
   });
 
   it('keeps in mind that the reward was redeemed', () => {
     const spent = redeemed(coffee, [1]);
-    given(customerCard, issued, earned(5), unlocked(coffee), spent)
+    scenario(customerCard, issued, earned(5), unlocked(coffee), spent)
       .when(reversing(spent))
       .thenState({ stampsCount: 5, redeemedRewardIds: [1] });
   });
 
   it('gives back what an adjustment took off', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee), removed(5))
+    scenario(customerCard, issued, earned(5), unlocked(coffee), removed(5))
       .when(reversing(removed(5)))
       .then({ type: 'StampsEarned', data: { ...putBack, stamps: 5, reverses: 'wrong' } });
   });
 
   it('is refused when the stamps are spent', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [1]), earned(4))
+    scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [1]), earned(4))
       .when(reversing(earned(5)))
       .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
   });
 
   it('is refused the second time, whatever is left', () => {
-    given(customerCard, issued, earned(5))
+    scenario(customerCard, issued, earned(5))
       .when(reversing(earned(5), { isReversed: true }))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(reversing(earned(5), { isReversed: true }))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
@@ -250,21 +250,21 @@ describe('reverse', () => {
       type: 'StampsEarned',
       data: { ...putBack, stamps: 5, reverses: 'earlier' },
     };
-    given(customerCard, issued, back)
+    scenario(customerCard, issued, back)
       .when(reversing(back))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
     const off: CustomerCardEvent = {
       type: 'StampsRemoved',
       data: { ...corrected, stamps: 5, reverses: 'earlier' },
     };
-    given(customerCard, issued, off)
+    scenario(customerCard, issued, off)
       .when(reversing(off))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
 
   it('reverses no stamps that a merge or unmerge has moved', () => {
     const merging: Template = { ...template, rewards: [] };
-    const state = given(customerCard, issued, earned(4)).state();
+    const state = scenario(customerCard, issued, earned(4)).state();
     const moved = [
       ...mergeCard(state, { ...state, id: 2, customerId: 8 }),
       ...absorb(state, { id: 2, stamps: 3, unlocked: [] }, merging),
@@ -273,7 +273,7 @@ describe('reverse', () => {
     ].filter(({ type }) => type === 'StampsEarned' || type === 'StampsRemoved');
     expect(moved).toHaveLength(4);
     for (const event of moved) {
-      given(customerCard, issued, earned(4))
+      scenario(customerCard, issued, earned(4))
         .when(reversing(event))
         .thenRejected({
           fields: ['base'],
@@ -285,20 +285,20 @@ describe('reverse', () => {
 
   it('reverses neither the issue of a card nor the unlocking of a reward', () => {
     for (const event of [issued, unlocked(coffee)]) {
-      given(customerCard, issued, earned(5), unlocked(coffee))
+      scenario(customerCard, issued, earned(5), unlocked(coffee))
         .when(reversing(event))
         .thenRejected({ fields: ['base'], code: 'validation_failed' });
     }
   });
 
   it('goes on with a card that is expired and archived', () => {
-    given(customerCard, issued, earned(1))
+    scenario(customerCard, issued, earned(1))
       .when(reversing(earned(1), { on: over }))
       .thenState({ stampsCount: 0 });
   });
 
   it('does not find the card of somebody else', () => {
-    given(customerCard, issued, earned(1))
+    scenario(customerCard, issued, earned(1))
       .when(reversing(earned(1), { customerId: 8 }))
       .thenThrows(NotFoundError);
   });
@@ -324,7 +324,7 @@ describe('the limits after a reversal', () => {
     );
 
   it('leave room for the right number on the same day', () => {
-    given(
+    scenario(
       customerCard,
       start,
       at(MORNING, earned(1)),
@@ -333,7 +333,7 @@ describe('the limits after a reversal', () => {
     )
       .when(stamping(9, { maxStampsPerDay: 10 }))
       .thenState({ stampsCount: 10 });
-    given(
+    scenario(
       customerCard,
       start,
       at(MORNING, earned(1)),
@@ -345,10 +345,10 @@ describe('the limits after a reversal', () => {
   });
 
   it('do not make the right stamping wait for the wrong one', () => {
-    given(customerCard, start, at(LATEST, earned(9)), at(LATEST, off(9, LATEST)))
+    scenario(customerCard, start, at(LATEST, earned(9)), at(LATEST, off(9, LATEST)))
       .when(stamping(1, { minSecondsBetweenStamps: 60 }))
       .thenState({ stampsCount: 1 });
-    given(
+    scenario(
       customerCard,
       start,
       at(MORNING, earned(1)),
@@ -360,7 +360,7 @@ describe('the limits after a reversal', () => {
   });
 
   it('still count what was not reversed', () => {
-    given(
+    scenario(
       customerCard,
       start,
       at(MORNING, earned(1)),
@@ -372,7 +372,12 @@ describe('the limits after a reversal', () => {
   });
 
   it('are left alone by the reversal of a stamping that they have forgotten', () => {
-    const state = given(customerCard, start, at(LATER, earned(9)), at(LATEST, off(9, AT))).state();
+    const state = scenario(
+      customerCard,
+      start,
+      at(LATER, earned(9)),
+      at(LATEST, off(9, AT)),
+    ).state();
     expect(state.stampings).toHaveLength(1);
   });
 });

@@ -80,7 +80,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
             id,
             isNew: true,
             context,
-            given: async () => {
+            load: async () => {
               await this.customerCards.refuseEnrolmentOf(accountId, customerId);
               return this.templates.find(accountId, cardId);
             },
@@ -220,7 +220,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
           id: path.id,
           context: { ...context, channel: action.source },
           occurredAt: action.occurredAt,
-          given: (loaded) => loadTemplate(this.templates, loaded, path, action),
+          load: (loaded) => loadTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) =>
             withClaim(
               stamp(card, template, { ...action, customerId: path.customerId }, at),
@@ -290,7 +290,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           id: path.id,
           context: { ...context, channel: source },
           occurredAt: action.occurredAt,
-          given: (loaded) => loadTemplate(this.templates, loaded, path, action),
+          load: (loaded) => loadTemplate(this.templates, loaded, path, action),
           decide: (card, { template }, at) =>
             withClaim(
               redeem(

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { AT, given } from '../../../../test/support/fixtures/aggregate-scenario.js';
+import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import {
   customerCard,
   findLocked,
@@ -101,9 +101,9 @@ const LATER = '2026-03-02T10:00:00.000Z';
 describe('a customer card', () => {
   it('is found in existing histories, with the times of its events', () => {
     expect(customerCard.name).toBe('customer_card');
-    expect(given(customerCard, issued).state()).toMatchObject({ issuedAt: AT, updatedAt: AT });
+    expect(scenario(customerCard, issued).state()).toMatchObject({ issuedAt: AT, updatedAt: AT });
     for (const event of [earned(1), unlocked(coffee), redeemed(coffee)]) {
-      const { issuedAt, updatedAt } = given(customerCard, issued, earned(9), {
+      const { issuedAt, updatedAt } = scenario(customerCard, issued, earned(9), {
         ...event,
         at: LATER,
       }).state();
@@ -114,13 +114,13 @@ describe('a customer card', () => {
 
 describe('issue', () => {
   it('hands out an empty card', () => {
-    given(customerCard)
+    scenario(customerCard)
       .when(() => issue(ids, template))
       .then(issued);
   });
 
   it('adds the welcome stamps and unlocks what they pay for', () => {
-    given(customerCard)
+    scenario(customerCard)
       .when(() => issue(ids, { ...template, initialStamps: 6 }))
       .then(
         issued,
@@ -143,28 +143,28 @@ describe('issue', () => {
 
 describe('stamp', () => {
   it('adds stamps', () => {
-    given(customerCard, issued).when(stamping(2)).then(earned(2));
-    given(customerCard, issued, earned(2)).when(stamping(1)).thenState({ stampsCount: 3 });
+    scenario(customerCard, issued).when(stamping(2)).then(earned(2));
+    scenario(customerCard, issued, earned(2)).when(stamping(1)).thenState({ stampsCount: 3 });
   });
 
   it('unlocks each reward that comes within reach, cheapest first', () => {
-    given(customerCard, issued, earned(4))
+    scenario(customerCard, issued, earned(4))
       .when(stamping(6))
       .then(earned(6), unlocked(coffee), unlocked(cake));
   });
 
   it('announces a reward once, however many stamps follow', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee)).when(stamping(1)).then(earned(1));
+    scenario(customerCard, issued, earned(5), unlocked(coffee)).when(stamping(1)).then(earned(1));
   });
 
   it('announces it again after a redemption took the balance below it', () => {
-    given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [coffee.id]))
+    scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [coffee.id]))
       .when(stamping(5))
       .then(earned(5), unlocked(coffee));
   });
 
   it('keeps it unlocked when the redemption leaves enough', () => {
-    given(
+    scenario(
       customerCard,
       issued,
       earned(10),
@@ -178,63 +178,63 @@ describe('stamp', () => {
 
   it('keeps it unlocked when its threshold is raised, and announces one that is lowered below the balance', () => {
     const raised = { ...template, rewards: [{ ...coffee, stampsRequired: 8 }] };
-    given(customerCard, issued, earned(5), unlocked(coffee))
+    scenario(customerCard, issued, earned(5), unlocked(coffee))
       .when(stamping(4, {}, raised))
       .then(earned(4));
     const cheap = { ...cake, stampsRequired: 3 };
-    given(customerCard, issued, earned(4))
+    scenario(customerCard, issued, earned(4))
       .when(stamping(1, {}, { ...template, rewards: [cheap] }))
       .then(earned(1), unlocked(cheap));
   });
 
   it('unlocks nothing inactive', () => {
     const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(stamping(8, {}, inactive))
       .then(earned(8));
   });
 
   it('unlocks a reward that was added below the balance with the next stamp', () => {
-    given(customerCard, issued, earned(6)).when(stamping(1)).then(earned(1), unlocked(coffee));
+    scenario(customerCard, issued, earned(6)).when(stamping(1)).then(earned(1), unlocked(coffee));
   });
 
   it('does not cap the balance', () => {
-    given(customerCard, issued, earned(99)).when(stamping(100)).thenState({ stampsCount: 199 });
+    scenario(customerCard, issued, earned(99)).when(stamping(100)).thenState({ stampsCount: 199 });
   });
 
   it('refuses an expired card and serves an archived one', () => {
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(stamping(1, {}, { ...template, expiresAt: NOW.toISOString() }))
       .thenRejected({ fields: ['base'], code: 'card_expired' });
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(stamping(1, {}, { ...template, archivedAt: AT }))
       .then(earned(1));
   });
 
   it('knows no card of another customer', () => {
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(stamping(1, { customerId: 8 }))
       .thenThrows(NotFoundError);
-    given(customerCard).when(stamping(1)).thenThrows(NotFoundError);
+    scenario(customerCard).when(stamping(1)).thenThrows(NotFoundError);
   });
 
   describe('occurred_at', () => {
     const at = (iso: string) => ({ occurredAt: new Date(iso) });
 
     it('may be up to five minutes ahead, as clocks differ', () => {
-      given(customerCard, issued)
+      scenario(customerCard, issued)
         .when(stamping(1, at('2026-03-01T12:05:00Z')))
         .then(earned(1));
-      given(customerCard, issued)
+      scenario(customerCard, issued)
         .when(stamping(1, at('2026-03-01T12:05:01Z')))
         .thenRejected({ fields: ['occurred_at'] });
     });
 
     it('is not before the card was issued', () => {
-      given(customerCard, issued)
+      scenario(customerCard, issued)
         .when(stamping(1, at(AT)))
         .then(earned(1));
-      given(customerCard, issued)
+      scenario(customerCard, issued)
         .when(stamping(1, at('2026-03-01T09:59:59Z')))
         .thenRejected({ fields: ['occurred_at'] });
     });
@@ -249,10 +249,10 @@ describe('stamp', () => {
 
     it('caps the stamps of one request', () => {
       const capped = { ...template, maxStampsPerRequest: 2 };
-      given(customerCard, issued)
+      scenario(customerCard, issued)
         .when(stamping(2, {}, capped))
         .then(earned(2));
-      given(customerCard, issued)
+      scenario(customerCard, issued)
         .when(stamping(3, {}, capped))
         .thenRejected(reached);
     });
@@ -260,13 +260,13 @@ describe('stamp', () => {
     it('caps the stamps of a day, which begins at midnight of the store', () => {
       const capped = { ...template, maxStampsPerDay: 3 };
       const lateEvening = stampedAt('2026-02-28T23:30:00.000Z', 3);
-      given(customerCard, issued, lateEvening)
+      scenario(customerCard, issued, lateEvening)
         .when(stamping(1, {}, capped))
         .then(earned(1));
-      given(customerCard, issued, lateEvening)
+      scenario(customerCard, issued, lateEvening)
         .when(stamping(1, {}, { ...capped, timeZone: 'Europe/Berlin' }))
         .thenRejected(reached);
-      given(customerCard, issued, stampedAt(AT, 2))
+      scenario(customerCard, issued, stampedAt(AT, 2))
         .when(stamping(2, {}, capped))
         .thenRejected(reached);
     });
@@ -274,30 +274,30 @@ describe('stamp', () => {
     it('counts a late report by when it happened', () => {
       const capped = { ...template, maxStampsPerDay: 1 };
       const old = { ...issued, at: '2026-01-01T00:00:00.000Z' };
-      given(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
+      scenario(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-02-28T11:00:00Z') }, capped))
         .thenRejected(reached);
-      given(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
+      scenario(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-02-27T11:00:00Z') }, capped))
         .then(earned(1));
     });
 
     it('keeps stampings apart, on both sides', () => {
       const spaced = { ...template, minSecondsBetweenStamps: 60 };
-      given(customerCard, issued, stampedAt('2026-03-01T11:59:01.000Z'))
+      scenario(customerCard, issued, stampedAt('2026-03-01T11:59:01.000Z'))
         .when(stamping(1, {}, spaced))
         .thenRejected(reached);
-      given(customerCard, issued, stampedAt('2026-03-01T11:59:00.000Z'))
+      scenario(customerCard, issued, stampedAt('2026-03-01T11:59:00.000Z'))
         .when(stamping(1, {}, spaced))
         .then(earned(1));
-      given(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
+      scenario(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:30Z') }, spaced))
         .thenRejected(reached);
     });
 
     it('counts neither welcome stamps nor corrections', () => {
       const capped = { ...template, maxStampsPerDay: 1, minSecondsBetweenStamps: 3600 };
-      given(
+      scenario(
         customerCard,
         issued,
         stampedAt('2026-03-01T11:59:59.000Z', 5, 'welcome_bonus'),
@@ -309,20 +309,20 @@ describe('stamp', () => {
 
     it.each<StampSource>(['api', 'pos', 'app_scan'])('count stampings from %s', (source) => {
       const capped = { ...template, maxStampsPerDay: 1 };
-      given(customerCard, issued, stampedAt(AT, 1, source))
+      scenario(customerCard, issued, stampedAt(AT, 1, source))
         .when(stamping(1, {}, capped))
         .thenRejected(reached);
     });
 
     it('let a late report in exactly so long before a stamping', () => {
       const spaced = { ...template, minSecondsBetweenStamps: 60 };
-      given(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
+      scenario(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:00Z') }, spaced))
         .then(earned(1));
     });
 
     it('remembers stampings by the quarter of an hour, in the order in which they happened', () => {
-      const { stampings } = given(
+      const { stampings } = scenario(
         customerCard,
         issued,
         stampedAt('2026-03-01T10:05:00.000Z', 2),
@@ -347,7 +347,7 @@ describe('stamp', () => {
       const many = Array.from({ length: 5_000 }, (_, i) =>
         stampedAt(new Date(Date.parse(AT) + i * 60_000 * 7).toISOString()),
       );
-      const { stampings, stampsCount } = given(customerCard, issued, ...many).state();
+      const { stampings, stampsCount } = scenario(customerCard, issued, ...many).state();
       expect(stampsCount).toBe(5_000);
       expect(stampings).toHaveLength(100);
       expect(stampings.at(-1)?.last).toBe(Date.parse(AT) + 4_999 * 60_000 * 7);
@@ -357,79 +357,79 @@ describe('stamp', () => {
 
 describe('redeem', () => {
   it('takes the stamps off and keeps the surplus', () => {
-    given(customerCard, issued, earned(7)).when(redeeming(coffee.id)).then(redeemed(coffee));
-    given(customerCard, issued, earned(7))
+    scenario(customerCard, issued, earned(7)).when(redeeming(coffee.id)).then(redeemed(coffee));
+    scenario(customerCard, issued, earned(7))
       .when(redeeming(coffee.id))
       .thenState({ stampsCount: 2, redeemedRewardIds: [coffee.id] });
   });
 
   it('records which rewards are out of reach again, by what they take on the card now', () => {
     const both = [issued, earned(10), unlocked(coffee), unlocked(cake)];
-    given(customerCard, ...both)
+    scenario(customerCard, ...both)
       .when(redeeming(cake.id))
       .then(redeemed(cake, [coffee.id, cake.id]));
-    given(customerCard, ...both)
+    scenario(customerCard, ...both)
       .when(redeeming(coffee.id))
       .then(redeemed(coffee, [cake.id]));
     const cheaper = { ...template, rewards: [coffee, { ...cake, stampsRequired: 5 }] };
-    given(customerCard, ...both)
+    scenario(customerCard, ...both)
       .when(redeeming(coffee.id, cheaper))
       .then(redeemed(coffee));
     const dearer = { ...template, rewards: [{ ...coffee, stampsRequired: 6 }, cake] };
-    given(customerCard, ...both, earned(1))
+    scenario(customerCard, ...both, earned(1))
       .when(redeeming(coffee.id, dearer))
       .then(redeemed(coffee, [cake.id]));
     const deleted = { ...template, rewards: [coffee] };
-    given(customerCard, ...both)
+    scenario(customerCard, ...both)
       .when(redeeming(coffee.id, deleted))
       .then(redeemed(coffee, [cake.id]));
     const inactive = {
       ...template,
       rewards: [coffee, { ...cake, stampsRequired: 5, active: false }],
     };
-    given(customerCard, ...both)
+    scenario(customerCard, ...both)
       .when(redeeming(coffee.id, inactive))
       .then(redeemed(coffee));
   });
 
   it('locks what its event says, whatever the thresholds were', () => {
-    const kept = given(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, []));
+    const kept = scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, []));
     expect(kept.state().unlocked).toEqual([{ rewardId: coffee.id, stampsRequired: 5 }]);
   });
 
   it('is remembered once for each reward', () => {
-    const twice = given(customerCard, issued, earned(20), redeemed(coffee), redeemed(coffee));
+    const twice = scenario(customerCard, issued, earned(20), redeemed(coffee), redeemed(coffee));
     expect(twice.state().redeemedRewardIds).toEqual([coffee.id]);
   });
 
   it('never goes below zero', () => {
-    given(customerCard, issued, earned(4))
+    scenario(customerCard, issued, earned(4))
       .when(redeeming(coffee.id))
       .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
-    given(customerCard, issued, earned(5), redeemed(coffee))
+    scenario(customerCard, issued, earned(5), redeemed(coffee))
       .when(redeeming(coffee.id))
       .thenRejected({ code: 'insufficient_stamps' });
   });
 
   it('says that a reward is inactive before it counts stamps', () => {
     const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
-    given(customerCard, issued)
+    scenario(customerCard, issued)
       .when(redeeming(coffee.id, inactive))
       .thenRejected({ fields: ['base'], code: 'reward_inactive' });
   });
 
   it('knows no reward of another card', () => {
-    given(customerCard, issued, earned(50)).when(redeeming(99)).thenThrows(NotFoundError);
+    scenario(customerCard, issued, earned(50)).when(redeeming(99)).thenThrows(NotFoundError);
   });
 
   it('refuses an expired card', () => {
-    given(customerCard, issued, earned(50))
+    scenario(customerCard, issued, earned(50))
       .when(redeeming(coffee.id, { ...template, expiresAt: AT }))
       .thenRejected({ code: 'card_expired' });
   });
 
   it('checks when it happened', () => {
-    given(customerCard, issued, earned(50))
+    scenario(customerCard, issued, earned(50))
       .when(redeeming(coffee.id, template, { occurredAt: new Date('2020-01-01T00:00:00Z') }))
       .thenRejected({ fields: ['occurred_at'] });
   });
@@ -438,7 +438,7 @@ describe('redeem', () => {
 describe('an unlocked reward', () => {
   const priced = (...rewards: Milestone[]): Template => ({ ...template, rewards });
   const coffeeAt = (stampsRequired: number) => ({ ...coffee, stampsRequired });
-  const five = given(customerCard, issued, earned(5), unlocked(coffee));
+  const five = scenario(customerCard, issued, earned(5), unlocked(coffee));
   const shown = (state: ReturnType<typeof five.state>, on: Template) =>
     availableRewards(state, on).map(({ id, stampsRequired }) => [id, stampsRequired]);
 
@@ -455,15 +455,15 @@ describe('an unlocked reward', () => {
   });
 
   it('has its threshold of now where it was not unlocked', () => {
-    const state = given(customerCard, issued, earned(5)).state();
+    const state = scenario(customerCard, issued, earned(5)).state();
     expect(shown(state, priced(coffeeAt(9), cake))).toEqual([]);
-    given(customerCard, issued, earned(5))
+    scenario(customerCard, issued, earned(5))
       .when(redeeming(coffee.id, priced(coffeeAt(6), cake)))
       .thenRejected({ code: 'insufficient_stamps' });
   });
 
   it('stands among the others by what it takes', () => {
-    const both = given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake));
+    const both = scenario(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake));
     const on = priced({ ...cake, stampsRequired: 7 }, coffeeAt(8));
     expect(shown(both.state(), on)).toEqual([
       [coffee.id, 5],
@@ -477,11 +477,11 @@ describe('an unlocked reward', () => {
       data: { ...silent, customerId: 7, stamps: 1, source: 'adjustment', reverses: null },
     };
     const on = priced(coffeeAt(9), cake);
-    const less = given(customerCard, issued, earned(5), unlocked(coffee), removed);
+    const less = scenario(customerCard, issued, earned(5), unlocked(coffee), removed);
     expect(shown(less.state(), on)).toEqual([]);
     less.when(redeeming(coffee.id, on)).thenRejected({ code: 'insufficient_stamps' });
     less.when(stamping(1, {}, on)).then(earned(1));
-    const again = given(customerCard, issued, earned(5), unlocked(coffee), removed, earned(1));
+    const again = scenario(customerCard, issued, earned(5), unlocked(coffee), removed, earned(1));
     expect(shown(again.state(), on)).toEqual([[coffee.id, 5]]);
   });
 
@@ -496,11 +496,11 @@ describe('an unlocked reward', () => {
   it('stays unlocked while a redemption leaves what it takes, and is locked below that', () => {
     const tea = { ...coffee, id: 3, name: 'Tea', stampsRequired: 1 };
     const on = priced(tea, coffeeAt(9), cake);
-    const six = given(customerCard, issued, earned(6), unlocked(tea), unlocked(coffee));
+    const six = scenario(customerCard, issued, earned(6), unlocked(tea), unlocked(coffee));
     six.when(redeeming(tea.id, on)).then(redeemed(tea));
     six.when(redeeming(tea.id, on)).thenState({ stampsCount: 5, unlocked: six.state().unlocked });
     five.when(redeeming(coffee.id, on)).thenState({ stampsCount: 0, unlocked: [] });
-    const afterwards = given(
+    const afterwards = scenario(
       customerCard,
       issued,
       earned(5),
@@ -524,7 +524,7 @@ describe('an unlocked reward', () => {
     });
     const on = priced(coffeeAt(9));
     for (const other of [3, 8]) {
-      const merged = given(customerCard, issued, earned(5), unlocked(coffee), absorbed(other));
+      const merged = scenario(customerCard, issued, earned(5), unlocked(coffee), absorbed(other));
       expect(shown(merged.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
     }
   });
@@ -536,7 +536,13 @@ describe('an unlocked reward', () => {
   });
 
   it('is found by the redemption that locked it', () => {
-    const both = given(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake)).state();
+    const both = scenario(
+      customerCard,
+      issued,
+      earned(10),
+      unlocked(coffee),
+      unlocked(cake),
+    ).state();
     const findLockedBy = (event: CustomerCardEvent) =>
       event.type === 'RewardRedeemed' ? findLocked(both, event.data) : undefined;
     const [coffeeAtFive, cakeAtTen] = both.unlocked;
@@ -574,9 +580,9 @@ describe('what a card shows', () => {
   });
 
   it('offers what is active and paid for, cheapest first', () => {
-    const exactly = given(customerCard, issued, earned(5)).state();
+    const exactly = scenario(customerCard, issued, earned(5)).state();
     expect(availableRewards(exactly, template).map((reward) => reward.id)).toEqual([1]);
-    const state = given(customerCard, issued, earned(12)).state();
+    const state = scenario(customerCard, issued, earned(12)).state();
     expect(availableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
     const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };
     expect(availableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);

@@ -30,14 +30,14 @@ it('an e-mail is sent while it is current', async () => {
 });
 
 it('an e-mail that went out of date is kept back even when the server has asked for its text', async () => {
-  const { begun, received } = server;
+  const { startedCount, received } = server;
   const first = received.length;
   const begunWhenAsked: number[] = [];
   const outcome = await send(() => {
-    begunWhenAsked.push(server.begun);
+    begunWhenAsked.push(server.startedCount);
     return false;
   });
   expect(outcome).toMatchObject({ kind: 'failed' });
-  expect(begunWhenAsked).toEqual([begun + 1]);
+  expect(begunWhenAsked).toEqual([startedCount + 1]);
   expect(received).toHaveLength(first);
 });

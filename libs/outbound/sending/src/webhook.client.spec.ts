@@ -444,7 +444,7 @@ describe('names', () => {
         complete: true,
       });
     }
-    expect(names.asked.filter((asked) => asked === 'A lasting.example')).toHaveLength(1);
+    expect(names.queriedNames.filter((asked) => asked === 'A lasting.example')).toHaveLength(1);
     await eventuallyAskedAgain(lookup, names);
   });
 
@@ -454,7 +454,7 @@ describe('names', () => {
     const all = Array.from({ length: 20 }, () => send({ client, host: 'busy.example' }));
     for (const { outcome } of await Promise.all(all))
       expect(outcome).toMatchObject({ status: 200 });
-    expect(names.asked.filter((asked) => asked === 'A busy.example')).toHaveLength(1);
+    expect(names.queriedNames.filter((asked) => asked === 'A busy.example')).toHaveLength(1);
   });
 
   it.each(['nxdomain', 'servfail'] as const)(
@@ -512,7 +512,7 @@ describe('addresses that must not be reached', () => {
         expect(outcome).toEqual({ kind: 'blocked' });
       }
     }
-    expect(names.asked).toHaveLength(0);
+    expect(names.queriedNames).toHaveLength(0);
     expect(connections).toBe(0);
   });
 
@@ -541,7 +541,7 @@ describe('addresses that must not be reached', () => {
     const client = newClient(names.lookup());
     const { outcome } = await send({ client, host: 'mixed.example' });
     expect(outcome).toMatchObject({ status: 200 });
-    expect(names.asked.toSorted()).toEqual(['A mixed.example', 'AAAA mixed.example']);
+    expect(names.queriedNames.toSorted()).toEqual(['A mixed.example', 'AAAA mixed.example']);
     expect(requests[0]?.headers.host).toBe(`mixed.example:${port}`);
   });
 
@@ -618,7 +618,7 @@ async function eventuallyAskedAgain(lookup: NameLookup, names: NameServer): Prom
   await eventually(
     async () => {
       await lookup.addressesOf('brief.example');
-      return names.asked.filter((asked) => asked === 'A brief.example').length;
+      return names.queriedNames.filter((asked) => asked === 'A brief.example').length;
     },
     (count) => count > 1,
   );

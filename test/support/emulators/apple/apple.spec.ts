@@ -12,12 +12,12 @@ import { appleCertificates, PASS_TYPE, TEAM, type AppleCertificates } from './ce
 import { messageOf, Phone } from './phone.mjs';
 
 const TOKEN = 'ab'.repeat(32);
-let made: AppleCertificates;
+let certificates: AppleCertificates;
 let apns: Apns;
 
 beforeAll(async () => {
-  made = appleCertificates();
-  apns = await Apns.start(made);
+  certificates = appleCertificates();
+  apns = await Apns.start(certificates);
   apns.register(TOKEN);
 });
 
@@ -26,11 +26,11 @@ afterAll(() => apns.stop());
 async function push(
   changes: OutgoingHttpHeaders = {},
   { body = '{}', ...tls }: SecureClientSessionOptions & { body?: string } = {
-    cert: made.pass.certificate + made.wwdr,
-    key: made.pass.key,
+    cert: certificates.pass.certificate + certificates.wwdr,
+    key: certificates.pass.key,
   },
 ): Promise<{ status: number; reason: string }> {
-  const session = connect(apns.url, { ca: made.root, ...tls });
+  const session = connect(apns.url, { ca: certificates.root, ...tls });
   const stream = session.request({
     ':method': 'POST',
     ':path': `/3/device/${TOKEN}`,
@@ -67,7 +67,10 @@ describe('the emulator of the push service', () => {
   });
 
   it('refuses bodies by APNS-01', async () => {
-    const tls = { cert: made.pass.certificate + made.wwdr, key: made.pass.key };
+    const tls = {
+      cert: certificates.pass.certificate + certificates.wwdr,
+      key: certificates.pass.key,
+    };
     expect(await push({}, { ...tls, body: 'x'.repeat(4097) })).toMatchObject({ status: 413 });
     expect(await push({}, { ...tls, body: '' })).toMatchObject({ reason: 'PayloadEmpty' });
   });
@@ -121,14 +124,14 @@ describe('the emulator of an iPhone', () => {
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
     const reaches = (url: string) => url.replace('https://cards.example', `http://127.0.0.1:${port}`); // prettier-ignore
-    phone = new Phone({ root: made.root, apns, reaches });
+    phone = new Phone({ root: certificates.root, apns, reaches });
   });
 
   afterAll(() => void server.close());
 
   const signed = (serialNumber: string) => {
-    const key = createPrivateKey(made.pass.key);
-    const { certificate } = made.pass;
+    const key = createPrivateKey(certificates.pass.key);
+    const { certificate } = certificates.pass;
     const json = {
       formatVersion: 1,
       passTypeIdentifier: PASS_TYPE,
@@ -146,7 +149,7 @@ describe('the emulator of an iPhone', () => {
     ];
     return createPassPackage(
       files,
-      createPassSigner({ certificate, key, wwdr: made.wwdr }),
+      createPassSigner({ certificate, key, wwdr: certificates.wwdr }),
       new Date(),
     );
   };

@@ -48,9 +48,9 @@ export class Phone {
 
   /** What it shows of a pass. */
   shows(serial) {
-    const kept = this.#passes.get(serial);
-    if (!kept) throw new Error(`no pass ${serial}`);
-    return kept;
+    const pass = this.#passes.get(serial);
+    if (!pass) throw new Error(`no pass ${serial}`);
+    return pass;
   }
 
   /** The owner removes the pass from the Wallet. */

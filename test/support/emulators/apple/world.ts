@@ -4,7 +4,7 @@ import { Phone } from './phone.mjs';
 
 /** Apple as a service under test meets it. */
 export type AppleWorld = {
-  made: AppleCertificates;
+  certificates: AppleCertificates;
   apns: Apns;
   /** Of both processes. */
   settings: NodeJS.ProcessEnv;
@@ -13,22 +13,22 @@ export type AppleWorld = {
 };
 
 export async function appleWorld(): Promise<AppleWorld> {
-  const made = appleCertificates();
-  const apns = await Apns.start(made);
+  const certificates = appleCertificates();
+  const apns = await Apns.start(certificates);
   return {
-    made,
+    certificates: certificates,
     apns,
     settings: {
       PUBLIC_URL: 'https://cards.example',
-      APPLE_PASS_CERT: made.pass.certificate,
-      APPLE_PASS_KEY: made.pass.key,
-      APPLE_WWDR_CERT: made.wwdr,
+      APPLE_PASS_CERT: certificates.pass.certificate,
+      APPLE_PASS_KEY: certificates.pass.key,
+      APPLE_WWDR_CERT: certificates.wwdr,
       APNS_URL: apns.url,
-      APNS_CA_CERT: made.root,
+      APNS_CA_CERT: certificates.root,
     },
     phone: (baseUrl) =>
       new Phone({
-        root: made.root,
+        root: certificates.root,
         apns,
         reaches: (url) => url.replace('https://cards.example', baseUrl),
       }),

@@ -34,7 +34,7 @@ export async function startEventStoreDbProcess(parameters = []) {
     port: Number(/:(\d+)/.exec(connectionString.replace('esdb:', ''))[1]),
     state: () => ask('/'),
     /** Applies any fault of the server by its name; also `stopListening` and `listenAgain`. */
-    tell: (name, ...given) => ask(name, { method: 'POST', body: JSON.stringify(given) }),
+    tell: (name, ...values) => ask(name, { method: 'POST', body: JSON.stringify(values) }),
     /** @param {NodeJS.Signals} [signal] */
     kill: async (signal = 'SIGKILL') => {
       child.kill(signal);

@@ -127,11 +127,11 @@ export class EventLog {
    * @returns {Outcome}
    */
   append(stream, expected, proposed) {
-    const known = this.stream(stream);
-    const current = BigInt(known.length) - 1n;
+    const events = this.stream(stream);
+    const current = BigInt(events.length) - 1n;
     const conflict = { written: false, current };
 
-    if (expected === 'stream_exists' && known.length === 0) {
+    if (expected === 'stream_exists' && events.length === 0) {
       // A stream with metadata counts as existing.
       if (this.stream(`$$${stream}`).length === 0) return conflict;
     }
@@ -147,9 +147,9 @@ export class EventLog {
     if (at === current) return this.#write(stream, proposed);
     if (proposed.length === 0) return conflict;
     for (const [offset, event] of proposed.entries()) {
-      if (known[Number(at) + 1 + offset]?.id !== event.id) return conflict;
+      if (events[Number(at) + 1 + offset]?.id !== event.id) return conflict;
     }
-    return repetition(known[Number(at) + proposed.length]);
+    return repetition(events[Number(at) + proposed.length]);
   }
 
   close() {

@@ -137,8 +137,8 @@ async function* subscribeToAll(log, options, signal) {
 
   let considered = 0;
   /** @type {Position} */
-  let told = { commit: -1n, prepare: -1n };
-  const isNews = (position) => comparePositions(position, told) > 0;
+  let lastCheckpoint = { commit: -1n, prepare: -1n };
+  const isNews = (position) => comparePositions(position, lastCheckpoint) > 0;
   for (let atEnd = from.hasEnd(); !atEnd;) {
     let reached = pageStart;
     let sent = 0;
@@ -158,7 +158,7 @@ async function* subscribeToAll(log, options, signal) {
     if (!atEnd && considered >= interval) {
       considered %= interval;
       if (isNews(reached)) {
-        told = reached;
+        lastCheckpoint = reached;
         yield checkpoint(reached);
       }
     }
@@ -175,7 +175,7 @@ async function* subscribeToAll(log, options, signal) {
       considered += 1;
       if (considered < interval) continue;
       considered = 0;
-      told = position;
+      lastCheckpoint = position;
       yield checkpoint(position);
     }
   }

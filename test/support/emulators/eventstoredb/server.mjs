@@ -72,14 +72,14 @@ class Faults {
 export async function startEventStoreDb({
   port: wantedPort = 0,
   log: file,
-  users: given,
+  users: initialUsers,
   tls,
   batchAppend = true,
   maxAppendSize = MEBIBYTE,
   writeTimeoutMs = 2000,
   recentIds = 256,
 } = {}) {
-  const users = given && { ...given };
+  const users = initialUsers && { ...initialUsers };
   if (users && !tls) throw new Error('users need tls: the client sends credentials over TLS only');
   const log = new EventLog({ file, recentIds });
   const faults = new Faults();
@@ -87,7 +87,7 @@ export async function startEventStoreDb({
   const sockets = new Map();
   /** @type {Set<object>} */
   const subscriptions = new Set();
-  const asked = { appends: 0, streamReads: 0, logReads: 0, subscriptions: 0 };
+  const requestCounts = { appends: 0, streamReads: 0, logReads: 0, subscriptions: 0 };
   let port = wantedPort;
 
   const dropConnection = (call) => sockets.get(Number(call.getPeer().split(':').at(-1)))?.destroy();
@@ -100,8 +100,9 @@ export async function startEventStoreDb({
     if (!users) return null;
     const caller = callerOf(call);
     if (caller === null) return failures.accessDenied();
-    const known = Object.hasOwn(users, caller.name) && users[caller.name] === caller.password;
-    return known ? null : failures.unauthenticated();
+    const isAuthenticated =
+      Object.hasOwn(users, caller.name) && users[caller.name] === caller.password;
+    return isAuthenticated ? null : failures.unauthenticated();
   }
 
   /** Access control lists are obeyed where there is an administrator to change them. */
@@ -117,7 +118,7 @@ export async function startEventStoreDb({
    * @param {Reply} reply
    */
   async function append({ stream, expected, events, deadline }, call, reply) {
-    asked.appends += 1;
+    requestCounts.appends += 1;
     const leader = faults.take('notLeader');
     if (leader) return reply.fail(failures.notLeader({ host: HOST, port, ...leader }));
     const failing = faults.take('failAppends');
@@ -277,7 +278,9 @@ export async function startEventStoreDb({
     const refused = refusal(call);
     if (refused) return call.emit('error', refused);
     const stream = options.getStream()?.getStreamIdentifier();
-    asked[options.hasSubscription() ? 'subscriptions' : stream ? 'streamReads' : 'logReads'] += 1;
+    requestCounts[
+      options.hasSubscription() ? 'subscriptions' : stream ? 'streamReads' : 'logReads'
+    ] += 1;
     if (isDenied(call, 'read', stream ? streamName(stream) : '$all')) {
       return call.emit('error', failures.accessDenied());
     }
@@ -371,7 +374,7 @@ export async function startEventStoreDb({
 
   return {
     port,
-    asked,
+    asked: requestCounts,
     connectionString: tls ? `esdb://localhost:${port}` : `esdb://${HOST}:${port}?tls=false`,
     get appended() {
       return log.appended;

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 export type Protocol = 'nominatim' | 'photon' | 'pelias';
 
 /** How exactly the emulator knows a place. */
-export type Known = {
+export type KnownPlace = {
   latitude: number;
   longitude: number;
   as: 'house' | 'street' | 'postcode' | 'city' | 'country';
@@ -32,9 +32,9 @@ const PATHS: Record<Protocol, string> = {
  * without a name or key, and requests that come too fast or at the same time.
  */
 export class GeocoderEmulator {
-  readonly places = new Map<string, Known>();
+  readonly places = new Map<string, KnownPlace>();
   /** What it was asked, and when. */
-  readonly asked: { address: string; at: number; userAgent: string }[] = [];
+  readonly requests: { address: string; at: number; userAgent: string }[] = [];
   /** Broken rules. */
   readonly refused: string[] = [];
   /** Its next answers. */
@@ -83,7 +83,7 @@ export class GeocoderEmulator {
     const address = url.searchParams.get(this.protocol === 'pelias' ? 'text' : 'q') ?? '';
     const userAgent = request.headers['user-agent'] ?? '';
     const refusal = this.refusalOf(url, address, userAgent);
-    this.asked.push({ address, at: Date.now(), userAgent });
+    this.requests.push({ address, at: Date.now(), userAgent });
     if (refusal) {
       this.refused.push(refusal.why);
       send(response, refusal.status, JSON.stringify({ error: refusal.why }));
@@ -116,20 +116,20 @@ export class GeocoderEmulator {
     if (this.protocol === 'pelias' && url.searchParams.get('api_key') !== 'pelias-key') {
       return { status: 401, why: 'key' };
     }
-    const last = this.asked.at(-1)?.at ?? 0;
+    const last = this.requests.at(-1)?.at ?? 0;
     // Timers of both sides may be a few milliseconds apart.
     const tooFast = this.perSecond > 0 && Date.now() - last < 1000 / this.perSecond - 50;
     return tooFast || this.open > 1 ? { status: 429, why: 'too fast' } : undefined;
   }
 
-  private bodyFor(known: Known | undefined): unknown {
-    if (this.protocol === 'nominatim') return known ? [nominatimPlace(known)] : [];
-    const features = known ? [feature(this.protocol, known)] : [];
+  private bodyFor(place: KnownPlace | undefined): unknown {
+    if (this.protocol === 'nominatim') return place ? [nominatimPlace(place)] : [];
+    const features = place ? [feature(this.protocol, place)] : [];
     return { type: 'FeatureCollection', features };
   }
 }
 
-function nominatimPlace({ latitude, longitude, as, houseNumber = '1' }: Known): object {
+function nominatimPlace({ latitude, longitude, as, houseNumber = '1' }: KnownPlace): object {
   const ranks = { house: 30, street: 26, postcode: 21, city: 16, country: 4 };
   return {
     place_id: 1,
@@ -142,8 +142,8 @@ function nominatimPlace({ latitude, longitude, as, houseNumber = '1' }: Known): 
   };
 }
 
-function feature(protocol: Protocol, known: Known): object {
-  const { latitude, longitude, as, houseNumber: housenumber = '1' } = known;
+function feature(protocol: Protocol, place: KnownPlace): object {
+  const { latitude, longitude, as, houseNumber: housenumber = '1' } = place;
   const ofPhoton =
     as === 'postcode'
       ? { type: 'other', osm_key: 'place', osm_value: 'postcode' }

@@ -40,6 +40,6 @@ export function noticesOf(google: GoogleWallet, uuid: string): GoogleNotice[] {
 export function untilBalance(google: GoogleWallet, uuid: string, balance: string) {
   return eventually(
     () => balanceOf(google, uuid),
-    (shown) => shown === balance,
+    (shownBalance) => shownBalance === balance,
   );
 }

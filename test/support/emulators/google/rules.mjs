@@ -96,75 +96,76 @@ export function faultOfId(issuerId, id) {
   return undefined;
 }
 
-/** @param {'loyaltyClass' | 'loyaltyObject'} kind @param {Record<string, any>} given */
-export function faultOfFields(kind, given) {
-  const known = kind === 'loyaltyClass' ? CLASS_FIELDS : OBJECT_FIELDS;
+/** @param {'loyaltyClass' | 'loyaltyObject'} kind @param {Record<string, any>} fields */
+export function faultOfFields(kind, fields) {
+  const knownFields = kind === 'loyaltyClass' ? CLASS_FIELDS : OBJECT_FIELDS;
   for (const [path, instead] of Object.entries(DEPRECATED)) {
-    if (valueAt(given, path) !== undefined) return invalid(`${path} is deprecated: ${instead}`);
+    if (valueAt(fields, path) !== undefined) return invalid(`${path} is deprecated: ${instead}`);
   }
   for (const [path, values] of Object.entries(VALUES)) {
-    const value = valueAt(given, path);
+    const value = valueAt(fields, path);
     if (value !== undefined && value !== null && !values.test(value)) {
       return invalid(`${path}: invalid value ${value}`);
     }
   }
-  const unknown = Object.keys(given).find((name) => !known.has(name));
+  const unknown = Object.keys(fields).find((name) => !knownFields.has(name));
   if (unknown !== undefined) {
     return invalid(`Invalid JSON payload received. Unknown name "${unknown}": Cannot find field.`);
   }
   return undefined;
 }
 
-/** @param {Record<string, any>} given as it would be afterwards @param {boolean} allowHttp */
-export function faultOfClass(given, allowHttp) {
+/** @param {Record<string, any>} loyaltyClass as it would be afterwards @param {boolean} allowHttp */
+export function faultOfClass(loyaltyClass, allowHttp) {
   for (const name of ['issuerName', 'programName']) {
-    if (!isText(given[name])) return invalid(`${name} is required`);
+    if (!isText(loyaltyClass[name])) return invalid(`${name} is required`);
   }
-  if (!isText(given.programLogo?.sourceUri?.uri)) return invalid('programLogo is required');
-  if (!['UNDER_REVIEW', 'DRAFT', 'APPROVED'].includes(given.reviewStatus)) {
+  if (!isText(loyaltyClass.programLogo?.sourceUri?.uri)) return invalid('programLogo is required');
+  if (!['UNDER_REVIEW', 'DRAFT', 'APPROVED'].includes(loyaltyClass.reviewStatus)) {
     return invalid('reviewStatus is required');
   }
-  const color = given.hexBackgroundColor;
+  const color = loyaltyClass.hexBackgroundColor;
   if (color !== undefined && !/^#[0-9a-fA-F]{6}$/.test(color)) return invalid(`color ${color}`);
-  const callback = given.callbackOptions?.url;
+  const callback = loyaltyClass.callbackOptions?.url;
   if (callback !== undefined && !isFetchable(callback, allowHttp)) {
     return invalid(`callbackOptions.url must be https: ${callback}`);
   }
-  return faultOfParts(given, allowHttp);
+  return faultOfParts(loyaltyClass, allowHttp);
 }
 
 /**
- * @param {Record<string, any>} given as it would be afterwards
+ * @param {Record<string, any>} loyaltyObject as it would be afterwards
  * @param {Map<string, any>} classes
  * @param {boolean} allowHttp
  */
-export function faultOfObject(given, classes, allowHttp) {
-  const ofClass = classes.get(given.classId);
-  if (!ofClass) return invalid(`Class ${given.classId} not found`, 'classNotFound');
-  if (ofClass.reviewStatus !== 'APPROVED') return invalid(`Class ${given.classId} is a draft`);
-  if (!STATES.has(given.state)) return invalid('state is required');
-  const end = given.validTimeInterval?.end?.date;
+export function faultOfObject(loyaltyObject, classes, allowHttp) {
+  const ofClass = classes.get(loyaltyObject.classId);
+  if (!ofClass) return invalid(`Class ${loyaltyObject.classId} not found`, 'classNotFound');
+  if (ofClass.reviewStatus !== 'APPROVED')
+    return invalid(`Class ${loyaltyObject.classId} is a draft`);
+  if (!STATES.has(loyaltyObject.state)) return invalid('state is required');
+  const end = loyaltyObject.validTimeInterval?.end?.date;
   if (end !== undefined && !/T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/.test(end)) {
     return invalid(`validTimeInterval.end.date needs an offset: ${end}`);
   }
-  return faultOfParts(given, allowHttp);
+  return faultOfParts(loyaltyObject, allowHttp);
 }
 
-/** @param {Record<string, any>} given @param {boolean} allowHttp */
-function faultOfParts(given, allowHttp) {
+/** @param {Record<string, any>} parts @param {boolean} allowHttp */
+function faultOfParts(parts, allowHttp) {
   for (const name of ['programLogo', 'heroImage']) {
-    const uri = given[name]?.sourceUri?.uri;
+    const uri = parts[name]?.sourceUri?.uri;
     if (uri !== undefined && !isFetchable(uri, allowHttp)) {
       return invalid(`The image ${uri} cannot be fetched: it must be public and https`);
     }
   }
-  const locations = given.merchantLocations ?? [];
+  const locations = parts.merchantLocations ?? [];
   if (locations.length > MOST_LOCATIONS) return invalid(`more than ${MOST_LOCATIONS} locations`);
   if (locations.some((/** @type {any} */ one) => !isDegrees(one))) {
     return invalid('bad merchantLocations');
   }
-  if ((given.messages ?? []).length > MOST_KEPT_MESSAGES) return invalid('too many messages');
-  const ids = (given.textModulesData ?? []).map((/** @type {any} */ one) => one.id);
+  if ((parts.messages ?? []).length > MOST_KEPT_MESSAGES) return invalid('too many messages');
+  const ids = (parts.textModulesData ?? []).map((/** @type {any} */ one) => one.id);
   if (new Set(ids).size !== ids.length) return invalid('textModulesData: ids must be unique');
   return undefined;
 }

@@ -25,7 +25,7 @@ export type GoogleNotice = {
   kind: 'update' | 'message';
   objectId: string;
   /** The balance, or the body of the message. */
-  shown: string;
+  text: string;
   at: number;
   /** Somebody has the object on a phone. */
   seen: boolean;

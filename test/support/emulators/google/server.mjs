@@ -120,9 +120,9 @@ class GoogleWallet {
     for (let i = 0; i < count; i++) this.#faults.push({ ...usual, ...fault });
   }
 
-  hold(held) {
-    this.#held = held;
-    if (!held) for (const socket of this.#silent.splice(0)) socket.destroy();
+  hold(objectId) {
+    this.#held = objectId;
+    if (!objectId) for (const socket of this.#silent.splice(0)) socket.destroy();
   }
 
   expireTokens() {
@@ -225,12 +225,12 @@ class GoogleWallet {
     const [kind = '', id, action] = path.split('/').map(decodeURIComponent);
     const records = { loyaltyClass: this.classes, loyaltyObject: this.objects }[kind];
     if (!records) throw new Refusal(404, 'notFound', 'Not found');
-    const given = body === '' ? {} : JSON.parse(body);
-    this.requests.push({ method: request.method, path, body: given, at: this.now() });
+    const resource = body === '' ? {} : JSON.parse(body);
+    this.requests.push({ method: request.method, path, body: resource, at: this.now() });
     const due = this.#faults.findIndex(({ on }) => path.includes(on));
     const [fault] = due < 0 ? [] : this.#faults.splice(due, 1);
     if (fault && !fault.afterwards) throw this.#failure(fault);
-    const json = this.#perform(request.method, { kind, id, action, records }, given);
+    const json = this.#perform(request.method, { kind, id, action, records }, resource);
     if (fault) throw this.#failure(fault);
     return { status: 200, json };
   }
@@ -255,27 +255,29 @@ class GoogleWallet {
     this.#starts.push(Date.now());
   }
 
-  #perform(method, { kind, id, action, records }, given) {
-    if (method === 'POST' && id === undefined) return this.#insert(kind, records, given);
-    const known = records.get(id);
-    if (id !== undefined && !known) {
+  #perform(method, { kind, id, action, records }, resource) {
+    if (method === 'POST' && id === undefined) return this.#insert(kind, records, resource);
+    const existing = records.get(id);
+    if (id !== undefined && !existing) {
       const fault = faultOfId(this.issuerId, id);
       if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
       throw new Refusal(404, kind === 'loyaltyClass' ? 'classNotFound' : 'resourceNotFound', id);
     }
-    if (method === 'GET' && id !== undefined) return known;
-    if (method === 'POST' && action === 'addMessage') return this.#addMessage(kind, known, given);
+    if (method === 'GET' && id !== undefined) return existing;
+    if (method === 'POST' && action === 'addMessage')
+      return this.#addMessage(kind, existing, resource);
     if (method === 'PATCH' || method === 'PUT') {
-      return this.#update(kind, method === 'PUT' ? {} : known, known, given);
+      return this.#update(kind, method === 'PUT' ? {} : existing, existing, resource);
     }
     throw new Refusal(405, 'httpMethodNotAllowed', `${method} ${kind}`);
   }
 
-  #insert(kind, records, given) {
-    const fault = faultOfId(this.issuerId, given.id) ?? faultOfFields(kind, given);
+  #insert(kind, records, resource) {
+    const fault = faultOfId(this.issuerId, resource.id) ?? faultOfFields(kind, resource);
     if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
-    if (records.has(given.id)) throw new Refusal(409, 'existingResource', `${given.id} exists`);
-    const record = merged({}, given);
+    if (records.has(resource.id))
+      throw new Refusal(409, 'existingResource', `${resource.id} exists`);
+    const record = merged({}, resource);
     delete record.notifyPreference;
     this.#check(kind, record);
     if (record.reviewStatus === 'UNDER_REVIEW') record.reviewStatus = 'APPROVED';
@@ -283,22 +285,22 @@ class GoogleWallet {
     return record;
   }
 
-  #update(kind, base, known, given) {
-    const fault = faultOfFields(kind, given);
+  #update(kind, base, existing, resource) {
+    const fault = faultOfFields(kind, resource);
     if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
-    if (kind === 'loyaltyClass' && given.reviewStatus !== 'UNDER_REVIEW') {
+    if (kind === 'loyaltyClass' && resource.reviewStatus !== 'UNDER_REVIEW') {
       throw new Refusal(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
     }
-    const { notifyPreference, ...change } = given;
-    const after = { ...merged(base, change), id: known.id };
+    const { notifyPreference, ...change } = resource;
+    const after = { ...merged(base, change), id: existing.id };
     this.#check(kind, after);
     if (after.reviewStatus === 'UNDER_REVIEW') after.reviewStatus = 'APPROVED';
-    const isTold = notifyPreference === 'NOTIFY_ON_UPDATE' && tells(known, after);
-    if (isTold && !isOverQuota(this.notices, 'update', known.id, this.now())) {
-      this.#notify('update', known.id, after.loyaltyPoints?.balance?.string ?? '');
+    const isTold = notifyPreference === 'NOTIFY_ON_UPDATE' && tells(existing, after);
+    if (isTold && !isOverQuota(this.notices, 'update', existing.id, this.now())) {
+      this.#notify('update', existing.id, after.loyaltyPoints?.balance?.string ?? '');
     }
     const records = kind === 'loyaltyClass' ? this.classes : this.objects;
-    records.set(known.id, after);
+    records.set(existing.id, after);
     return after;
   }
 
@@ -310,24 +312,32 @@ class GoogleWallet {
     if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
   }
 
-  #addMessage(kind, known, { message }) {
+  #addMessage(kind, existing, { message }) {
     if (typeof message?.header !== 'string' || typeof message?.body !== 'string') {
       throw new Refusal(400, 'invalid', 'a message needs header and body');
     }
     if (message.messageType === 'TEXT_AND_NOTIFY') {
-      if (isOverQuota(this.notices, 'message', known.id, this.now())) {
+      if (isOverQuota(this.notices, 'message', existing.id, this.now())) {
         throw new Refusal(403, 'QuotaExceededException', 'Quota exceeded for notifications');
       }
-      this.#notify('message', known.id, message.body);
+      this.#notify('message', existing.id, message.body);
     }
-    const others = (known.messages ?? []).filter(({ id }) => id === undefined || id !== message.id);
-    known.messages = [...others, message].slice(-MOST_KEPT_MESSAGES);
-    return { resource: known };
+    const others = (existing.messages ?? []).filter(
+      ({ id }) => id === undefined || id !== message.id,
+    );
+    existing.messages = [...others, message].slice(-MOST_KEPT_MESSAGES);
+    return { resource: existing };
   }
 
   /** Counted whether or not somebody has saved the object; `seen` by those who have. */
-  #notify(kind, objectId, shown) {
-    this.notices.push({ kind, objectId, shown, at: this.now(), seen: this.saved.has(objectId) });
+  #notify(kind, objectId, text) {
+    this.notices.push({
+      kind,
+      objectId,
+      text,
+      at: this.now(),
+      seen: this.saved.has(objectId),
+    });
   }
 
   #save(jwt) {
@@ -336,12 +346,14 @@ class GoogleWallet {
     if (!claims) throw new Refusal(400, 'invalidSignature', 'The JWT is not signed by the issuer');
     const fault = faultOfSave(claims, this.account.email);
     if (fault) throw new Refusal(400, 'invalidJwt', fault);
-    for (const given of claims.payload.loyaltyClasses ?? []) {
-      if (!this.classes.has(given.id)) this.#insert('loyaltyClass', this.classes, given);
+    for (const loyaltyClass of claims.payload.loyaltyClasses ?? []) {
+      if (!this.classes.has(loyaltyClass.id))
+        this.#insert('loyaltyClass', this.classes, loyaltyClass);
     }
-    for (const given of claims.payload.loyaltyObjects) {
-      if (!this.objects.has(given.id)) this.#insert('loyaltyObject', this.objects, given);
-      this.saved.add(given.id);
+    for (const loyaltyObject of claims.payload.loyaltyObjects) {
+      if (!this.objects.has(loyaltyObject.id))
+        this.#insert('loyaltyObject', this.objects, loyaltyObject);
+      this.saved.add(loyaltyObject.id);
     }
     return { status: 200, json: { saved: claims.payload.loyaltyObjects.map(({ id }) => id) } };
   }

@@ -39,8 +39,8 @@ function assertion(change: object = {}): object {
   return { iss, scope: SCOPE, aud: google.tokenUrl, iat, exp: iat + 3600, ...change };
 }
 
-async function exchange(given: string, grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer') {
-  const body = new URLSearchParams({ grant_type: grant, assertion: given });
+async function exchange(assertion: string, grant = 'urn:ietf:params:oauth:grant-type:jwt-bearer') {
+  const body = new URLSearchParams({ grant_type: grant, assertion: assertion });
   const response = await fetch(google.tokenUrl, { method: 'POST', body });
   return { status: response.status, body: (await response.json()) as Record<string, string> };
 }
@@ -126,8 +126,8 @@ describe('the emulator of Google Wallet', () => {
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
         assertion: signed,
       });
-      const given = await fetch(strict.tokenUrl, { method: 'POST', body });
-      const { access_token: token } = (await given.json()) as { access_token: string };
+      const response = await fetch(strict.tokenUrl, { method: 'POST', body });
+      const { access_token: token } = (await response.json()) as { access_token: string };
       const headers = { authorization: `Bearer ${token}` };
       const url = `${strict.origin}/walletobjects/v1/loyaltyClass/${CLASS.id}`;
       const all = await Promise.all(Array.from({ length: 30 }, () => fetch(url, { headers })));
@@ -292,11 +292,11 @@ describe('the emulator of Google Wallet', () => {
     for (const n of [5, 6, 7, 8]) {
       expect((await patch({ ...loud, ...points(`${n} / 10`) })).status).toBe(200);
     }
-    expect(google.notices.map(({ shown }) => shown)).toEqual(['5 / 10', '6 / 10', '7 / 10']);
+    expect(google.notices.map(({ text }) => text)).toEqual(['5 / 10', '6 / 10', '7 / 10']);
     expect(google.objects.get(OBJECT.id)).toMatchObject(points('8 / 10'));
     clock += 24 * 3600_000 + 1;
     await patch({ ...loud, ...points('9 / 10') });
-    expect(google.notices.at(-1)?.shown).toBe('9 / 10');
+    expect(google.notices.at(-1)?.text).toBe('9 / 10');
     expect(google.objects.get(OBJECT.id)).not.toHaveProperty('notifyPreference');
   });
 

@@ -32,9 +32,9 @@ export async function startPushService() {
     const chunks = [];
     request.on('data', (chunk) => chunks.push(chunk));
     request.on('end', () => {
-      const given = override?.();
-      if (given) {
-        response.writeHead(given.status, given.headers).end();
+      const reply = override?.();
+      if (reply) {
+        response.writeHead(reply.status, reply.headers).end();
         return;
       }
       try {

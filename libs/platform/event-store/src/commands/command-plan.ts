@@ -41,7 +41,7 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   /** The decision is also made when the person was erased; any other command is refused then. */
   evenErased?: boolean;
   /** What the decision needs from outside, fetched before it and again before every retry. */
-  given: (loaded: Loaded<S> | undefined) => Promise<G>;
+  load: (loaded: Loaded<S> | undefined) => Promise<G>;
   /** Pure. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
   /** Pure. The answer to the caller, made before the commit so that nothing can fail after it. */

@@ -215,7 +215,7 @@ export class CommandPipeline {
       const { context } = command;
       const { keyed, dryRun } = context;
       if (keyed) keyed.subjectId = loaded?.subjectId ?? keyed.subjectId;
-      const given = await command.given(loaded && state ? { ...loaded, state } : undefined);
+      const given = await command.load(loaded && state ? { ...loaded, state } : undefined);
       if (loaded?.erased && !command.evenErased) throw this.keys.subjects.createErasedError();
       const now = new Date();
       const answer = command.decide(state, given, now);
