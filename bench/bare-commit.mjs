@@ -108,9 +108,9 @@ await Promise.all(
 const order = inRandomOrder(cards);
 const underWay = new Set();
 
-process.on('message', (wanted) => {
+process.on('message', (task) => {
   // A rejection ends the process, which the bench reports as a failure.
-  void round(wanted, async () => {
+  void round(task, async () => {
     let card;
     // The last card of one pass may be the first of the next; with a request for it in flight, the revision check would
     // fail.

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Refusal } from '../scripts/processes.mjs';
 
-const LEAST = 3;
+const MIN_CORES = 3;
 
 /** @typedef {'service' | 'postgres' | 'load'} Part peers take turns with the service, on its cores */
 
@@ -24,9 +24,9 @@ export function coresApart() {
 
 /** @param {number[]} cores */
 export function divide(cores) {
-  if (cores.length < LEAST) {
+  if (cores.length < MIN_CORES) {
     throw new Refusal(
-      `--cores needs at least ${LEAST} cores, one each for the service, PostgreSQL and what loads them; there are ${cores.length} here.`,
+      `--cores needs at least ${MIN_CORES} cores, one each for the service, PostgreSQL and what loads them; there are ${cores.length} here.`,
     );
   }
   const others = cores.slice(0, -1);

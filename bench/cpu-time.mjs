@@ -4,7 +4,7 @@ const TICKS_A_SECOND = 100;
 
 /** CPU time of a process with all its threads that run, in µs; null where the kernel does not say. */
 export function cpuTime(pid) {
-  return known(() =>
+  return orUndefined(() =>
     readdirSync(`/proc/${pid}/task`).reduce(
       (sum, thread) => sum + onCpu(`/proc/${pid}/task/${thread}/schedstat`),
       0,
@@ -26,7 +26,7 @@ export function cpuTimeOfFamily(parent) {
 
 /** A process and its children; alone where the kernel does not say. */
 export function familyOf(parent) {
-  return [parent, ...(known(() => childrenOf(parent)) ?? [])];
+  return [parent, ...(orUndefined(() => childrenOf(parent)) ?? [])];
 }
 
 /**
@@ -59,14 +59,14 @@ function onCpu(file) {
 
 /** From the third field on: the second, its name, may contain spaces. */
 function statOf(pid) {
-  return known(() => {
+  return orUndefined(() => {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   });
 }
 
 /** @returns null where there is no such file, or no such process any more */
-function known(read) {
+function orUndefined(read) {
   try {
     return read();
   } catch (error) {

@@ -110,8 +110,8 @@ const callers = new Map();
 async function callerOf(token) {
   const sha256 = createHash('sha256').update(token).digest();
   const key = sha256.toString('base64');
-  const known = callers.get(key);
-  if (known && known.until > Date.now()) return known;
+  const existing = callers.get(key);
+  if (existing && existing.until > Date.now()) return existing;
   const { rows } = await pool.query({
     name: 'caller',
     text: `select t.id, array_agg(m.account_id::text) as accounts

@@ -75,9 +75,10 @@ export async function inTransaction(pool, request) {
   }
 }
 
-function refusal({ expires_at: expiresAt, max_stamps_per_request: most }, { stamps }) {
+function refusal({ expires_at: expiresAt, max_stamps_per_request: maxStamps }, { stamps }) {
   if (expiresAt !== null && expiresAt <= new Date()) return 'This card has expired';
-  if (most !== null && stamps > most) return `At most ${most} stamps may be added at once`;
+  if (maxStamps !== null && stamps > maxStamps)
+    return `At most ${maxStamps} stamps may be added at once`;
   return undefined;
 }
 
@@ -132,6 +133,6 @@ export async function inOneStatement(pool, request) {
   });
   const [row] = rows;
   if (row) return { customerCard: row, card: row, rewards: row.rewards };
-  const [found] = (await pool.query({ ...WHY, values: path })).rows;
-  return found && { refused: refusal(found, request) ?? 'The card has just changed' };
+  const [customerCard] = (await pool.query({ ...WHY, values: path })).rows;
+  return customerCard && { refused: refusal(customerCard, request) ?? 'The card has just changed' };
 }

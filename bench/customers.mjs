@@ -50,7 +50,7 @@ async function measure(stage, { customers, rounds, plans }) {
   const questions = questionsAbout(await somebody(stage, url, customers), customers);
   for (const question of questions) {
     const { body } = await request(question.query);
-    Object.assign(question, { found: body.pagination.count, times: [], used: [] });
+    Object.assign(question, { rowCount: body.pagination.count, times: [], used: [] });
   }
   const parts = { api: () => cpuTime(pid), postgres: () => cpuTimeOfFamily(stage.postgres.pid) };
   for (let round = 0; round < rounds; round++) {
@@ -63,9 +63,9 @@ async function measure(stage, { customers, rounds, plans }) {
   console.log(
     table([
       ['matching customers', 'found', 'ms, median (lowest-highest)', 'api µs', 'PostgreSQL µs'],
-      ...questions.map(({ name, found, times, used }) => [
+      ...questions.map(({ name, rowCount, times, used }) => [
         name,
-        whole(found),
+        whole(rowCount),
         spread(times, ms),
         ...['api', 'postgres'].map((part) => {
           const values = used.map((one) => one[part]);

@@ -158,8 +158,8 @@ async function warmUp(stage, sink, side, faults) {
 }
 
 /** Builds up a backlog while the dispatcher is held, and measures how fast it is worked off. */
-async function drain(stage, sink, side, wanted, faults, onPoll = () => {}) {
-  const count = Math.ceil(wanted);
+async function drain(stage, sink, side, expectedCount, faults, onPoll = () => {}) {
+  const count = Math.ceil(expectedCount);
   await hold(stage, side.dispatcher);
   await side.plant({ count });
   await sink.ask({ ask: 'begin' });
@@ -228,21 +228,21 @@ async function idle(stage, sink, news, sides, faults) {
   const rows = [['', 'from asking: p50 ms', 'p99 ms', 'from the answer: p50 ms', 'p99 ms']];
   for (const side of sides) {
     await side.goLive();
-    const asked = [];
+    const questions = [];
     const answered = [];
     for (let i = -IDLE_WARM_UP; i < IDLE_STAMPS; i++) {
       const received = new Promise((resolve) => (news.onReceived = resolve));
       const one = await side.single();
       const { at } = await inTime(stage, side, received);
       if (i >= 0) {
-        asked.push(at - one.asked);
+        questions.push(at - one.startedAt);
         answered.push(at - one.done);
       }
       if (i >= 0) await pause(Math.random() * 2 * IDLE_PAUSE_MS);
     }
     rows.push([
       side.name,
-      ...[asked, answered].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
+      ...[questions, answered].flatMap((v) => [0.5, 0.99].map((q) => ms(quantile(v, q)))),
     ]);
     while ((await side.state()).unfinished > 0) await pause(POLL_MS, stage.abort.signal);
     if ((await side.state()).failed > 0) faults.push(`${side.name}: single deliveries failed`);
@@ -274,8 +274,8 @@ async function million(stage, sink, side, faults) {
   const rows = samples.map(({ received, mb }) => [whole(received), `${whole(mb)} MB`]);
   console.log(`\n${table([['delivered', 'memory'], ...rows])}`);
   const half = samples.length >> 1;
-  const most = (part) => Math.max(...part.map(({ mb }) => mb));
-  const growth = most(samples.slice(half)) / most(samples.slice(1, half));
+  const maxOf = (part) => Math.max(...part.map(({ mb }) => mb));
+  const growth = maxOf(samples.slice(half)) / maxOf(samples.slice(1, half));
   console.log(
     `\n${whole(result.perSecond)} deliveries/s over ${whole(result.seconds)} s, ${loadNow()}`,
   );

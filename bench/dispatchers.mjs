@@ -29,7 +29,7 @@ export const MEANING = {
  * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} plant builds up a backlog while the
  *   dispatcher is held, for all endpoints in turn or for one
  * @property {(wanted: { count: number, endpoint?: number }) => Promise<void>} append the same while it runs
- * @property {() => Promise<{ endpoint: number, asked: number, done: number }>} single one more while it runs: when it
+ * @property {() => Promise<{ endpoint: number, startedAt: number, done: number }>} single one more while it runs: when it
  *   was requested and when that was answered
  * @property {() => Promise<{ unfinished: number, failed: number }>} state
  * @property {() => Promise<import('node:child_process').ChildProcess>} [startDispatcher] one more beside it
@@ -113,8 +113,8 @@ export async function startInkpadDispatcher(
     url: service.url,
     secrets: stores.map(({ secret }) => secret),
     append,
-    async plant(wanted) {
-      await append(wanted);
+    async plant(task) {
+      await append(task);
       while ((await deliveries()).planned < planted) await pause(POLL_MS, stage.abort.signal);
       while (!follow && (await subscriptionsBehind(stage, service.url)) > 0) {
         await pause(POLL_MS, stage.abort.signal);
@@ -157,10 +157,10 @@ function stampInTurn({ port, token }, stores) {
     const path = `/api/v1/accounts/${accountId}/customers/${customerId}/customer_cards/${id}/stamp`;
     // Idle connections are closed by both ends between measurements.
     if (connection?.socket.destroyed !== false) connection = await Connection.open(port);
-    const asked = now();
+    const startedAt = now();
     const { status } = await connection.send(postRequest(path, token, stampBody));
     if (status !== 200) throw new Error(`a stamp was answered with ${status}`);
-    return { endpoint, asked, done: now() };
+    return { endpoint, startedAt, done: now() };
   };
 }
 
@@ -253,17 +253,17 @@ export async function startGraphile(stage, config) {
 }
 
 async function startPeer(stage, name, file, config) {
-  const given = { apart: 0, ...config };
+  const settings = { apart: 0, ...config };
   const child = stage.start(`bench/${file}-planter.mjs`);
-  await stage.ask(child, given);
+  await stage.ask(child, settings);
   const planter = stage.conversation(child);
   const dispatcher = stage.start(`bench/${file}-dispatcher.mjs`, { env: config.env });
-  await stage.ask(dispatcher, given);
+  await stage.ask(dispatcher, settings);
   const side = {
     name,
     dispatcher,
-    plant: (wanted) => planter({ ask: 'plant', ...wanted }),
-    append: (wanted) => planter({ ask: 'plant', ...wanted }),
+    plant: (task) => planter({ ask: 'plant', ...task }),
+    append: (task) => planter({ ask: 'plant', ...task }),
     goLive: async () => release(side.dispatcher),
     goStaged: async () => {},
     single: () => planter({ ask: 'single' }),

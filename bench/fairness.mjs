@@ -165,8 +165,8 @@ async function withSingles({ stage, sink, plan }, side, act) {
 function byEndpointOf(receipts) {
   const byEndpoint = new Map();
   for (const receipt of receipts) {
-    const known = byEndpoint.get(receipt.endpoint);
-    if (known) known.push(receipt);
+    const endpoint = byEndpoint.get(receipt.endpoint);
+    if (endpoint) endpoint.push(receipt);
     else byEndpoint.set(receipt.endpoint, [receipt]);
   }
   return byEndpoint;

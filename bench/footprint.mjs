@@ -12,7 +12,7 @@ import { freePort, onStage, root } from './stage.mjs';
 const CARDS = 200;
 const CONCURRENCY = 32;
 /** Idle, MiB. */
-const MOST = { api: 150, dispatcher: 120 };
+const MAX_MB = { api: 150, dispatcher: 120 };
 const WATCH_EVERY_MS = 100;
 /** In a second. Followers that wait for events still poll. */
 const QUIET_US = 30_000;
@@ -99,12 +99,12 @@ async function measure(stage, plan) {
     whole(idle[name]),
     whole(busy[name]),
     whole(after[name]),
-    `${MOST[name]}`,
+    `${MAX_MB[name]}`,
   ]);
   console.log(table([heading, ...rows]));
-  const over = Object.keys(MOST).filter((name) => idle[name] > MOST[name]);
+  const over = Object.keys(MAX_MB).filter((name) => idle[name] > MAX_MB[name]);
   for (const name of over) {
-    console.log(`FAIL: an idle ${name} takes ${whole(idle[name])} MiB (at most ${MOST[name]})`);
+    console.log(`FAIL: an idle ${name} takes ${whole(idle[name])} MiB (at most ${MAX_MB[name]})`);
   }
   if (over.length === 0) console.log('PASS: both are idle below their floors');
   return over.length === 0 ? 0 : 1;
@@ -148,12 +148,12 @@ async function underLoad(stage, service, processes, { seconds }) {
   const paths = await enrolMany(await openStore(service, port), CARDS);
   const load = stage.start('bench/load.mjs', { part: 'load' });
   await stage.ask(load, { target: { name: 'api', port, token: service.token, paths } });
-  const most = { api: 0, dispatcher: 0 };
+  const peaks = { api: 0, dispatcher: 0 };
   let over = false;
   const watch = async () => {
     while (!over) {
       for (const [name, { pid }] of Object.entries(processes)) {
-        most[name] = Math.max(most[name], memoryOf(pid));
+        peaks[name] = Math.max(peaks[name], memoryOf(pid));
       }
       await pause(WATCH_EVERY_MS, stage.abort.signal);
     }
@@ -163,7 +163,7 @@ async function underLoad(stage, service, processes, { seconds }) {
     .finally(() => (over = true));
   const [{ failures }] = await Promise.all([stamping, watch()]);
   if (failures > 0) throw new Error(`${failures} stamps were not answered with 200`);
-  return most;
+  return peaks;
 }
 
 /** Resident, in MiB. */

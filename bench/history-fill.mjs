@@ -77,16 +77,16 @@ function write(aggregate, table, id, decide) {
 function customerCardWrite(id) {
   const ids = { id, accountId, customerId: id, cardId: 1, uuid: randomUUID() };
   const code = id.toString(36).toUpperCase().padStart(8, '0');
-  const made = write(customerCard, 'customer_cards', id, (state, now) =>
+  const creation = write(customerCard, 'customer_cards', id, (state, now) =>
     state
       ? stamp(state, template, { ...action, customerId: id, stamps: 1 }, now)
       : issue({ ...ids, code }, template),
   );
   const claims = [
-    keys.claim(accountId, 'card_code', code, made.stream),
-    keys.claim(accountId, 'enrolment', `${id} 1`, made.stream),
+    keys.claim(accountId, 'card_code', code, creation.stream),
+    keys.claim(accountId, 'enrolment', `${id} 1`, creation.stream),
   ];
-  return { made, claims };
+  return { creation, claims };
 }
 
 const attributes = { name: 'Coffee', initialStamps: 0, stampsRequired: 10, expiresAt: null };
@@ -100,11 +100,11 @@ await Promise.all(
   Array.from({ length: WRITERS }, async () => {
     while (next <= cards) {
       const ids = Array.from({ length: Math.min(CARDS_A_COMMIT, cards - next + 1) }, () => next++);
-      const made = ids.map(customerCardWrite);
+      const writes = ids.map(customerCardWrite);
       await store.commit({
         accountId,
-        writes: made.map((one) => one.made),
-        claims: made.flatMap((one) => one.claims),
+        writes: writes.map((one) => one.creation),
+        claims: writes.flatMap((one) => one.claims),
       });
     }
   }),

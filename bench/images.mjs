@@ -90,21 +90,21 @@ async function layers(pool) {
 async function measure({ createStripDesign, newImages }, { type, looks, size, images }) {
   const service = newImages();
   // Eleven images of a design: none filled to all of them.
-  const wanted = [];
-  for (let i = 0; wanted.length < images; i++) {
+  const urls = [];
+  for (let i = 0; urls.length < images; i++) {
     const cardColor = `#${(i + 1).toString(16).padStart(6, '0')}`.toUpperCase();
     const design = createStripDesign({ ...LOOKS, ...looks, cardColor }, REWARDS);
     const hash = await service.remember((i % STORES) + 1, design);
-    for (let filled = 0; filled <= 10 && wanted.length < images; filled++) {
-      wanted.push([hash, filled, size]);
+    for (let filled = 0; filled <= 10 && urls.length < images; filled++) {
+      urls.push([hash, filled, size]);
     }
   }
   let bytes = 0;
   const { result: drawn, used } = await cpuTimeOf({ process: () => cpuTime(process.pid) }, () =>
-    perSecond(service, wanted, (png) => (bytes += png.length)),
+    perSecond(service, urls, (png) => (bytes += png.length)),
   );
-  const fromTable = await perSecond(newImages(), wanted);
-  const few = wanted.slice(0, 20);
+  const fromTable = await perSecond(newImages(), urls);
+  const few = urls.slice(0, 20);
   for (const one of few) await service.findPng(...one);
   const again = Array.from({ length: CACHED_ROUNDS * 20 }, (_, i) => few[i % few.length]);
   const fromMemory = await perSecond(service, again);
@@ -112,8 +112,8 @@ async function measure({ createStripDesign, newImages }, { type, looks, size, im
   return [type, size, ...figures, us(used.process === null ? null : used.process / images)];
 }
 
-async function perSecond(service, wanted, seen = () => undefined) {
-  const left = [...wanted];
+async function perSecond(service, paths, seen = () => undefined) {
+  const left = [...paths];
   const start = performance.now();
   await Promise.all(
     Array.from({ length: AT_ONCE }, async () => {
@@ -124,5 +124,5 @@ async function perSecond(service, wanted, seen = () => undefined) {
       }
     }),
   );
-  return wanted.length / ((performance.now() - start) / 1_000);
+  return paths.length / ((performance.now() - start) / 1_000);
 }

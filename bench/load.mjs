@@ -22,12 +22,12 @@ async function handle({ target, name, concurrency, seconds }) {
   const connections = await Promise.all(
     Array.from({ length: concurrency }, () => Connection.open(port)),
   );
-  let shown = 0;
+  let reported = 0;
   try {
     return await round({ concurrency, seconds }, async (worker) => {
       const { status, body } = await connections[worker].send(requests.next().value);
       if (status === 200) return true;
-      if (shown++ < SHOWN_FAILURES) console.error(`${name} answered ${status}: ${body}`);
+      if (reported++ < SHOWN_FAILURES) console.error(`${name} answered ${status}: ${body}`);
       return false;
     });
   } finally {

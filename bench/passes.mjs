@@ -21,7 +21,7 @@ const IMAGES = { icon: [1, 2, 3], logo: [2, 4, 6], strip: [10, 20, 30] };
 export async function run(args) {
   const { values } = parseArgs({ args, options: { passes: { type: 'string', default: '1000' } } });
   const passes = Number(values.passes);
-  const made = appleCertificates();
+  const certificates = appleCertificates();
   const images = Object.entries(IMAGES).flatMap(([name, sizes]) =>
     sizes.map((kilobytes, i) => [
       `${name}${['', '@2x', '@3x'][i]}.png`,
@@ -29,12 +29,12 @@ export async function run(args) {
     ]),
   );
   const rivals = {
-    inkpad: await inkpad(made, images),
-    'pkijs, signature alone': await pkijs(made),
-    'passkit-generator': await passkitGenerator(made, images),
+    inkpad: await inkpad(certificates, images),
+    'pkijs, signature alone': await pkijs(certificates),
+    'passkit-generator': await passkitGenerator(certificates, images),
   };
-  readPass(await rivals.inkpad(0), made.root);
-  readPass(await rivals['passkit-generator'](0), made.root);
+  readPass(await rivals.inkpad(0), certificates.root);
+  readPass(await rivals['passkit-generator'](0), certificates.root);
   console.log('                          passes/s   per core   ms of processor time');
   let reached = false;
   for (const [name, make] of Object.entries(rivals)) {
@@ -73,10 +73,14 @@ function passJson(i) {
   };
 }
 
-async function inkpad(made, images) {
+async function inkpad(certificates, images) {
   const files = images.map(([name, bytes]) => createPassFile(name, bytes));
-  const { certificate, key } = made.pass;
-  const sign = createPassSigner({ certificate, key: createPrivateKey(key), wwdr: made.wwdr });
+  const { certificate, key } = certificates.pass;
+  const sign = createPassSigner({
+    certificate,
+    key: createPrivateKey(key),
+    wwdr: certificates.wwdr,
+  });
   return (i) => {
     const json = createPassFile('pass.json', Buffer.from(JSON.stringify(passJson(i))));
     return createPassPackage([json, ...files], sign, new Date());
@@ -84,15 +88,15 @@ async function inkpad(made, images) {
 }
 
 /** What the signature alone would take with a general library. */
-async function pkijs(made) {
+async function pkijs(certificates) {
   const [lib, asn1] = [await import('pkijs'), await import('asn1js')];
   lib.setEngine('node', new lib.CryptoEngine({ name: 'node', crypto: webcrypto }));
   const parse = (pem) => {
     const { raw } = new X509Certificate(pem);
     return new lib.Certificate({ schema: asn1.fromBER(new Uint8Array(raw).buffer).result });
   };
-  const [leaf, wwdr] = [parse(made.pass.certificate), parse(made.wwdr)];
-  const der = createPrivateKey(made.pass.key).export({ type: 'pkcs8', format: 'der' });
+  const [leaf, wwdr] = [parse(certificates.pass.certificate), parse(certificates.wwdr)];
+  const der = createPrivateKey(certificates.pass.key).export({ type: 'pkcs8', format: 'der' });
   const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
   const key = await webcrypto.subtle.importKey('pkcs8', der, algorithm, false, ['sign']);
   const attribute = (type, value) => new lib.Attribute({ type, values: [value] });
@@ -126,14 +130,14 @@ async function pkijs(made) {
   };
 }
 
-async function passkitGenerator(made, images) {
+async function passkitGenerator(certificates, images) {
   const { PKPass } = await import('passkit-generator');
-  const { certificate: signerCert, key: signerKey } = made.pass;
+  const { certificate: signerCert, key: signerKey } = certificates.pass;
   return async (i) => {
     const { storeCard, ...props } = passJson(i);
     const pass = new PKPass(
       Object.fromEntries(images),
-      { wwdr: made.wwdr, signerCert, signerKey },
+      { wwdr: certificates.wwdr, signerCert, signerKey },
       props,
     );
     pass.type = 'storeCard';

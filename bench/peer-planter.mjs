@@ -33,9 +33,13 @@ export async function plantWith(open) {
     },
     async single() {
       const one = delivery();
-      const asked = performance.timeOrigin + performance.now();
+      const startedAt = performance.timeOrigin + performance.now();
       await queue.add([one]);
-      return { endpoint: one.endpoint, asked, done: performance.timeOrigin + performance.now() };
+      return {
+        endpoint: one.endpoint,
+        startedAt,
+        done: performance.timeOrigin + performance.now(),
+      };
     },
     state: async () => ({ unfinished: await queue.unfinished(), failed: await queue.failed() }),
   };

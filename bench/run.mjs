@@ -32,8 +32,8 @@ const [name, ...args] = process.argv.slice(2);
 if (!Object.hasOwn(benches, name ?? '')) {
   if (name !== undefined) console.error(`There is no bench "${name}".`);
   console.error('npm run bench -- <name> [options], where <name> is one of');
-  for (const [known, what] of Object.entries(benches)) {
-    console.error(`  ${known.padEnd(10)} ${what}`);
+  for (const [benchName, what] of Object.entries(benches)) {
+    console.error(`  ${benchName.padEnd(10)} ${what}`);
   }
   console.error('bench/README.md lists the options.');
   process.exit(2);

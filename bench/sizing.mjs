@@ -35,8 +35,8 @@ export function run(args) {
     [...Object.keys(FIGURES), 'databases', 'cores'].map((name) => [name, { type: 'string' }]),
   );
   const { values } = parseArgs({ args, options });
-  const given = Object.entries(values).map(([name, text]) => [name, positive(name, text)]);
-  const { databases = 1, cores = 32, ...measured } = Object.fromEntries(given);
+  const numbers = Object.entries(values).map(([name, text]) => [name, positive(name, text)]);
+  const { databases = 1, cores = 32, ...measured } = Object.fromEntries(numbers);
   const costs = { ...FIGURES, ...measured };
   const heading = [
     '',

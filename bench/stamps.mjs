@@ -79,9 +79,9 @@ async function measure(stage, plan) {
   for (const { name } of variants) console.log(`  ${name.padEnd(12)}  ${MEANING[name]}`);
   const results = new Map();
   // With many callers: the few of a low concurrency would take minutes.
-  const most = Math.max(...concurrencies, FLOOR.concurrency);
+  const maxConcurrency = Math.max(...concurrencies, FLOOR.concurrency);
   for (const variant of variants) {
-    await once(stage, variant, { concurrency: most, seconds: COMPILE_SECONDS });
+    await once(stage, variant, { concurrency: maxConcurrency, seconds: COMPILE_SECONDS });
   }
   for (const concurrency of concurrencies) {
     for (const variant of variants)
@@ -113,10 +113,10 @@ async function measure(stage, plan) {
 }
 
 /** One round of one variant; failures are collected and reported at the end. */
-async function once(stage, variant, wanted) {
+async function once(stage, variant, load) {
   const used = () => [cpuTime(variant.pid), cpuTimeOfFamily(stage.postgres.pid)];
   const before = used();
-  const result = await variant.run(wanted);
+  const result = await variant.run(load);
   const [node, postgres] = used().map((now, i) =>
     now === null ? null : (now - before[i]) / result.done,
   );
@@ -135,7 +135,7 @@ async function prepare(stage, { eventStoreDb, against, peers, cards }) {
       pid: target.pid,
       acknowledged: 0,
       failed: 0,
-      run: (wanted) => stage.ask(load, { name, ...wanted }),
+      run: (options) => stage.ask(load, { name, ...options }),
       stamps,
       verify: target.verify,
     };
@@ -178,7 +178,7 @@ async function bareCommit(stage, cards) {
     pid: child.pid,
     acknowledged: 0,
     failed: 0,
-    run: (wanted) => stage.ask(child, wanted),
+    run: (options) => stage.ask(child, options),
     stamps: () => inkpadStamps(stage, bare),
     verify: () => stage.script('dist/scripts/verify.js', bare.env),
   };
@@ -213,10 +213,10 @@ async function inkpadStamps(stage, { url }) {
 async function checked({ name, acknowledged, failed, stamps, verify }) {
   const faults = [];
   if (failed > 0) faults.push(`FAIL: ${name}: ${failed} requests were not answered with 200`);
-  const found = await stamps();
-  if (found.some((count) => count !== acknowledged)) {
+  const stampCount = await stamps();
+  if (stampCount.some((count) => count !== acknowledged)) {
     faults.push(
-      `FAIL: ${name}: ${acknowledged} stamps acknowledged, ${found.join(' and ')} in the database`,
+      `FAIL: ${name}: ${acknowledged} stamps acknowledged, ${stampCount.join(' and ')} in the database`,
     );
   }
   try {

@@ -77,7 +77,7 @@ export function readManifest(folder: string): Manifest {
  */
 export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
   const missing = manifest.master_keys.filter(
-    (wanted) => !keys.some(({ fingerprint }) => fingerprint.toString('hex') === wanted),
+    (expected) => !keys.some(({ fingerprint }) => fingerprint.toString('hex') === expected),
   );
   if (missing.length > 0) throw keyMissing(missing, keys);
   const [first] = keys;
@@ -131,10 +131,10 @@ export function givenMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   for (const { file, sha256 } of [...manifest.tables, ...manifest.local]) {
     const path = join(folder, file);
-    const found = existsSync(path) ? await sha256Of(path) : null;
-    if (found === sha256) continue;
+    const checksum = existsSync(path) ? await sha256Of(path) : null;
+    if (checksum === sha256) continue;
     throw new ConfigError(
-      `${path} is ${found === null ? 'missing' : 'not what was backed up'}: the backup is damaged. Nothing was changed.`,
+      `${path} is ${checksum === null ? 'missing' : 'not what was backed up'}: the backup is damaged. Nothing was changed.`,
     );
   }
 }

@@ -106,11 +106,11 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     await client.query('select');
     written.push({ ...table, rows: rows.rowCount, file, ...sealed });
   }
-  const kept: Manifest['local'] = [];
+  const files: Manifest['local'] = [];
   for (const { name, content } of local) {
     const file = `${name}.sealed`;
     const sealed = await writeSealed(join(folder, file), key, name, Readable.from([content]));
-    kept.push({ name, file, ...sealed });
+    files.push({ name, file, ...sealed });
   }
   const manifest = {
     format: FORMAT,
@@ -131,7 +131,7 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     sequences: await sequencesIn(client),
     days: await daysIn(client),
     places: await placesIn(client),
-    local: kept,
+    local: files,
   } as const satisfies Omit<Manifest, 'mac'>;
   await client.query('commit');
   const whole = { ...manifest, mac: macOf(manifest, key) };
@@ -163,15 +163,15 @@ async function inOneSnapshot(client: pg.Client): Promise<Table[]> {
   }
 }
 
-type Found = {
+type DatabaseFacts = {
   at: Date;
   server: string;
   migrations: string[];
   last: Manifest['log']['last'];
 };
 
-async function headOf(client: pg.Client): Promise<Found> {
-  const { rows } = await client.query<Found>(
+async function headOf(client: pg.Client): Promise<DatabaseFacts> {
+  const { rows } = await client.query<DatabaseFacts>(
     `select now() as at, current_setting('server_version') as server,
        array(select name from migrations order by id) as migrations,
        (select json_build_object('stream', stream_id, 'revision', revision, 'hash', encode(hash, 'hex'))

@@ -26,12 +26,12 @@ function installIsNeeded(root, withTools) {
   const locked = readJson(path.join(root, 'package-lock.json'))?.packages;
   if (locked) {
     return Object.entries(locked).some(
-      ([place, wanted]) =>
+      ([place, expected]) =>
         place !== '' &&
-        !wanted.optional &&
-        !wanted.devOptional &&
-        !(wanted.dev && !withTools) &&
-        installed[place]?.version !== wanted.version,
+        !expected.optional &&
+        !expected.devOptional &&
+        !(expected.dev && !withTools) &&
+        installed[place]?.version !== expected.version,
     );
   }
   const { dependencies, devDependencies } = readJson(path.join(root, 'package.json'));
@@ -76,8 +76,8 @@ function filesIn(folder) {
 function isBuilt(root, source) {
   if (source.endsWith('.json')) return true;
   const file = path.relative(root, source);
-  const made = file.endsWith('.md') ? GUIDES : file.replace(/\.ts$/, '.js');
-  const result = path.join(root, 'dist', made);
+  const target = file.endsWith('.md') ? GUIDES : file.replace(/\.ts$/, '.js');
+  const result = path.join(root, 'dist', target);
   const built = fs.statSync(result, { throwIfNoEntry: false });
   return built !== undefined && built.mtimeMs >= fs.statSync(source).mtimeMs;
 }

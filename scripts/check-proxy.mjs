@@ -29,7 +29,7 @@ const [proxyPort, healthPort, httpPort, tlsPort] = await Promise.all(
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'inkpad-proxy-'));
 const config = path.join(folder, 'Caddyfile');
 fs.writeFileSync(config, localCaddyfile());
-let said = '';
+let output = '';
 let caddy = startCaddy({
   SITE_ADDRESS: `http://:${proxyPort}`,
   DOMAIN: 'invalid',
@@ -126,7 +126,7 @@ try {
   assert.equal(headers['x-request-id'], request_id, 'the header has the same request id');
   console.log('deploy/Caddyfile works');
 } catch (error) {
-  console.error(`check-proxy: ${error.message}\n${said}`);
+  console.error(`check-proxy: ${error.message}\n${output}`);
   process.exitCode = 1;
 } finally {
   await end(caddy);
@@ -141,7 +141,7 @@ function startCaddy(environment) {
     env: { PATH: process.env.PATH, HOME: folder, ...environment },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  started.stderr.on('data', (chunk) => (said += chunk));
+  started.stderr.on('data', (chunk) => (output += chunk));
   return started;
 }
 
@@ -257,13 +257,13 @@ async function freePort(address) {
 /** Any IPv4 query gets all addresses, any other query none. */
 function answerTo(query) {
   const end = query.indexOf(0, 12) + 5;
-  const wanted = query.readUInt16BE(end - 4) === 1 ? addresses : [];
+  const answers = query.readUInt16BE(end - 4) === 1 ? addresses : [];
   const header = Buffer.alloc(12);
   query.copy(header, 0, 0, 2);
   header.writeUInt16BE(0x8180, 2);
   header.writeUInt16BE(1, 4);
-  header.writeUInt16BE(wanted.length, 6);
-  const records = wanted.map((address) =>
+  header.writeUInt16BE(answers.length, 6);
+  const records = answers.map((address) =>
     Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...address.split('.').map(Number)]),
   );
   return Buffer.concat([header, query.subarray(12, end), ...records]);

@@ -73,8 +73,8 @@ function readTests(file) {
 
 function writeTitles(file, text, titles) {
   let written = text;
-  for (const { title, wanted } of titles.toReversed()) {
-    const quoted = wanted.includes("'") ? JSON.stringify(wanted) : `'${wanted}'`;
+  for (const { title, wanted: expected } of titles.toReversed()) {
+    const quoted = expected.includes("'") ? JSON.stringify(expected) : `'${expected}'`;
     written = written.slice(0, title.getStart()) + quoted + written.slice(title.end);
   }
   if (written !== text) fs.writeFileSync(path.join(root, file), written);
@@ -103,9 +103,9 @@ function readUse(node, file, source, titles) {
     faults.push(`${where} ${rule} already has a test at ${tests.get(rule)}`);
   else {
     tests.set(rule, where);
-    const wanted = rules.get(rule)?.title;
-    if (wanted === undefined || title.text === wanted) return;
-    if (isWriting) titles.push({ title, wanted });
-    else faults.push(`${where} the title must be: ${wanted} (npm run rules:write)`);
+    const expected = rules.get(rule)?.title;
+    if (expected === undefined || title.text === expected) return;
+    if (isWriting) titles.push({ title, wanted: expected });
+    else faults.push(`${where} the title must be: ${expected} (npm run rules:write)`);
   }
 }

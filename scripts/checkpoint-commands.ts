@@ -31,8 +31,8 @@ export function addCheckpointCommands(program: Command): void {
     .option('--name <name>', 'of the history; by default the public URL without its scheme')
     .action(({ out, name }: { out: string; name?: string }) => {
       runScript(async () => {
-        const given = name ?? keyNameFor(readConfig(process.env).publicUrl);
-        console.log(JSON.stringify(createKey(out, given)));
+        const keyName = name ?? keyNameFor(readConfig(process.env).publicUrl);
+        console.log(JSON.stringify(createKey(out, keyName)));
       });
     });
 

@@ -158,8 +158,8 @@ const EXAMPLES: Record<string, string> = {
   'audit:list': 'audit:list --account 1 --type token.created --from 2026-01-01',
 };
 for (const command of program.commands) {
-  const shown = EXAMPLES[command.name()];
-  if (shown !== undefined) example(command, shown);
+  const examples = EXAMPLES[command.name()];
+  if (examples !== undefined) example(command, examples);
 }
 
 program.parse();

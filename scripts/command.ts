@@ -23,11 +23,11 @@ export function run(
 /** The same for work that has something to ask before it connects. */
 export function runAfter<T>(
   ask: () => Promise<T>,
-  work: (bus: CommandBus, asked: T) => Promise<object>,
+  work: (bus: CommandBus, input: T) => Promise<object>,
 ): void {
   runScript(async () => {
-    const asked = await ask();
-    const answer = await withServices((app) => work(app.get(CommandBus), asked));
+    const input = await ask();
+    const answer = await withServices((app) => work(app.get(CommandBus), input));
     console.log(JSON.stringify(answer));
   });
 }
@@ -35,15 +35,15 @@ export function runAfter<T>(
 /** The same for what is only read. */
 export function list(name: string, read: (pool: pg.Pool) => Promise<object[]>): void {
   runScript(async () => {
-    const found = await withServices((app) => read(app.get(Pool)));
-    console.log(JSON.stringify({ [name]: found }));
+    const items = await withServices((app) => read(app.get(Pool)));
+    console.log(JSON.stringify({ [name]: items }));
   });
 }
 
 /** Below the options in --help. */
 export function example(command: Command, ...lines: string[]): Command {
-  const shown = lines.map((line) => `  npm run -s cli -- ${line}`).join('\n');
-  return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${shown}`);
+  const text = lines.map((line) => `  npm run -s cli -- ${line}`).join('\n');
+  return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${text}`);
 }
 
 /** Becomes a time once it is known in which time zone a date is meant. */

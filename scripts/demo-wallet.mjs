@@ -41,7 +41,7 @@ try {
 
 async function show() {
   const { phone, google, call, path } = await cardOnTwoPhones();
-  const shown = async (count) => {
+  const untilShown = async (count) => {
     await until(() => phone.messages.length >= count, 'a message on the phone');
     await until(() => google.notices.length >= count, 'a notification by Google');
     say(`  the phone shows:  ${phone.messages.at(-1)}`);
@@ -49,10 +49,10 @@ async function show() {
   };
   say('The shop gives two stamps');
   await call('POST', `${path}/stamp`, { stamps: 2 });
-  await shown(1);
+  await untilShown(1);
   say('and three more, which unlock the reward');
   await call('POST', `${path}/stamp`, { stamps: 3 });
-  await shown(2);
+  await untilShown(2);
 
   say('One more, without a notification');
   const { rounds } = phone;
@@ -191,8 +191,8 @@ async function until(holds, what) {
   }
 }
 
-function expect(actual, wanted, what) {
-  if (actual !== wanted) throw new Error(`${actual} ${what} instead of ${wanted}`);
+function expect(actual, expected, what) {
+  if (actual !== expected) throw new Error(`${actual} ${what} instead of ${expected}`);
 }
 
 async function freePort() {

@@ -129,8 +129,8 @@ async function play(secret: string): Promise<void> {
   expect(isRefused, `a second redemption is refused (got ${String(refusal)})`);
   say('A second redemption is refused: the stamps are spent');
 
-  const shown = await inkpad.getCustomerCard({ path });
-  expect(shown.stamps_count === 0, 'the card is empty when read back');
+  const customerCard = await inkpad.getCustomerCard({ path });
+  expect(customerCard.stamps_count === 0, 'the card is empty when read back');
   const { stamp_count } = await inkpad.getCustomer({ path: { ...store, id: customer.id } });
   expect(stamp_count === 0, 'the customer has no stamps left');
   say('Reading the card and the customer confirms it');
@@ -138,7 +138,7 @@ async function play(secret: string): Promise<void> {
 }
 
 async function checkReceived(secret: string): Promise<void> {
-  const wanted = [
+  const expected = [
     'customer.created',
     'customer_card.created',
     'stamp.earned',
@@ -149,13 +149,13 @@ async function checkReceived(secret: string): Promise<void> {
     'reward.unlocked',
     'reward.redeemed',
   ];
-  await untilReceived(wanted.length);
+  await untilReceived(expected.length);
   say(`The receiver got ${received.length} webhooks:`);
   const events = received.map((webhook) => verified(webhook, secret));
   const types = events.map((event) => event.type);
-  expect(types.join() === wanted.join(), `the events arrive in order (got ${types.join(', ')})`);
+  expect(types.join() === expected.join(), `the events arrive in order (got ${types.join(', ')})`);
   const ids = new Set(events.map((event) => event.id));
-  expect(ids.size === wanted.length, 'every event has a unique id');
+  expect(ids.size === expected.length, 'every event has a unique id');
 }
 
 function verified(webhook: WebhookRequest, secret: string): WebhookEvent {

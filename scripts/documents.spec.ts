@@ -41,9 +41,9 @@ function named(pattern: RegExp): Named[] {
   );
 }
 
-function missing(found: Named[], exists: (name: string, where: string) => boolean): string[] {
-  expect(found.length).toBeGreaterThan(20);
-  return found
+function missing(names: Named[], exists: (name: string, where: string) => boolean): string[] {
+  expect(names.length).toBeGreaterThan(20);
+  return names
     .filter(({ name, where }) => !exists(name, where))
     .map(({ where, name }) => `${where} ${name}`);
 }
@@ -51,8 +51,8 @@ function missing(found: Named[], exists: (name: string, where: string) => boolea
 describe('the documents name only what is there', () => {
   it('of scripts of package.json', () => {
     const { scripts } = JSON.parse(readFileSync('package.json', 'utf8')) as { scripts: object };
-    const found = named(/npm run (?:-s )?([a-z][a-z0-9:-]*)/g);
-    expect(missing(found, (name) => name in scripts)).toEqual([]);
+    const names = named(/npm run (?:-s )?([a-z][a-z0-9:-]*)/g);
+    expect(missing(names, (name) => name in scripts)).toEqual([]);
   });
 
   it('of commands of the CLI', () => {
@@ -63,35 +63,35 @@ describe('the documents name only what is there', () => {
       [...text.matchAll(/\.command\('([a-z:-]+)'\)/g)].map(([, name = '']) => name),
     );
     const nouns = [...new Set(commands.map((name) => name.split(':')[0]))].join('|');
-    const found = named(new RegExp(`(?<![a-z./:-])((?:${nouns}):[a-z][a-z-]*)`, 'g'));
-    expect(missing(found, (name) => commands.includes(name))).toEqual([]);
+    const names = named(new RegExp(`(?<![a-z./:-])((?:${nouns}):[a-z][a-z-]*)`, 'g'));
+    expect(missing(names, (name) => commands.includes(name))).toEqual([]);
   });
 
   it('of settings', () => {
     const settings = exampleSettings();
-    const found = named(/(?:`|^)([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|`)/g)
+    const names = named(/(?:`|^)([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=|`)/g)
       // Records also name constants of the code and of others.
       .filter(({ where }) => !where.startsWith('docs/adr/'));
     const exists = (name: string) =>
       FOREIGN.has(name) || settings.has(name) || settings.has(name.replace(/_FILE$/, ''));
-    expect(missing(found, exists)).toEqual([]);
+    expect(missing(names, exists)).toEqual([]);
   });
 
   it('of routes', async () => {
     const routes = await routesOfApi();
-    const found = named(/((?:GET|POST|PUT|PATCH|DELETE) (?:…|\{public\})?\/[^\s`|,;)]*)/g);
-    expect(missing(found, (name) => routes.some((route) => leadsTo(name, route)))).toEqual([]);
+    const names = named(/((?:GET|POST|PUT|PATCH|DELETE) (?:…|\{public\})?\/[^\s`|,;)]*)/g);
+    expect(missing(names, (name) => routes.some((route) => leadsTo(name, route)))).toEqual([]);
   });
 
   it('of files and headings that they link to', () => {
-    const found = named(/\]\(((?!https?:|mailto:)[^)\s]+)\)/g);
+    const names = named(/\]\(((?!https?:|mailto:)[^)\s]+)\)/g);
     const exists = (link: string, where: string) => {
       const [file = '', anchor] = link.split('#');
       const from = where.replace(/:\d+$/, '');
       const path = file === '' ? from : join(dirname(from), file);
       return existsSync(path) && (anchor === undefined || anchorsOf(path).has(anchor));
     };
-    expect(missing(found, exists)).toEqual([]);
+    expect(missing(names, exists)).toEqual([]);
   });
 });
 
@@ -140,8 +140,8 @@ function segments(path: string): string[] {
 
 /** Documents name the end of a path, with names of their own for the ids in it, or an example of one. */
 function leadsTo(name: string, route: Route): boolean {
-  const [method = '', given = ''] = name.split(' ');
-  const path = segments(given.replace(/[?#].*|^…|^\{public\}/g, '').replace(/[.:]$/, ''));
+  const [method = '', rawPath = ''] = name.split(' ');
+  const path = segments(rawPath.replace(/[?#].*|^…|^\{public\}/g, '').replace(/[.:]$/, ''));
   const end = route.path.slice(-path.length);
   return (
     route.method === method &&

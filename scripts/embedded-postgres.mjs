@@ -172,8 +172,8 @@ function postmasterOf({ data, postgres }) {
   const pid = Number(readIfThere(path.join(data, 'postmaster.pid'))?.split('\n')[0]);
   if (!pid) return null;
   const programs = [postgres, recordedProgram(data)].filter((program) => program !== null);
-  const found = listProcesses().find((process) => process.pid === pid);
-  return programs.some((program) => found?.command.startsWith(`${program} -D ${data} `))
+  const running = listProcesses().find((process) => process.pid === pid);
+  return programs.some((program) => running?.command.startsWith(`${program} -D ${data} `))
     ? pid
     : null;
 }
@@ -190,12 +190,12 @@ async function endOrphans({ cluster }) {
   await until(() => orphans().length === 0, { patience: 5_000 });
 }
 
-async function choosePort(server, wanted, log) {
+async function choosePort(server, preferred, log) {
   const { record } = server;
-  if (wanted && !(await isFree(wanted))) {
-    throw new Refusal(`Port ${wanted}, on which PostgreSQL should listen, is already in use.`);
+  if (preferred && !(await isFree(preferred))) {
+    throw new Refusal(`Port ${preferred}, on which PostgreSQL should listen, is already in use.`);
   }
-  let port = wanted ?? record.port;
+  let port = preferred ?? record.port;
   if (!port || !(await isFree(port))) {
     if (port)
       log(`Port ${port}, which PostgreSQL has used so far, is in use; it gets another one.`);
@@ -242,14 +242,14 @@ async function untilReady({ child, server, logFile, logStart, log, signal }) {
   let end = null;
   child.exited.then((how) => (end = how));
   const patient = Date.now() + 10_000;
-  let told = false;
+  let hasTold = false;
   while (end === null && !signal?.aborted) {
     const [pid, , , , , , , status] = (
       readIfThere(path.join(server.data, 'postmaster.pid')) ?? ''
     ).split('\n');
     if (Number(pid) === child.pid && status?.trim() === 'ready') return;
-    if (!told && Date.now() > patient) {
-      told = true;
+    if (!hasTold && Date.now() > patient) {
+      hasTold = true;
       log(`PostgreSQL is still recovering; see ${logFile}.`);
     }
     await pause(20, signal);
@@ -270,8 +270,8 @@ async function untilReady({ child, server, logFile, logStart, log, signal }) {
 
 /** The server itself appends to this file, even after its starter was killed, so it is emptied in place. */
 function boundLog(logFile) {
-  const found = fs.statSync(logFile, { throwIfNoEntry: false });
-  if (!found || found.size < logLimit) return;
+  const stats = fs.statSync(logFile, { throwIfNoEntry: false });
+  if (!stats || stats.size < logLimit) return;
   fs.copyFileSync(logFile, `${logFile}.1`);
   fs.truncateSync(logFile);
 }

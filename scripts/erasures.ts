@@ -72,13 +72,13 @@ export function linesOfInput(): AsyncIterable<string> {
 
 /** Any line that is no erasure is passed over, so that a whole log may be given. */
 function erasureIn(line: string): Erased | undefined {
-  let given: unknown;
+  let content: unknown;
   try {
-    given = JSON.parse(line);
+    content = JSON.parse(line);
   } catch {
     return undefined;
   }
-  const { account_id, customer_id, message } = Object(given) as Partial<Record<string, unknown>>;
+  const { account_id, customer_id, message } = Object(content) as Partial<Record<string, unknown>>;
   if (message !== undefined && message !== 'customer erased') return undefined;
   const [account, customer] = [Number(account_id), Number(customer_id)];
   const areIds = [account, customer].every((id) => Number.isSafeInteger(id) && id > 0);

@@ -85,9 +85,9 @@ async function createdUser(adminUrl: string, url: string | undefined): Promise<s
 async function grantLog(client: EventStoreDBClient, user: string): Promise<void> {
   const { metadata } = await client.getStreamMetadata(ALL);
   const { acl } = metadata ?? {};
-  const known = typeof acl === 'object' ? acl.readRoles : undefined;
-  const readRoles = rolesWith(known, user);
-  if (isDeepStrictEqual(known, readRoles)) return;
+  const readers = typeof acl === 'object' ? acl.readRoles : undefined;
+  const readRoles = rolesWith(readers, user);
+  if (isDeepStrictEqual(readers, readRoles)) return;
   await client.setStreamMetadata(ALL, {
     ...metadata,
     acl: { ...(typeof acl === 'object' && acl), readRoles },
@@ -97,16 +97,16 @@ async function grantLog(client: EventStoreDBClient, user: string): Promise<void>
 /** The default of all streams, because ours are too many for a list each. */
 async function grantStreams(client: EventStoreDBClient, user: string): Promise<void> {
   const settings = await settingsIn(client);
-  const known = settings.$userStreamAcl ?? {};
+  const acl = settings.$userStreamAcl ?? {};
   const $userStreamAcl = {
-    ...known,
-    $r: rolesWith(known.$r, user),
-    $w: rolesWith(known.$w, user),
-    $d: rolesWith(known.$d),
-    $mr: rolesWith(known.$mr, user),
-    $mw: rolesWith(known.$mw),
+    ...acl,
+    $r: rolesWith(acl.$r, user),
+    $w: rolesWith(acl.$w, user),
+    $d: rolesWith(acl.$d),
+    $mr: rolesWith(acl.$mr, user),
+    $mw: rolesWith(acl.$mw),
   };
-  if (isDeepStrictEqual(known, $userStreamAcl)) return;
+  if (isDeepStrictEqual(acl, $userStreamAcl)) return;
   const event = jsonEvent({
     id: randomUUID(),
     type: 'update-default-acl',
@@ -130,7 +130,7 @@ async function settingsIn(client: EventStoreDBClient): Promise<Settings> {
 }
 
 /** Administrators and those users, beside whoever else was let in by name: what was open to all is closed. */
-function rolesWith(known: Roles | undefined, ...users: string[]): string[] {
-  const named = [known ?? []].flat().filter((role) => role !== '$all');
+function rolesWith(roles: Roles | undefined, ...users: string[]): string[] {
+  const named = [roles ?? []].flat().filter((role) => role !== '$all');
   return [...new Set([ADMINS, ...named, ...users])];
 }

@@ -58,13 +58,13 @@ export async function createUser(adminUrl: string, user: EventStoreUser): Promis
 function serverOf(url: string): { hosts: string[]; ca: Buffer | null } {
   const [, hosts = '', options = ''] =
     /^esdb(?:\+discover)?:\/\/(?:[^@/?]*@)?([^/?]+)\/?(?:\?(.*))?$/.exec(url.trim()) ?? [];
-  const given = new Map(
+  const variables = new Map(
     [...new URLSearchParams(options)].map(([name, value]) => [name.toLowerCase(), value]),
   );
-  if (given.get('tls') === 'false') {
+  if (variables.get('tls') === 'false') {
     throw new ConfigError('EVENT_STORE_ADMIN_URL: without TLS EventStoreDB knows no users.');
   }
-  const file = given.get('tlscafile');
+  const file = variables.get('tlscafile');
   return {
     hosts: hosts.split(',').map((host) => (/:\d+$/.test(host) ? host : `${host}:${DEFAULT_PORT}`)),
     ca: file === undefined ? null : readFileSync(file),

@@ -24,13 +24,13 @@ export function addGeocodeCommands(program: Command): void {
         if (!existsSync(file)) throw new ConfigError(`${file} is not there`);
         const done = await withServices(async (app) => {
           const pool = app.get(Pool);
-          let said = 0;
+          let reportedCount = 0;
           const imported = await new PostcodesImport(pool).run(
             linesOf(file),
             basename(file),
             (lines) => {
-              if (lines - said < SAID_EVERY_LINES) return;
-              said = lines;
+              if (lines - reportedCount < SAID_EVERY_LINES) return;
+              reportedCount = lines;
               console.error(`${lines} postcodes …`);
             },
           );

@@ -92,8 +92,8 @@ function rendererFor(file, headings) {
 function targetOf(href, from) {
   if (/^(https?:|#)/.test(href)) return href;
   const [file, hash] = href.split('#');
-  const found = pathOf(path.posix.normalize(path.posix.join(path.posix.dirname(from), file)));
-  return found === null ? null : `%ROOT%${found}${hash === undefined ? '' : `#${hash}`}`;
+  const target = pathOf(path.posix.normalize(path.posix.join(path.posix.dirname(from), file)));
+  return target === null ? null : `%ROOT%${target}${hash === undefined ? '' : `#${hash}`}`;
 }
 
 /** Puts samples that say the same into one token. */
@@ -133,13 +133,13 @@ function drawSamples({ samples }) {
  */
 function drawCode(text, info, choice) {
   const [language, name] = info.split(' ');
-  const known = LANGUAGES[language] ?? language;
-  const code = hljs.getLanguage(known)
-    ? hljs.highlight(text, { language: known }).value
+  const highlighter = LANGUAGES[language] ?? language;
+  const code = hljs.getLanguage(highlighter)
+    ? hljs.highlight(text, { language: highlighter }).value
     : escaped(text);
   const label = NAMES[name] ?? name ?? (choice && CHOICES[choice]) ?? LABELS[language] ?? '';
-  const shown = code.replaceAll(ADDRESS, '<span class="address">%ADDRESS%</span>');
-  return `<figure class="code ${language}"${choice ? sampleMarks(choice, label) : ''}><figcaption>${escaped(label)}</figcaption><pre tabindex="0"><code>${shown}</code></pre></figure>\n`;
+  const html = code.replaceAll(ADDRESS, '<span class="address">%ADDRESS%</span>');
+  return `<figure class="code ${language}"${choice ? sampleMarks(choice, label) : ''}><figcaption>${escaped(label)}</figcaption><pre tabindex="0"><code>${html}</code></pre></figure>\n`;
 }
 
 /** For the script that shows one of several. */

@@ -59,11 +59,11 @@ const [folder] = process.argv.slice(2);
 if (!folder) throw new Error('say which folder @mdi/svg is installed in');
 const paths = Object.entries(FILES).map(([name, file]) => {
   const svg = readFileSync(join(folder, 'node_modules/@mdi/svg/svg', `${file}.svg`), 'utf8');
-  const found = /^<svg [^>]*viewBox="0 0 24 24"><path d="([\d\sA-Za-z.,-]+)" \/><\/svg>/.exec(
+  const match = /^<svg [^>]*viewBox="0 0 24 24"><path d="([\d\sA-Za-z.,-]+)" \/><\/svg>/.exec(
     svg.trim(),
   );
-  if (!found) throw new Error(`${file} is not one path of 24 by 24`);
-  return [name, found[1]];
+  if (!match) throw new Error(`${file} is not one path of 24 by 24`);
+  return [name, match[1]];
 });
 const table = Object.fromEntries(
   [...paths, ...Object.entries(DRAWN)].sort(([a], [b]) => (a < b ? -1 : 1)),

@@ -43,8 +43,8 @@ export function licencesOf({ components }) {
     .sort((a, b) => (a.line < b.line ? -1 : 1));
 }
 
-function isException(packageName, found) {
-  return EXCEPTIONS.some(({ name, licence }) => name.test(packageName) && licence === found);
+function isException(packageName, license) {
+  return EXCEPTIONS.some(({ name, licence }) => name.test(packageName) && licence === license);
 }
 
 /** SPDX expressions; AND binds more tightly than OR. */

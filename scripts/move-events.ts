@@ -251,10 +251,10 @@ async function bringUpRows(
   const rows = new Rows(pool, store, await personalKeys(pool, config));
   for (const tables of rowTables) {
     const prefix = `${tables.aggregate.name}-`;
-    const { rows: known } = await pool.query<{ id: number; revision: number }>(
+    const { rows: knownStreams } = await pool.query<{ id: number; revision: number }>(
       `select id, revision from ${tables.table}`,
     );
-    const revisions = new Map(known.map(({ id, revision }) => [id, revision]));
+    const revisions = new Map(knownStreams.map(({ id, revision }) => [id, revision]));
     for (const [stream, head] of streams) {
       if (!stream.startsWith(prefix)) continue;
       const id = Number(stream.slice(prefix.length));

@@ -20,7 +20,7 @@ const text = existsSync(against)
 const before = JSON.parse(text);
 const after = JSON.parse(readFileSync('openapi.json', 'utf8'));
 
-const found = [
+const lines = [
   'paths',
   'webhooks',
   'components/responses',
@@ -34,9 +34,9 @@ const found = [
     );
   return differences(of(before), of(after), part);
 });
-for (const difference of found) console.log(difference);
-console.log(found.length === 0 ? 'no difference in meaning' : `${found.length} differences`);
-process.exitCode = found.length === 0 ? 0 : 1;
+for (const difference of lines) console.log(difference);
+console.log(lines.length === 0 ? 'no difference in meaning' : `${lines.length} differences`);
+process.exitCode = lines.length === 0 ? 0 : 1;
 
 /** Resolves references and normalizes equivalent spellings. */
 function meaning(value, document, isMap = false) {
@@ -50,25 +50,25 @@ function meaning(value, document, isMap = false) {
       .reduce((at, key) => at[key], document);
     return meaning({ ...target, ...beside }, document);
   }
-  const made = {};
+  const resolved = {};
   for (const [key, one] of Object.entries(value)) {
     if (!isMap && WORDS.has(key)) continue;
-    made[key] = meaning(one, document, !isMap && (key === 'properties' || key === 'headers'));
+    resolved[key] = meaning(one, document, !isMap && (key === 'properties' || key === 'headers'));
   }
-  return isMap ? made : normal(made);
+  return isMap ? resolved : normal(resolved);
 }
 
 function normal(schema) {
-  const { const: only, oneOf, ...made } = schema;
-  if (only !== undefined) made.enum = [only];
+  const { const: only, oneOf, ...rest } = schema;
+  if (only !== undefined) rest.enum = [only];
   if (oneOf?.every((one) => Object.keys(one).join() === 'type'))
-    made.type = oneOf.map(({ type }) => type);
-  else if (oneOf !== undefined) made.oneOf = oneOf;
-  if (made.type !== undefined && isOpen(made.additionalProperties))
-    delete made.additionalProperties;
-  if (Array.isArray(made.required)) made.required = made.required.toSorted();
-  if (Array.isArray(made.type)) made.type = made.type.toSorted();
-  return made;
+    rest.type = oneOf.map(({ type }) => type);
+  else if (oneOf !== undefined) rest.oneOf = oneOf;
+  if (rest.type !== undefined && isOpen(rest.additionalProperties))
+    delete rest.additionalProperties;
+  if (Array.isArray(rest.required)) rest.required = rest.required.toSorted();
+  if (Array.isArray(rest.type)) rest.type = rest.type.toSorted();
+  return rest;
 }
 
 function isOpen(additional) {

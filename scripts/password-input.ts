@@ -13,7 +13,7 @@ export type PasswordOptions = { password?: string; passwordStdin?: true; generat
  * @returns undefined where one is to be made
  * @throws ConfigError
  */
-export async function givenPassword(options: PasswordOptions): Promise<string | undefined> {
+export async function readPassword(options: PasswordOptions): Promise<string | undefined> {
   const { password, passwordStdin = false, generate = false } = options;
   const ways = [password !== undefined, passwordStdin, generate].filter((chosen) => chosen);
   if (ways.length > 1) {

@@ -21,12 +21,12 @@ export async function checkPort(port) {
 /** What the programs would find taken only after the start. @throws Refusal */
 export async function checkMonitoringPorts() {
   const { HEALTH_PORT: health, METRICS_PORT: metrics } = process.env;
-  const wanted = [
+  const ports = [
     ['HEALTH_PORT', Number(health)],
     ['METRICS_PORT', Number(metrics)],
     ['METRICS_PORT', dispatcherPort(Number(metrics))],
   ].filter(([, port]) => port > 0 && port <= 65_535);
-  for (const [name, port] of wanted) {
+  for (const [name, port] of ports) {
     const fault = await portFault(port);
     if (!fault) continue;
     const why = fault === 'EACCES' ? 'is not for this user' : 'is already used by another program';
@@ -52,17 +52,17 @@ async function portFault(port) {
  * port, or any other if they find it taken, also by another Inkpad that started in the same second.
  */
 export async function metricsPort(name) {
-  const given = process.env.METRICS_PORT;
-  if (given) return name === 'dispatcher' ? String(dispatcherPort(Number(given))) : given;
+  const setting = process.env.METRICS_PORT;
+  if (setting) return name === 'dispatcher' ? String(dispatcherPort(Number(setting))) : setting;
   return (await portFault(METRICS_PORTS[name])) ? '0' : '';
 }
 
 /** The next port that no other setting names; 0, which is any, where there is none. */
-function dispatcherPort(given) {
+function dispatcherPort(setting) {
   // Anything else the programs refuse.
-  if (!Number.isInteger(given) || given < 1) return given;
+  if (!Number.isInteger(setting) || setting < 1) return setting;
   const named = new Set([process.env.PORT || 3000, process.env.HEALTH_PORT].map(Number));
-  let port = given + 1;
+  let port = setting + 1;
   while (named.has(port)) port += 1;
   return port <= 65_535 ? port : 0;
 }

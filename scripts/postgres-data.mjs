@@ -47,12 +47,13 @@ export function makeDataDir(dataDir) {
 /** Finds out where the data is or will be, which programs to use, and which user to run them as. */
 export function locate(home, log) {
   const recordFile = path.join(home, 'postgres.json');
-  const found = readJson(recordFile);
+  const previous = readJson(recordFile);
   const inside = path.join(home, 'postgres');
-  let data = found ? path.resolve(home, found.data) : inside;
+  let data = previous ? path.resolve(home, previous.data) : inside;
   const account = isRoot() ? accountFor(data) : {};
-  if (!found && !canEnter(account, home)) data = path.join(rootPlace(), hashOf(home), 'postgres');
-  const record = found ?? {
+  if (!previous && !canEnter(account, home))
+    data = path.join(rootPlace(), hashOf(home), 'postgres');
+  const record = previous ?? {
     data: data === inside ? 'postgres' : data,
     password: newPassword(),
     port: null,
@@ -67,7 +68,7 @@ export function locate(home, log) {
       `The database in ${data} belongs to another user (uid ${owner}); start Inkpad as that user or as root.`,
     );
   }
-  if (found?.completed && owner === null) {
+  if (previous?.completed && owner === null) {
     throw new Refusal(
       `The database should be in ${data}, which no longer exists; restore it, or remove ${recordFile} to begin with an empty one.`,
     );
@@ -80,7 +81,7 @@ export function locate(home, log) {
       `The database in ${data} cannot be reached by the user that it must run as (uid ${account.uid}); move the data folder back to where it was, or let that user pass through the folders above it.`,
     );
   }
-  if (!found) clearTheWay(data, outside, recordFile, log);
+  if (!previous) clearTheWay(data, outside, recordFile, log);
   const { native, version } = placePrograms(account);
   return {
     home,

@@ -51,9 +51,9 @@ export function rootPlace() {
     } catch (error) {
       if (!['EEXIST', 'ENOENT', 'EACCES', 'EPERM', 'EROFS'].includes(error.code)) throw error;
     }
-    const found = fs.lstatSync(place, { throwIfNoEntry: false });
+    const stats = fs.lstatSync(place, { throwIfNoEntry: false });
     // Anyone can create folders in /var/tmp, so one that others can write to is not trusted.
-    if (found?.isDirectory() && found.uid === 0 && (found.mode & 0o022) === 0) return place;
+    if (stats?.isDirectory() && stats.uid === 0 && (stats.mode & 0o022) === 0) return place;
   }
   throw new Refusal(
     'PostgreSQL cannot run as root, and neither /var/lib/inkpad nor /var/tmp/inkpad can be created for it; start Inkpad as an ordinary user or set DATABASE_URL.',

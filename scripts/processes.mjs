@@ -262,10 +262,10 @@ export function inWords({ code, signal, error }) {
  * @returns {string | undefined}
  */
 export function lastMessage(lines) {
-  const said = lines.filter((line) => line.trim() !== '');
-  if (hasTrace(said)) return said.find((line) => /^\S*error\b/i.test(line));
-  const last = said.findLastIndex((line) => !/^\s/.test(line));
-  return last < 0 ? undefined : said.slice(last).join('\n');
+  const output = lines.filter((line) => line.trim() !== '');
+  if (hasTrace(output)) return output.find((line) => /^\S*error\b/i.test(line));
+  const last = output.findLastIndex((line) => !/^\s/.test(line));
+  return last < 0 ? undefined : output.slice(last).join('\n');
 }
 
 /** @param {string[]} lines */

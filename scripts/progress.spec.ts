@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Progress } from './progress.js';
 
-function shown(isTTY: boolean, total: number, steps: [at: number, count: number][]): string {
+function render(isTTY: boolean, total: number, steps: [at: number, count: number][]): string {
   let text = '';
   let now = 0;
   const output = { isTTY, write: (more: string) => (text += more) };
@@ -22,7 +22,7 @@ describe('progress', () => {
       [6_000, 1_000],
       [10_000, 4_000],
     ];
-    expect(shown(false, 100_000, steps)).toBe(
+    expect(render(false, 100_000, steps)).toBe(
       '5 % (5,000 of 100,000 events), 1,000/s, 1 min 35 s left\n' +
         '10 % (10,000 of 100,000 events), 1,000/s, 1 min 30 s left\n' +
         '10 % (10,000 of 100,000 events), 1,000/s, 1 min 30 s left\n',
@@ -30,7 +30,7 @@ describe('progress', () => {
   });
 
   it('is a bar on a terminal', () => {
-    expect(shown(true, 10, [[1_000, 5]])).toBe(
+    expect(render(true, 10, [[1_000, 5]])).toBe(
       `\r[${'#'.repeat(15)}${'-'.repeat(15)}] 50 % (5 of 10 events), 5/s, 1 s left\u001b[K`.repeat(
         2,
       ) + '\n',
@@ -38,7 +38,7 @@ describe('progress', () => {
   });
 
   it('ends at 100 % when there was more to do than expected, or nothing', () => {
-    expect(shown(false, 10, [[1_000, 20]])).toContain('100 % (20 of 20 events)');
-    expect(shown(false, 0, [])).toContain('100 % (0 of 0 events)');
+    expect(render(false, 10, [[1_000, 20]])).toContain('100 % (20 of 20 events)');
+    expect(render(false, 0, [])).toContain('100 % (0 of 0 events)');
   });
 });

@@ -127,9 +127,9 @@ function webhookEvents(schemas: Record<string, Schema>): string {
 }
 
 function method({ path, method: verb, operation }: ReturnType<typeof operationsOf>[number]) {
-  const given = (operation.parameters ?? []).filter((one) => 'name' in one);
-  const ids = given.filter((one) => one.in === 'path');
-  const query = given.filter((one) => one.in === 'query');
+  const allParameters = (operation.parameters ?? []).filter((one) => 'name' in one);
+  const ids = allParameters.filter((one) => one.in === 'path');
+  const query = allParameters.filter((one) => one.in === 'query');
   const body = bodyOf(operation);
   const isWrite = verb !== 'GET';
   const parameters = [

@@ -174,15 +174,17 @@ function report({ differences, older, rows }: Rebuilt, outcome: string): void {
     if (others) others.push(one);
     else byTable.set(one.table, [one]);
   }
-  for (const [table, found] of byTable) {
-    console.log(`${table}: ${found.length} differences`);
-    for (const { stream, what } of found.slice(0, EXAMPLES)) console.log(`  ${stream}: ${what}`);
-    if (found.length > EXAMPLES) console.log(`  and ${found.length - EXAMPLES} more`);
+  for (const [table, differencesOfTable] of byTable) {
+    console.log(`${table}: ${differencesOfTable.length} differences`);
+    for (const { stream, what } of differencesOfTable.slice(0, EXAMPLES))
+      console.log(`  ${stream}: ${what}`);
+    if (differencesOfTable.length > EXAMPLES)
+      console.log(`  and ${differencesOfTable.length - EXAMPLES} more`);
   }
   for (const [table, count] of rows) {
     if (!byTable.has(table)) console.log(`${table}: ${count} rows, no difference`);
   }
   if (older > 0) console.log(`${older} rows had been made by an older fold`);
-  const said = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
-  console.log(`${said}; ${outcome}`);
+  const summary = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
+  console.log(`${summary}; ${outcome}`);
 }

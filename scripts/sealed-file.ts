@@ -33,12 +33,12 @@ export async function writeSealed(
     const written = { bytes: 0, hash: createHash('sha256') };
     await pipeline(plain, createGzip({ level: LEVEL }), async (zipped: AsyncIterable<Buffer>) => {
       let number = 0;
-      let held: Buffer | undefined;
+      let buffered: Buffer | undefined;
       for await (const chunk of chunksOf(zipped)) {
-        if (held) await putChunk(file, written, sealed(key, name, number++, held, false));
-        held = chunk;
+        if (buffered) await putChunk(file, written, sealed(key, name, number++, buffered, false));
+        buffered = chunk;
       }
-      await putChunk(file, written, sealed(key, name, number, held ?? Buffer.alloc(0), true));
+      await putChunk(file, written, sealed(key, name, number, buffered ?? Buffer.alloc(0), true));
     });
     await file.sync();
     return { bytes: written.bytes, sha256: written.hash.digest('hex') };

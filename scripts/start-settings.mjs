@@ -35,13 +35,13 @@ export function readSettings(root) {
     insecureTargets,
     host: process.env.HOST || (insecureTargets ? LOOPBACK : EVERYWHERE),
     dataDir: path.resolve(root, process.env.DATA_DIR || '.data'),
-    databaseUrl: given('DATABASE_URL'),
-    databaseMigrationUrl: given('DATABASE_MIGRATION_URL'),
+    databaseUrl: readSetting('DATABASE_URL'),
+    databaseMigrationUrl: readSetting('DATABASE_MIGRATION_URL'),
   };
 }
 
 /** A setting, or the content of the file that its `…_FILE` names. */
-function given(name) {
+function readSetting(name) {
   const file = process.env[`${name}_FILE`];
   if (process.env[name] || !file) return process.env[name] || null;
   let text;
@@ -60,8 +60,8 @@ function given(name) {
  * allows it by default.
  */
 function allowsInsecureTargets(publicUrl) {
-  const given = process.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
-  if (given) return ['true', '1'].includes(given);
+  const setting = process.env.WEBHOOK_ALLOW_INSECURE_TARGETS;
+  if (setting) return ['true', '1'].includes(setting);
   if (process.env.NODE_ENV === 'production' || !URL.canParse(publicUrl)) return false;
   return isLocal(new URL(publicUrl).hostname);
 }

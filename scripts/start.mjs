@@ -236,16 +236,16 @@ async function runScript(name, env, dataDir, onStep) {
 }
 
 async function startProgram(name, env) {
-  let said = [];
+  let output = [];
   const program = launch(process.execPath, [path.join(root, programs[name])], {
     cwd: root,
     env: { ...env, METRICS_PORT: await metricsPort(name) },
     output: (line, stream) => {
       show(name, line);
-      if (stream === 'stderr') said = [...said.slice(-complaintLines), line];
+      if (stream === 'stderr') output = [...output.slice(-complaintLines), line];
     },
   });
-  program.result.then(() => (complaints[name] = said));
+  program.result.then(() => (complaints[name] = output));
   return program;
 }
 
@@ -296,11 +296,11 @@ function lastJson(lines) {
 }
 
 /** The token exists in plain text only here: the database stores only its hash. */
-function keepLocalFile(file, publicUrl, made) {
-  const kept = made ?? readJson(file);
-  if (!kept) return null;
-  const local = { ...kept, base_url: publicUrl };
-  if (made || kept.base_url !== publicUrl) writeJson(file, local);
+function keepLocalFile(file, publicUrl, initial) {
+  const state = initial ?? readJson(file);
+  if (!state) return null;
+  const local = { ...state, base_url: publicUrl };
+  if (initial || state.base_url !== publicUrl) writeJson(file, local);
   return local;
 }
 
@@ -370,12 +370,12 @@ function say(line) {
 }
 
 function listenForSignals() {
-  let asked = 0;
+  let requestCount = 0;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {
       // Under npm one Ctrl-C arrives twice: from the terminal, and passed on by npm.
-      if (asked > 0 && Date.now() - asked > 500) hurryAsked.abort();
-      if (asked === 0) asked = Date.now();
+      if (requestCount > 0 && Date.now() - requestCount > 500) hurryAsked.abort();
+      if (requestCount === 0) requestCount = Date.now();
       stopAsked.abort();
     });
   }

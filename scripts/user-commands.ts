@@ -7,7 +7,7 @@ import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
 import { example, list, positive, run, runAfter } from './command.js';
-import { givenPassword, type PasswordOptions } from './password-input.js';
+import { readPassword, type PasswordOptions } from './password-input.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -63,13 +63,17 @@ function addCreate(program: Command, by: PlainWriter): void {
     "user:create --email grace@shop.example --name 'Grace Hopper' --generate",
   ).action((options: PasswordOptions & { email: string; name: string }) => {
     runAfter(
-      () => givenPassword(options),
-      async (bus, given) => {
-        const password = given ?? newPassword();
+      () => readPassword(options),
+      async (bus, typedPassword) => {
+        const password = typedPassword ?? newPassword();
         const { userId } = await bus.execute(
           new CreateUser(by, options.email, options.name, password),
         );
-        return { user_id: userId, email: options.email, ...(given === undefined && { password }) };
+        return {
+          user_id: userId,
+          email: options.email,
+          ...(typedPassword === undefined && { password }),
+        };
       },
     );
   });
@@ -87,11 +91,11 @@ function addChanges(program: Command, by: PlainWriter): void {
   ).action((options: PasswordOptions & { email: string }) => {
     const { email } = options;
     runAfter(
-      () => givenPassword(options),
-      async (bus, given) => {
-        const password = given ?? newPassword();
+      () => readPassword(options),
+      async (bus, typedPassword) => {
+        const password = typedPassword ?? newPassword();
         const { userId } = await bus.execute(new SetPassword(by, email, password));
-        return { user_id: userId, email, ...(given === undefined && { password }) };
+        return { user_id: userId, email, ...(typedPassword === undefined && { password }) };
       },
     );
   });
@@ -138,9 +142,9 @@ function addUnlocking(program: Command, by: PlainWriter): void {
   ).action(({ email }: { email: string }) => {
     runScript(async () => {
       const userId = await withServices(async (app) => {
-        const found = await getUserId(app.get(DataSource).manager, email);
-        await app.get(SecondFactors).remove(by, found);
-        return found;
+        const userId = await getUserId(app.get(DataSource).manager, email);
+        await app.get(SecondFactors).remove(by, userId);
+        return userId;
       });
       console.log(JSON.stringify({ user_id: userId, email }));
     });

@@ -17,7 +17,7 @@ export async function verifyCheckpoints(
   { config, pool, store }: Pick<VerificationServices, 'config' | 'pool' | 'store'>,
   dir: string,
   key: string | undefined,
-): Promise<{ found: string; faults: string[] }> {
+): Promise<{ summary: string; faults: string[] }> {
   if (!existsSync(dir)) throw new ConfigError(`--checkpoints: there is no folder ${dir}`);
   const verifier = key === undefined ? ownKey(config) : verifierFrom(key);
   const verification = new CheckpointVerification(store, new Tree(pool));
@@ -29,7 +29,7 @@ export async function verifyCheckpoints(
     throw new ConfigError(`--checkpoints: there are no checkpoints in ${dir}`);
   }
   return {
-    found: `${checkpoints} checkpoints of ${verifier.name}: the first ${coveredCount} events are there, unchanged and in place`,
+    summary: `${checkpoints} checkpoints of ${verifier.name}: the first ${coveredCount} events are there, unchanged and in place`,
     faults: errors,
   };
 }

@@ -15,11 +15,11 @@ import type { Task } from './verify-worker.js';
 
 const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
 /** What is found in two ways is told once; more than this is not remembered. */
-const KNOWN = 10_000;
+const MAX_REMEMBERED = 10_000;
 const ROWS_AT_ONCE = 1_000;
 /** One is read while another is folded. */
 const SLICES_OF_THREAD = 2;
-const SHOWN = 50;
+const MAX_PRINTED = 50;
 
 type Sum = Omit<Verified, 'faults'> & { faults: number };
 
@@ -30,14 +30,15 @@ type Sum = Omit<Verified, 'faults'> & { faults: number };
  */
 runScript(async () => {
   const { repair = false, checkpoints, key } = optionsIn(process.argv.slice(2));
-  const told = new Set<string>();
+  const reported = new Set<string>();
   let covered = '';
   let numbered = 0;
   const sum: Sum = { streams: 0, events: 0, faults: 0, older: 0, repaired: 0 };
   const add = (verified: Partial<Verified>) => {
-    const faults = (verified.faults ?? []).filter((fault) => !told.has(fault));
-    for (const fault of faults) if (told.size < KNOWN) told.add(fault);
-    for (const fault of faults.slice(0, Math.max(0, SHOWN - sum.faults))) console.error(fault);
+    const faults = (verified.faults ?? []).filter((fault) => !reported.has(fault));
+    for (const fault of faults) if (reported.size < MAX_REMEMBERED) reported.add(fault);
+    for (const fault of faults.slice(0, Math.max(0, MAX_PRINTED - sum.faults)))
+      console.error(fault);
     sum.faults += faults.length;
     for (const name of ['streams', 'events', 'older', 'repaired'] as const) {
       sum[name] += verified[name] ?? 0;
@@ -46,8 +47,8 @@ runScript(async () => {
   await withVerification(async (services) => {
     const { pool, store, verification } = services;
     if (checkpoints !== undefined) {
-      const { found, faults } = await verifyCheckpoints(services, checkpoints, key);
-      covered = found;
+      const { summary, faults } = await verifyCheckpoints(services, checkpoints, key);
+      covered = summary;
       add({ faults });
     }
     const [{ events, faults }, strays] = await Promise.all([

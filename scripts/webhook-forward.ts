@@ -52,7 +52,7 @@ export async function forward(
     const body = await beginningOf(answer.body);
     return {
       status: answer.statusCode,
-      headers: kept(answer.headers),
+      headers: forwardedHeaders(answer.headers),
       body,
       note: `${url} answered ${answer.statusCode} in ${took()}`,
     };
@@ -72,7 +72,7 @@ function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[
 }
 
 /** What Inkpad looks at, and what tells how to read the body. */
-function kept(headers: IncomingHttpHeaders): Record<string, string> {
+function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
     ['content-type', 'retry-after'].flatMap((name) => {
       const value = headers[name];

@@ -91,7 +91,7 @@ Examples:
   .opts<Options>();
 
 /** How many attempts each event had, and whether one got a 2xx. */
-const seen = new LRUCache<string, { attempts: number; taken: boolean }>({ max: IDS_KEPT });
+const seen = new LRUCache<string, { attempts: number; wasAccepted: boolean }>({ max: IDS_KEPT });
 const ending = new AbortController();
 const NOTHING = { headers: {}, body: Buffer.alloc(0) };
 /** A webhook may arrive before the response with the secret has been read. */
@@ -158,17 +158,18 @@ async function subscribe(target_url: string): Promise<Subscription> {
     return { status: response.status, text: await response.text() };
   };
   const body = { events: options.events, target_url, description: 'webhooks:listen' };
-  const made = await call('POST', '', body);
-  if (made.status !== 201) throw new Error(`Could not subscribe: ${made.status} ${made.text}`);
-  const found = JSON.parse(made.text) as { id: number; secret: string };
+  const creation = await call('POST', '', body);
+  if (creation.status !== 201)
+    throw new Error(`Could not subscribe: ${creation.status} ${creation.text}`);
+  const subscription = JSON.parse(creation.text) as { id: number; secret: string };
   return {
-    id: found.id,
-    secret: found.secret,
+    id: subscription.id,
+    secret: subscription.secret,
     remove: async () => {
-      const { status, text } = await call('DELETE', `/${found.id}`);
+      const { status, text } = await call('DELETE', `/${subscription.id}`);
       // A 410 response has already deleted it.
       if (status === 204 || status === 404) return;
-      throw new Error(`Could not delete subscription ${found.id}: ${status} ${text}`);
+      throw new Error(`Could not delete subscription ${subscription.id}: ${status} ${text}`);
     },
   };
 }
@@ -197,15 +198,15 @@ async function receive(request: IncomingMessage, response: ServerResponse): Prom
   }
   const fault = faultOf(await secretKnown, body, headers);
   const attempts = (seen.get(id)?.attempts ?? 0) + 1;
-  const isDuplicate = seen.get(id)?.taken === true;
-  seen.set(id, { attempts, taken: isDuplicate });
+  const isDuplicate = seen.get(id)?.wasAccepted === true;
+  seen.set(id, { attempts, wasAccepted: isDuplicate });
 
   const answer =
     fault === undefined
       ? await answerTo({ headers, body }, attempts)
       : { ...NOTHING, status: 401, note: 'responded 401' };
   const isTaken = answer.status !== undefined && answer.status < 300;
-  seen.set(id, { attempts, taken: isDuplicate || isTaken });
+  seen.set(id, { attempts, wasAccepted: isDuplicate || isTaken });
   const notes = [
     fault ?? 'signature valid',
     ...(attempts > 1 ? [`attempt ${attempts}`] : []),

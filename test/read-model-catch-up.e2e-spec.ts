@@ -138,7 +138,7 @@ describe('row catch-up', () => {
     const stop = new AbortController();
     const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
     const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
-    const { streamReads } = server.asked;
+    const { streamReads } = server.requestCounts;
     for (let i = 0; i < 20; i++) await eventWithRow();
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     await eventually(
@@ -147,7 +147,7 @@ describe('row catch-up', () => {
     );
     stop.abort();
     await running;
-    expect(server.asked.streamReads).toBe(streamReads);
+    expect(server.requestCounts.streamReads).toBe(streamReads);
   });
 
   it('looks again where the database may have crashed since it looked', async () => {

@@ -301,7 +301,7 @@ function verifyPicture({ hash, png }) {
 }
 
 function verifyExported(
-  { event, leaf_index: index, inclusion_proof: given },
+  { event, leaf_index: index, inclusion_proof: inclusionProof },
   { header, tree, heads, last },
 ) {
   const { stream, revision, hash } = event;
@@ -313,7 +313,7 @@ function verifyExported(
   const next = before === undefined ? 0 : before.revision + 1;
   if (revision !== next) throw new NotProven(`${stream} lacks revision ${next}`);
   if (eventHash(event, before?.hash ?? null) !== hash) throw new NotProven(`${named} was changed`);
-  const proof = hashesIn(given, 'inclusion_proof');
+  const proof = hashesIn(inclusionProof, 'inclusion_proof');
   try {
     verifyInclusion({ leaf: leafOf(event), index, size: tree.size, proof, root: tree.root });
   } catch (error) {

@@ -39,9 +39,9 @@ for (const name of ['known', 'many']) {
     });
 
     test('another leaf, index, size, root, or a longer or shorter proof is refused', () => {
-      for (const { size, index, proof: given } of inclusion) {
+      for (const { size, index, proof } of inclusion) {
         const leaf = leafHash(bytes(leaves[index]));
-        const right = { leaf, index, size, proof: given.map(bytes), root: rootAt(size) };
+        const right = { leaf, index, size, proof: proof.map(bytes), root: rootAt(size) };
         const wrong = [
           { leaf: leafHash('another') },
           { index: size },
@@ -66,10 +66,10 @@ for (const name of ['known', 'many']) {
     });
 
     test('another first or second tree, or a longer or shorter proof is refused', () => {
-      for (const { old, size, proof: given } of consistency) {
+      for (const { old, size, proof: consistencyProof } of consistency) {
         const first = { size: old, root: rootAt(old) };
         const second = { size, root: rootAt(size) };
-        const proof = given.map(bytes);
+        const proof = consistencyProof.map(bytes);
         const other = leafHash('another');
         assert.throws(() => verifyConsistency({ ...first, root: other }, second, proof), NotProven);
         assert.throws(() => verifyConsistency(first, { ...second, root: other }, proof), NotProven);
@@ -181,13 +181,13 @@ const lines = [
   { end: { events: 3, streams: 1 } },
 ].map((line) => JSON.stringify(line));
 
-async function* given(list) {
+async function* iterate(list) {
   yield* list;
 }
 
 describe('an exported history', () => {
   test('is proven', async () => {
-    assert.deepEqual(await verifyExport(given(lines), key), {
+    assert.deepEqual(await verifyExport(iterate(lines), key), {
       accountId: 1,
       events: 3,
       streams: 1,
@@ -228,7 +228,7 @@ describe('an exported history', () => {
   };
   for (const [what, [list, message]] of Object.entries(changed)) {
     test(`is refused with ${what}`, async () => {
-      await assert.rejects(verifyExport(given(list), key), (error) => {
+      await assert.rejects(verifyExport(iterate(list), key), (error) => {
         assert.ok(error instanceof NotProven);
         assert.match(error.message, message);
         return true;

@@ -51,7 +51,7 @@ export function typescriptSample({
     ...(Object.keys(query).length > 0 && { query }),
     ...(body !== undefined && { body }),
   });
-  const given = [
+  const parameters = [
     ...params.map(([name, value]) => `  ${name}: ${literal(value)},\n`),
     ...(picture ? [`  body: ${PICTURE},\n`] : []),
   ].join('');
@@ -61,7 +61,7 @@ const inkpad = createClient({
   baseUrl: process.env.INKPAD_URL ?? '',
   token: process.env.INKPAD_TOKEN ?? '',
 });
-${answers ? 'const answer = ' : ''}await inkpad.${id}(${given && `{\n${given}}`});`;
+${answers ? 'const answer = ' : ''}await inkpad.${id}(${parameters && `{\n${parameters}}`});`;
 }
 
 /** The same with the client of clients/python. */
@@ -69,7 +69,7 @@ export function pythonSample({ id, path, query, body, picture, answers }: Sample
   const ids = Object.entries({ ...path, ...query }).map(
     ([name, value]) => `${pythonArgument(name)}=${pythonLiteral(value)}`,
   );
-  const given = [
+  const parameters = [
     ...ids,
     ...(body === undefined ? [] : [`body=${pythonLiteral(body)}`]),
     ...(picture ? ['body=open("strip.png", "rb").read()'] : []),
@@ -79,7 +79,7 @@ export function pythonSample({ id, path, query, body, picture, answers }: Sample
 from inkpad import Inkpad
 
 inkpad = Inkpad(base_url=os.environ["INKPAD_URL"], token=os.environ["INKPAD_TOKEN"])
-${answers ? 'answer = ' : ''}inkpad.${pythonMethod(id)}(${given.length === 0 ? '' : `\n${given.join('')}`})${answers ? '\nprint(answer)' : ''}`;
+${answers ? 'answer = ' : ''}inkpad.${pythonMethod(id)}(${parameters.length === 0 ? '' : `\n${parameters.join('')}`})${answers ? '\nprint(answer)' : ''}`;
 }
 
 /** Names that Python keeps for itself; an argument has an underscore after it then, as PEP 8 has it. */

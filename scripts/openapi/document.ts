@@ -28,14 +28,14 @@ The examples take the service's address and a token from two shell variables:
  */
 export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
   documentWith(swagger);
-  const found = swagger.SwaggerModule.createDocument(
+  const document = swagger.SwaggerModule.createDocument(
     app,
     new swagger.DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
     { autoTagControllers: false, extraModels: [ErrorBody, ProblemBody, ...innerDtos()] },
   );
-  const schemas = new Schemas(found.components?.schemas ?? {});
+  const schemas = new Schemas(document.components?.schemas ?? {});
   // Pages and the requests of phones and wallets are not described.
-  const described = Object.entries(found.paths).filter(([path]) => path.startsWith('/api/'));
+  const described = Object.entries(document.paths).filter(([path]) => path.startsWith('/api/'));
   const paths = mapValues(Object.fromEntries(described), (operations, path) =>
     mapValues(operations as Record<string, FoundOperation>, (operation, method) => {
       const spec = endpoints.get(operation.operationId ?? '');

@@ -83,14 +83,14 @@ export function refusalResponses(): Record<string, OpenApiObject> {
 export function operationObject(
   spec: EndpointSpec,
   route: Route,
-  found: FoundOperation,
+  operation: FoundOperation,
   schemas: Schemas,
 ): OpenApiObject {
   const method = route.method.toUpperCase();
   const writes = method !== 'GET';
-  const parameters = (found.parameters ?? []).map(parameterObject);
+  const parameters = (operation.parameters ?? []).map(parameterObject);
   const query = parameters.filter((one) => one.in === 'query');
-  const body = bodyOf(found, schemas);
+  const body = bodyOf(operation, schemas);
   const example = body && schemas.example(body, 'input');
   return {
     operationId: spec.id,
@@ -123,7 +123,7 @@ export function operationObject(
         ),
       },
     }),
-    responses: responsesOf(spec, found, schemas, {
+    responses: responsesOf(spec, operation, schemas, {
       writes,
       isForSome: rolesFor(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
@@ -134,11 +134,11 @@ export function operationObject(
 
 function responsesOf(
   spec: EndpointSpec,
-  found: FoundOperation,
+  operation: FoundOperation,
   schemas: Schemas,
   { writes, isForSome, isDryRun }: Record<'writes' | 'isForSome' | 'isDryRun', boolean>,
 ): OpenApiObject {
-  const done = found.responses?.[spec.status];
+  const done = operation.responses?.[spec.status];
   const answer = done?.content?.['application/json']?.schema;
   const statuses = [
     ...(spec.open ? [] : [401]),
@@ -227,8 +227,8 @@ function samplesOf(
 
 /** By name, of those that have one. */
 function examplesOf(parameters: Parameter[]): Record<string, unknown> {
-  const shown = parameters.filter(({ example }) => example !== undefined);
-  return Object.fromEntries(shown.map(({ name, example }) => [name, example]));
+  const examples = parameters.filter(({ example }) => example !== undefined);
+  return Object.fromEntries(examples.map(({ name, example }) => [name, example]));
 }
 
 export function webhookObject(
@@ -299,12 +299,12 @@ function bodyOf({ requestBody }: FoundOperation, schemas: Schemas): JsonSchema |
 }
 
 /** A query field is declared like one of a body; some keywords belong to the parameter instead. */
-function parameterObject(given: Parameter): Parameter {
-  const { name, in: place, required, example, schema } = given;
+function parameterObject(parameter: Parameter): Parameter {
+  const { name, in: place, required, example, schema } = parameter;
   const description =
-    given.description ?? PARAMETER_WORDS[place === 'path' ? `path.${name}` : name];
+    parameter.description ?? PARAMETER_WORDS[place === 'path' ? `path.${name}` : name];
   const { examples, ...rest } = published(schema);
-  const shown = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
+  const exampleValue = example ?? (Array.isArray(examples) ? (examples[0] as unknown) : undefined);
   return {
     name,
     in: place,
@@ -313,7 +313,7 @@ function parameterObject(given: Parameter): Parameter {
     ...(place === 'query' && rest['default'] === null && { allowEmptyValue: true }),
     ...(description !== undefined && { description }),
     schema: rest,
-    ...(shown !== undefined && { example: shown }),
+    ...(exampleValue !== undefined && { example: exampleValue }),
   };
 }
 

@@ -10,8 +10,8 @@ const REF = '#/components/schemas/';
 export class Schemas {
   readonly components: Record<string, JsonSchema>;
 
-  constructor(made: Record<string, unknown>) {
-    const inOrder = Object.entries(made).sort(([a], [b]) => (a < b ? -1 : 1));
+  constructor(document: Record<string, unknown>) {
+    const inOrder = Object.entries(document).sort(([a], [b]) => (a < b ? -1 : 1));
     this.components = Object.fromEntries(
       inOrder.map(([name, schema]) => [name, worded(name, published(schema as JsonSchema))]),
     );
@@ -58,24 +58,24 @@ export class Schemas {
    * field, requests what is required and what has an example of its own.
    * @throws Error that names the field that has none
    */
-  example(given: JsonSchema, io: 'input' | 'output', path = ''): unknown {
-    const name = nameIn(given);
+  example(unresolved: JsonSchema, io: 'input' | 'output', path = ''): unknown {
+    const name = nameIn(unresolved);
     const whole = name === undefined ? undefined : dtosByName.get(name)?.example;
     if (whole !== undefined) return whole;
-    const schema = this.resolve(given);
+    const schema = this.resolve(unresolved);
     const { examples, enum: values, properties, items, anyOf, type } = schema;
     if (Array.isArray(examples)) return examples[0];
     if (Array.isArray(values)) return values[0];
     if (Array.isArray(anyOf)) return this.example(anyOf[0] as JsonSchema, io, path);
     if (typeof properties === 'object' && properties !== null) {
       const required = Array.isArray(schema['required']) ? schema['required'] : [];
-      const shown = Object.entries(properties as Record<string, JsonSchema>).filter(
+      const visible = Object.entries(properties as Record<string, JsonSchema>).filter(
         ([field, one]) =>
           io === 'output' || required.includes(field) || 'examples' in this.resolve(one),
       );
-      if (shown.length === 0) throw new Error(`no example for ${path || 'an empty object'}`);
+      if (visible.length === 0) throw new Error(`no example for ${path || 'an empty object'}`);
       return Object.fromEntries(
-        shown.map(([field, one]) => [field, this.example(one, io, `${path}.${field}`)]),
+        visible.map(([field, one]) => [field, this.example(one, io, `${path}.${field}`)]),
       );
     }
     if (Array.isArray(type) && type.includes('null')) return null;
@@ -108,7 +108,7 @@ function worded(name: string, schema: JsonSchema): JsonSchema {
 }
 
 function nameOf(dto: Type): string {
-  for (const [name, { dto: known }] of dtosByName) if (known === dto) return name;
+  for (const [name, { dto: candidate }] of dtosByName) if (candidate === dto) return name;
   throw new Error(`${dto.name} has no @Dto`);
 }
 
@@ -135,21 +135,21 @@ function publishedIn(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(publishedIn);
   if (typeof value !== 'object' || value === null) return value;
   const { example, required, properties, allOf, ...rest } = value as JsonSchema;
-  const made: JsonSchema = Array.isArray(allOf) ? { ...(allOf[0] as JsonSchema) } : {};
+  const flat: JsonSchema = Array.isArray(allOf) ? { ...(allOf[0] as JsonSchema) } : {};
   for (const [key, one] of Object.entries(rest))
-    made[key] = VALUES.has(key) ? one : publishedIn(one);
+    flat[key] = VALUES.has(key) ? one : publishedIn(one);
   if (properties !== undefined) {
-    made['properties'] = Object.fromEntries(
+    flat['properties'] = Object.fromEntries(
       Object.entries(properties as object).map(([name, one]) => [name, publishedIn(one)]),
     );
   }
-  if (Array.isArray(required) && required.length > 0) made['required'] = required;
-  const { type, enum: values } = made;
+  if (Array.isArray(required) && required.length > 0) flat['required'] = required;
+  const { type, enum: values } = flat;
   if (Array.isArray(type) && type.includes('null') && Array.isArray(values)) {
-    made['enum'] = values.includes(null) ? values : [...values, null];
+    flat['enum'] = values.includes(null) ? values : [...values, null];
   }
-  if (example !== undefined) made['examples'] = [example];
-  return made;
+  if (example !== undefined) flat['examples'] = [example];
+  return flat;
 }
 
 /** Classes that no controller names, because they stand inside the wrapper of another. */
@@ -162,16 +162,16 @@ export function reachable(
   components: Record<string, JsonSchema>,
   ...from: unknown[]
 ): Record<string, JsonSchema> {
-  const found = new Set<string>();
+  const names = new Set<string>();
   const visit = (value: unknown) => {
     for (const [, name = ''] of JSON.stringify(value).matchAll(
       /"#\/components\/schemas\/([^"]+)"/g,
     )) {
-      if (found.has(name)) continue;
-      found.add(name);
+      if (names.has(name)) continue;
+      names.add(name);
       visit(components[name] ?? null);
     }
   };
   visit(from);
-  return Object.fromEntries(Object.entries(components).filter(([name]) => found.has(name)));
+  return Object.fromEntries(Object.entries(components).filter(([name]) => names.has(name)));
 }

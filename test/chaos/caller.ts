@@ -16,7 +16,7 @@ const ANSWERED_WITHIN_MS = 20_000;
 const SETTLED_WITHIN_MS = 240_000;
 
 /** What became of the attempts of all callers. */
-export type Attempts = { made: number; unknown: number; unavailable: number; running: number };
+export type Attempts = { total: number; unknown: number; unavailable: number; running: number };
 
 /** A client of several apis. An answer that does not come is asked for again, at any of them. */
 export class Caller {
@@ -64,7 +64,7 @@ export class Caller {
     body,
     key,
   }: Request): Promise<Omit<Answer, 'unsure'> | string> {
-    this.attempts.made++;
+    this.attempts.total++;
     try {
       const response = await fetch(`${this.random.pick(this.urls())}${path}`, {
         method,

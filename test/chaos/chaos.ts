@@ -54,7 +54,7 @@ type Play = {
 async function play({ stack, random, inboxes, operations, faults }: Play): Promise<void> {
   const store = `/api/v1/accounts/${stack.accountId}`;
   const over = new AbortController();
-  const attempts: Attempts = { made: 0, unknown: 0, unavailable: 0, running: 0 };
+  const attempts: Attempts = { total: 0, unknown: 0, unavailable: 0, running: 0 };
   const newLane = (name: string) => {
     const caller = new Caller(() => stack.urls, stack.token, random.fork(), over.signal, attempts);
     return new Lane(name, store, caller, random.fork(), stack.engine === 'eventstoredb');
@@ -111,7 +111,7 @@ async function play({ stack, random, inboxes, operations, faults }: Play): Promi
   clearInterval(tell);
   over.signal.throwIfAborted();
   say(
-    `${done} operations, ${attempts.made} attempts: ${attempts.unknown} without an answer, ${attempts.unavailable} refused with 503, ${attempts.running} while running`,
+    `${done} operations, ${attempts.total} attempts: ${attempts.unknown} without an answer, ${attempts.unavailable} refused with 503, ${attempts.running} while running`,
   );
   say([...played].map(([name, count]) => `${name} ${count}`).join(', '));
   const slow = [...longest].sort(([, a], [, b]) => b - a).slice(0, 5);

@@ -123,9 +123,9 @@ export class Inbox {
     const { id, type, sequence, data } = envelope;
     if (type === 'webhook.test') return;
     const digest = createHash('sha256').update(bytes).digest('hex');
-    const known = this.arrived.get(id);
-    if (known) {
-      if (known.digest !== digest) this.rewritten.add(known.about);
+    const earlier = this.arrived.get(id);
+    if (earlier) {
+      if (earlier.digest !== digest) this.rewritten.add(earlier.about);
       return;
     }
     // Nearly always the newest, and there come to be hundreds.

@@ -18,7 +18,7 @@ export type Json = Record<string, unknown>;
 export type Receipt = { request: Request; answer: Json; card: number };
 
 /** A pass as its page last showed it. */
-export type Pass = { held: CustomerCard; path: string; tag: number; shown: string };
+export type Pass = { card: CustomerCard; path: string; tag: number; text: string };
 
 /** A record of which only its fields are known, such as a location. */
 export type Plain = { kind: string; id: number; fields: Json };
@@ -40,7 +40,7 @@ export class Lane {
   readonly passes: Pass[] = [];
   /** The last requests, for whoever looks at a difference. */
   readonly trail: string[] = [];
-  private made = 0;
+  private nameCount = 0;
 
   constructor(
     readonly name: string,
@@ -57,13 +57,13 @@ export class Lane {
     return this.customers.filter((customer) => refusesChange(customer) === undefined);
   }
 
-  get held(): CustomerCard[] {
+  get customerCards(): CustomerCard[] {
     return this.living.flatMap(({ cards }) => cards);
   }
 
   /** A name that nothing else has. */
   fresh(prefix: string): string {
-    return `${prefix} ${this.name}-${++this.made}`;
+    return `${prefix} ${this.name}-${++this.nameCount}`;
   }
 
   pathOf({ id, customer }: CustomerCard): string {
@@ -100,18 +100,18 @@ export class Lane {
     if (this.trail.length > 40) this.trail.shift();
     const answer = await this.caller.settle(request);
     const code = answer.status < 300 ? undefined : (answer.body as Json)['code'];
-    const said = answer.status < 300 ? 'done' : `${answer.status} ${String(code)}`;
-    const wasDone = answer.unsure && again !== undefined && said === spelledRefusal(again);
-    if (!wasDone) this.expect(request, said, spelledRefusal(refusal ?? 'done'), answer.text);
+    const outcome = answer.status < 300 ? 'done' : `${answer.status} ${String(code)}`;
+    const wasDone = answer.unsure && again !== undefined && outcome === spelledRefusal(again);
+    if (!wasDone) this.expect(request, outcome, spelledRefusal(refusal ?? 'done'), answer.text);
     return answer;
   }
 
   /** @throws Difference */
-  expect(what: Request | string, shown: unknown, expected: unknown, more = ''): void {
-    if (isDeepStrictEqual(shown, expected)) return;
+  expect(what: Request | string, actual: unknown, expected: unknown, more = ''): void {
+    if (isDeepStrictEqual(actual, expected)) return;
     const where = typeof what === 'string' ? what : spelled(what);
     throw new Difference(
-      `${where}\n  shown:    ${JSON.stringify(shown)}\n  expected: ${JSON.stringify(expected)}\n  ${more}`,
+      `${where}\n  shown:    ${JSON.stringify(actual)}\n  expected: ${JSON.stringify(expected)}\n  ${more}`,
     );
   }
 
@@ -135,22 +135,22 @@ export class Lane {
     return answer;
   }
 
-  expectCard(held: CustomerCard, body: Json, what: string): void {
-    const expected = shownCard(held);
+  expectCard(customerCard: CustomerCard, body: Json, what: string): void {
+    const expected = shownCard(customerCard);
     this.expect(what, picked(body, expected), expected);
   }
 
   /** The id of one of its last events. @param sequence its place among those that are sent */
-  async eventIdOf(held: CustomerCard, sequence: number): Promise<string> {
-    const path = `${this.pathOf(held)}/events?limit=${LISTED}`;
-    const expected = held.events.slice(-NEWEST).map(entryOf).reverse();
+  async eventIdOf(customerCard: CustomerCard, sequence: number): Promise<string> {
+    const path = `${this.pathOf(customerCard)}/events?limit=${LISTED}`;
+    const expected = customerCard.events.slice(-NEWEST).map(entryOf).reverse();
     // Merging has entries of its own, of which nobody is sent anything.
     const listed = (body: unknown) => (body as Json[]).filter(({ type }) => SENT.has(String(type)));
     const shownBy = ({ body }: Answer) => listed(body).slice(0, NEWEST).map(entryOf);
     const { body } = await this.expectRead(path, expected, shownBy);
-    const found = listed(body)[held.events.length - 1 - sequence];
-    if (!found) throw new Error(`event ${sequence} is none of the last ${NEWEST}`);
-    return String(found['id']);
+    const event = listed(body)[customerCard.events.length - 1 - sequence];
+    if (!event) throw new Error(`event ${sequence} is none of the last ${NEWEST}`);
+    return String(event['id']);
   }
 }
 
@@ -175,21 +175,21 @@ const spelledRefusal = (refusal: Refusal | 'done'): string =>
   refusal === 'done' ? refusal : `${refusal.status} ${refusal.code}`;
 
 /** What the API shows of it, as far as the model knows. */
-export function shownCard(held: CustomerCard): Json {
+export function shownCard(customerCard: CustomerCard): Json {
   return {
-    id: held.id,
-    card_id: held.card.id,
-    card_name: held.card.name,
-    status: statusOf(held),
-    stamps_count: held.count,
-    stamps_remaining: Math.max(0, held.card.required - held.count),
-    available_rewards: availableRewards(held).map(({ id }) => id),
+    id: customerCard.id,
+    card_id: customerCard.card.id,
+    card_name: customerCard.card.name,
+    status: statusOf(customerCard),
+    stamps_count: customerCard.count,
+    stamps_remaining: Math.max(0, customerCard.card.required - customerCard.count),
+    available_rewards: availableRewards(customerCard).map(({ id }) => id),
   };
 }
 
 /** Those fields that are expected, with ids in the place of rewards. */
 function picked(body: Json, expected: Json): Json {
-  const shown = (name: string) =>
+  const listIds = (name: string) =>
     name === 'available_rewards' ? (body[name] as Json[]).map(({ id }) => id) : body[name];
-  return Object.fromEntries(Object.keys(expected).map((name) => [name, shown(name)]));
+  return Object.fromEntries(Object.keys(expected).map((name) => [name, listIds(name)]));
 }

@@ -73,7 +73,7 @@ export type Customer = {
   /** All that were ever theirs by enrolment. */
   issued: CustomerCard[];
   /** And all that ever came to them by a merge: what was sent meanwhile names them. */
-  held: Set<CustomerCard>;
+  everHeld: Set<CustomerCard>;
   mergedInto: Customer | undefined;
   merges: Merge[];
   /** Erasing somebody who was merged with it may have given it another key, which is told to nobody. */
@@ -88,11 +88,11 @@ const NOT_FOUND: Refusal = { status: 404, code: 'not_found' };
 /** CCARD-22, CCARD-26 */
 export function refusesEnrolment(customer: Customer, card: Card): Refusal | undefined {
   if (card.archived || card.expired) return refused();
-  return customer.cards.some((held) => held.card === card) ? refused('taken') : undefined;
+  return customer.cards.some((own) => own.card === card) ? refused('taken') : undefined;
 }
 
 export function enrol(customer: Customer, card: Card, id: number): CustomerCard {
-  const held: CustomerCard = {
+  const customerCard: CustomerCard = {
     id,
     customer,
     card,
@@ -107,64 +107,69 @@ export function enrol(customer: Customer, card: Card, id: number): CustomerCard 
     wasMerged: false,
     closedInto: undefined,
   };
-  customer.cards.push(held);
-  customer.issued.push(held);
-  customer.held.add(held);
-  if (card.initial > 0) add(held, card.initial, 'welcome_bonus');
-  return held;
+  customer.cards.push(customerCard);
+  customer.issued.push(customerCard);
+  customer.everHeld.add(customerCard);
+  if (card.initial > 0) add(customerCard, card.initial, 'welcome_bonus');
+  return customerCard;
 }
 
-export function stamp(held: CustomerCard, stamps: number, source: string): Refusal | undefined {
-  if (held.card.expired) return refused('card_expired');
-  add(held, stamps, source);
+export function stamp(
+  customerCard: CustomerCard,
+  stamps: number,
+  source: string,
+): Refusal | undefined {
+  if (customerCard.card.expired) return refused('card_expired');
+  add(customerCard, stamps, source);
   return undefined;
 }
 
-export function redeem(held: CustomerCard, reward: Reward): Refusal | undefined {
-  if (reward.deleted || !held.card.rewards.includes(reward)) return NOT_FOUND;
-  if (held.card.expired) return refused('card_expired');
+export function redeem(customerCard: CustomerCard, reward: Reward): Refusal | undefined {
+  if (reward.deleted || !customerCard.card.rewards.includes(reward)) return NOT_FOUND;
+  if (customerCard.card.expired) return refused('card_expired');
   if (!reward.active) return refused('reward_inactive');
-  const spent = takes(reward, held.unlocked);
-  if (held.count < spent) return refused('insufficient_stamps');
-  held.count -= spent;
-  const { count } = held;
+  const spent = takes(reward, customerCard.unlocked);
+  if (customerCard.count < spent) return refused('insufficient_stamps');
+  customerCard.count -= spent;
+  const { count } = customerCard;
   reward.redeemed = true;
   // Locked again is what the balance no longer covers, by what it takes on the card (STAMP-42).
   const isCovered = (id: number) =>
-    held.card.rewards.some(
-      (one) => one.id === id && !one.deleted && takes(one, held.unlocked) <= count,
+    customerCard.card.rewards.some(
+      (one) => one.id === id && !one.deleted && takes(one, customerCard.unlocked) <= count,
     );
-  const locked = new Map([...held.unlocked].filter(([id]) => !isCovered(id)));
-  held.locked.set(held.events.length, locked);
-  held.events.push({ type: 'reward.redeemed', reward: reward.id, spent, count });
-  const maps = held.unmerged.flatMap(({ unlocked, reached }) => [unlocked, reached]);
-  for (const map of [held.unlocked, ...maps]) for (const id of locked.keys()) map.delete(id);
+  const locked = new Map([...customerCard.unlocked].filter(([id]) => !isCovered(id)));
+  customerCard.locked.set(customerCard.events.length, locked);
+  customerCard.events.push({ type: 'reward.redeemed', reward: reward.id, spent, count });
+  const maps = customerCard.unmerged.flatMap(({ unlocked, reached }) => [unlocked, reached]);
+  for (const map of [customerCard.unlocked, ...maps])
+    for (const id of locked.keys()) map.delete(id);
   return undefined;
 }
 
-export function adjust(held: CustomerCard, stamps: number): Refusal | undefined {
-  if (stamps > 0) add(held, stamps, 'adjustment');
-  else if (held.count < -stamps) return refused('insufficient_stamps');
-  else takeOff(held, -stamps);
+export function adjust(customerCard: CustomerCard, stamps: number): Refusal | undefined {
+  if (stamps > 0) add(customerCard, stamps, 'adjustment');
+  else if (customerCard.count < -stamps) return refused('insufficient_stamps');
+  else takeOff(customerCard, -stamps);
   return undefined;
 }
 
 /** @param sequence of the event */
-export function reverse(held: CustomerCard, sequence: number): Refusal | undefined {
-  const event = held.events[sequence];
+export function reverse(customerCard: CustomerCard, sequence: number): Refusal | undefined {
+  const event = customerCard.events[sequence];
   if (!event) return NOT_FOUND;
   if (event.type === 'customer_card.created' || event.type === 'reward.unlocked') return refused();
-  if (held.reversals.has(sequence) || held.reversed.has(sequence)) return refused();
-  const at = held.events.length;
+  if (customerCard.reversals.has(sequence) || customerCard.reversed.has(sequence)) return refused();
+  const at = customerCard.events.length;
   if (event.type === 'stamp.earned') {
-    if (held.count < event.stamps) return refused('insufficient_stamps');
-    takeOff(held, event.stamps);
+    if (customerCard.count < event.stamps) return refused('insufficient_stamps');
+    takeOff(customerCard, event.stamps);
   } else if (event.type === 'reward.redeemed') {
-    const locked = held.locked.get(sequence) ?? [];
-    add(held, event.spent, 'adjustment', new Map([...locked, ...held.unlocked]));
-  } else add(held, event.stamps, 'adjustment');
-  held.reversed.add(sequence);
-  held.reversals.add(at);
+    const locked = customerCard.locked.get(sequence) ?? [];
+    add(customerCard, event.spent, 'adjustment', new Map([...locked, ...customerCard.unlocked]));
+  } else add(customerCard, event.stamps, 'adjustment');
+  customerCard.reversed.add(sequence);
+  customerCard.reversals.add(at);
   return undefined;
 }
 
@@ -177,26 +182,26 @@ export function refusesChange(customer: Customer): Refusal | undefined {
 /** MERGE-15, MERGE-16, MERGE-22 */
 export function merge(into: Customer, from: Customer): void {
   const done: Merge = { from, moved: [], added: [] };
-  for (const held of from.cards) {
-    const onto = into.cards.find(({ card }) => card === held.card);
+  for (const customerCard of from.cards) {
+    const onto = into.cards.find(({ card }) => card === customerCard.card);
     if (onto) {
-      const stamps = held.count;
+      const stamps = customerCard.count;
       const { unlocked, unmerged } = onto;
-      const kept = lower(unlocked, held.unlocked);
+      const lowered = lower(unlocked, customerCard.unlocked);
       onto.unlocked = new Map(unlocked);
       onto.unmerged = [];
-      carryOver(held, onto, stamps, kept);
-      const reached = new Map([...onto.unlocked].filter(([id]) => !kept.has(id)));
-      onto.unlocked = lower(onto.unlocked, kept);
+      carryOver(customerCard, onto, stamps, lowered);
+      const reached = new Map([...onto.unlocked].filter(([id]) => !lowered.has(id)));
+      onto.unlocked = lower(onto.unlocked, lowered);
       onto.unmerged = [...unmerged, { unlocked, reached }];
-      held.closedInto = onto;
-      done.added.push({ closed: held, onto, stamps });
+      customerCard.closedInto = onto;
+      done.added.push({ closed: customerCard, onto, stamps });
     } else {
-      held.customer = into;
-      held.wasMerged = true;
-      into.cards.push(held);
-      into.held.add(held);
-      done.moved.push(held);
+      customerCard.customer = into;
+      customerCard.wasMerged = true;
+      into.cards.push(customerCard);
+      into.everHeld.add(customerCard);
+      done.moved.push(customerCard);
     }
   }
   from.cards = [];
@@ -212,8 +217,8 @@ export function unmerge(into: Customer): void {
   const done = into.merges.pop();
   if (!done) throw new Error('nobody is merged into this customer');
   const { from, moved, added } = done;
-  into.cards = into.cards.filter((held) => !moved.includes(held));
-  for (const held of moved) held.customer = from;
+  into.cards = into.cards.filter((customerCard) => !moved.includes(customerCard));
+  for (const movedCard of moved) movedCard.customer = from;
   for (const { closed, onto, stamps } of added) {
     closed.closedInto = undefined;
     carryOver(onto, closed, Math.min(stamps, onto.count));
@@ -248,8 +253,8 @@ export function stampsOf({ cards }: Customer): number {
 }
 
 /** MERGE-19 */
-export function reached(held: CustomerCard): CustomerCard {
-  return held.closedInto ? reached(held.closedInto) : held;
+export function reached(customerCard: CustomerCard): CustomerCard {
+  return customerCard.closedInto ? reached(customerCard.closedInto) : customerCard;
 }
 
 function tellOf(...customers: Customer[]): void {
@@ -259,13 +264,13 @@ function tellOf(...customers: Customer[]): void {
 }
 
 /** REWARD-31 */
-function relock(held: CustomerCard): void {
-  const last = held.unmerged.pop();
+function relock(customerCard: CustomerCard): void {
+  const last = customerCard.unmerged.pop();
   if (!last) throw new Error('nothing is merged into this card');
-  const kept = [...last.reached].filter(([, stamps]) => stamps <= held.count);
-  held.unlocked = new Map([...last.unlocked, ...kept]);
-  for (const { unlocked } of held.unmerged)
-    for (const [id, stamps] of kept) unlocked.set(id, stamps);
+  const remaining = [...last.reached].filter(([, stamps]) => stamps <= customerCard.count);
+  customerCard.unlocked = new Map([...last.unlocked, ...remaining]);
+  for (const { unlocked } of customerCard.unmerged)
+    for (const [id, stamps] of remaining) unlocked.set(id, stamps);
 }
 
 /** REWARD-30 */
@@ -279,12 +284,12 @@ function carryOver(
   from: CustomerCard,
   onto: CustomerCard,
   stamps: number,
-  kept = onto.unlocked,
+  unlocked = onto.unlocked,
 ): void {
   const before = [from.events.length, onto.events.length] as const;
   if (stamps > 0) {
     takeOff(from, stamps);
-    add(onto, stamps, 'adjustment', kept);
+    add(onto, stamps, 'adjustment', unlocked);
   }
   for (let i = before[0]; i < from.events.length; i++) from.merging.add(i);
   for (let i = before[1]; i < onto.events.length; i++) onto.merging.add(i);
@@ -309,24 +314,29 @@ export function statusOf({ card, count }: CustomerCard): string {
   return count >= card.required ? 'completed' : 'active';
 }
 
-/** @param kept what rewards take that were unlocked before (REWARD-27, REDEEM-27, REWARD-30) */
-function add(held: CustomerCard, stamps: number, source: string, kept = held.unlocked): void {
-  held.count += stamps;
-  const { count } = held;
-  held.events.push({ type: 'stamp.earned', stamps, count, source });
-  for (const reward of inOrder(held.card, kept)) {
+/** @param covered what rewards take that were unlocked before (REWARD-27, REDEEM-27, REWARD-30) */
+function add(
+  customerCard: CustomerCard,
+  stamps: number,
+  source: string,
+  covered = customerCard.unlocked,
+): void {
+  customerCard.count += stamps;
+  const { count } = customerCard;
+  customerCard.events.push({ type: 'stamp.earned', stamps, count, source });
+  for (const reward of inOrder(customerCard.card, covered)) {
     const { id, active } = reward;
-    if (!active || takes(reward, kept) > count || held.unlocked.has(id)) continue;
-    held.unlocked.set(id, takes(reward, kept));
-    for (const { unlocked } of held.unmerged) unlocked.set(id, takes(reward, kept));
-    held.events.push({ type: 'reward.unlocked', reward: id, count });
+    if (!active || takes(reward, covered) > count || customerCard.unlocked.has(id)) continue;
+    customerCard.unlocked.set(id, takes(reward, covered));
+    for (const { unlocked } of customerCard.unmerged) unlocked.set(id, takes(reward, covered));
+    customerCard.events.push({ type: 'reward.unlocked', reward: id, count });
   }
 }
 
-function takeOff(held: CustomerCard, stamps: number): void {
-  held.count -= stamps;
-  const { count } = held;
-  held.events.push({ type: 'stamp.removed', stamps, count, source: 'adjustment' });
+function takeOff(customerCard: CustomerCard, stamps: number): void {
+  customerCard.count -= stamps;
+  const { count } = customerCard;
+  customerCard.events.push({ type: 'stamp.removed', stamps, count, source: 'adjustment' });
 }
 
 /** REWARD-27 */

@@ -31,9 +31,9 @@ export type Operation = {
 };
 
 const PAST = '2020-01-01T00:00:00.000Z';
-const MOST = { cards: 6, rewards: 6, plain: 12 };
+const MAX_RECORDS = { cards: 6, rewards: 6, plain: 12 };
 const REFUSED: Refusal = { status: 422, code: 'validation_failed' };
-const TAKEN: Refusal = { status: 422, code: 'taken' };
+const ALREADY_USED: Refusal = { status: 422, code: 'taken' };
 const GONE: Refusal = { status: 404, code: 'not_found' };
 
 /** A new operation of the API is added here, with its rules in the model. */
@@ -78,16 +78,16 @@ export const STORE_OPERATIONS: Operation[] = [
 ];
 
 async function createCard(lane: Lane): Promise<boolean> {
-  if (lane.cards.length >= MOST.cards) return false;
+  if (lane.cards.length >= MAX_RECORDS.cards) return false;
   const { random } = lane;
   const required = random.between(4, 12);
   const initial = random.chance(0.3) ? random.between(1, 3) : 0;
   const name = lane.fresh('Card');
   const card = { name, stamps_required: required, initial_stamps: initial };
   const { body } = await lane.write('POST', `${lane.store}/cards`, { card });
-  const made = { id: Number(body['id']), name, required, initial };
-  lane.cards.push({ ...made, expired: false, archived: false, rewards: [] });
-  await lane.expectShown(`${lane.store}/cards/${made.id}`, { name, stamps_required: required });
+  const created = { id: Number(body['id']), name, required, initial };
+  lane.cards.push({ ...created, expired: false, archived: false, rewards: [] });
+  await lane.expectShown(`${lane.store}/cards/${created.id}`, { name, stamps_required: required });
   return true;
 }
 
@@ -128,15 +128,15 @@ const existing = ({ rewards }: Card) => rewards.filter(({ deleted }) => !deleted
 
 async function createReward(lane: Lane): Promise<boolean> {
   const card = lane.random.pick(lane.cards);
-  if (!card || existing(card).length >= MOST.rewards) return false;
+  if (!card || existing(card).length >= MAX_RECORDS.rewards) return false;
   const name = lane.fresh('Reward');
   const required = lane.random.between(1, 10);
   const reward = { card_id: card.id, name, stamps_required: required };
   const { body } = await lane.write('POST', `${lane.store}/rewards`, { reward });
-  const made = { id: Number(body['id']), name, required };
-  const kept = { ...made, active: true, deleted: false, redeemed: false };
-  card.rewards.push(kept);
-  await lane.expectShown(pathOfReward(lane, kept), { name, stamps_required: required });
+  const created = { id: Number(body['id']), name, required };
+  const newReward = { ...created, active: true, deleted: false, redeemed: false };
+  card.rewards.push(newReward);
+  await lane.expectShown(pathOfReward(lane, newReward), { name, stamps_required: required });
   return true;
 }
 
@@ -171,7 +171,7 @@ async function createCustomer(lane: Lane): Promise<boolean> {
     marketing: false,
     cards: [],
     issued: [],
-    held: new Set(),
+    everHeld: new Set(),
     mergedInto: undefined,
     merges: [],
     wasMerged: false,
@@ -190,8 +190,8 @@ async function createCustomer(lane: Lane): Promise<boolean> {
   customer.id = Number(body['id']);
   lane.customers.push(customer);
   if (card) {
-    const shown = body['customer_card'] as Json;
-    lane.expectCard(enrol(customer, card, Number(shown['id'])), shown, 'a new customer');
+    const firstCard = body['customer_card'] as Json;
+    lane.expectCard(enrol(customer, card, Number(firstCard['id'])), firstCard, 'a new customer');
   }
   await lane.expectShown(`${lane.store}/customers/${customer.id}`, {
     first_name: firstName,
@@ -206,7 +206,7 @@ async function updateCustomer(lane: Lane): Promise<boolean> {
   const path = `${lane.store}/customers/${customer.id}`;
   const other = lane.random.pick(lane.living);
   if (other && other !== customer && lane.random.chance(0.2)) {
-    await lane.write('PATCH', path, { customer: { email: other.email } }, TAKEN);
+    await lane.write('PATCH', path, { customer: { email: other.email } }, ALREADY_USED);
     return true;
   }
   customer.firstName = lane.fresh('Berta');
@@ -234,33 +234,33 @@ async function enrolOne(lane: Lane): Promise<boolean> {
 
 /** Mostly one of the last few, so that some histories get long. */
 function someCard(lane: Lane): CustomerCard | undefined {
-  const { held, random } = lane;
-  return random.chance(0.6) ? random.pick(held.slice(0, 8)) : random.pick(held);
+  const { customerCards, random } = lane;
+  return random.chance(0.6) ? random.pick(customerCards.slice(0, 8)) : random.pick(customerCards);
 }
 
 async function stampOne(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held) return false;
+  const customerCard = someCard(lane);
+  if (!customerCard) return false;
   const stamps = lane.random.between(1, 4);
   const source = lane.random.chance(0.2) ? 'pos' : 'api';
-  const refusal = stamp(held, stamps, source);
-  const path = `${lane.pathOf(held)}/stamp`;
+  const refusal = stamp(customerCard, stamps, source);
+  const path = `${lane.pathOf(customerCard)}/stamp`;
   const { body } = await lane.write('POST', path, { stamps, source }, refusal);
-  if (!refusal) lane.expectCard(held, body, path);
+  if (!refusal) lane.expectCard(customerCard, body, path);
   return true;
 }
 
 async function stampByReceipt(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held) return false;
+  const customerCard = someCard(lane);
+  if (!customerCard) return false;
   const stamps = lane.random.between(1, 4);
   const body = { stamps, external_ref: lane.fresh('receipt') };
-  const request = { method: 'POST', path: `${lane.pathOf(held)}/stamp`, body };
-  const refusal = stamp(held, stamps, 'api');
+  const request = { method: 'POST', path: `${lane.pathOf(customerCard)}/stamp`, body };
+  const refusal = stamp(customerCard, stamps, 'api');
   const answer = (await lane.send(request, refusal)).body as Json;
   if (refusal) return true;
-  lane.expectCard(held, answer, request.path);
-  lane.receipts.push({ request, answer, card: held.id });
+  lane.expectCard(customerCard, answer, request.path);
+  lane.receipts.push({ request, answer, card: customerCard.id });
   if (lane.receipts.length > 200) lane.receipts.shift();
   return true;
 }
@@ -277,109 +277,118 @@ async function repeatReceipt(lane: Lane): Promise<boolean> {
     lane.expect(request, (body as Json)['stamps_count'], answer['stamps_count']);
   } else {
     const body = { ...(request.body as Json), stamps: 99 };
-    await lane.send({ ...request, body }, TAKEN);
+    await lane.send({ ...request, body }, ALREADY_USED);
   }
   return true;
 }
 
 async function redeemOne(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  const reward = held && lane.random.pick(held.card.rewards);
-  if (!held || !reward) return false;
-  const path = `${lane.pathOf(held)}/redeem`;
-  const refusal = redeem(held, reward);
+  const customerCard = someCard(lane);
+  const reward = customerCard && lane.random.pick(customerCard.card.rewards);
+  if (!customerCard || !reward) return false;
+  const path = `${lane.pathOf(customerCard)}/redeem`;
+  const refusal = redeem(customerCard, reward);
   if (lane.random.chance(0.7)) {
     const { body } = await lane.write('POST', path, { reward_id: reward.id }, refusal);
-    if (!refusal) expectRedemption(lane, held, reward, body);
+    if (!refusal) expectRedemption(lane, customerCard, reward, body);
     return true;
   }
   const body = { reward_id: reward.id, external_ref: lane.fresh('receipt') };
   const request = { method: 'POST', path, body };
   const answer = (await lane.send(request, refusal)).body as Json;
   if (refusal) return true;
-  expectRedemption(lane, held, reward, answer);
-  lane.receipts.push({ request, answer, card: held.id });
+  expectRedemption(lane, customerCard, reward, answer);
+  lane.receipts.push({ request, answer, card: customerCard.id });
   return true;
 }
 
-function expectRedemption(lane: Lane, held: CustomerCard, reward: Reward, body: Json): void {
+function expectRedemption(
+  lane: Lane,
+  customerCard: CustomerCard,
+  reward: Reward,
+  body: Json,
+): void {
   const { reward_id, stamps_spent, stamps_remaining } = body['redemption'] as Json;
-  const redeemed = held.events.at(-1);
+  const redeemed = customerCard.events.at(-1);
   lane.expect(
-    `a redemption of customer card ${held.id}`,
+    `a redemption of customer card ${customerCard.id}`,
     [reward_id, stamps_spent, stamps_remaining],
-    [reward.id, redeemed && 'spent' in redeemed && redeemed.spent, held.count],
+    [reward.id, redeemed && 'spent' in redeemed && redeemed.spent, customerCard.count],
   );
 }
 
 async function adjustOne(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held) return false;
+  const customerCard = someCard(lane);
+  if (!customerCard) return false;
   const stamps = lane.random.between(1, 5) * (lane.random.chance(0.5) ? 1 : -1);
-  const path = `${lane.pathOf(held)}/adjust`;
-  const refusal = adjust(held, stamps);
+  const path = `${lane.pathOf(customerCard)}/adjust`;
+  const refusal = adjust(customerCard, stamps);
   const { body } = await lane.write('POST', path, { stamps, reason: 'counted again' }, refusal);
-  if (!refusal) lane.expectCard(held, body, path);
+  if (!refusal) lane.expectCard(customerCard, body, path);
   return true;
 }
 
 /** Any of the last events of a customer card: most can be reversed, and each once. */
 async function someEvent(lane: Lane) {
-  const held = someCard(lane);
-  if (!held) return undefined;
-  const { length } = held.events;
+  const customerCard = someCard(lane);
+  if (!customerCard) return undefined;
+  const { length } = customerCard.events;
   const sequence = lane.random.between(Math.max(0, length - NEWEST), length - 1);
-  if (held.merging.has(sequence)) return undefined;
-  const id = await lane.eventIdOf(held, sequence);
-  return { held, sequence, path: `${lane.pathOf(held)}/events/${id}/reverse` };
+  if (customerCard.merging.has(sequence)) return undefined;
+  const id = await lane.eventIdOf(customerCard, sequence);
+  return {
+    customerCard,
+    sequence,
+    path: `${lane.pathOf(customerCard)}/events/${id}/reverse`,
+  };
 }
 
 async function reverseOne(lane: Lane): Promise<boolean> {
   const event = await someEvent(lane);
   if (!event) return false;
-  const { held, sequence, path } = event;
-  const refusal = reverse(held, sequence);
+  const { customerCard, sequence, path } = event;
+  const refusal = reverse(customerCard, sequence);
   await lane.write('POST', path, { reason: 'a mistake' }, refusal, REFUSED);
-  await lane.expectShown(lane.pathOf(held), shownCard(held));
+  await lane.expectShown(lane.pathOf(customerCard), shownCard(customerCard));
   return true;
 }
 
 /** All of the same kind, so that their order makes no difference. */
 async function stampTogether(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held || held.card.expired) return false;
-  const path = `${lane.pathOf(held)}/stamp`;
+  const customerCard = someCard(lane);
+  if (!customerCard || customerCard.card.expired) return false;
+  const path = `${lane.pathOf(customerCard)}/stamp`;
   const requests = Array.from({ length: 5 }, () => ({
     method: 'POST',
     path,
     body: { stamps: 2 },
     key: lane.fresh('key'),
   }));
-  for (const request of requests) stamp(held, Number(request.body.stamps), 'api');
+  for (const request of requests) stamp(customerCard, Number(request.body.stamps), 'api');
   await Promise.all(requests.map((request) => lane.send(request)));
-  await lane.expectShown(lane.pathOf(held), shownCard(held));
+  await lane.expectShown(lane.pathOf(customerCard), shownCard(customerCard));
   return true;
 }
 
 /** REDEEM-11 */
 async function redeemTogether(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  const reward = held && lane.random.pick(held.card.rewards);
-  if (!held || !reward) return false;
-  const path = `${lane.pathOf(held)}/redeem`;
+  const customerCard = someCard(lane);
+  const reward = customerCard && lane.random.pick(customerCard.card.rewards);
+  if (!customerCard || !reward) return false;
+  const path = `${lane.pathOf(customerCard)}/redeem`;
   const requests = Array.from({ length: 4 }, () => ({
     method: 'POST',
     path,
     body: { reward_id: reward.id },
     key: lane.fresh('key'),
   }));
-  const expected = requests.map(() => redeem(held, reward)?.code ?? 'done');
+  const expected = requests.map(() => redeem(customerCard, reward)?.code ?? 'done');
   const answers = await Promise.all(requests.map((request) => lane.caller.settle(request)));
-  const said = answers.map(({ status, body }) =>
+  const outcomes = answers.map(({ status, body }) =>
     status === 200 ? 'done' : String((body as Json)['code']),
   );
-  lane.expect(`four times ${path}`, said.sort(), expected.sort());
-  await lane.expectShown(lane.pathOf(held), shownCard(held));
+  lane.expect(`four times ${path}`, outcomes.sort(), expected.sort());
+  await lane.expectShown(lane.pathOf(customerCard), shownCard(customerCard));
   return true;
 }
 
@@ -387,24 +396,24 @@ async function redeemTogether(lane: Lane): Promise<boolean> {
 async function reverseTogether(lane: Lane): Promise<boolean> {
   const event = await someEvent(lane);
   if (!event) return false;
-  const { held, sequence, path } = event;
-  const expected = [1, 2, 3].map(() => reverse(held, sequence)?.status ?? 200);
+  const { customerCard, sequence, path } = event;
+  const expected = [1, 2, 3].map(() => reverse(customerCard, sequence)?.status ?? 200);
   const body = { reason: 'a mistake' };
   const answers = await Promise.all(
     expected.map(() => lane.caller.settle({ method: 'POST', path, body, key: lane.fresh('key') })),
   );
   lane.expect(`three times ${path}`, answers.map(({ status }) => status).sort(), expected.sort());
-  await lane.expectShown(lane.pathOf(held), shownCard(held));
+  await lane.expectShown(lane.pathOf(customerCard), shownCard(customerCard));
   return true;
 }
 
 /** RETRY-20 */
 async function repeatTogether(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held) return false;
-  const path = `${lane.pathOf(held)}/stamp`;
+  const customerCard = someCard(lane);
+  if (!customerCard) return false;
+  const path = `${lane.pathOf(customerCard)}/stamp`;
   const request = { method: 'POST', path, body: { stamps: 1 }, key: lane.fresh('key') };
-  const refusal = stamp(held, 1, 'api');
+  const refusal = stamp(customerCard, 1, 'api');
   const answers = await Promise.all([1, 2, 3].map(() => lane.send(request, refusal)));
   const texts = answers.map(({ text }) => text);
   lane.expect(request, [...new Set(texts)], texts.slice(0, 1));
@@ -413,19 +422,19 @@ async function repeatTogether(lane: Lane): Promise<boolean> {
 
 /** STAMP-38 */
 async function stampDry(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held || held.card.expired) return false;
-  const path = `${lane.pathOf(held)}/stamp?dry_run=true`;
+  const customerCard = someCard(lane);
+  if (!customerCard || customerCard.card.expired) return false;
+  const path = `${lane.pathOf(customerCard)}/stamp?dry_run=true`;
   const answer = await lane.send({ method: 'POST', path, body: { stamps: 1 } });
-  lane.expect(path, (answer.body as Json)['stamps_count'], held.count + 1);
-  await lane.expectShown(lane.pathOf(held), shownCard(held));
+  lane.expect(path, (answer.body as Json)['stamps_count'], customerCard.count + 1);
+  await lane.expectShown(lane.pathOf(customerCard), shownCard(customerCard));
   return true;
 }
 
 async function readOne(lane: Lane): Promise<boolean> {
-  const held = someCard(lane);
-  if (!held) return false;
-  await lane.expectShown(lane.pathOf(held), shownCard(held));
+  const customerCard = someCard(lane);
+  if (!customerCard) return false;
+  await lane.expectShown(lane.pathOf(customerCard), shownCard(customerCard));
   return true;
 }
 
@@ -469,12 +478,12 @@ async function stampUnderOldPath(lane: Lane): Promise<boolean> {
   const old =
     merged && lane.random.pick([...merged.moved, ...merged.added.map(({ closed }) => closed)]);
   if (!old) return false;
-  const held = reached(old);
+  const customerCard = reached(old);
   const path = `${pathOfCustomer(lane, merged.from)}/customer_cards/${old.id}`;
-  const refusal = stamp(held, 1, 'api');
+  const refusal = stamp(customerCard, 1, 'api');
   const { body } = await lane.write('POST', `${path}/stamp`, { stamps: 1 }, refusal);
-  if (!refusal) lane.expectCard(held, body, path);
-  await lane.expectShown(path, shownCard(held));
+  if (!refusal) lane.expectCard(customerCard, body, path);
+  await lane.expectShown(path, shownCard(customerCard));
   return true;
 }
 
@@ -486,8 +495,8 @@ async function eraseOne(lane: Lane): Promise<boolean> {
   await lane.write('POST', `${pathOfCustomer(lane, customer)}/erase`, undefined, undefined, 'done');
   // What was stored about them is gone, so their receipts are repeated no more.
   const ids = new Set(person.flatMap(({ issued }) => issued).map(({ id }) => id));
-  const kept = lane.receipts.filter(({ card }) => !ids.has(card));
-  lane.receipts.splice(0, lane.receipts.length, ...kept);
+  const remaining = lane.receipts.filter(({ card }) => !ids.has(card));
+  lane.receipts.splice(0, lane.receipts.length, ...remaining);
   for (const one of person) {
     await lane.expectShown(pathOfCustomer(lane, one), { first_name: 'Erased', email: null });
   }
@@ -505,10 +514,15 @@ async function changeGone(lane: Lane): Promise<boolean> {
   await lane.write('PATCH', path, changes, refusal);
   const both = { from_customer_id: gone.id };
   await lane.write('POST', `${pathOfCustomer(lane, other)}/merge`, both, refusal);
-  const held = lane.random.pick(gone.erased ? gone.cards : []);
-  if (held && !held.card.expired) {
-    await lane.write('POST', `${path}/customer_cards/${held.id}/stamp`, { stamps: 1 }, refusal);
-    await lane.expectShown(`${path}/customer_cards/${held.id}`, shownCard(held));
+  const customerCard = lane.random.pick(gone.erased ? gone.cards : []);
+  if (customerCard && !customerCard.card.expired) {
+    await lane.write(
+      'POST',
+      `${path}/customer_cards/${customerCard.id}/stamp`,
+      { stamps: 1 },
+      refusal,
+    );
+    await lane.expectShown(`${path}/customer_cards/${customerCard.id}`, shownCard(customerCard));
   }
   return true;
 }
@@ -516,7 +530,7 @@ async function changeGone(lane: Lane): Promise<boolean> {
 function createPlain(kind: 'location' | 'poster') {
   return async (lane: Lane): Promise<boolean> => {
     const [card] = lane.cards;
-    if (!card || lane.plain.length >= MOST.plain) return false;
+    if (!card || lane.plain.length >= MAX_RECORDS.plain) return false;
     const fields: Json =
       kind === 'location'
         ? { name: lane.fresh('Shop'), address: lane.fresh('Road') }

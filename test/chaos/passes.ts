@@ -9,14 +9,14 @@ const FOLLOWED_WITHIN_MS = 240_000;
 
 /** WEBCARD-01: the page of a customer card, whose pass is followed from then on. */
 export async function openPass(lane: Lane): Promise<boolean> {
-  const known = lane.passes.length < MOST_PASSES ? undefined : lane.random.pick(lane.passes);
-  const held = known?.held ?? lane.random.pick(lane.held);
-  if (!held) return false;
-  let pass = lane.passes.find((one) => one.held === held);
+  const openedPass = lane.passes.length < MOST_PASSES ? undefined : lane.random.pick(lane.passes);
+  const customerCard = openedPass?.card ?? lane.random.pick(lane.customerCards);
+  if (!customerCard) return false;
+  let pass = lane.passes.find((one) => one.card === customerCard);
   if (!pass) {
-    const { body } = await lane.caller.settle({ method: 'GET', path: lane.pathOf(held) });
+    const { body } = await lane.caller.settle({ method: 'GET', path: lane.pathOf(customerCard) });
     const path = `/passes/${String((body as Json)['uuid'])}`;
-    lane.passes.push((pass = { held, path, tag: 0, shown: '' }));
+    lane.passes.push((pass = { card: customerCard, path, tag: 0, text: '' }));
   }
   const page = await lane.expectRead(pass.path, shownOf(pass), shownBy);
   look(pass, page);
@@ -29,7 +29,7 @@ export async function expectPasses(lanes: Lane[]): Promise<void> {
     for (const pass of lane.passes) {
       const isFollowed = (page: Answer) =>
         shownBy(page) === shownOf(pass) &&
-        (page.status !== 200 || ['', shownOf(pass)].includes(pass.shown) || tagOf(page) > pass.tag);
+        (page.status !== 200 || ['', shownOf(pass)].includes(pass.text) || tagOf(page) > pass.tag);
       const page = await eventually(
         () => lane.caller.settle({ method: 'GET', path: pass.path }),
         isFollowed,
@@ -47,14 +47,14 @@ function look(pass: Pass, page: Answer): void {
   const tag = tagOf(page);
   if (tag < pass.tag) throw new Difference(`${pass.path} had tag ${pass.tag}, and now ${tag}`);
   pass.tag = tag;
-  pass.shown = shownOf(pass);
+  pass.text = shownOf(pass);
 }
 
 /** ERASE-08 keeps balances for the store only; the link of a merged card leads to another one (WEBCARD-08). */
-function shownOf({ held }: Pass): string {
-  if (reached(held).customer.erased) return '404';
-  const count = held.count.toLocaleString('en');
-  return held.closedInto ? '302' : `${count} / ${held.card.required}`;
+function shownOf({ card }: Pass): string {
+  if (reached(card).customer.erased) return '404';
+  const count = card.count.toLocaleString('en');
+  return card.closedInto ? '302' : `${count} / ${card.card.required}`;
 }
 
 function shownBy({ status, text }: Answer): string {

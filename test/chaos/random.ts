@@ -26,8 +26,8 @@ export class Random {
   }
 
   /** Both inclusive. */
-  between(least: number, most: number): number {
-    return least + this.below(most - least + 1);
+  between(min: number, max: number): number {
+    return min + this.below(max - min + 1);
   }
 
   chance(probability: number): boolean {
@@ -54,8 +54,8 @@ export class Random {
 
   shuffled<T>(from: readonly T[]): T[] {
     const left = [...from];
-    const taken: T[] = [];
-    while (left.length > 0) taken.push(...left.splice(this.below(left.length), 1));
-    return taken;
+    const picked: T[] = [];
+    while (left.length > 0) picked.push(...left.splice(this.below(left.length), 1));
+    return picked;
   }
 }

@@ -115,9 +115,9 @@ export class Stack {
     });
     const stack = new Stack(engine, dataDir, postgres, events, environment);
     stack.run('migrate');
-    const made = JSON.parse(stack.run('setup')) as { api_token: string; account_id: number };
-    stack.token = made.api_token;
-    stack.accountId = made.account_id;
+    const created = JSON.parse(stack.run('setup')) as { api_token: string; account_id: number };
+    stack.token = created.api_token;
+    stack.accountId = created.account_id;
     for (const nth of [1, 2]) {
       const port = await freePort();
       stack.apis.push(await stack.process(`api ${nth}`, API, { PORT: String(port) }));

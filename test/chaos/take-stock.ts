@@ -10,7 +10,7 @@ import { say } from './say.js';
 import type { Stack } from './stack.js';
 
 /** @property gaps whether there are events in between that nobody is sent */
-type Told = { events: Json[]; erased: boolean; gaps: boolean };
+type CardHistory = { events: Json[]; erased: boolean; gaps: boolean };
 
 export type Inboxes = { always: Inbox; paused: Inbox; failing: Inbox };
 
@@ -60,8 +60,8 @@ async function expectRecords(lane: Lane): Promise<void> {
     await lane.expectShown(`${lane.store}/cards/${id}`, { name, stamps_required: required });
     for (const reward of rewards) {
       const { id: rewardId, name: called, required: stamps_required, active, deleted } = reward;
-      const shown = { name: called, stamps_required, active };
-      await lane.expectShown(`${lane.store}/rewards/${rewardId}`, deleted ? 404 : shown);
+      const expected = { name: called, stamps_required, active };
+      await lane.expectShown(`${lane.store}/rewards/${rewardId}`, deleted ? 404 : expected);
     }
   }
   for (const customer of lane.customers) {
@@ -74,10 +74,10 @@ async function expectRecords(lane: Lane): Promise<void> {
       merged_into: mergedInto?.id ?? null,
     });
     for (const one of issued) {
-      const held = reached(one);
-      const shown = shownCard(held);
-      await lane.expectShown(lane.pathOf(held), shown);
-      await lane.expectShown(`${path}/customer_cards/${one.id}`, shown);
+      const customerCard = reached(one);
+      const expectedCard = shownCard(customerCard);
+      await lane.expectShown(lane.pathOf(customerCard), expectedCard);
+      await lane.expectShown(`${path}/customer_cards/${one.id}`, expectedCard);
     }
   }
   for (const { kind, id, fields } of lane.plain) {
@@ -104,13 +104,13 @@ async function expectTotals(lanes: Lane[]): Promise<void> {
 
 /** Every event of every record arrived, as it happened, once, and in order. */
 async function expectDelivered(lanes: Lane[], inbox: Inbox): Promise<void> {
-  const expected = new Map<string, Told>();
+  const expected = new Map<string, CardHistory>();
   for (const customer of lanes.flatMap(({ customers }) => customers)) {
     const { id, events, erased, issued, wasMerged } = customer;
     expected.set(`customers/${id}`, { events, erased, gaps: wasMerged });
     for (const card of issued) {
-      const told = { events: card.events, erased, gaps: card.wasMerged };
-      expected.set(`customer_cards/${card.id}`, told);
+      const history = { events: card.events, erased, gaps: card.wasMerged };
+      expected.set(`customer_cards/${card.id}`, history);
     }
   }
   const total = [...expected.values()].reduce((sum, { events }) => sum + events.length, 0);
@@ -157,9 +157,9 @@ function expectSameBytes(lanes: Lane[], always: Inbox, some: Inbox): void {
     lanes
       .flatMap(({ customers }) => customers)
       .filter((customer) => customer.erased || customer.wasMerged)
-      .flatMap(({ id, held }) => [
+      .flatMap(({ id, everHeld }) => [
         `customers/${id}`,
-        ...[...held].map((card) => `customer_cards/${card.id}`),
+        ...[...everHeld].map((card) => `customer_cards/${card.id}`),
       ]),
   );
   for (const { id, digest, about, text } of always.arrived.values()) {

@@ -87,13 +87,13 @@ it(
   'appends a plain stamp once, and reads no stream for it',
   async () => {
     expect(service.app.get(EventStore).rowsMayLag).toBe(true);
-    const before = { ...server.asked };
+    const before = { ...server.requestCounts };
     for (const path of paths.slice(0, 10)) {
       await stamp(path);
       await untilFollowed();
     }
-    expect(server.asked.appends - before.appends).toBe(10);
-    expect(server.asked.streamReads - before.streamReads).toBe(0);
+    expect(server.requestCounts.appends - before.appends).toBe(10);
+    expect(server.requestCounts.streamReads - before.streamReads).toBe(0);
   },
   SLOW,
 );
@@ -102,7 +102,11 @@ it(
   'asks PostgreSQL little while many stamps come at once',
   async () => {
     let left = STAMPS;
-    const before = { api: sql.api.count, dispatcher: sql.dispatcher.count, ...server.asked };
+    const before = {
+      api: sql.api.count,
+      dispatcher: sql.dispatcher.count,
+      ...server.requestCounts,
+    };
     const began = Date.now();
     const call = async () => {
       for (let n = left--; n > 0; n = left--) await stamp(paths[n % paths.length] ?? '');
@@ -113,8 +117,10 @@ it(
     await untilFollowed();
     const dispatcher = sql.dispatcher.count - before.dispatcher;
     const seconds = (Date.now() - began) / 1_000;
-    expect(server.asked.appends - before.appends).toBeLessThanOrEqual(STAMPS);
-    expect((server.asked.streamReads - before.streamReads) / STAMPS).toBeLessThanOrEqual(0.01);
+    expect(server.requestCounts.appends - before.appends).toBeLessThanOrEqual(STAMPS);
+    expect((server.requestCounts.streamReads - before.streamReads) / STAMPS).toBeLessThanOrEqual(
+      0.01,
+    );
     expect(api).toBeLessThanOrEqual(0.5 * STAMPS + BY_THE_CLOCK.api * apiSeconds);
     // It gathers events by the clock, so that a few stamps a second take as many statements as a thousand.
     const limit = Math.max(0.1 * STAMPS, BY_THE_CLOCK.dispatcher * seconds);

@@ -46,16 +46,19 @@ export type Answer<Id extends OperationId> = Json<
   Responses<Id>[keyof Responses<Id> & (200 | 201 | 204)]
 >;
 
-type Given<Name extends string, T> = [T] extends [undefined]
+type OptionalField<Name extends string, T> = [T] extends [undefined]
   ? { [N in Name]?: never }
   : undefined extends T
     ? { [N in Name]?: Exclude<T, undefined> }
     : { [N in Name]: T };
 
 /** Path ids, query and body of an operation, as far as it has them. */
-export type Params<Id extends OperationId> = Given<'path', Operation<Id>['parameters']['path']> &
-  Given<'query', Operation<Id>['parameters']['query']> &
-  Given<'body', Body<Id>>;
+export type Params<Id extends OperationId> = OptionalField<
+  'path',
+  Operation<Id>['parameters']['path']
+> &
+  OptionalField<'query', Operation<Id>['parameters']['query']> &
+  OptionalField<'body', Body<Id>>;
 
 type Call<Id extends OperationId> =
   Record<never, never> extends Params<Id>
@@ -103,7 +106,7 @@ export class InkpadError extends Error {
 
   constructor(
     status: number,
-    { error, code, errors, existing, resolution, documentation_url, request_id }: Said,
+    { error, code, errors, existing, resolution, documentation_url, request_id }: ErrorBody,
     { headers, cause }: { headers?: Headers; cause?: unknown } = {},
   ) {
     super(typeof error === 'string' ? error : `Not an answer of Inkpad (status ${status})`, {
@@ -120,7 +123,7 @@ export class InkpadError extends Error {
   }
 }
 
-type Said = Partial<Omit<Schemas['Error'], 'code'>> & { code?: InkpadError['code'] };
+type ErrorBody = Partial<Omit<Schemas['Error'], 'code'>> & { code?: InkpadError['code'] };
 
 type AnyParams = CallOptions & {
   path?: Record<string, string | number>;
@@ -237,10 +240,10 @@ async function attempt(
     return new InkpadError(status, typeof body === 'object' ? (body ?? {}) : {}, { headers });
   } catch (cause) {
     if (signal?.aborted) throw signal.reason;
-    const said: Said = timeout.aborted
+    const details: ErrorBody = timeout.aborted
       ? { code: 'timed_out', error: 'The service took too long' }
       : { code: 'no_answer', error: `No answer from the service: ${reasonOf(cause)}` };
-    return new InkpadError(0, said, { cause });
+    return new InkpadError(0, details, { cause });
   }
 }
 

@@ -91,8 +91,8 @@ test('takes a token with the end of its line', async () => {
 
 test('refuses ids that are missing before anything is sent', async () => {
   for (const code of [undefined, null, '', ' ', '.', '..', Number.NaN, {}]) {
-    const asked = client().stampByCode({ path: { account_id: 1, code }, body: { stamps: 1 } });
-    await assert.rejects(asked, { name: 'TypeError', message: /^code is missing: .* is no id$/ });
+    const request = client().stampByCode({ path: { account_id: 1, code }, body: { stamps: 1 } });
+    await assert.rejects(request, { name: 'TypeError', message: /^code is missing: .* is no id$/ });
   }
   await assert.rejects(client().getCard({}), /account_id is missing/);
   await assert.rejects(client().getCard(), /account_id is missing/);
@@ -232,8 +232,8 @@ test('sends again what got no answer', async () => {
 
 test('does not wait for ever', async () => {
   answers = [{ silent: true }];
-  const asked = client({ timeoutSeconds: 0.1, retries: 0 }).getCard({ path });
-  await assert.rejects(asked, { name: 'InkpadError', status: 0, code: 'timed_out' });
+  const request = client({ timeoutSeconds: 0.1, retries: 0 }).getCard({ path });
+  await assert.rejects(request, { name: 'InkpadError', status: 0, code: 'timed_out' });
 });
 
 test('takes any part of a second for a time-out', async () => {
@@ -242,17 +242,17 @@ test('takes any part of a second for a time-out', async () => {
 });
 
 test('says that nobody is there', async () => {
-  const asked = client({ baseUrl: 'http://127.0.0.1:1', retries: 0 }).getStatus();
-  await assert.rejects(asked, { name: 'InkpadError', status: 0, code: 'no_answer' });
+  const request = client({ baseUrl: 'http://127.0.0.1:1', retries: 0 }).getStatus();
+  await assert.rejects(request, { name: 'InkpadError', status: 0, code: 'no_answer' });
 });
 
 test('stops when it is told to', async () => {
   const reason = new Error('enough');
   answers = [{ silent: true }];
   const stop = new AbortController();
-  const asked = client().getCard({ path, signal: stop.signal });
+  const request = client().getCard({ path, signal: stop.signal });
   stop.abort(reason);
-  await assert.rejects(asked, reason);
+  await assert.rejects(request, reason);
   await assert.rejects(client().getCard({ path, signal: AbortSignal.abort(reason) }), reason);
   answers = [{ status: 503 }];
   const between = new AbortController();
@@ -268,8 +268,8 @@ test('takes a key of the caller', async () => {
 });
 
 test('refuses a key that no header can hold', async () => {
-  const asked = client().archiveCard({ path, idempotencyKey: 'receipt → 5' });
-  await assert.rejects(asked, { name: 'TypeError' });
+  const request = client().archiveCard({ path, idempotencyKey: 'receipt → 5' });
+  await assert.rejects(request, { name: 'TypeError' });
 });
 
 test('follows the pages of a list to its end', async () => {

@@ -40,7 +40,7 @@ export type EventStoreDb = {
   /** Currently open subscriptions. */
   readonly subscriptions: number;
   /** How often clients have asked for something since the start. */
-  readonly asked: {
+  readonly requestCounts: {
     readonly appends: number;
     readonly streamReads: number;
     /** Of $all. */

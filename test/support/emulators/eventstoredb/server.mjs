@@ -374,7 +374,7 @@ export async function startEventStoreDb({
 
   return {
     port,
-    asked: requestCounts,
+    requestCounts,
     connectionString: tls ? `esdb://localhost:${port}` : `esdb://${HOST}:${port}?tls=false`,
     get appended() {
       return log.appended;
