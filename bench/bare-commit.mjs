@@ -74,7 +74,7 @@ async function append(card, decided) {
         row: {
           table: 'customer_cards',
           id: card.id,
-          foldVersion: customerCard.foldVersion,
+          projectionVersion: customerCard.projectionVersion,
           state,
         },
       },

@@ -47,12 +47,12 @@ export async function fillCustomers({ url, accountId, cardId, count }) {
         ['customers', customers],
         ['customer_cards', cards],
       ]) {
-        const { foldVersion } = table === 'customers' ? customer : customerCard;
+        const { projectionVersion } = table === 'customers' ? customer : customerCard;
         await client.query(
           `insert into ${table} (id, account_id, revision, hash, projection_version, state)
            select x.id, $2, 0, '\\x00', $3, x.state
            from jsonb_to_recordset($1) as x(id bigint, state jsonb)`,
-          [JSON.stringify(rows), accountId, foldVersion],
+          [JSON.stringify(rows), accountId, projectionVersion],
         );
       }
     }

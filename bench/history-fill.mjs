@@ -70,7 +70,7 @@ function write(aggregate, table, id, decide) {
       written.push({ ...fact, version: versionOf(aggregate, event.type) });
     }
   }
-  const row = { table, id, foldVersion: aggregate.foldVersion, state };
+  const row = { table, id, projectionVersion: aggregate.projectionVersion, state };
   return { stream: `${aggregate.name}-${id}`, expected: null, events: written, row };
 }
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { rowTables } from '../dist/apps/row-tables.js';
+import { readModels } from '../dist/apps/read-models.js';
 import { HistoryTable } from '../dist/libs/loyalty/history/src/history-table.service.js';
 import { hashLeaf } from '../dist/libs/outbound/transparency/src/leaf.js';
 import { Tree } from '../dist/libs/outbound/transparency/src/tree.service.js';
@@ -25,7 +25,7 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const writer = new pg.Pool({ connectionString: config.databaseUrl, max: 1 });
 const { rows: backends } = await writer.query('select pg_backend_pid() as pid');
 
-const types = new EventTypes(rowTables.map(({ aggregate }) => aggregate));
+const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
 const table = new HistoryTable(writer, types);
 const tree = new Tree(writer);
 

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { ConfigError } from '#kernel/config-error.js';
 import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
 import { withSecretFiles } from '#configuration/secret-files.js';
-import { canonicalJson } from '#event-store/port/canonical-json.js';
+import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
 import type { Place } from './log-places.js';
 import { sha256Of, type SealedFile } from './sealed-file.js';
@@ -46,7 +46,7 @@ export function sealKey(key: Buffer, id: string, masterKey: MasterKey): string {
 }
 
 export function macOf(manifest: Omit<Manifest, 'mac'>, key: Buffer): string {
-  return createHmac('sha256', key).update(canonicalJson(manifest)).digest('hex');
+  return createHmac('sha256', key).update(toCanonicalJson(manifest)).digest('hex');
 }
 
 /** @throws ConfigError when the folder holds no complete backup */

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { positionSql } from '#event-store/port/position.js';
+import { createPositionSql } from '#event-store/port/position.js';
 import { TX } from './log-places.js';
 
 /**
@@ -38,7 +38,7 @@ export async function tablesIn(client: pg.ClientBase): Promise<Table[]> {
  */
 const INSTEAD: Record<string, Record<string, string>> = {
   'es.events': { tx: `'${TX}'::xid8`, pos: 'row_number() over (order by t.tx, t.pos)' },
-  'public.history': { position: positionSql(TX, 't.seq + 1') },
+  'public.history': { position: createPositionSql(TX, 't.seq + 1') },
 };
 
 export function copyOut(

@@ -4,7 +4,7 @@ import { Config } from '#configuration/config.js';
 import { rotateMasterKey } from '#database/key-rotation.js';
 import { AccountsService } from '#accounts/accounts.service.js';
 import { AuditService } from '#history/audit.service.js';
-import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { sealedColumns } from '../apps/sealed-columns.js';
 import { addCheckpointCommands } from './checkpoint-commands.js';
 import { example, positive, time, type TimeOption } from './command.js';
@@ -59,7 +59,7 @@ program
           say: (line) => console.error(line),
         });
         await app
-          .get(PlainWrites)
+          .get(AuditedWrites)
           .write(by, (transaction) =>
             transaction.audit({ accountIds: [], type: 'master_key.rotated', subject: done }),
           );

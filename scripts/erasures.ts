@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { EraseCustomer } from '#customers/erasing.commands.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 
 const AT_ONCE = 1_000;
 
@@ -37,7 +37,7 @@ const COME_BACK = `
 /** Erases whoever came back with a backup: all on the list, and those whom the history says were erased. */
 export async function repeatErasures(
   app: INestApplicationContext,
-  by: PlainWriter,
+  by: AuditedWriter,
   list: AsyncIterable<string>,
 ): Promise<Repeated> {
   const bus = app.get(CommandBus);

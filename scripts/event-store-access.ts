@@ -10,7 +10,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { messageOf } from '#kernel/errors.js';
 import { withSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
-import { faultOf } from '#event-store/eventstoredb/eventstoredb-faults.js';
+import { classifyFault } from '#event-store/eventstoredb/eventstoredb-faults.js';
 import { createUser, userOf } from './event-store-user.js';
 import { hostsOf, runScript } from './run-script.js';
 
@@ -42,13 +42,13 @@ runScript(async () => {
   console.error(`EventStoreDB: ${hostsOf(url)}`);
   try {
     const user = named ?? (await createdUser(url, settings['EVENT_STORE_URL']));
-    await connection.ask((client) => grantLog(client, user));
-    await connection.ask((client) => grantStreams(client, user));
+    await connection.call((client) => grantLog(client, user));
+    await connection.call((client) => grantStreams(client, user));
     console.log(
       `${user} may read ${ALL}, and read and append to streams; all else is left to administrators`,
     );
   } catch (error) {
-    if (error instanceof ConfigError || faultOf(error) === 'other') throw error;
+    if (error instanceof ConfigError || classifyFault(error) === 'other') throw error;
     throw new ConfigError(
       `EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: ${messageOf(error) || 'access denied'}`,
       { cause: error },
@@ -124,7 +124,7 @@ async function settingsIn(client: EventStoreDBClient): Promise<Settings> {
     });
     for await (const { event } of reading) return (event as JSONRecordedEvent).data as Settings;
   } catch (error) {
-    if (faultOf(error) !== 'missing') throw error;
+    if (classifyFault(error) !== 'missing') throw error;
   }
   return {};
 }

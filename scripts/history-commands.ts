@@ -14,7 +14,7 @@ import { Checkpoints } from '#transparency/checkpoints.service.js';
 import { HistoryExport } from '#transparency/history-export.service.js';
 import { HistoryImport } from '#transparency/history-import.service.js';
 import { Tree } from '#transparency/tree.service.js';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { positive } from './command.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
@@ -64,7 +64,7 @@ function importing(app: INestApplicationContext): HistoryImport {
     app.get(EventStore),
     app.get(PersonalKeys),
     app.get(EventTypes),
-    rowTables,
+    readModels,
   );
 }
 

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { positionSql } from '#event-store/port/position.js';
+import { createPositionSql } from '#event-store/port/position.js';
 
 /** Below every transaction id that a server assigns, so that later events sort after these. */
 export const TX = '1';
@@ -29,7 +29,7 @@ const PLACES = `
 
 const MOVED = (table: string, column: string) => `
   update ${table} t
-  set ${column} = ${positionSql(TX, 'coalesce(e.pos, 0)')}
+  set ${column} = ${createPositionSql(TX, 'coalesce(e.pos, 0)')}
   from unnest($1::text[], $2::uuid[]) as p (position, event_id)
   left join es.events e on e.event_id = p.event_id
   where t.${column} = p.position`;

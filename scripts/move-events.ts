@@ -6,7 +6,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { connecting } from '#database/connecting.js';
 import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
-import { appendGroups } from '#event-store/postgres/append-groups.js';
+import { groupAppends } from '#event-store/postgres/append-groups.js';
 import {
   BEGINNING,
   type EventStore,
@@ -15,15 +15,15 @@ import {
   type StoredEvent,
 } from '#event-store/port/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
-import { chain } from '#event-store/port/hash-chain.js';
+import { hashChain } from '#event-store/port/hash-chain.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { formatPosition, isAfter, parsePosition } from '#event-store/port/position.js';
 import { MOVED_TO_EVENTSTOREDB, MOVED_TO_POSTGRES } from '#event-store/log/positions-check.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { runScript, sayWhere } from './run-script.js';
 import { refuseWhileConnected, withServicesStopped } from './stopped-services.js';
 
@@ -74,12 +74,12 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
   const pool = poolOf(database);
   const postgres = new PostgresEventStore(pool, config);
   const keys = await personalKeys(pool, config);
-  const eventstoredb = new EventStoreDbEventStore(pool, keys, config, rowTables);
+  const eventstoredb = new EventStoreDbEventStore(pool, keys, config, readModels);
   const [from, target] = to === 'postgres' ? [eventstoredb, postgres] : [postgres, eventstoredb];
   try {
     await refuseOpenIntents(guard);
     await untilAllIsReadable(guard);
-    if (to === 'eventstoredb') await eventstoredb.take();
+    if (to === 'eventstoredb') await eventstoredb.claimForOurs();
     const copied = await copy(from, target);
     await untilAllIsReadable(guard);
     const moved = await isMoved(guard, to);
@@ -134,7 +134,7 @@ async function copy(from: EventStore, target: EventStore): Promise<number> {
     heads.set(stream, { revision, hash });
   }
   let copied = 0;
-  for await (const group of appendGroups(missing(eventsOf(from), heads))) {
+  for await (const group of groupAppends(missing(eventsOf(from), heads))) {
     await append(target, group[0].stream, heads, group);
     copied += group.length;
   }
@@ -169,7 +169,7 @@ async function append(
     data,
     meta,
   }));
-  const chained = chain(stream, expected, added);
+  const chained = hashChain(stream, expected, added);
   const fits = events.every(
     ({ revision, hash }, i) => chained[i]?.revision === revision && chained[i]?.hash === hash,
   );
@@ -248,8 +248,8 @@ async function bringUpRows(
   store: EventStore,
   streams: Map<string, Head>,
 ): Promise<void> {
-  const rows = new Rows(pool, store, await personalKeys(pool, config));
-  for (const tables of rowTables) {
+  const rows = new ReadModels(pool, store, await personalKeys(pool, config));
+  for (const tables of readModels) {
     const prefix = `${tables.aggregate.name}-`;
     const { rows: knownStreams } = await pool.query<{ id: number; revision: number }>(
       `select id, revision from ${tables.table}`,

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 
 /** Whoever runs this program, for the history and the audit log. */
-export function operator(): PlainWriter {
+export function operator(): AuditedWriter {
   return {
     actor: { type: 'system', id: 0, name: userName() },
     channel: 'cli',

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { readConfig } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { isConnectionLoss } from '#database/connection.js';
-import { positionSql } from '#event-store/port/position.js';
+import { createPositionSql } from '#event-store/port/position.js';
 import { MOVED_TO_EVENTSTOREDB } from '#event-store/log/positions-check.js';
 import { movePlaces, placesIn, TX } from './log-places.js';
 import { runScript, sayWhere } from './run-script.js';
@@ -92,7 +92,7 @@ async function rebaseIn(client: pg.Client): Promise<number> {
 
   await movePlaces(client, places);
   await client.query(
-    `update history h set position = ${positionSql(TX, 'e.pos')}
+    `update history h set position = ${createPositionSql(TX, 'e.pos')}
      from es.events e where e.event_id = h.event_id`,
   );
   await client.query(

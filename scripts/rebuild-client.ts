@@ -1,7 +1,7 @@
 import type { Config } from '#configuration/config.js';
 import { connecting } from '#database/connecting.js';
 import { databaseClient, type DatabaseClient } from '#database/database-client.js';
-import { SHADOW } from '#event-store/verification/staging-tables.js';
+import { STAGING } from '#event-store/verification/staging-tables.js';
 
 /**
  * An index may take long, and less if it is sorted in memory. But a statement of a process that was killed must not go
@@ -17,7 +17,7 @@ const SESSION = `
 export async function ownerClient({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
   const client = databaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
   await connecting(databaseMigrationUrl, () => client.connect());
-  await client.query(`set search_path = ${SHADOW}`);
+  await client.query(`set search_path = ${STAGING}`);
   await client.query(SESSION);
   return client;
 }

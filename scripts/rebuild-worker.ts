@@ -2,8 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { Config } from '#configuration/config.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { ShadowFiller, type Wanted } from '#event-store/verification/staging-builder.js';
-import { rowTables } from '../apps/row-tables.js';
+import { StagingBuilder, type StreamRange } from '#event-store/verification/staging-builder.js';
+import { readModels } from '../apps/read-models.js';
 import { fillingClient } from './rebuild-client.js';
 import { withServices } from './script-services.js';
 
@@ -17,15 +17,15 @@ if (port) {
   await withServices(async (app) => {
     const client = await fillingClient(app.get(Config));
     try {
-      const filler = new ShadowFiller(
+      const filler = new StagingBuilder(
         client,
         app.get(EventStore),
         app.get(PersonalKeys),
-        rowTables.filter(({ table }) => tables.includes(table)),
+        readModels.filter(({ table }) => tables.includes(table)),
         claims,
       );
       for (let part = await next(port); part !== null; part = await next(port)) {
-        port.postMessage(await filler.fill(part));
+        port.postMessage(await filler.buildStreams(part));
       }
     } finally {
       await client.end();
@@ -33,6 +33,6 @@ if (port) {
   });
 }
 
-function next(from: NonNullable<typeof port>): Promise<Wanted[] | null> {
+function next(from: NonNullable<typeof port>): Promise<StreamRange[] | null> {
   return new Promise((resolve) => from.once('message', resolve));
 }

@@ -10,15 +10,19 @@ import { ConfigError } from '#kernel/config-error.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { Rebuild, type Plan, type Rebuilt } from '#event-store/verification/rebuild.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import {
+  Rebuild,
+  type RebuildPlan,
+  type RebuildResult,
+} from '#event-store/verification/rebuild.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
-import { ShadowFiller, type Wanted } from '#event-store/verification/staging-builder.js';
-import { CLAIMS, dropShadows } from '#event-store/verification/staging-tables.js';
-import type { AnyTable } from '#event-store/verification/stream-progress.js';
+import { StagingBuilder, type StreamRange } from '#event-store/verification/staging-builder.js';
+import { CLAIMS, dropStagingTables } from '#event-store/verification/staging-tables.js';
+import type { AnyReadModel } from '#event-store/read-models/read-models.js';
 import { Verification } from '#event-store/verification/verification.js';
 import { HistoryShadow } from '#history/history-shadow.service.js';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { Progress } from './progress.js';
 import { ownerClient } from './rebuild-client.js';
 import type { HistoryFilled } from './rebuild-history-worker.js';
@@ -34,12 +38,12 @@ const YOUNG_MB = 64;
 
 setFlagsFromString('--no-parallel-scavenge');
 
-type Wish = { tables: AnyTable[]; claims: boolean; history: boolean };
+type Wish = { readModels: AnyReadModel[]; claims: boolean; history: boolean };
 
 const HISTORY = 'history';
-const ALL: Wish = { tables: rowTables, claims: true, history: true };
+const ALL: Wish = { readModels, claims: true, history: true };
 const USAGE = `Usage: npm run rebuild [-- --check] [--table NAME]
-NAME is one of: ${[...rowTables.map(({ table }) => table), CLAIMS.name, HISTORY].join(', ')}`;
+NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY].join(', ')}`;
 
 /**
  * Builds every row table, the claims and the table of the history anew from the log, beside the live ones and while the
@@ -57,28 +61,28 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
   const client = await ownerClient(app.get(Config));
   try {
     const keys = app.get(PersonalKeys);
-    const rows = new Verification(app.get(Pool), store, app.get(Rows), keys, rowTables);
+    const rows = new Verification(app.get(Pool), store, app.get(ReadModels), keys, readModels);
     const history = wish.history ? new HistoryShadow(client, store, app.get(EventTypes)) : null;
-    const plan: Plan = { ...wish, history };
-    const work = new Rebuild(client, store, rows, plan, rowTables);
+    const plan: RebuildPlan = { ...wish, history };
+    const work = new Rebuild(client, store, rows, plan, readModels);
     await work.begin();
     const fault = await fill(work, wish);
     if (fault !== undefined) work.keepHistory(fault);
-    const filler = new ShadowFiller(client, store, keys, work.filled, plan.claims);
+    const filler = new StagingBuilder(client, store, keys, work.stagedReadModels, plan.claims);
     console.error('building indexes and following the log');
     await work.finish(filler);
     console.error('comparing');
     const rebuilt = await work.compare(filler);
-    const settled = await work.settle(rebuilt);
+    const settled = await work.confirm(rebuilt);
     if (check || !work.changesAnything) {
       report({ ...rebuilt, differences: settled }, 'nothing was changed');
-      await dropShadows(client);
+      await dropStagingTables(client);
       return settled.length;
     }
     console.error('switching');
-    const { differences, heldMs } = await work.switchOver(filler, settled);
+    const { differences, blockedMs } = await work.swap(filler, settled);
     report({ ...rebuilt, differences }, 'the rebuilt tables are in use');
-    console.log(`writing waited for the switch for ${Math.round(heldMs)} ms`);
+    console.log(`writing waited for the switch for ${Math.round(blockedMs)} ms`);
     return differences.length;
   } finally {
     await client.end();
@@ -88,8 +92,8 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
 function wishIn(args: string[]): { wish: Wish; check: boolean } {
   const { check = false, table } = optionsIn(args);
   if (table === undefined) return { wish: ALL, check };
-  const tables = rowTables.filter((rows) => rows.table === table);
-  const wish = { tables, claims: table === CLAIMS.name, history: table === HISTORY };
+  const tables = readModels.filter((rows) => rows.table === table);
+  const wish = { readModels: tables, claims: table === CLAIMS.name, history: table === HISTORY };
   if (tables.length === 0 && !wish.claims && !wish.history) throw new ConfigError(USAGE);
   return { wish, check };
 }
@@ -130,10 +134,10 @@ async function fillHistory(progress: Progress): Promise<string | undefined> {
 
 /** Folding is CPU-bound. */
 async function fillRows(work: Rebuild, claims: boolean, progress: Progress): Promise<void> {
-  if (work.filled.length === 0) return;
-  const parts = partsOf(work.streams());
+  if (work.stagedReadModels.length === 0) return;
+  const parts = partsOf(work.readStreamRanges());
   const threads = Math.min(availableParallelism(), MOST_THREADS);
-  const filling: Filling = { tables: work.filled.map(({ table }) => table), claims };
+  const filling: Filling = { tables: work.stagedReadModels.map(({ table }) => table), claims };
   await Promise.all(
     Array.from({ length: threads }, async () => {
       const worker = startThread('rebuild-worker.js', filling);
@@ -159,7 +163,7 @@ function startThread(module: string, workerData?: Filling): Worker {
   });
 }
 
-async function* partsOf(pages: AsyncIterable<Wanted[]>): AsyncGenerator<Wanted[]> {
+async function* partsOf(pages: AsyncIterable<StreamRange[]>): AsyncGenerator<StreamRange[]> {
   for await (const page of pages) {
     for (let i = 0; i < page.length; i += STREAMS_AT_ONCE) {
       yield page.slice(i, i + STREAMS_AT_ONCE);
@@ -167,7 +171,7 @@ async function* partsOf(pages: AsyncIterable<Wanted[]>): AsyncGenerator<Wanted[]
   }
 }
 
-function report({ differences, older, rows }: Rebuilt, outcome: string): void {
+function report({ differences, outdated, rowCounts }: RebuildResult, outcome: string): void {
   const byTable = new Map<string, Difference[]>();
   for (const one of differences) {
     const others = byTable.get(one.table);
@@ -176,15 +180,15 @@ function report({ differences, older, rows }: Rebuilt, outcome: string): void {
   }
   for (const [table, differencesOfTable] of byTable) {
     console.log(`${table}: ${differencesOfTable.length} differences`);
-    for (const { stream, what } of differencesOfTable.slice(0, EXAMPLES))
-      console.log(`  ${stream}: ${what}`);
+    for (const { stream, problem } of differencesOfTable.slice(0, EXAMPLES))
+      console.log(`  ${stream}: ${problem}`);
     if (differencesOfTable.length > EXAMPLES)
       console.log(`  and ${differencesOfTable.length - EXAMPLES} more`);
   }
-  for (const [table, count] of rows) {
+  for (const [table, count] of rowCounts) {
     if (!byTable.has(table)) console.log(`${table}: ${count} rows, no difference`);
   }
-  if (older > 0) console.log(`${older} rows had been made by an older fold`);
+  if (outdated > 0) console.log(`${outdated} rows had been made by an older fold`);
   const summary = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
   console.log(`${summary}; ${outcome}`);
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
-import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
@@ -26,7 +26,7 @@ const NOTICES = `
   order by n.recorded_at, n.user_id`;
 
 /** What callers were told about the end of v1. */
-export function addRetirementCommands(program: Command, by: PlainWriter): void {
+export function addRetirementCommands(program: Command, by: AuditedWriter): void {
   program
     .command('retirement:show')
     .description('since when the end of v1 is announced, with its dates')
@@ -52,7 +52,7 @@ export function addRetirementCommands(program: Command, by: PlainWriter): void {
     .description('takes the announced end of v1 back; then remove its dates from the settings')
     .action(() => {
       runScript(async () => {
-        const withdrawn = await withServices((app) => withdraw(app.get(PlainWrites), by));
+        const withdrawn = await withServices((app) => withdraw(app.get(AuditedWrites), by));
         console.log(JSON.stringify({ withdrawn }));
         console.error(
           'done: remove API_V1_DEPRECATION_DATE and API_V1_SUNSET_DATE from the settings of every api, and restart it; with them a start would announce the end anew',
@@ -62,9 +62,9 @@ export function addRetirementCommands(program: Command, by: PlainWriter): void {
 }
 
 /** @throws ConfigError when nothing is announced */
-function withdraw(writes: PlainWrites, by: PlainWriter): Promise<Retirement> {
+function withdraw(writes: AuditedWrites, by: AuditedWriter): Promise<Retirement> {
   return writes.write(by, async (transaction) => {
-    const { manager, repeated } = transaction;
+    const { manager, isRepeated } = transaction;
     const [standing]: Retirement[] = await manager.query(`${STANDING} for update`);
     if (standing) {
       await manager.query(
@@ -75,7 +75,7 @@ function withdraw(writes: PlainWrites, by: PlainWriter): Promise<Retirement> {
       await transaction.audit({ accountIds: [], type, subject });
       return standing;
     }
-    const [last]: Retirement[] = repeated
+    const [last]: Retirement[] = isRepeated
       ? await manager.query(
           `${STANDING.replace('is null', 'is not null')} order by withdrawn_at desc limit 1`,
         )

@@ -12,7 +12,7 @@ import { AccountsModule } from '#accounts/accounts.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
 import { AuditModule } from '#history/audit.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { plainTables, rowTables } from '../apps/row-tables.js';
+import { plainTables, readModels } from '../apps/read-models.js';
 import { sayWhere } from './run-script.js';
 
 @Module({})
@@ -26,7 +26,11 @@ class ScriptModule {
       exports: [LargeAnswers],
       imports: [
         DatabaseModule.forRoot(config, 'script'),
-        EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
+        EventStoreModule.forRoot({
+          readModels: readModels,
+          plainTables,
+          subjects: customerSubjects,
+        }),
         IdentityModule,
         AccountsModule,
         CustomersModule,

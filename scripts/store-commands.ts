@@ -5,7 +5,7 @@ import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { getPresentUser } from '#identity/user.commands.js';
 import { AddMember, ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { ROLES, type Role } from '#identity/roles.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   parseEmailKey,
   example,
@@ -35,7 +35,7 @@ type StoreOptions = {
   personal: boolean;
 };
 
-export function addStoreCommands(program: Command, by: PlainWriter): void {
+export function addStoreCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('store:list')
@@ -81,7 +81,7 @@ export function addStoreCommands(program: Command, by: PlainWriter): void {
   addMemberCommands(program, by);
 }
 
-function addMemberCommands(program: Command, by: PlainWriter): void {
+function addMemberCommands(program: Command, by: AuditedWriter): void {
   const role = () => new Option('--role <role>', 'docs/roles.md').choices(ROLES);
   example(
     about(program.command('member:add').description('lets a user into a store')).addOption(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateToken, LimitToken, RevokeToken } from '#identity/token.commands.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { parseEmailKey, example, list, positive, run, time, type TimeOption } from './command.js';
 
 /** Tokens themselves are known to nobody: only their hashes are stored. */
@@ -14,7 +14,7 @@ const TOKENS = `
     and ($2::text is null or u.email_key = $2)
   order by t.id`;
 
-export function addTokenCommands(program: Command, by: PlainWriter): void {
+export function addTokenCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('token:list')

@@ -5,7 +5,7 @@ import { normalizeEmailAddress } from '#kernel/email-address.js';
 import { CreateUser, RemoveUser, getUserId, type Left } from '#identity/identity.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { example, list, positive, run, runAfter } from './command.js';
 import { readPassword, type PasswordOptions } from './password-input.js';
 import { runScript } from './run-script.js';
@@ -24,7 +24,7 @@ const USERS = `
       or exists (select from memberships m where m.user_id = u.id and m.account_id = $2))
   order by u.id`;
 
-export function addUserCommands(program: Command, by: PlainWriter): void {
+export function addUserCommands(program: Command, by: AuditedWriter): void {
   addList(program);
   addCreate(program, by);
   addChanges(program, by);
@@ -45,7 +45,7 @@ function addList(program: Command): void {
   });
 }
 
-function addCreate(program: Command, by: PlainWriter): void {
+function addCreate(program: Command, by: AuditedWriter): void {
   const command = program
     .command('user:create')
     .description(
@@ -79,7 +79,7 @@ function addCreate(program: Command, by: PlainWriter): void {
   });
 }
 
-function addChanges(program: Command, by: PlainWriter): void {
+function addChanges(program: Command, by: AuditedWriter): void {
   const command = program
     .command('user:set-password')
     .description('changes the password, and ends all sessions and links for a new one')
@@ -117,7 +117,7 @@ function addChanges(program: Command, by: PlainWriter): void {
 }
 
 /** For people who cannot sign in any more. */
-function addUnlocking(program: Command, by: PlainWriter): void {
+function addUnlocking(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('user:unlink-company')
@@ -151,7 +151,7 @@ function addUnlocking(program: Command, by: PlainWriter): void {
   });
 }
 
-function addRemovals(program: Command, by: PlainWriter): void {
+function addRemovals(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('user:remove')

@@ -9,11 +9,11 @@ import { MasterKeys } from '#database/master-keys.js';
 import { openEventStore } from '#event-store/port/engine.js';
 import type { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { Rows } from '#event-store/read-models/read-models.js';
-import { StrayStreams } from '#event-store/verification/orphaned-streams.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { Verification } from '#event-store/verification/verification.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { plainTables, rowTables } from '../apps/row-tables.js';
+import { plainTables, readModels } from '../apps/read-models.js';
 import { sayWhere } from './run-script.js';
 
 export type VerificationServices = {
@@ -21,7 +21,7 @@ export type VerificationServices = {
   pool: pg.Pool;
   store: EventStore;
   verification: Verification;
-  strays: StrayStreams;
+  strays: OrphanedStreams;
 };
 
 /**
@@ -42,13 +42,13 @@ export async function withVerification<R>(
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
   const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
-  const store = await openEventStore(pool, keys, config, rowTables, plainTables);
+  const store = await openEventStore(pool, keys, config, readModels, plainTables);
   try {
     await masterKeys.onModuleInit();
     if (isMainThread) await store.onModuleInit();
-    const rows = new Rows(pool, store, keys);
-    const verification = new Verification(pool, store, rows, keys, rowTables);
-    const strays = new StrayStreams(pool, store, rows, rowTables);
+    const rows = new ReadModels(pool, store, keys);
+    const verification = new Verification(pool, store, rows, keys, readModels);
+    const strays = new OrphanedStreams(pool, store, rows, readModels);
     return await work({ config, pool, store, verification, strays });
   } finally {
     masterKeys.onModuleDestroy();

@@ -5,9 +5,13 @@ import { parseArgs } from 'node:util';
 import { MessageChannel } from 'node:worker_threads';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { HistoryVerification } from '#history/history-verification.service.js';
-import type { Slice, Verification, Verified } from '#event-store/verification/verification.js';
+import type {
+  IdRange,
+  Verification,
+  VerificationResult,
+} from '#event-store/verification/verification.js';
 import { runScript } from './run-script.js';
 import { withVerification } from './verification-services.js';
 import { verifyCheckpoints } from './verify-checkpoints.js';
@@ -21,7 +25,7 @@ const ROWS_AT_ONCE = 1_000;
 const SLICES_OF_THREAD = 2;
 const MAX_PRINTED = 50;
 
-type Sum = Omit<Verified, 'faults'> & { faults: number };
+type Sum = Omit<VerificationResult, 'faults'> & { faults: number };
 
 /**
  * Folds every stream again and compares each row, hash, head and claim with it, and the table of the history with the
@@ -33,14 +37,14 @@ runScript(async () => {
   const reported = new Set<string>();
   let covered = '';
   let numbered = 0;
-  const sum: Sum = { streams: 0, events: 0, faults: 0, older: 0, repaired: 0 };
-  const add = (verified: Partial<Verified>) => {
+  const sum: Sum = { streams: 0, events: 0, faults: 0, outdated: 0, repaired: 0 };
+  const add = (verified: Partial<VerificationResult>) => {
     const faults = (verified.faults ?? []).filter((fault) => !reported.has(fault));
     for (const fault of faults) if (reported.size < MAX_REMEMBERED) reported.add(fault);
     for (const fault of faults.slice(0, Math.max(0, MAX_PRINTED - sum.faults)))
       console.error(fault);
     sum.faults += faults.length;
-    for (const name of ['streams', 'events', 'older', 'repaired'] as const) {
+    for (const name of ['streams', 'events', 'outdated', 'repaired'] as const) {
       sum[name] += verified[name] ?? 0;
     }
   };
@@ -60,9 +64,9 @@ runScript(async () => {
     add({ faults });
     add(strays);
   });
-  if (sum.older > 0) {
+  if (sum.outdated > 0) {
     console.log(
-      `${sum.older} rows were made by an older fold: each is folded again when it is next loaded`,
+      `${sum.outdated} rows were made by an older fold: each is folded again when it is next loaded`,
     );
   }
   if (sum.repaired > 0)
@@ -91,8 +95,8 @@ function optionsIn(args: string[]) {
 }
 
 /** Ids are dense, so a range of ids holds about as many rows. */
-async function* slicesIn(pool: pg.Pool): AsyncGenerator<Slice> {
-  for (const { table } of rowTables) {
+async function* slicesIn(pool: pg.Pool): AsyncGenerator<IdRange> {
+  for (const { table } of readModels) {
     for (let from = 0; ;) {
       const { rows } = await pool.query<{ last: number | null }>(
         `select max(id) as last from
@@ -109,21 +113,21 @@ async function* slicesIn(pool: pg.Pool): AsyncGenerator<Slice> {
 
 type Work = {
   verification: Verification;
-  slices: AsyncGenerator<Slice>;
+  slices: AsyncGenerator<IdRange>;
   repair: boolean;
 };
 
 async function verifySlices(
   { verification, slices, repair }: Work,
-  add: (verified: Verified) => void,
+  add: (verified: VerificationResult) => void,
 ): Promise<void> {
-  const oneByOne = async (verify: (slice: Slice) => Promise<Verified>) => {
+  const oneByOne = async (verify: (slice: IdRange) => Promise<VerificationResult>) => {
     for await (const slice of slices) add(await verify(slice));
   };
-  const several = (verify: (slice: Slice) => Promise<Verified>) =>
+  const several = (verify: (slice: IdRange) => Promise<VerificationResult>) =>
     Promise.all(Array.from({ length: SLICES_OF_THREAD }, () => oneByOne(verify)));
   await Promise.all([
-    several((slice) => verification.slice(slice, repair)),
+    several((slice) => verification.verifyRange(slice, repair)),
     ...threads.map(async ({ worker, ended }) => {
       const early = ended.then(() => {
         throw new Error('a thread ended early');
@@ -134,7 +138,7 @@ async function verifySlices(
           const { port1, port2 } = new MessageChannel();
           const answer = once(port1, 'message');
           worker.postMessage({ ...slice, repair, answer: port2 } satisfies Task, [port2]);
-          const [verified] = (await Promise.race([answer, early])) as [Verified];
+          const [verified] = (await Promise.race([answer, early])) as [VerificationResult];
           port1.close();
           return verified;
         });

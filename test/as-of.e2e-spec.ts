@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { Aggregate } from '#kernel/aggregate.js';
 import { InvalidFieldsError, UnavailableError } from '#kernel/errors.js';
-import { AsOf } from '#event-store/log/as-of.service.js';
+import { PastStates } from '#event-store/log/past-states.service.js';
 import { event } from '#event-store/port/event-store.contract.js';
 import type { EventStore, Head, NewEvent } from '#event-store/port/event-store.js';
 import { LogTimes } from '#event-store/log/log-times.service.js';
@@ -31,7 +31,7 @@ type CountEvent = { type: 'Counted'; data: { value: number } };
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
   names: { Counted: 'counter.counted' },
-  foldVersion: 1,
+  projectionVersion: 1,
   evolve: (state, { data }) => ({ accountId: 1, values: [...(state?.values ?? []), data.value] }),
 };
 
@@ -58,7 +58,7 @@ afterEach(async () => {
 
 /** Each as a process of its own would have it. */
 const newTimes = () => new LogTimes(service.pool, service.store);
-const newAsOf = () => new AsOf(service.store, newTimes(), service.keys, []);
+const newAsOf = () => new PastStates(service.store, newTimes(), service.keys, []);
 
 function createCountEvent(value: number, time: number): NewEvent {
   const one = event('Counted', { value });
@@ -79,9 +79,9 @@ async function commit(id: number, ...events: NewEvent[]): Promise<void> {
 
 /** The values of all counters, as a question finds them. */
 async function valuesAt(time: number, asOf = newAsOf()): Promise<number[]> {
-  const past = await asOf.at(new Date(time));
+  const past = await asOf.toMoment(new Date(time));
   const ids = [...heads.keys()].map((stream) => Number(stream.slice('counter-'.length)));
-  const states = await asOf.states({ aggregate: counter }, ids, past);
+  const states = await asOf.projectAll({ aggregate: counter }, ids, past);
   return states.flatMap(({ values }) => values).sort((a, b) => a - b);
 }
 
@@ -198,7 +198,7 @@ describe('a long history', () => {
     const log = await historyOf(service.store);
     const counts: number[] = [];
     for (const time of positions) {
-      const last = await newTimes().positionAt(time);
+      const last = await newTimes().findPositionAt(time);
       counts.push(log.filter(({ position }) => !isAfter(position, last)).length);
     }
     return counts;
@@ -231,7 +231,7 @@ describe('a long history', () => {
     await fill();
     const times = newTimes();
     const reading = jest.spyOn(service.store, 'readMoments');
-    while (await times.follow());
+    while (await times.addDueEntry());
     const read = await Promise.all(reading.mock.results.map(({ value }) => value as Moments));
     expect(read.flat()).toHaveLength(LENGTH);
     const { rows } = await database.query('select n from es.log_times');
@@ -246,7 +246,7 @@ describe('the follower', () => {
     await commit(1, createCountEvent(1, now - SECOND));
     await commit(2, createCountEvent(2, now + HOUR));
     const times = newTimes();
-    await times.follow();
+    await times.addDueEntry();
     const seen = Date.now();
     expect(await valuesAt(now - SECOND)).toEqual([1]);
     expect(await valuesAt(seen)).toEqual([1, 2]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { openStore } from './support/database/event-store.js';
@@ -19,13 +19,13 @@ afterAll(async () => {
 
 // begin | the server ends the connection | the next statement
 it('a connection that breaks between two statements is a lost connection: the work is done again', async () => {
-  const writes = new PlainWrites(opened.source, opened.responses);
+  const writes = new AuditedWrites(opened.source, opened.responses);
   const tries: boolean[] = [];
   const by = { actor: { type: 'system', id: 0 }, channel: 'system', requestId: 'test' } as const;
-  const answer = await writes.write(by, async ({ manager, repeated }) => {
-    tries.push(repeated);
+  const answer = await writes.write(by, async ({ manager, isRepeated }) => {
+    tries.push(isRepeated);
     const [row] = (await manager.query('select pg_backend_pid() as pid')) as { pid: number }[];
-    if (!repeated) {
+    if (!isRepeated) {
       await database.query('select pg_terminate_backend($1)', [row?.pid]);
       await eventually(
         () => Promise.resolve(manager.queryRunner?.isReleased),

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { event } from '#event-store/port/event-store.contract.js';
 import { EventStore, type JsonObject } from '#event-store/port/event-store.js';
-import { Rows, streamOf } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { customerCard } from '#stamping/customer-card.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { testEnvironment } from './support/database/database.js';
 import { startProgram } from './support/services/program.js';
@@ -29,8 +29,8 @@ afterAll(() => service.stop());
 
 /** As another version of the program writes: an event at the end of a customer card's stream, and its row if it can. */
 async function append(id: number, type: string, version: number, data: JsonObject): Promise<void> {
-  const [events, rows] = [service.app.get(EventStore), service.app.get(Rows)];
-  const stream = streamOf(customerCard, id);
+  const [events, rows] = [service.app.get(EventStore), service.app.get(ReadModels)];
+  const stream = toStreamName(customerCard, id);
   let expected = null;
   for await (const { revision, hash } of events.readStream(stream)) expected = { revision, hash };
   const written = { ...event(type, data), version };
@@ -39,12 +39,12 @@ async function append(id: number, type: string, version: number, data: JsonObjec
     accountId: store.accountId,
     writes: [{ stream, expected, events: [{ ...written, meta }] }],
   });
-  await rows.catchUp(customerCardRows, id);
+  await rows.catchUp(customerCardReadModel, id);
 }
 
 async function versionsOf(id: number): Promise<[string, number, unknown][]> {
   const versions: [string, number, unknown][] = [];
-  const stream = streamOf(customerCard, id);
+  const stream = toStreamName(customerCard, id);
   for await (const { type, version, data } of service.app.get(EventStore).readStream(stream)) {
     versions.push([type, version, data['templateVersion']]);
   }

@@ -107,7 +107,7 @@ describe('a row that somebody holds', () => {
   it('makes no other row wait', async () => {
     const { store, database, close } = await open({ batchAppend: true });
     const commit = async (id: number, expected: Head | null) => {
-      const row = { table: 'accounts', id, foldVersion: 1, state: { accountId: id } };
+      const row = { table: 'accounts', id, projectionVersion: 1, state: { accountId: id } };
       const write = { stream: `thing-${id}`, expected, events: [event('A')], row };
       const [head] = await store.commit({ accountId: id, writes: [write] });
       return head ?? null;

@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import type { Aggregate, CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
-import { start, type Decision, type Handled } from '#event-store/commands/command-plan.js';
+import { startStream, type Decision, type Handled } from '#event-store/commands/command-plan.js';
 import {
   ClaimTakenError,
   KeyTakenOverError,
@@ -11,7 +11,7 @@ import {
 } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PipelineMetrics } from '#event-store/commands/pipeline-metrics.js';
-import type { RowTable } from '#event-store/read-models/read-models.js';
+import type { ReadModel } from '#event-store/read-models/read-models.js';
 import {
   testConfig,
   testDatabase,
@@ -28,14 +28,14 @@ type CountEvent = { type: 'Counted'; data: { step: number } };
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
   names: { Counted: 'counter.counted' },
-  foldVersion: 1,
+  projectionVersion: 1,
   evolve: (state, { data, meta }) => ({
     accountId: meta.accountId,
     value: (state?.value ?? 0) + data.step,
     steps: [...(state?.steps ?? []), data.step],
   }),
 };
-const counters: RowTable<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
+const counters: ReadModel<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
 const context: CommandContext = {
   accountId: 1,
@@ -87,11 +87,11 @@ function count(
     undefined,
     Handled<Counter, CountEvent, undefined>
   >({
-    answer: (handled) => handled,
-    rows: counters,
+    respond: (handled) => handled,
+    readModel: counters,
     id,
     context: as,
-    load: load,
+    load,
     decide: (state) => {
       if ((state?.value ?? 0) + step < 0) throw new RejectedError({ base: ['below zero'] });
       return { events: step === 0 ? [] : [{ type: 'Counted', data: { step } }], ...more };
@@ -126,7 +126,7 @@ describe('handleCommand', () => {
     expect(state).toEqual({ accountId: 1, value: 7, steps: [5, 2] });
     expect(events).toMatchObject([{ type: 'Counted', data: { step: 2 } }]);
     const row = await here.rows.load(counters, id);
-    const fold = await here.rows.fold(counter, `counter-${id}`);
+    const fold = await here.rows.project(counter, `counter-${id}`);
     expect(row?.state).toEqual(state);
     expect([fold?.state, fold?.head]).toEqual([row?.state, row?.head]);
   });
@@ -140,8 +140,8 @@ describe('handleCommand', () => {
       undefined,
       Handled<Counter, CountEvent, undefined>
     >({
-      answer: (handled) => handled,
-      rows: counters,
+      respond: (handled) => handled,
+      readModel: counters,
       id,
       context,
       occurredAt: new Date('2020-01-01T00:00:00Z'),
@@ -169,8 +169,8 @@ describe('handleCommand', () => {
     const id = ++ids;
     const large = () =>
       here.pipeline.handleCommand<Counter, CountEvent, undefined, number>({
-        answer: ({ state }) => state.value,
-        rows: counters,
+        respond: ({ state }) => state.value,
+        readModel: counters,
         id,
         context,
         load: async () => undefined,
@@ -224,7 +224,9 @@ describe('handleCommand', () => {
 
   it('fails only the command whose claim is taken', async () => {
     const [id, other] = [++ids, ++ids];
-    const claim = (stream: number) => [here.keys.claim(1, 'name', 'same', `counter-${stream}`)];
+    const claim = (stream: number) => [
+      here.keys.createClaim(1, 'name', 'same', `counter-${stream}`),
+    ];
     await count(other, 1, { claims: claim(other) });
     // While the first is under way, the four behind it gather: they are decided one after the other as one group.
     const first = count(id, 1);
@@ -260,15 +262,17 @@ describe('handleCommand', () => {
 
   it('begins further streams in the same commit, or none', async () => {
     const [id, second] = [++ids, ++ids];
-    const started = start(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
-    await count(id, 1, { starts: [started] });
+    const started = startStream(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
+    await count(id, 1, { newStreams: [started] });
     expect((await here.rows.load(counters, second))?.state.value).toBe(7);
     const [third, fourth] = [++ids, ++ids];
-    await count(fourth, 1, { claims: [here.keys.claim(1, 'name', 'other', `counter-${fourth}`)] });
-    const claims = [here.keys.claim(1, 'name', 'other', `counter-${third}`)];
+    await count(fourth, 1, {
+      claims: [here.keys.createClaim(1, 'name', 'other', `counter-${fourth}`)],
+    });
+    const claims = [here.keys.createClaim(1, 'name', 'other', `counter-${third}`)];
     const refused = count(third, 1, {
       claims,
-      starts: [start(counters, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
+      newStreams: [startStream(counters, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
     });
     await expect(refused).rejects.toThrow(ClaimTakenError);
     expect(await here.rows.load(counters, third)).toBeUndefined();
@@ -278,12 +282,12 @@ describe('handleCommand', () => {
   it('folds a row of an older fold anew', async () => {
     const id = ++ids;
     await count(id, 4);
-    const doubled: RowTable<Counter, CountEvent> = {
+    const doubled: ReadModel<Counter, CountEvent> = {
       table: 'accounts',
       aggregate: {
         name: 'counter',
         names: { Counted: 'counter.counted' },
-        foldVersion: 2,
+        projectionVersion: 2,
         evolve: (state, event) => {
           const next = counter.evolve(state, event);
           return { ...next, value: (state?.value ?? 0) + 2 * event.data.step };
@@ -297,8 +301,8 @@ describe('handleCommand', () => {
       undefined,
       Handled<Counter, CountEvent, undefined>
     >({
-      answer: (handled) => handled,
-      rows: doubled,
+      respond: (handled) => handled,
+      readModel: doubled,
       id,
       context,
       load: async () => undefined,
@@ -327,7 +331,7 @@ describe('commands with an Idempotency-Key', () => {
   async function keyedBy(process: typeof here, key: string): Promise<KeyedRequest> {
     const fingerprint = process.responses.fingerprint(key);
     const keyed = { key: fingerprint, holder: newId(), status: 200, stored: false };
-    expect(await process.responses.begin(keyed, REQUEST)).toEqual({ state: 'ours' });
+    expect(await process.responses.claimKey(keyed, REQUEST)).toEqual({ state: 'ours' });
     return keyed;
   }
 
@@ -340,7 +344,7 @@ describe('commands with an Idempotency-Key', () => {
 
   /** What the next request with the key is told. */
   const repeated = (keyed: KeyedRequest) =>
-    there.responses.begin({ ...keyed, holder: newId() }, REQUEST);
+    there.responses.claimKey({ ...keyed, holder: newId() }, REQUEST);
 
   const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
@@ -461,12 +465,12 @@ describe('commands with an Idempotency-Key', () => {
 describe('sealed parts of events', () => {
   type Noted = { type: 'Noted'; data: { customerId: number; personal: { note: string } | null } };
   type Notes = { accountId: number; notes: (string | null)[] };
-  const notes: RowTable<Notes, Noted> = {
+  const notes: ReadModel<Notes, Noted> = {
     table: 'accounts',
     aggregate: {
       name: 'notes',
       names: { Noted: 'notes.noted' },
-      foldVersion: 1,
+      projectionVersion: 1,
       evolve: (state, { data, meta }) => ({
         accountId: meta.accountId,
         notes: [...(state?.notes ?? []), data.personal?.note ?? null],
@@ -478,8 +482,8 @@ describe('sealed parts of events', () => {
     const id = ++ids;
     const note = (customerId: number, text: string) =>
       here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
-        answer: (handled) => handled,
-        rows: notes,
+        respond: (handled) => handled,
+        readModel: notes,
         id,
         context,
         load: async () => undefined,
@@ -493,11 +497,11 @@ describe('sealed parts of events', () => {
 
   it('are refused once the key is gone, in the process that has just used it too', async () => {
     const [id, customerId] = [++ids, 80];
-    const ofOne: RowTable<Notes, Noted> = { ...notes, table: 'cards', person: '80::bigint' };
+    const ofOne: ReadModel<Notes, Noted> = { ...notes, table: 'cards', subjectIdSql: '80::bigint' };
     const note = (text: string) =>
       here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
-        answer: (handled) => handled,
-        rows: ofOne,
+        respond: (handled) => handled,
+        readModel: ofOne,
         id,
         context,
         load: async () => undefined,
@@ -515,8 +519,8 @@ describe('sealed parts of events', () => {
     const [id, customerId] = [++ids, 77];
     await here.keys.create(customerId, 'customers');
     await here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
-      answer: (handled) => handled,
-      rows: notes,
+      respond: (handled) => handled,
+      readModel: notes,
       id,
       context,
       load: async () => undefined,
@@ -526,7 +530,7 @@ describe('sealed parts of events', () => {
     for await (const event of here.store.readStream(`notes-${id}`)) stored.push(event);
     expect(stored[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
     const fold = async (process: typeof here) =>
-      (await process.rows.fold<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
+      (await process.rows.project<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
     expect(await fold(here)).toEqual(['oat milk']);
     await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     const fresh = await openProcess();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { nextId, raiseSequence } from '#database/ids.js';
 import { formatPosition } from '#event-store/port/position.js';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { eventually } from './support/jest/eventually.js';
 import { testEnvironment } from './support/database/database.js';
 import { startProgram } from './support/services/program.js';
@@ -13,7 +13,7 @@ type Created = { id: number };
 
 let service: LocalService;
 let store: Client;
-const sequences = [...rowTables.map(({ table }) => table), 'webhook_subscriptions'];
+const sequences = [...readModels.map(({ table }) => table), 'webhook_subscriptions'];
 
 beforeAll(async () => {
   service = await startService();
@@ -96,7 +96,7 @@ describe('a start', () => {
     for (const table of sequences) await restart(table, 1);
     if (service.environment['EVENT_STORE_URL'] !== undefined) {
       // The failover has lost these rows as well; their events are in the other engine.
-      for (const { table } of rowTables) await service.database.query(`delete from ${table}`);
+      for (const { table } of readModels) await service.database.query(`delete from ${table}`);
       await service.database.query('delete from es.checkpoints');
     }
     const api = start();

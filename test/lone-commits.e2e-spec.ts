@@ -34,7 +34,7 @@ describe('a commit of one stream', () => {
         stream: on.stream,
         expected: on.head,
         events: [event('Renamed', { name, quoted: '"\\\n{}' }), event('Moved')],
-        row: { table, id: on.id, foldVersion: 3, state: { name } },
+        row: { table, id: on.id, projectionVersion: 3, state: { name } },
       },
     ],
   });

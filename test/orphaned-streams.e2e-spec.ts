@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { Rows } from '#event-store/read-models/read-models.js';
-import { StrayStreams } from '#event-store/verification/orphaned-streams.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { OrphanedStreams } from '#event-store/verification/orphaned-streams.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -38,10 +38,10 @@ it('looks each stream up once, however many rows there are', async () => {
     const config = testConfig(database.ownerUrl);
     const store = new PostgresEventStore(pool, config);
     const keys = new PersonalKeys(pool, new MasterKeys(pool, config), customerSubjects);
-    const tables = rowTables
+    const tables = readModels
       .filter(({ table }) => table === 'cards')
       .map((cards) => ({ ...cards, table: 'rows_of_cards' }));
-    const strays = new StrayStreams(pool, store, new Rows(pool, store, keys), tables);
+    const strays = new OrphanedStreams(pool, store, new ReadModels(pool, store, keys), tables);
     expect(await strays.find(false)).toEqual({
       faults: ['card-4711: the row is missing'],
       repaired: 0,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
 import { EventStore } from '#event-store/port/event-store.js';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
@@ -24,7 +24,7 @@ function tableOf({ app }: LocalService): PassTable {
   return new PassTable(
     pool,
     app.get(EventStore, of),
-    app.get(Rows, of),
+    app.get(ReadModels, of),
     app.get(PassContents, of),
     new PassUpdates(pool),
     [],
@@ -47,7 +47,7 @@ describe('the notice of a change', () => {
     const passes = service.app.get(Passes, { strict: false });
     const refreshed = await passes.find(customerCard.id);
     expect([refreshed?.tag === 0, refreshed?.notice]).toEqual([false, null]);
-    const from = await checkpointOf(pool, PASS_CHANGES);
+    const from = await readCheckpoint(pool, PASS_CHANGES);
     await untilReadable(service.database);
     const events = await service.app.get(EventStore, { strict: false }).readAll(from, 500);
     await table.advance(from, events.at(-1)?.position ?? from, events);

@@ -35,8 +35,8 @@ const noted = (note: string): NewEvent =>
 it('open at once what another process has sealed with a key that is newer than what is known', async () => {
   const [one, other, third] = [openKeys(), openKeys(), openKeys()];
   await one.create(CUSTOMER, 'customers');
-  const before = await one.sealed([noted('oat milk')]);
-  for (const keys of [other, third]) expect(await keys.opened(before)).toHaveLength(1);
+  const before = await one.sealEvents([noted('oat milk')]);
+  for (const keys of [other, third]) expect(await keys.openEvents(before)).toHaveLength(1);
   const renewed = one.renew(1, [CUSTOMER]);
   await eventually(
     async () =>
@@ -45,11 +45,11 @@ it('open at once what another process has sealed with a key that is newer than w
       ],
     (former) => former !== null,
   );
-  const events = [...before, ...(await one.sealed([noted('soy milk')]))];
+  const events = [...before, ...(await one.sealEvents([noted('soy milk')]))];
   const notes = [{ note: 'oat milk' }, { note: 'soy milk' }];
   const withoutKeys = (opened: NewEvent[]) =>
     opened.map(({ data }) => (data as { personal: unknown }).personal);
-  expect(withoutKeys(await other.opened(events))).toEqual(notes);
-  expect(withoutKeys(await third.openedWhenRead(events))).toEqual(notes);
+  expect(withoutKeys(await other.openEvents(events))).toEqual(notes);
+  expect(withoutKeys(await third.openEventsLazily(events))).toEqual(notes);
   await renewed;
 });

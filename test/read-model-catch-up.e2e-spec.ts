@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Aggregate, DomainEvent } from '#kernel/aggregate.js';
 import { event } from '#event-store/port/event-store.contract.js';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { BEGINNING } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
 import {
-  ROWS_SUBSCRIPTION,
-  RowCatchUp,
+  READ_MODELS_SUBSCRIPTION,
+  ReadModelCatchUp,
 } from '#event-store/read-models/read-model-catch-up.subscription.js';
-import type { Rows, RowTable } from '#event-store/read-models/read-models.js';
+import type { ReadModels, ReadModel } from '#event-store/read-models/read-models.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 import { eventually } from './support/jest/eventually.js';
@@ -20,13 +20,13 @@ type CountEvent = { type: 'Counted'; data: object };
 const counter: Aggregate<Counter, CountEvent> = {
   name: 'counter',
   names: { Counted: 'counter.counted' },
-  foldVersion: 1,
+  projectionVersion: 1,
   evolve: (state, { data, meta }) => {
     if ('broken' in data) throw new Error('an event that cannot be folded');
     return { accountId: meta.accountId, value: (state?.value ?? 0) + 1 };
   },
 };
-const counters: RowTable<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
+const counters: ReadModel<Counter, CountEvent> = { aggregate: counter, table: 'accounts' };
 
 const ROWS = 'select from accounts where id = any ($1)';
 
@@ -74,7 +74,7 @@ describe('row catch-up', () => {
       stream: `counter-${++ids}`,
       expected: null,
       events: [event('Counted')],
-      row: { table: 'accounts', id: ids, foldVersion: 1, state: { accountId: 1, value: 1 } },
+      row: { table: 'accounts', id: ids, projectionVersion: 1, state: { accountId: 1, value: 1 } },
     };
     await process.store.commit({ accountId: 1, writes: [write] });
   };
@@ -83,12 +83,12 @@ describe('row catch-up', () => {
     await untilThereBy(process.rows, ...expected);
   }
 
-  async function untilThereBy(rows: Rows, ...expected: number[]): Promise<void> {
+  async function untilThereBy(rows: ReadModels, ...expected: number[]): Promise<void> {
     const stop = new AbortController();
     const { pool, store } = process;
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
-    const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
-    const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
+    const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
+    const running = new ReadModelCatchUp(pool, store, rows, [table]).run(stop.signal);
     try {
       await eventually(
         async () => (await database.query(ROWS, [expected])).rowCount,
@@ -96,7 +96,7 @@ describe('row catch-up', () => {
         30_000,
       );
       await eventually(
-        () => checkpointOf(pool, ROWS_SUBSCRIPTION),
+        () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
         (reached) => !isAfter(last, reached),
         30_000,
       );
@@ -136,13 +136,13 @@ describe('row catch-up', () => {
     const { store, rows, pool } = process;
     await untilThere(await eventWithoutRow());
     const stop = new AbortController();
-    const table = counters as unknown as RowTable<{ accountId: number }, DomainEvent>;
-    const running = new RowCatchUp(pool, store, rows, [table]).run(stop.signal);
+    const table = counters as unknown as ReadModel<{ accountId: number }, DomainEvent>;
+    const running = new ReadModelCatchUp(pool, store, rows, [table]).run(stop.signal);
     const { streamReads } = server.requestCounts;
     for (let i = 0; i < 20; i++) await eventWithRow();
     const last = (await store.readAll(BEGINNING, 1_000)).at(-1)?.position ?? BEGINNING;
     await eventually(
-      () => checkpointOf(pool, ROWS_SUBSCRIPTION),
+      () => readCheckpoint(pool, READ_MODELS_SUBSCRIPTION),
       (reached) => !isAfter(last, reached),
     );
     stop.abort();
@@ -157,12 +157,12 @@ describe('row catch-up', () => {
       where datname = current_database() and pid <> pg_backend_pid()`;
     let looks = 0;
     let isEnded = false;
-    const watched: Rows = Object.assign(Object.create(rows) as Rows, {
-      behind: (...parameters: Parameters<Rows['behind']>) => {
+    const watched: ReadModels = Object.assign(Object.create(rows) as ReadModels, {
+      behind: (...parameters: Parameters<ReadModels['findBehind']>) => {
         looks++;
-        return rows.behind(...parameters);
+        return rows.findBehind(...parameters);
       },
-      load: async (...parameters: Parameters<Rows['load']>) => {
+      load: async (...parameters: Parameters<ReadModels['load']>) => {
         if (!isEnded) await database.query(end);
         isEnded = true;
         const isLoaded = async () => {

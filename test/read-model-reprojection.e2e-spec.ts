@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { eventually } from './support/jest/eventually.js';
 import { startService, type Client, type Service } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
@@ -8,7 +8,7 @@ import { useWebhooks } from './support/services/webhook-dispatcher.js';
 let service: Service;
 let store: Client;
 const { ask, startDispatcher } = useWebhooks(() => service);
-const { foldVersion } = customerCardRows.aggregate;
+const { projectionVersion } = customerCardReadModel.aggregate;
 
 beforeAll(async () => {
   service = await startService();
@@ -45,7 +45,7 @@ it('rows of an older fold are folded anew in the background, and none is moved b
   const dispatchers = await Promise.all([startDispatcher(), startDispatcher()]);
   await eventually(
     () => rows(older),
-    (result) => result.every(({ projection_version }) => projection_version === foldVersion),
+    (result) => result.every(({ projection_version }) => projection_version === projectionVersion),
   );
   expect(await rows(older)).toEqual(before);
   await eventually(

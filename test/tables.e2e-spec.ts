@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { rowTables } from '../apps/row-tables.js';
+import { readModels } from '../apps/read-models.js';
 import { startService, type LocalService } from './support/services/service.js';
 
 let service: LocalService;
@@ -99,7 +99,7 @@ describe('read models', () => {
       { name: 'revision', type: 'bigint' },
       { name: 'state', type: 'jsonb' },
     ];
-    for (const { table } of rowTables) {
+    for (const { table } of readModels) {
       const own = (await columnsOf(table)).filter(({ generated }) => generated === 'NEVER');
       expect([table, own]).toEqual([
         table,

@@ -86,7 +86,7 @@ async function stamp(path: string): Promise<void> {
 it(
   'appends a plain stamp once, and reads no stream for it',
   async () => {
-    expect(service.app.get(EventStore).rowsMayLag).toBe(true);
+    expect(service.app.get(EventStore).readModelsMayLag).toBe(true);
     const before = { ...server.requestCounts };
     for (const path of paths.slice(0, 10)) {
       await stamp(path);

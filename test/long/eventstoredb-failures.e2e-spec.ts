@@ -2,11 +2,11 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { EventStore, type Commit, type StoredEvent } from '#event-store/port/event-store.js';
-import { intentOf, openIntent } from '#event-store/eventstoredb/intents.js';
-import { RowCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
+import { createIntent, openIntent } from '#event-store/eventstoredb/intents.js';
+import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { poolOf } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { rowTables } from '../../apps/row-tables.js';
+import { readModels } from '../../apps/read-models.js';
 import { testConfig, testEnvironment } from '../support/database/database.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
@@ -261,7 +261,7 @@ describe('a process that died between append and row', () => {
     await stampWithoutRow(customerCard.id, 4);
     expect(await balanceOf(path)).toBe(0);
     const stop = new AbortController();
-    const catchUp = new RowCatchUp(other.pool, other.store, other.rows, rowTables);
+    const catchUp = new ReadModelCatchUp(other.pool, other.store, other.rows, readModels);
     const running = catchUp.run(stop.signal);
     await eventually(
       () => balanceOf(path),
@@ -276,7 +276,7 @@ describe('a process that died between append and row', () => {
     async () => {
       const { customer } = await enrol(store);
       const commit = abandonedCommit(`reward-${900_000}`);
-      await openIntent(poolOf(other.source), intentOf(randomUUID(), commit));
+      await openIntent(poolOf(other.source), createIntent(randomUUID(), commit));
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
       );
@@ -300,7 +300,7 @@ describe('a process that died between append and row', () => {
       const stream = `reward-${900_001}`;
       const winner = abandonedCommit(stream);
       await other.store.commit({ accountId: winner.accountId, writes: winner.writes });
-      await openIntent(poolOf(other.source), intentOf(randomUUID(), abandonedCommit(stream)));
+      await openIntent(poolOf(other.source), createIntent(randomUUID(), abandonedCommit(stream)));
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
       );
@@ -341,8 +341,8 @@ describe('an append that the server refuses for good', () => {
   });
 
   it('does not hold up the intents of others', async () => {
-    const poison = intentOf(randomUUID(), tooLarge('reward-900003'));
-    const good = intentOf(randomUUID(), abandonedCommit('reward-900004'));
+    const poison = createIntent(randomUUID(), tooLarge('reward-900003'));
+    const good = createIntent(randomUUID(), abandonedCommit('reward-900004'));
     for (const intent of [poison, good]) await openIntent(poolOf(other.source), intent);
     await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
     await eventually(
@@ -363,7 +363,7 @@ describe('rows that are 100,000 events behind', () => {
     const ids = Array.from({ length: cards }, (_, i) => 500_000 + i);
     for (const id of ids) await append(id, template, 1_000);
     const stop = new AbortController();
-    const catchUp = new RowCatchUp(other.pool, other.store, other.rows, rowTables);
+    const catchUp = new ReadModelCatchUp(other.pool, other.store, other.rows, readModels);
     const running = catchUp.run(stop.signal);
     const stamped = await store.post(`${path}/stamp`, { stamps: 1 });
     const behind = async () => {

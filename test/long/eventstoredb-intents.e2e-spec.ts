@@ -5,9 +5,9 @@ import type { EventMeta } from '#kernel/aggregate.js';
 import { poolOf } from '#database/data-source.js';
 import type { Commit, StoredEvent } from '#event-store/port/event-store.js';
 import {
-  intentOf,
+  createIntent,
   openIntent,
-  sealedIntent,
+  sealIntent,
   type Intent,
 } from '#event-store/eventstoredb/intents.js';
 import { customer } from '#customers/customer.js';
@@ -95,9 +95,9 @@ async function openAndDie(card: Card, stamps: number, receipt: string): Promise<
         ],
       },
     ],
-    claims: [dead.keys.claim(accountId, 'stamp_receipt', receipt, card.stream)],
+    claims: [dead.keys.createClaim(accountId, 'stamp_receipt', receipt, card.stream)],
   };
-  const intent = intentOf(randomUUID(), commit);
+  const intent = createIntent(randomUUID(), commit);
   await openIntent(poolOf(dead.source), intent);
   return intent;
 }
@@ -334,7 +334,7 @@ describe('the intent of a change of a person', () => {
       [id],
     );
     const personal = { firstName: 'Zebulon', email: `zebulon${id}@example.com` };
-    const events = await dead.keys.sealed([
+    const events = await dead.keys.sealEvents([
       {
         id: randomUUID(),
         type: 'CustomerUpdated',
@@ -344,13 +344,13 @@ describe('the intent of a change of a person', () => {
       },
     ]);
     const state = { ...rows[0]?.state, ...personal, updatedAt: at };
-    const row = { table: 'customers', id, foldVersion: 3, state, shows: id };
-    const intent = intentOf(randomUUID(), {
+    const row = { table: 'customers', id, projectionVersion: 3, state, shows: id };
+    const intent = createIntent(randomUUID(), {
       accountId: store.accountId,
       writes: [{ stream, expected: { revision: last.revision, hash: last.hash }, events, row }],
-      claims: [dead.keys.claim(store.accountId, 'email', personal.email, stream)],
+      claims: [dead.keys.createClaim(store.accountId, 'email', personal.email, stream)],
     });
-    await openIntent(poolOf(dead.source), await sealedIntent(dead.keys, intent));
+    await openIntent(poolOf(dead.source), await sealIntent(dead.keys, intent));
   }
 
   const stored = async () =>
@@ -442,13 +442,13 @@ describe('the intent of a change of a person', () => {
       );
       const state = customer.evolve(rows[0]?.state, event);
       const expected = { revision: last.revision, hash: last.hash };
-      const row = { table: 'customers', id: person.id, foldVersion: 3, state };
-      const intent = intentOf(randomUUID(), {
+      const row = { table: 'customers', id: person.id, projectionVersion: 3, state };
+      const intent = createIntent(randomUUID(), {
         accountId: store.accountId,
         writes: [{ stream: person.stream, expected, events: [event], row }],
         erasures: [{ subjectId: person.id, stream: person.stream }],
       });
-      await openIntent(poolOf(dead.source), await sealedIntent(dead.keys, intent));
+      await openIntent(poolOf(dead.source), await sealIntent(dead.keys, intent));
       const keys = () =>
         service.database.query('select from personal_keys where subject_id = $1', [person.id]);
       expect((await keys()).rowCount).toBe(1);

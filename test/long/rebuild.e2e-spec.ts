@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
-import { rowTables } from '../../apps/row-tables.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
+import { readModels } from '../../apps/read-models.js';
 import { testEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
@@ -46,7 +46,7 @@ async function run(
   return { code: await started.exitCode, output: started.output() };
 }
 
-const tables = [...rowTables.map(({ table }) => `public.${table}`), 'es.claims'];
+const tables = [...readModels.map(({ table }) => `public.${table}`), 'es.claims'];
 
 const historyRows = () => query<Record<string, unknown>>('select * from history order by seq');
 
@@ -303,7 +303,9 @@ describe('a table that is not what the history says', () => {
           `select projection_version, state ? 'stampings' as whole from customer_cards where id = $1`,
           [customerCard.id],
         ),
-      ).toEqual([{ projection_version: customerCardRows.aggregate.foldVersion, whole: true }]);
+      ).toEqual([
+        { projection_version: customerCardReadModel.aggregate.projectionVersion, whole: true },
+      ]);
     },
     SLOW,
   );

@@ -80,7 +80,7 @@ async function rewriteAs(events: StoredEvent[]): Promise<void> {
   const config = testConfig(service.database.url, { ...service.environment, ...engine });
   const other = await openStore(config);
   try {
-    if ('take' in other.store) await other.store.take();
+    if ('claimForOurs' in other.store) await other.store.claimForOurs();
     const heads = new Map<string, { revision: number; hash: string }>();
     for (const { stream, id, type, version, data, meta } of events) {
       const [head] = await other.store.commit({

@@ -33,7 +33,7 @@ import { SignupModule } from '#signup/signup.module.js';
 import { GoogleWalletModule } from '#google-wallet/google-wallet.module.js';
 import { AppleWalletModule } from '#apple-wallet/apple-wallet.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { plainTables, rowTables } from '../../row-tables.js';
+import { plainTables, readModels } from '../../read-models.js';
 import { migrations } from '../../schema/migrations.js';
 
 @Module({})
@@ -49,7 +49,11 @@ export class ApiModule {
           REQUEST_LIMITS,
           migrations,
         ),
-        EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
+        EventStoreModule.forRoot({
+          readModels: readModels,
+          plainTables,
+          subjects: customerSubjects,
+        }),
         HttpModule,
         IdentityModule,
         AccountsModule,

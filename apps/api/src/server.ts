@@ -64,7 +64,7 @@ export async function createServer(
   );
   const clientErrors = new ClientErrors(config);
   // The storage belongs to the module, which is created after the adapter; nobody can connect before that.
-  const counted = (ip: string) =>
+  const countRequests = (ip: string) =>
     new RateLimits(app.get(getStorageToken(), { strict: false }), config).ofAddress(ip);
   const adapter = new FastifyAdapter({
     ...serverOptions(config),
@@ -72,7 +72,7 @@ export async function createServer(
       identify(request);
       errors.answer(error, request as unknown as GatedRequest, reply);
     },
-    clientErrorHandler: (error, socket) => void clientErrors.answer(error, socket, counted),
+    clientErrorHandler: (error, socket) => void clientErrors.answer(error, socket, countRequests),
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
@@ -110,7 +110,7 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     // Longer than any header can be, so that an overlong id is answered as a record that does not exist (404).
     routerOptions: { maxParamLength: 64 * 1024, ignoreTrailingSlash: true },
     rewriteUrl: ({ url = '/' }) => decodable(url),
-    genReqId: ({ headers }: IncomingMessage) => requestIdOf(headers['x-request-id']),
+    genReqId: ({ headers }: IncomingMessage) => parseRequestId(headers['x-request-id']),
     // Keys with these names are ignored like any other unknown key, not refused.
     onProtoPoisoning: 'remove',
     onConstructorPoisoning: 'remove',
@@ -233,6 +233,6 @@ function identify(request: FastifyRequest): void {
 }
 
 /** The caller's own id where it is safe to appear in logs and events, otherwise a new one. */
-function requestIdOf(given: string | string[] | undefined): string {
-  return typeof given === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(given) ? given : newId();
+function parseRequestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : newId();
 }

@@ -21,7 +21,7 @@ import { ApplePushes } from '#apple-wallet/apple-pushes.service.js';
 import { ApplePushModule } from '#apple-wallet/apple-wallet.module.js';
 import { GeocodingModule } from '#geocoding/geocoding.module.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { plainTables, rowTables } from '../../row-tables.js';
+import { plainTables, readModels } from '../../read-models.js';
 import { migrations } from '../../schema/migrations.js';
 
 @Module({})
@@ -31,7 +31,11 @@ export class DispatcherModule {
       module: DispatcherModule,
       imports: [
         DatabaseModule.forRoot(config, 'dispatcher', QUEUE_LIMITS, migrations),
-        EventStoreModule.forRoot({ rowTables, plainTables, subjects: customerSubjects }),
+        EventStoreModule.forRoot({
+          readModels: readModels,
+          plainTables,
+          subjects: customerSubjects,
+        }),
         HistoryFillingModule,
         PhoneNormalizationModule,
         MessageDispatchModule,

@@ -15,8 +15,8 @@ import { portOf } from '#operations/side-listener.js';
 import { StartCheck } from '#event-store/log/start-check.js';
 import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
-import { RowRefold } from '#event-store/read-models/reprojection.service.js';
-import { RowCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
+import { Reprojection } from '#event-store/read-models/reprojection.service.js';
+import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
 import { HistorySubscription } from '#history/history.subscription.js';
 import { PhoneNormalization } from '#customers/phone-normalization.service.js';
 import { CardMessagesFollower } from '#messages/card-messages.subscription.js';
@@ -51,7 +51,7 @@ try {
 
 async function run(config: Config): Promise<void> {
   // Registered first, so that a signal during the start does not kill the process half-way through it.
-  const asked = new Promise<NodeJS.Signals>((resolve) => {
+  const stopSignal = new Promise<NodeJS.Signals>((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, resolve);
   });
   await startTracing(config, 'dispatcher');
@@ -76,11 +76,11 @@ async function run(config: Config): Promise<void> {
   for (const sending of [webhooks, messages, passes]) sending.start();
   const stopping = new AbortController();
   const followers = [
-    RowCatchUp,
+    ReadModelCatchUp,
     HistorySubscription,
     TransparencyLog,
     LogTimesFollower,
-    RowRefold,
+    Reprojection,
     PhoneNormalization,
     PassChanges,
     StandInUpkeep,
@@ -91,10 +91,10 @@ async function run(config: Config): Promise<void> {
   ].map((follower) => app.get(follower).run(stopping.signal));
   const checking = app
     .get(StartCheck)
-    .reportRowsAhead(stopping.signal)
+    .reportReadModelsAhead(stopping.signal)
     .catch((error: unknown) => log.warn(`the rows could not be checked: ${messageOf(error)}`));
   log.log(`started; health on port ${portOf(health)}`);
-  const signal = await asked;
+  const signal = await stopSignal;
   stopInTime();
   stopping.abort();
   await Promise.all([...followers, checking]);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import type { PlainTransaction } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedTransaction } from '#event-store/commands/audited-writes.service.js';
 import { UserRow } from './identity.entity.js';
 import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
@@ -20,7 +20,11 @@ export class AddressConfirmation {
   constructor(private readonly sessions: Sessions) {}
 
   /** @returns whether the address was not confirmed until now */
-  async confirm(transaction: PlainTransaction, userId: number, by: ConfirmedBy): Promise<boolean> {
+  async confirm(
+    transaction: AuditedTransaction,
+    userId: number,
+    by: ConfirmedBy,
+  ): Promise<boolean> {
     const [rows]: [unknown[]] = await transaction.manager.query(
       `update users set email_confirmed_at = now()
        where id = $1 and email_confirmed_at is null returning id`,
@@ -32,7 +36,7 @@ export class AddressConfirmation {
   }
 
   /** By a link for a new password, which follows. Codes stay: a mailbox alone must not replace a second factor. */
-  async confirmByPasswordLink(transaction: PlainTransaction, userId: number): Promise<void> {
+  async confirmByPasswordLink(transaction: AuditedTransaction, userId: number): Promise<void> {
     if (!(await this.confirm(transaction, userId, 'password_link'))) return;
     await this.endAccess(transaction, userId, {});
   }
@@ -41,7 +45,7 @@ export class AddressConfirmation {
    * By a company, which lets its people in without password and codes.
    * @returns whether anything ended that the user may miss
    */
-  async confirmByCompany(transaction: PlainTransaction, userId: number): Promise<boolean> {
+  async confirmByCompany(transaction: AuditedTransaction, userId: number): Promise<boolean> {
     if (!(await this.confirm(transaction, userId, 'company'))) return false;
     const { manager } = transaction;
     const password_hash = await hashPassword(randomBytes(32).toString('base64url'));
@@ -59,7 +63,7 @@ export class AddressConfirmation {
   }
 
   private async endAccess(
-    transaction: PlainTransaction,
+    transaction: AuditedTransaction,
     userId: number,
     more: object,
   ): Promise<void> {

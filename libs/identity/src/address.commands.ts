@@ -4,7 +4,7 @@ import type { EntityManager } from 'typeorm';
 import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
-import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
 import { createEmailTakenError, findUserByEmailKey } from './identity.commands.js';
@@ -24,7 +24,7 @@ const MOST_PER_HOUR = 3;
  */
 export class WantAddress extends Command<void> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly userId: number,
     readonly email: string,
     /** Sends the link, in the same transaction. */
@@ -36,7 +36,7 @@ export class WantAddress extends Command<void> {
 
 @CommandHandler(WantAddress)
 export class WantAddressHandler implements ICommandHandler<WantAddress> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   /** @throws RejectedError */
   async execute({ by, userId, email: input, send }: WantAddress): Promise<void> {
@@ -82,7 +82,7 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
 /** Links for a new password that went to the former address end with it. */
 export class ConfirmAddress extends Command<void> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly userId: number,
     readonly token: string,
     /** Tells the former address, in the same transaction. */
@@ -95,7 +95,7 @@ export class ConfirmAddress extends Command<void> {
 @CommandHandler(ConfirmAddress)
 export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly confirmation: AddressConfirmation,
   ) {}
 
@@ -103,7 +103,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
   async execute({ by, userId, token, tell }: ConfirmAddress): Promise<void> {
     try {
       await this.writes.write(by, async (transaction) => {
-        const { manager, repeated } = transaction;
+        const { manager, isRepeated } = transaction;
         // Of two at the same time one finds it used.
         const [used]: [{ email: string }[]] = await manager.query(
           `update address_changes set used_at = now()
@@ -111,7 +111,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
           [sha256Of(token), userId],
         );
         const [change] = used;
-        if (!change && repeated) return;
+        if (!change && isRepeated) return;
         if (!change) throw new NotFoundError('Link');
         const { name, email: former } = await getPresentUser(manager, userId);
         const { email } = change;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
-import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { SignIns, type SignedInAnew, type Visitor } from './sign-ins.service.js';
 import { createUserWriter } from './user-audit.service.js';
@@ -37,7 +37,7 @@ const FIND = {
 export class CompanySignIns {
   constructor(
     private readonly pool: Pool,
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly signIns: SignIns,
     private readonly confirmation: AddressConfirmation,
   ) {}

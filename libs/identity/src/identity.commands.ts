@@ -10,9 +10,9 @@ import {
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import {
-  PlainWrites,
-  type PlainTransaction,
-  type PlainWriter,
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import { hashPassword, Passwords } from './passwords.service.js';
@@ -22,7 +22,7 @@ import { StoreProfiles } from './store-profiles.service.js';
 
 export class CreateUser extends Command<{ userId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly email: string,
     readonly name: string,
     readonly password: string,
@@ -34,7 +34,7 @@ export class CreateUser extends Command<{ userId: number }> {
 @CommandHandler(CreateUser)
 export class CreateUserHandler implements ICommandHandler<CreateUser> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly passwords: Passwords,
   ) {}
 
@@ -46,10 +46,10 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
     const password_hash = await hashPassword(password);
     const email_key = getEmailKey(email);
     return this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
+      const { manager, isRepeated } = transaction;
       const existing = await findUserByEmailKey(manager, email_key);
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
-      if (repeated && existing?.password_hash === password_hash) return { userId: existing.id };
+      if (isRepeated && existing?.password_hash === password_hash) return { userId: existing.id };
       if (existing) throw createEmailTakenError();
       const user = { email, email_key, name, password_hash, created_at: () => 'now()' };
       const { identifiers } = await manager
@@ -86,7 +86,7 @@ export type Left = {
 
 export class RemoveUser extends Command<{ userId: number; left: Left }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly user: UserRef,
   ) {
     super();
@@ -96,7 +96,7 @@ export class RemoveUser extends Command<{ userId: number; left: Left }> {
 @CommandHandler(RemoveUser)
 export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly sessions: Sessions,
     private readonly profiles: StoreProfiles,
   ) {}
@@ -148,7 +148,7 @@ export const identityHandlers = [CreateUserHandler, RemoveUserHandler];
 
 /** Writes the audit entry and tells every api process to drop what it has cached. */
 export async function changed(
-  transaction: PlainTransaction,
+  transaction: AuditedTransaction,
   type: string,
   accountIds: readonly number[],
   subject: object,

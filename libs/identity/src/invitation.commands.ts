@@ -6,9 +6,9 @@ import { getEmailKey } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import {
-  PlainWrites,
-  type PlainTransaction,
-  type PlainWriter,
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { changed, getUserId } from './identity.commands.js';
@@ -30,7 +30,7 @@ export type Invited = { invitationId: number; email: string; secret: string };
 
 export class InviteUser extends Command<Invited> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly inviterId: number,
     readonly accountId: number,
     readonly email: string,
@@ -44,7 +44,7 @@ export class InviteUser extends Command<Invited> {
 
 @CommandHandler(InviteUser)
 export class InviteUserHandler implements ICommandHandler<InviteUser> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   async execute({ by, inviterId, accountId, role, send, ...input }: InviteUser): Promise<Invited> {
     const email = checkInvited(input.email);
@@ -79,7 +79,7 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
 
 export class WithdrawInvitation extends Command<{ invitationId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly accountId: number,
     readonly invitationId: number,
   ) {
@@ -89,7 +89,7 @@ export class WithdrawInvitation extends Command<{ invitationId: number }> {
 
 @CommandHandler(WithdrawInvitation)
 export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvitation> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   async execute({ by, accountId, invitationId }: WithdrawInvitation) {
     return this.writes.write(by, async (transaction) => {
@@ -136,7 +136,7 @@ type OpenInvitation = {
 @CommandHandler(AcceptInvitation)
 export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly passwords: Passwords,
     private readonly source: DataSource,
     private readonly confirmation: AddressConfirmation,
@@ -153,10 +153,10 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
       checkNewcomer(name, await this.passwords.findFault(password, { email, name, accountId }));
     }
     const password_hash = isNew ? await hashPassword(who.password) : '';
-    const by: PlainWriter = { ...createSystemWriter(requestSource), channel: 'owner' };
+    const by: AuditedWriter = { ...createSystemWriter(requestSource), channel: 'owner' };
     return this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
-      const earlier = repeated ? await findAccepted(manager, sha256) : undefined;
+      const { manager, isRepeated } = transaction;
+      const earlier = isRepeated ? await findAccepted(manager, sha256) : undefined;
       if (earlier) return earlier;
       const invitation = await getOpenInvitation(manager, sha256, 'for update of i');
       const userId = isNew
@@ -237,7 +237,7 @@ async function findAccepted(manager: EntityManager, sha256: Buffer | undefined) 
 }
 
 async function createUser(
-  transaction: PlainTransaction,
+  transaction: AuditedTransaction,
   user: Pick<UserRow, 'name' | 'email' | 'email_key' | 'password_hash'>,
 ): Promise<number> {
   const [created]: { id: number }[] = await transaction.manager.query(
@@ -259,7 +259,7 @@ async function createUser(
 
 /** @throws RejectedError */
 async function join(
-  transaction: PlainTransaction,
+  transaction: AuditedTransaction,
   { id, account_id, email, email_key, role }: OpenInvitation,
   userId: number,
 ): Promise<void> {

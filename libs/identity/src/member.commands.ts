@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import type { EntityManager } from 'typeorm';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { changed, getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
@@ -14,7 +14,7 @@ export type AddedMember = { userId: number; isConfirmed: boolean };
 
 export class AddMember extends Command<AddedMember> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly accountId: number,
     readonly user: UserRef,
     readonly role: Role,
@@ -28,7 +28,7 @@ export class AddMember extends Command<AddedMember> {
 @CommandHandler(AddMember)
 export class AddMemberHandler implements ICommandHandler<AddMember> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly profiles: StoreProfiles,
   ) {}
 
@@ -62,7 +62,7 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
 
 export class RemoveMember extends Command<{ userId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly accountId: number,
     readonly user: UserRef,
     /** The last owner cannot go. */
@@ -74,18 +74,18 @@ export class RemoveMember extends Command<{ userId: number }> {
 
 @CommandHandler(RemoveMember)
 export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   async execute({ by, accountId, user, keepsOwner }: RemoveMember): Promise<{ userId: number }> {
     return this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
+      const { manager, isRepeated } = transaction;
       const userId = await getUserId(manager, user);
       if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
       const { affected } = await manager.delete(MembershipRow, {
         user_id: userId,
         account_id: accountId,
       });
-      if (!affected && !repeated) throw new NotFoundError('Member');
+      if (!affected && !isRepeated) throw new NotFoundError('Member');
       if (affected) {
         await changed(transaction, 'member.removed', [accountId], { user_id: userId });
         // Also when there are others: they may be leaving those in other transactions at the same time.
@@ -98,7 +98,7 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
 
 export class ChangeRole extends Command<{ userId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly accountId: number,
     readonly user: UserRef,
     readonly role: Role,
@@ -111,7 +111,7 @@ export class ChangeRole extends Command<{ userId: number }> {
 
 @CommandHandler(ChangeRole)
 export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   async execute({
     by,

@@ -7,7 +7,7 @@ import { ask } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   CODE_FAILURES_TOLD,
   MAX_CODE_FAILURES,
@@ -82,7 +82,7 @@ export class SecondFactors {
   constructor(
     private readonly pool: Pool,
     private readonly keys: MasterKeys,
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly repeated: RepeatedAudits,
   ) {}
 
@@ -99,7 +99,7 @@ export class SecondFactors {
   }
 
   /** Nothing changes for who has one already. */
-  async begin(by: PlainWriter, userId: number): Promise<void> {
+  async begin(by: AuditedWriter, userId: number): Promise<void> {
     const secret = this.keys.seal(PURPOSE, randomBytes(SECRET_BYTES), contextOf(userId));
     await this.writes.write(by, async (transaction) => {
       const rows: unknown[] = await transaction.manager.query(
@@ -117,7 +117,7 @@ export class SecondFactors {
   }
 
   /** @returns the recovery codes, which cannot be shown again; undefined when the code is wrong */
-  async confirm(by: PlainWriter, userId: number, code: string): Promise<string[] | undefined> {
+  async confirm(by: AuditedWriter, userId: number, code: string): Promise<string[] | undefined> {
     const row = await this.find(userId);
     if (!row || row.confirmed) return undefined;
     const secret = this.open(userId, row.secret);
@@ -131,7 +131,7 @@ export class SecondFactors {
          where user_id = $1 and confirmed_at is null and secret = $3 returning user_id`,
         [userId, step, row.secret],
       );
-      if (rows.length === 0) return transaction.repeated;
+      if (rows.length === 0) return transaction.isRepeated;
       await storeCodes(manager, userId, recovery);
       await auditUser(transaction, userId, 'user.second_factor_added');
       return true;
@@ -140,7 +140,7 @@ export class SecondFactors {
   }
 
   /** The former ones end. @returns the recovery codes; undefined for who has no second factor */
-  async renewCodes(by: PlainWriter, userId: number): Promise<string[] | undefined> {
+  async renewCodes(by: AuditedWriter, userId: number): Promise<string[] | undefined> {
     const row = await this.find(userId);
     if (!row?.confirmed) return undefined;
     const { codes, ...recovery } = await generateRecoveryCodes();
@@ -151,7 +151,7 @@ export class SecondFactors {
     return codes;
   }
 
-  async remove(by: PlainWriter, userId: number): Promise<void> {
+  async remove(by: AuditedWriter, userId: number): Promise<void> {
     await this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [rows]: [{ confirmed: boolean }[]] = await manager.query(

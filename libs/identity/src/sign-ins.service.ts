@@ -6,9 +6,9 @@ import type { RequestSource } from '#kernel/aggregate.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
 import {
-  PlainWrites,
-  type PlainTransaction,
-  type PlainWriter,
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { isWritten, RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { addressKey } from '#http/rate-limit.js';
@@ -69,7 +69,7 @@ const HOLD = `select email_key, password_hash from users where id = $1 and remov
 export class SignIns {
   constructor(
     private readonly pool: Pool,
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly passwords: Passwords,
     private readonly factors: SecondFactors,
     private readonly sessions: Sessions,
@@ -158,7 +158,7 @@ export class SignIns {
     );
   }
 
-  async signOut(by: PlainWriter, { userId, sessionId }: { userId: number; sessionId: number }) {
+  async signOut(by: AuditedWriter, { userId, sessionId }: { userId: number; sessionId: number }) {
     await this.writes.write(by, async (transaction) => {
       await this.sessions.end(transaction.manager, sessionId);
       await auditUser(transaction, userId, 'user.signed_out');
@@ -167,7 +167,7 @@ export class SignIns {
 
   /** @returns how many sessions were ended */
   async signOutElsewhere(
-    by: PlainWriter,
+    by: AuditedWriter,
     { userId, sessionId }: { userId: number; sessionId: number },
   ): Promise<number> {
     return this.writes.write(by, async (transaction) => {
@@ -180,7 +180,7 @@ export class SignIns {
 
   /** The browser is counted by itself from now on, and what has failed so far is forgotten. */
   async trust(
-    transaction: PlainTransaction,
+    transaction: AuditedTransaction,
     { browser = generateBrowserId() }: Pick<Visitor, 'browser'>,
     userId: number,
   ): Promise<string> {
@@ -199,7 +199,7 @@ export class SignIns {
 
   /** Within the caller's transaction. Always with a new session: the token of one from before may be known to others. */
   async enter(
-    transaction: PlainTransaction,
+    transaction: AuditedTransaction,
     visitor: Visitor,
     userId: number,
     method: string,

@@ -5,9 +5,9 @@ import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import {
-  PlainWrites,
-  type PlainTransaction,
-  type PlainWriter,
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { changed, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
@@ -15,7 +15,7 @@ import { checkNewToken, sha256Of, TOKEN_BYTES, tokenOf, TOKENS_PER_USER } from '
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly user: UserRef,
     readonly name: string,
     /** Null: in force until it is revoked. */
@@ -28,7 +28,7 @@ export class CreateToken extends Command<{ tokenId: number; token: string }> {
 @CommandHandler(CreateToken)
 export class CreateTokenHandler implements ICommandHandler<CreateToken> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly keys: MasterKeys,
   ) {}
 
@@ -38,8 +38,8 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
     const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.dataKey('token checksums'));
     const sha256 = sha256Of(token);
     return this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
-      const existing = repeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
+      const { manager, isRepeated } = transaction;
+      const existing = isRepeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
       if (existing) return { tokenId: existing.id, token };
       const userId = await getUserId(manager, user);
       await refuseTooMany(manager, userId);
@@ -64,7 +64,7 @@ export type Revoker = { userId: number; accountId: number; ofOthers: boolean };
 
 export class RevokeToken extends Command<{ tokenId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly tokenId: number,
     /** Null: an operator, who may revoke any. */
     readonly revoker: Revoker | null = null,
@@ -75,7 +75,7 @@ export class RevokeToken extends Command<{ tokenId: number }> {
 
 @CommandHandler(RevokeToken)
 export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   async execute({ by, tokenId, revoker }: RevokeToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
@@ -90,7 +90,7 @@ export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
 
 export class LimitToken extends Command<{ tokenId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly tokenId: number,
     readonly perMinute: number,
   ) {
@@ -100,7 +100,7 @@ export class LimitToken extends Command<{ tokenId: number }> {
 
 @CommandHandler(LimitToken)
 export class LimitTokenHandler implements ICommandHandler<LimitToken> {
-  constructor(private readonly writes: PlainWrites) {}
+  constructor(private readonly writes: AuditedWrites) {}
 
   async execute({ by, tokenId, perMinute }: LimitToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
@@ -179,7 +179,7 @@ async function getToken(manager: EntityManager, tokenId: number): Promise<ApiTok
  * @returns how many
  */
 export async function revokeTokens(
-  transaction: PlainTransaction,
+  transaction: AuditedTransaction,
   userId: number,
   tokenId: number | null = null,
 ): Promise<number> {

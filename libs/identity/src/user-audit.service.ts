@@ -1,7 +1,7 @@
 import type { RequestSource } from '#kernel/aggregate.js';
 import type {
-  PlainTransaction,
-  PlainWriter,
+  AuditedTransaction,
+  AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 
 /**
@@ -9,7 +9,7 @@ import type {
  * @param userId null: an attempt with an address that nobody has
  */
 export async function auditUser(
-  transaction: PlainTransaction,
+  transaction: AuditedTransaction,
   userId: number | null,
   type: string,
   more: object = {},
@@ -26,12 +26,12 @@ export async function auditUser(
 }
 
 /** For what a user does who has no session yet. */
-export function createUserWriter(source: RequestSource, userId: number): PlainWriter {
+export function createUserWriter(source: RequestSource, userId: number): AuditedWriter {
   return { ...createSystemWriter(source), actor: { type: 'user', id: userId }, channel: 'owner' };
 }
 
 /** For what happens to a user by somebody who is not known to be them. */
-export function createSystemWriter({ requestId, ipAddress }: RequestSource): PlainWriter {
+export function createSystemWriter({ requestId, ipAddress }: RequestSource): AuditedWriter {
   return {
     actor: { type: 'system', id: 0 },
     channel: 'system',

@@ -4,7 +4,7 @@ import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
-import { PlainWrites, type PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   createEmailTakenError,
   refuseUnusable,
@@ -20,7 +20,7 @@ import { findUserChanges } from './user-changes.js';
 /** Ends all sessions of the user but one, and every link for a new password. */
 export class SetPassword extends Command<{ userId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly user: UserRef,
     readonly password: string,
     /** The session that it was changed from; 0: none. */
@@ -33,7 +33,7 @@ export class SetPassword extends Command<{ userId: number }> {
 @CommandHandler(SetPassword)
 export class SetPasswordHandler implements ICommandHandler<SetPassword> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly sessions: Sessions,
     private readonly passwords: Passwords,
     private readonly source: DataSource,
@@ -69,7 +69,7 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
  */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly user: UserRef,
     /** What is left out stays. */
     readonly values: { name?: string; email?: string },
@@ -81,7 +81,7 @@ export class UpdateUser extends Command<{ userId: number }> {
 @CommandHandler(UpdateUser)
 export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly sessions: Sessions,
   ) {}
 
@@ -125,7 +125,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
 /** Lets the next person of the company with the user's address in, in place of the one who came first. */
 export class UnlinkCompany extends Command<{ userId: number; unlinked: number }> {
   constructor(
-    readonly by: PlainWriter,
+    readonly by: AuditedWriter,
     readonly user: UserRef,
   ) {
     super();
@@ -135,7 +135,7 @@ export class UnlinkCompany extends Command<{ userId: number; unlinked: number }>
 @CommandHandler(UnlinkCompany)
 export class UnlinkCompanyHandler implements ICommandHandler<UnlinkCompany> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly sessions: Sessions,
   ) {}
 

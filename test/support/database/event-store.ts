@@ -7,15 +7,15 @@ import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-e
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
-import { Redecisions } from '#event-store/commands/redecisions.js';
-import { Rows, type StreamKind } from '#event-store/read-models/read-models.js';
+import { StreamConflictResolver } from '#event-store/commands/stream-conflict-resolver.js';
+import { ReadModels, type StreamKind } from '#event-store/read-models/read-models.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { rowTables } from '../../../apps/row-tables.js';
+import { readModels } from '../../../apps/read-models.js';
 import type { TestDatabase } from './database.js';
 import { eventually } from '../jest/eventually.js';
 
 /** The event store of the engine that the settings name, without the rest of a service. */
-export async function openStore(config: Config, kinds: StreamKind[] = rowTables) {
+export async function openStore(config: Config, kinds: StreamKind[] = readModels) {
   const source = await dataSource(config, 'test').initialize();
   const pool = poolOf(source);
   const masterKeys = new MasterKeys(pool, config);
@@ -25,8 +25,8 @@ export async function openStore(config: Config, kinds: StreamKind[] = rowTables)
     config.eventStoreUrl === null
       ? new PostgresEventStore(pool, config)
       : new EventStoreDbEventStore(pool, keys, config, kinds);
-  const rows = new Rows(pool, store, keys);
-  new Redecisions(store, rows, keys, rowTables).onModuleInit();
+  const rows = new ReadModels(pool, store, keys);
+  new StreamConflictResolver(store, rows, keys, readModels).onModuleInit();
   return {
     pool,
     source,

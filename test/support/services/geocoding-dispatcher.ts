@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import { Geocoder } from '#geocoding/geocoder.js';
 import { createGeocoder } from '#geocoding/geocoding.module.js';
 import { GeocodingCache } from '#geocoding/geocoding-cache.service.js';
@@ -30,7 +30,7 @@ export class GeocodingFollower {
       this.queue,
       new GeocodingCache(pool),
       geocoder ?? createGeocoder(config, pool),
-      get(Rows),
+      get(ReadModels),
       get(CommandBus),
       pool,
       this.registry,
@@ -39,7 +39,7 @@ export class GeocodingFollower {
       pool,
       get(EventStore),
       get(EventTypes),
-      get(Rows),
+      get(ReadModels),
       this.queue,
       worker,
       get(LeaderLock),

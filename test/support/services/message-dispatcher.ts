@@ -1,10 +1,10 @@
 import { Pool } from 'pg';
 import { Registry } from 'prom-client';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { EventTypes } from '#event-store/port/event-types.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import { DailyCounts } from '#database/daily-counts.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -47,7 +47,7 @@ export class MessageFollower {
     const messages = new CardMessages(this.pool, get(DailyCounts));
     const metrics = new MessageMetrics(this.pool, new Registry());
     const smtp = new SmtpClient(config);
-    const contents = new CardMessageContents(get(Rows), config);
+    const contents = new CardMessageContents(get(ReadModels), config);
     const cards = new CardMessageSending(
       messages,
       contents,
@@ -83,7 +83,7 @@ export class MessageFollower {
   async planned(): Promise<void> {
     await untilReadable(this.service.database);
     await eventually(
-      async () => this.store.readAll(await checkpointOf(this.pool, CARD_MESSAGES), 1),
+      async () => this.store.readAll(await readCheckpoint(this.pool, CARD_MESSAGES), 1),
       (left) => left.length === 0 || this.stopping.signal.aborted,
     );
   }

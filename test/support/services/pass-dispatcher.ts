@@ -1,8 +1,8 @@
 import { Pool } from 'pg';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassContents } from '#passes/pass-contents.service.js';
@@ -65,9 +65,14 @@ export class PassFollower {
     this.contents = get(PassContents);
     this.updates = get(PassUpdates);
     this.store = get(EventStore);
-    const table = new PassTable(this.pool, this.store, get(Rows), this.contents, this.updates, [
-      this.recorder,
-    ]);
+    const table = new PassTable(
+      this.pool,
+      this.store,
+      get(ReadModels),
+      this.contents,
+      this.updates,
+      [this.recorder],
+    );
     const lock = get(LeaderLock);
     const changes = new PassChanges(this.pool, this.store, get(EventTypes), table, lock);
     this.running = changes.run(this.stopping.signal);
@@ -83,7 +88,7 @@ export class PassFollower {
     await untilReadable(this.service.database);
     await eventually(
       async () => {
-        const reached = await checkpointOf(this.pool, PASS_CHANGES);
+        const reached = await readCheckpoint(this.pool, PASS_CHANGES);
         const refreshes = await this.pool.query('select 1 from pass_refreshes');
         const left = await this.store.readAll(reached, 1);
         return left.length === 0 && refreshes.rowCount === 0;

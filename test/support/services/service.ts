@@ -8,12 +8,12 @@ import { createServer } from '../../../apps/api/src/server.js';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember } from '#identity/member.commands.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { rememberExchange } from '../http/exchanges.mjs';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from '../database/database.js';
 import { historyOf, untilReadable } from '../database/event-store.js';
 
-export const cli: PlainWriter = {
+export const cli: AuditedWriter = {
   actor: { type: 'system', id: 0 },
   channel: 'cli',
   requestId: 'test',

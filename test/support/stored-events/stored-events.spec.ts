@@ -4,12 +4,12 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Pool } from 'pg';
 import { Keyring, masterKeyOf } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { recorded, versionOf } from '#event-store/port/codec.js';
+import { toRecorded, getCurrentVersion } from '#event-store/port/codec.js';
 import type { JsonObject, NewEvent, StoredEvent } from '#event-store/port/event-store.js';
-import { eventHash } from '#event-store/port/hash-chain.js';
+import { hashEvent } from '#event-store/port/hash-chain.js';
 import { PERSONAL_KEYS_COLUMN, PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
-import { rowTables } from '../../../apps/row-tables.js';
+import { readModels } from '../../../apps/read-models.js';
 import { ACCOUNT_ID, CUSTOMER_ID, SAMPLES, type Samples } from './samples.js';
 
 /**
@@ -63,7 +63,7 @@ async function write(all: Samples, type: string): Promise<void> {
   const given: NewEvent = {
     id: randomUUID(),
     type,
-    version: versionOf(aggregate, type),
+    version: getCurrentVersion(aggregate, type),
     data: JSON.parse(JSON.stringify(events[type])) as JsonObject,
     meta: {
       accountId: ACCOUNT_ID,
@@ -74,7 +74,7 @@ async function write(all: Samples, type: string): Promise<void> {
       recordedAt: at,
     },
   };
-  const [event] = await keys().sealed([given]);
+  const [event] = await keys().sealEvents([given]);
   if (!event) throw new Error('sealing events keeps their number');
   const stream = `${aggregate.name}-1`;
   const previousHash = revision === 0 ? null : 'a'.repeat(64);
@@ -87,7 +87,7 @@ async function write(all: Samples, type: string): Promise<void> {
 
 function hashOf({ stream, revision, previousHash, id, type, version, data, meta }: Fixture) {
   const before = previousHash === null ? null : { revision: revision - 1, hash: previousHash };
-  return eventHash(stream, before, { id, type, version, data, meta });
+  return hashEvent(stream, before, { id, type, version, data, meta });
 }
 
 /** Field names and kinds of values; null in a fixture stands for any kind. */
@@ -110,14 +110,14 @@ function nulledLike(sample: unknown, fixture: unknown): unknown {
 }
 
 async function fact({ aggregate }: Samples, fixture: Fixture) {
-  const [opened] = await keys().opened([{ ...fixture, position: { commit: 0n, prepare: 0n } }]);
+  const [opened] = await keys().openEvents([{ ...fixture, position: { commit: 0n, prepare: 0n } }]);
   if (!opened) throw new Error('decryption must return every event');
-  return recorded(aggregate, opened);
+  return toRecorded(aggregate, opened);
 }
 
 it('there are samples of every aggregate', () => {
   expect(SAMPLES.map(({ aggregate }) => aggregate.name).toSorted()).toEqual(
-    rowTables.map(({ aggregate }) => aggregate.name).toSorted(),
+    readModels.map(({ aggregate }) => aggregate.name).toSorted(),
   );
 });
 
@@ -127,7 +127,7 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
     const { aggregate, events } = all;
 
     it.each(Object.keys(events))('have a fixture for each version of %s', async (type) => {
-      const wanted = Array.from({ length: versionOf(aggregate, type) }, (_, i) => i + 1);
+      const wanted = Array.from({ length: getCurrentVersion(aggregate, type) }, (_, i) => i + 1);
       const there = () =>
         fixturesOf(all)
           .filter((fixture) => fixture.type === type)
@@ -147,7 +147,7 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
 
     it('have the shape that their version has: what is written otherwise is another version', async () => {
       const isNewest = ({ type, file }: Named) =>
-        file === `${name}/${type}.v${versionOf(aggregate, type)}.json`;
+        file === `${name}/${type}.v${getCurrentVersion(aggregate, type)}.json`;
       for (const fixture of fixturesOf(all).filter(isNewest)) {
         const { data } = await fact(all, fixture);
         const { type, file } = fixture;

@@ -6,7 +6,7 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
 import { createAccount, updateAccount, type NewAccount } from './account.js';
 import { accountJson, type AccountJson } from './account.dto.js';
-import { accountRows } from './account.entity.js';
+import { accountReadModel } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
 
@@ -30,10 +30,10 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
 
   async execute({ context, attributes, ownerId }: CreateAccount): Promise<AccountJson> {
     const { personal } = attributes;
-    return withNewId(this.pool, accountRows.table, (id) => {
+    return withNewId(this.pool, accountReadModel.table, (id) => {
       const ownContext = { ...context, accountId: id };
       return this.pipeline.handleCommand({
-        rows: accountRows,
+        readModel: accountReadModel,
         id,
         isNew: true,
         context: ownContext,
@@ -44,7 +44,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
             sideEffects: [grantInitialOwner({ userId: ownerId, personal }, ownContext)],
           }),
         }),
-        answer: ({ state }) =>
+        respond: ({ state }) =>
           accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }, state.personal),
       });
     });
@@ -72,12 +72,12 @@ export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
   async execute({ context, userId, changes }: UpdateAccount): Promise<AccountJson> {
     const id = context.accountId;
     return this.pipeline.handleCommand({
-      rows: accountRows,
+      readModel: accountReadModel,
       id,
       context,
       load: () => this.accounts.seenBy(userId, id),
       decide: (current) => updateAccount(current, changes),
-      answer: ({ state, given }) => accountJson(state, given, given.personal),
+      respond: ({ state, inputs }) => accountJson(state, inputs, inputs.personal),
     });
   }
 }

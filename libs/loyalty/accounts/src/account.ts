@@ -29,7 +29,7 @@ export const account: Aggregate<Account, AccountEvent> = {
     AccountCreated: 'account.created',
     AccountUpdated: 'account.updated',
   },
-  foldVersion: 3,
+  projectionVersion: 3,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

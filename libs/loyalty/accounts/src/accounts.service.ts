@@ -3,13 +3,13 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf, type Past } from '#event-store/log/as-of.service.js';
+import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { AccountTimeZones } from '#http/date-input.js';
 import type { Range } from '#http/page.js';
 import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.service.js';
 import type { Account } from './account.js';
-import { accountRows } from './account.entity.js';
+import { accountReadModel } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
 import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
@@ -63,7 +63,7 @@ const PROFILES = {
 export class AccountsService implements AccountTimeZones, StoreProfiles {
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: AsOf,
+    private readonly asOf: PastStates,
     private readonly pastCounts: PastCounts,
   ) {}
 
@@ -115,8 +115,8 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** As it was. @throws NotFoundError when it did not exist yet */
   async findPast(userId: number, id: number, time: Date): Promise<AccountJson> {
-    const past = await this.asOf.at(time);
-    const account = await this.asOf.state(accountRows, id, past);
+    const past = await this.asOf.toMoment(time);
+    const account = await this.asOf.projectOne(accountReadModel, id, past);
     if (!account) throw new NotFoundError('Store');
     const { personal } = await this.seenBy(userId, id);
     return accountJson(account, await this.countsPast(id, past), personal);
@@ -124,7 +124,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** The stores that the user belongs to now, as they were. */
   async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
-    const past = await this.asOf.at(time);
+    const past = await this.asOf.toMoment(time);
     const rows = await ask<{ id: number } & Seen>(this.pool, {
       text: `select account_id as id, personal from memberships
              where user_id = $1 order by account_id`,
@@ -133,14 +133,14 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const own = new Map(rows.map(({ id, personal }) => [id, personal]));
     const ids = [...own.keys()];
     const stores: AccountJson[] = [];
-    for (const account of await this.asOf.states(accountRows, ids, past)) {
+    for (const account of await this.asOf.projectAll(accountReadModel, ids, past)) {
       const counts = await this.countsPast(account.id, past);
       stores.push(accountJson(account, counts, own.get(account.id) ?? false));
     }
     return stores;
   }
 
-  private async countsPast(id: number, past: Past): Promise<AccountCounts> {
+  private async countsPast(id: number, past: PastMoment): Promise<AccountCounts> {
     const [own] = await ask<Record<'cards' | 'locations' | 'posters', number[]>>(this.pool, {
       name: 'accounts_own',
       text: `select array(select id from cards where account_id = $1) as cards,
@@ -149,7 +149,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       values: [id],
     });
     const count = async (table: 'cards' | 'locations' | 'posters') =>
-      (await this.asOf.records(table, own?.[table].map(Number) ?? [], past)).length;
+      (await this.asOf.projectRecords(table, own?.[table].map(Number) ?? [], past)).length;
     return {
       cards: await count('cards'),
       customers: (await this.pastCounts.count([id], CUSTOMERS, past)).get(id) ?? 0,

@@ -13,7 +13,7 @@ import {
   type Card,
 } from './card.js';
 import { cardJson, type CardJson } from './card.dto.js';
-import { cardCap, cardRows } from './card.entity.js';
+import { cardCap, cardReadModel } from './card.entity.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
 import { CardsService } from './cards.service.js';
 
@@ -35,9 +35,9 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
   ) {}
 
   async execute({ context, attributes }: CreateCard): Promise<CardJson> {
-    return withNewId(this.pool, cardRows.table, (id) =>
+    return withNewId(this.pool, cardReadModel.table, (id) =>
       this.pipeline.handleCommand({
-        rows: cardRows,
+        readModel: cardReadModel,
         id,
         isNew: true,
         context,
@@ -46,7 +46,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
           events: createCard(id, context.accountId, attributes),
           cap: { kind: cardCap, owner: context.accountId, id, max: this.config.most.cards },
         }),
-        answer: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
+        respond: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
       }),
     );
   }
@@ -154,11 +154,11 @@ function change(
   decide: (state: Card | undefined) => CardEvent[],
 ): Promise<CardJson> {
   return pipeline.handleCommand({
-    rows: cardRows,
+    readModel: cardReadModel,
     id,
     context,
     load: () => cards.counts(id),
     decide,
-    answer: ({ state, given }) => cardJson(state, given),
+    respond: ({ state, inputs }) => cardJson(state, inputs),
   });
 }

@@ -1,12 +1,12 @@
 import type { CapKind } from '#event-store/port/event-store.js';
-import type { RowTable } from '#event-store/read-models/read-models.js';
+import type { ReadModel } from '#event-store/read-models/read-models.js';
 import { card, type Card } from './card.js';
 import type { CardEvent } from './card.events.js';
 
-export const cardRows: RowTable<Card, CardEvent> = { aggregate: card, table: 'cards' };
+export const cardReadModel: ReadModel<Card, CardEvent> = { aggregate: card, table: 'cards' };
 
 export const cardCap: CapKind = {
-  table: cardRows.table,
+  table: cardReadModel.table,
   ownerColumn: 'account_id',
   label: 'cards of this store',
   resolution: 'Change a card that is archived.',

@@ -21,7 +21,7 @@ export const card: Aggregate<Card, CardEvent> = {
     CardUnarchived: 'card.unarchived',
     CardStripImageSet: 'card.strip_image_set',
   },
-  foldVersion: 2,
+  projectionVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

@@ -2,11 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf, type Past, type PastRecord } from '#event-store/log/as-of.service.js';
+import {
+  PastStates,
+  type PastMoment,
+  type PastRecord,
+} from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
-import { cardRows } from './card.entity.js';
+import { cardReadModel } from './card.entity.js';
 import { cardJson, type CardJson } from './card.dto.js';
 
 type Scope = 'active' | 'archived' | 'all';
@@ -25,7 +29,7 @@ const CARDS = `select c.state, ${COUNTS} from cards c`;
 export class CardsService {
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: AsOf,
+    private readonly asOf: PastStates,
     private readonly pastCounts: PastCounts,
   ) {}
 
@@ -54,8 +58,8 @@ export class CardsService {
 
   /** As it was. @throws NotFoundError when it did not exist yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CardJson> {
-    const past = await this.asOf.at(time);
-    const card = await this.asOf.state(cardRows, id, past);
+    const past = await this.asOf.toMoment(time);
+    const card = await this.asOf.projectOne(cardReadModel, id, past);
     const [found] = card?.accountId === accountId ? await this.withPastCounts([card], past) : [];
     if (!found) throw new NotFoundError('Card');
     return found;
@@ -63,13 +67,13 @@ export class CardsService {
 
   /** As they were, by id. */
   async listPast(accountId: number, scope: Scope, time: Date): Promise<CardJson[]> {
-    const past = await this.asOf.at(time);
+    const past = await this.asOf.toMoment(time);
     const rows = await ask<{ id: number }>(this.pool, {
       text: 'select id from cards where account_id = $1 order by id',
       values: [accountId],
     });
     const ids = rows.map(({ id }) => id);
-    const cards = await this.asOf.states(cardRows, ids, past);
+    const cards = await this.asOf.projectAll(cardReadModel, ids, past);
     const wanted = cards.filter(
       ({ archivedAt }) => scope === 'all' || (archivedAt === null) === (scope === 'active'),
     );
@@ -98,13 +102,13 @@ export class CardsService {
     },
   };
 
-  private async withPastCounts(cards: Card[], past: Past): Promise<CardJson[]> {
+  private async withPastCounts(cards: Card[], past: PastMoment): Promise<CardJson[]> {
     const ids = cards.map(({ id }) => id);
     const rows = await ask<{ id: number }>(this.pool, {
       text: 'select id from rewards where card_id = any ($1)',
       values: [ids],
     });
-    const rewards = await this.asOf.records<PastRecord & { cardId: number }>(
+    const rewards = await this.asOf.projectRecords<PastRecord & { cardId: number }>(
       'rewards',
       rows.map(({ id }) => id),
       past,

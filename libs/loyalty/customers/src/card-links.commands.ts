@@ -4,7 +4,7 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import type { CardPath } from '#stamping/card-holder.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { requestCardLinks } from './card-links.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 
 /**
  * Sends the wallet links of a card to its customer once more, at the address on file. Asked for too often it does
@@ -28,7 +28,7 @@ export class RequestCardLinksHandler implements ICommandHandler<RequestCardLinks
 
   execute({ context, path }: RequestCardLinks): Promise<void> {
     return this.pipeline.handleCommand({
-      rows: customerRows,
+      readModel: customerReadModel,
       id: path.customerId,
       context,
       load: () => this.customerCards.idsOf([path.customerId]),
@@ -38,7 +38,7 @@ export class RequestCardLinksHandler implements ICommandHandler<RequestCardLinks
           { customerCardId: path.id, cardIds: cards.map(({ id }) => id) },
           now,
         ),
-      answer: () => undefined,
+      respond: () => undefined,
     });
   }
 }

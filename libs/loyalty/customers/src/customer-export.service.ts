@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import type { Aggregate, CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import { Rows, streamOf } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { addressKey } from '#http/rate-limit.js';
 import { customerCard } from '#stamping/customer-card.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -18,7 +18,7 @@ import {
 } from './customer-export.dto.js';
 import { CustomersService } from './customers.service.js';
 import type { CustomerJson } from './customer.dto.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import { onePerson } from './one-person.js';
 
 const PAGE = 200;
@@ -31,7 +31,7 @@ export class CustomerExport {
   constructor(
     private readonly events: EventStore,
     private readonly keys: PersonalKeys,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly customers: CustomersService,
     private readonly customerCards: CustomerCardsService,
     private readonly repeated: RepeatedAudits,
@@ -44,7 +44,7 @@ export class CustomerExport {
   async of(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
     const { accountId } = by;
     const all = await onePerson(id, async (one) => {
-      const loaded = await this.rows.load(customerRows, one, true);
+      const loaded = await this.rows.load(customerReadModel, one, true);
       if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
       return loaded.state;
     });
@@ -102,12 +102,12 @@ export class CustomerExport {
     id: number,
   ): AsyncGenerator<(Recorded<E> & { revision: number })[]> {
     const opened = async (page: StoredEvent[]) =>
-      (await this.keys.opened(page)).map((event) => ({
-        ...recorded<E>(aggregate, event),
+      (await this.keys.openEvents(page)).map((event) => ({
+        ...toRecorded<E>(aggregate, event),
         revision: event.revision,
       }));
     let page: StoredEvent[] = [];
-    for await (const event of this.events.readStream(streamOf(aggregate, id))) {
+    for await (const event of this.events.readStream(toStreamName(aggregate, id))) {
       page.push(event);
       if (page.length < PAGE) continue;
       yield opened(page);

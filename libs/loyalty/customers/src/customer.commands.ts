@@ -4,14 +4,14 @@ import type { Actor, CommandContext } from '#kernel/aggregate.js';
 import { TakenError } from '#kernel/errors.js';
 import { nextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
-import { start } from '#event-store/commands/command-plan.js';
+import { startStream } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { streamOf } from '#event-store/read-models/read-models.js';
+import { toStreamName } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { enrolment, withFreeCode } from '#stamping/customer-card.commands.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import {
@@ -26,7 +26,7 @@ import {
 import { sourceOf } from './customer-source.js';
 import { customerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
 import { type CustomerInput } from './customer-input.dto.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import type { AgreedTexts, CustomerEvent } from './customer.events.js';
 import { StorePlaces } from './store-places.service.js';
 
@@ -59,7 +59,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
     return unlessTaken(this.holders, command.context, (wanted) =>
       withFreeCode(() =>
-        withNewId(this.pool, customerRows.table, (id) => this.create(id, command, wanted)),
+        withNewId(this.pool, customerReadModel.table, (id) => this.create(id, command, wanted)),
       ),
     );
   }
@@ -71,10 +71,11 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
   ): Promise<CreatedCustomerJson> {
     const { accountId, channel } = given;
     const context = { ...given, actor: actorOf(given, id) };
-    const customerCardId = cardId === null ? null : await nextId(this.pool, customerCardRows.table);
-    await this.keys.create(id, customerRows.table);
+    const customerCardId =
+      cardId === null ? null : await nextId(this.pool, customerCardReadModel.table);
+    await this.keys.create(id, customerReadModel.table);
     return this.pipeline.handleCommand({
-      rows: customerRows,
+      readModel: customerReadModel,
       id,
       isNew: true,
       context,
@@ -105,15 +106,15 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
         wanted.claims = claims;
         return {
           events,
-          starts:
+          newStreams:
             card && customerCardId !== null
-              ? [start(customerCardRows, customerCardId, card.events)]
+              ? [startStream(customerCardReadModel, customerCardId, card.events)]
               : [],
           claims: [...claims, ...(card?.claims ?? [])],
         };
       },
-      answer: ({ state, given: { template }, now, started }) => {
-        const card = started(customerCardRows);
+      respond: ({ state, inputs: { template }, now, findNewState }) => {
+        const card = findNewState(customerCardReadModel);
         if (!card || !template) return customerJson(state, []);
         const renderContext = this.customerCards.renderContext(template, now, false);
         return {
@@ -148,7 +149,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
   async execute({ context, id, changes }: UpdateCustomer): Promise<CustomerJson> {
     return unlessTaken(this.holders, context, (wanted) =>
       this.pipeline.handleCommand({
-        rows: customerRows,
+        readModel: customerReadModel,
         id,
         context,
         load: async () => ({
@@ -161,7 +162,7 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
           wanted.claims = moved.claims;
           return { events, ...moved };
         },
-        answer: ({ state, given: { cards } }) => customerJson(state, cards.get(id) ?? []),
+        respond: ({ state, inputs: { cards } }) => customerJson(state, cards.get(id) ?? []),
       }),
     );
   }
@@ -182,9 +183,9 @@ export function movedClaims(
   before: Customer | undefined,
   events: CustomerEvent[],
 ): { claims: Claim[]; releases: Claim[] } {
-  const stream = streamOf(customer, id);
+  const stream = toStreamName(customer, id);
   const { taken, released } = movedValues(before, events);
-  const claim = ({ kind, value }: UniqueValue) => keys.claim(accountId, kind, value, stream);
+  const claim = ({ kind, value }: UniqueValue) => keys.createClaim(accountId, kind, value, stream);
   return { claims: taken.map(claim), releases: released.map(claim) };
 }
 
@@ -206,7 +207,7 @@ export async function unlessTaken<R>(
   } catch (error) {
     if (!(error instanceof ClaimTakenError)) throw error;
     const id = await holders.find(accountId, request.claims, {
-      rows: customerRows,
+      rows: customerReadModel,
       mergedInto: ({ mergedInto }) => mergedInto?.customerId,
     });
     throw new TakenError(

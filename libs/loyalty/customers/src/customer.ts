@@ -87,7 +87,7 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
     CustomerRestored: 'customer.restored',
     CustomerResealed: 'customer.resealed',
   },
-  foldVersion: 7,
+  projectionVersion: 7,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

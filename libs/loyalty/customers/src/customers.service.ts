@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf } from '#event-store/log/as-of.service.js';
+import { PastStates } from '#event-store/log/past-states.service.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer, Place } from './customer.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import { customerJson, type CustomerJson } from './customer.dto.js';
 import {
   searchTerm,
@@ -30,7 +30,7 @@ export class CustomersService {
   constructor(
     private readonly pool: Pool,
     private readonly customerCards: CustomerCardsService,
-    private readonly asOf: AsOf,
+    private readonly asOf: PastStates,
     private readonly keys: PersonalKeys,
     private readonly places: StorePlaces,
   ) {}
@@ -86,8 +86,8 @@ export class CustomersService {
 
   /** As they were, with their cards. @throws NotFoundError when there was no such customer yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CustomerJson> {
-    const past = await this.asOf.at(time);
-    const customer = await this.asOf.state(customerRows, id, past);
+    const past = await this.asOf.toMoment(time);
+    const customer = await this.asOf.projectOne(customerReadModel, id, past);
     if (customer?.accountId !== accountId) throw new NotFoundError('Customer');
     return customerJson(customer, await this.customerCards.past(id, past));
   }
@@ -153,9 +153,9 @@ function contactConditions(
 ): string[] {
   const claimed = (kind: string, given: string) =>
     isOneOf([
-      `select substr(h.stream_id, ${customerRows.aggregate.name.length + 2})::bigint from es.claims h
+      `select substr(h.stream_id, ${customerReadModel.aggregate.name.length + 2})::bigint from es.claims h
          where h.account_id = $1 and h.kind = '${kind}'
-           and h.value = ${value(keys.claim(accountId, kind, given, '').value)}`,
+           and h.value = ${value(keys.createClaim(accountId, kind, given, '').value)}`,
     ]);
   const line = email === null ? null : value(`\n${foldCase(emailKey(email))}`);
   return [

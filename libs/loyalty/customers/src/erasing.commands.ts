@@ -4,14 +4,18 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { erase as eraseStatement } from '#event-store/postgres/commit-arguments.js';
+import { createEraseStatement as eraseStatement } from '#event-store/postgres/commit-arguments.js';
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { Rows, streamOf } from '#event-store/read-models/read-models.js';
-import { part, participant, SeveralStreams } from '#event-store/commands/several-streams.js';
+import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
+import {
+  toStreamDecision,
+  toStreamRef,
+  MultiStreamCommands,
+} from '#event-store/commands/multi-stream-commands.js';
 import { customer, eraseCustomer, uniqueValues, type Customer } from './customer.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import { onePerson } from './one-person.js';
 import { resealCustomer } from './resealing.js';
 
@@ -43,9 +47,9 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
   private readonly log = new Logger('customers');
 
   constructor(
-    private readonly severalStreams: SeveralStreams,
+    private readonly severalStreams: MultiStreamCommands,
     private readonly pipeline: CommandPipeline,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly watch: ErasureWatch,
     private readonly pool: Pool,
@@ -68,21 +72,27 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
     try {
       await this.severalStreams.handle<Group, undefined>({
         context,
-        given: async () => {
+        load: async () => {
           const all = await onePerson(id, (one) => this.load(context.accountId, one));
           const ids = all.map((one) => one.id);
           group = { ids, holders: await this.renewKeysOfHolders(context, ids) };
-          return { ...group, participants: group.ids.map((one) => participant(customerRows, one)) };
+          return { ...group, streams: group.ids.map((one) => toStreamRef(customerReadModel, one)) };
         },
         decide: (stateOf, { ids }) => {
           const parts = ids
-            .map((one) => part(customerRows, one, eraseCustomer(stateOf(customerRows, one))))
+            .map((one) =>
+              toStreamDecision(
+                customerReadModel,
+                one,
+                eraseCustomer(stateOf(customerReadModel, one)),
+              ),
+            )
             .filter(({ events }) => events.length > 0);
           if (parts.length === 0) throw new ErasedAlready(group);
-          return { parts, erasures: ids.map(erasureOf) };
+          return { streamDecisions: parts, erasures: ids.map(erasureOf) };
         },
-        answer: () => undefined,
-        racing: [],
+        respond: () => undefined,
+        retriedKinds: [],
       });
       return group;
     } catch (error) {
@@ -123,9 +133,9 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
   }
 
   private async reseal(context: CommandContext, id: number): Promise<void> {
-    const stream = streamOf(customer, id);
+    const stream = toStreamName(customer, id);
     await this.pipeline.handleCommand({
-      rows: customerRows,
+      readModel: customerReadModel,
       id,
       context,
       evenErased: true,
@@ -134,7 +144,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
         const events = resealCustomer(state);
         if (!state || events.length === 0) return events;
         const claims = uniqueValues(state).map(({ kind, value }) =>
-          this.keys.claim(context.accountId, kind, value, stream),
+          this.keys.createClaim(context.accountId, kind, value, stream),
         );
         // Taken by this event from now on, because those before it do not say any more what they took.
         return {
@@ -144,14 +154,14 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
           erasures: [{ ...erasureOf(id), renewed: true }],
         };
       },
-      answer: () => undefined,
+      respond: () => undefined,
     });
     this.keys.forget([id], performance.now());
   }
 
   /** @throws NotFoundError */
   private async load(accountId: number, id: number): Promise<Customer> {
-    const loaded = await this.rows.load(customerRows, id, true);
+    const loaded = await this.rows.load(customerReadModel, id, true);
     if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
     return loaded.state;
   }
@@ -159,5 +169,5 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
 
 const erasureOf = (customerId: number) => ({
   subjectId: customerId,
-  stream: streamOf(customer, customerId),
+  stream: toStreamName(customer, customerId),
 });

@@ -3,15 +3,15 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { ConflictError, type Claim, type Json } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { streamOf } from '#event-store/read-models/read-models.js';
+import { toStreamName } from '#event-store/read-models/read-models.js';
 import {
-  part,
-  participant,
-  SeveralStreams,
-  type OrderedDecision,
-  type PartDecision,
-  type StateOf,
-} from '#event-store/commands/several-streams.js';
+  toStreamDecision,
+  toStreamRef,
+  MultiStreamCommands,
+  type MultiStreamDecision,
+  type StreamDecision,
+  type FindState,
+} from '#event-store/commands/multi-stream-commands.js';
 import {
   absorb,
   giveBack,
@@ -23,14 +23,18 @@ import {
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
 import { customerCardJson } from '#stamping/customer-card.dto.js';
-import { claimsOf, customerCardCap, customerCardRows } from '#stamping/customer-card.entity.js';
+import {
+  claimsOf,
+  customerCardCap,
+  customerCardReadModel,
+} from '#stamping/customer-card.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { movedClaims, unlessTaken } from './customer.commands.js';
 import { type Customer, type Place } from './customer.js';
 import { customerJson, type CustomerJson } from './customer.dto.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import type { MergedCards } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
 import { StorePlaces } from './store-places.service.js';
@@ -65,7 +69,7 @@ export class UnmergeCustomers extends Command<CustomerJson> {
 @CommandHandler(MergeCustomers)
 export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
   constructor(
-    private readonly severalStreams: SeveralStreams,
+    private readonly severalStreams: MultiStreamCommands,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
     private readonly customerCards: CustomerCardsService,
@@ -78,7 +82,7 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
     }
     return this.severalStreams.handle<Given, CustomerJson>({
       context,
-      given: () => givenFor(pair, this.customerCards, this.templates),
+      load: () => givenFor(pair, this.customerCards, this.templates),
       decide: (stateOf, given) => {
         const [survivor, other] = both(stateOf, context, pair);
         const cards = cardsOf(stateOf, given, pair);
@@ -92,9 +96,9 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
         );
         const moved = mergedParts(cards, merge, survivorId, given);
         return withCards(this.keys, context, cards, {
-          parts: [
-            part(customerRows, survivorId, events.survivor),
-            part(customerRows, otherId, events.other),
+          streamDecisions: [
+            toStreamDecision(customerReadModel, survivorId, events.survivor),
+            toStreamDecision(customerReadModel, otherId, events.other),
             ...moved,
           ],
           ...claims,
@@ -106,9 +110,9 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
           },
         });
       },
-      answer: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
+      respond: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
       // What the two hold moves between them, so somebody else can only have taken it since it was looked at.
-      racing: ['enrolment', 'email', 'phone', 'external_references', customerCardCap.table],
+      retriedKinds: ['enrolment', 'email', 'phone', 'external_references', customerCardCap.table],
     });
   }
 }
@@ -116,7 +120,7 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
 @CommandHandler(UnmergeCustomers)
 export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers> {
   constructor(
-    private readonly severalStreams: SeveralStreams,
+    private readonly severalStreams: MultiStreamCommands,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
     private readonly places: StorePlaces,
@@ -129,7 +133,7 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
     return unlessTaken(this.holders, context, (wanted) =>
       this.severalStreams.handle<Given & { place: Place }, CustomerJson>({
         context,
-        given: async () => ({
+        load: async () => ({
           ...(await givenFor(pair, this.customerCards, this.templates)),
           place: await this.places.get(context.accountId),
         }),
@@ -145,16 +149,16 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
           );
           wanted.claims = claims.claims;
           return withCards(this.keys, context, cards, {
-            parts: [
-              part(customerRows, survivorId, events.survivor),
-              part(customerRows, otherId, events.other),
+            streamDecisions: [
+              toStreamDecision(customerReadModel, survivorId, events.survivor),
+              toStreamDecision(customerReadModel, otherId, events.other),
               ...unmergedParts(cards, merge.cards, otherId, given),
             ],
             ...claims,
           });
         },
-        answer: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
-        racing: ['enrolment'],
+        respond: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
+        retriedKinds: ['enrolment'],
       }),
     );
   }
@@ -173,21 +177,21 @@ async function givenFor(
     cardIds,
     installed: await customerCards.installedAmong(cardIds, new Date()),
     templates: await templates.load([...new Set(cards.map(({ cardId }) => cardId))]),
-    participants: [
-      participant(customerRows, survivorId),
-      participant(customerRows, otherId),
-      ...cards.map(({ id }) => participant(customerCardRows, id)),
+    streams: [
+      toStreamRef(customerReadModel, survivorId),
+      toStreamRef(customerReadModel, otherId),
+      ...cards.map(({ id }) => toStreamRef(customerCardReadModel, id)),
     ],
   };
 }
 
 /** @throws NotFoundError */
 function both(
-  stateOf: StateOf,
+  stateOf: FindState,
   { accountId }: CommandContext,
   { survivorId, otherId }: Pair,
 ): [Customer, Customer] {
-  const [survivor, other] = [survivorId, otherId].map((id) => stateOf(customerRows, id));
+  const [survivor, other] = [survivorId, otherId].map((id) => stateOf(customerReadModel, id));
   if (survivor?.accountId !== accountId || other?.accountId !== accountId) {
     throw new NotFoundError('Customer');
   }
@@ -199,12 +203,12 @@ function both(
 
 /** The cards of both, as they are now. */
 function cardsOf(
-  stateOf: StateOf,
+  stateOf: FindState,
   { cardIds }: Given,
   { survivorId, otherId }: Pair,
 ): CustomerCard[] {
   return cardIds.map((id) => {
-    const card = stateOf(customerCardRows, id);
+    const card = stateOf(customerCardReadModel, id);
     if (!card || ![survivorId, otherId].includes(card.customerId)) throw new ConflictError();
     return card;
   });
@@ -228,18 +232,20 @@ function mergedParts(
   { moved, added }: MergedCards,
   survivorId: number,
   given: Given,
-): PartDecision[] {
+): StreamDecision[] {
   const byId = finder(cards);
   return [
-    ...moved.map((id) => part(customerCardRows, id, handOver(byId(id), survivorId))),
+    ...moved.map((id) =>
+      toStreamDecision(customerCardReadModel, id, handOver(byId(id), survivorId)),
+    ),
     ...added.flatMap(({ fromId, intoId }) => {
       const [from, into] = [byId(fromId), byId(intoId)];
       const template = templateOf(given, into);
       const { stampsCount: stamps, unlocked } = from;
       return [
-        part(customerCardRows, fromId, mergeCard(from, into)),
-        part(
-          customerCardRows,
+        toStreamDecision(customerCardReadModel, fromId, mergeCard(from, into)),
+        toStreamDecision(
+          customerCardReadModel,
           intoId,
           absorb(into, { id: fromId, stamps, unlocked }, template),
           template as Json,
@@ -254,10 +260,10 @@ function unmergedParts(
   { moved, added }: MergedCards,
   otherId: number,
   given: Given,
-): PartDecision[] {
+): StreamDecision[] {
   const byId = finder(cards);
   return [
-    ...moved.map((id) => part(customerCardRows, id, handOver(byId(id), otherId))),
+    ...moved.map((id) => toStreamDecision(customerCardReadModel, id, handOver(byId(id), otherId))),
     ...added.flatMap(({ fromId, intoId }) => {
       const [from, into] = [byId(fromId), byId(intoId)];
       const template = templateOf(given, from);
@@ -265,9 +271,9 @@ function unmergedParts(
       const [unmerged] = back;
       if (unmerged?.type !== 'CustomerCardUnmerged') throw new Error('giving back says how much');
       return [
-        part(customerCardRows, intoId, back),
-        part(
-          customerCardRows,
+        toStreamDecision(customerCardReadModel, intoId, back),
+        toStreamDecision(
+          customerCardReadModel,
           fromId,
           restore(from, otherId, unmerged.data, template),
           template as Json,
@@ -313,19 +319,20 @@ function withCards(
   keys: PersonalKeys,
   { accountId }: CommandContext,
   cards: CustomerCard[],
-  decision: OrderedDecision & Claims,
-): OrderedDecision {
+  decision: MultiStreamDecision & Claims,
+): MultiStreamDecision {
   const claims = [...decision.claims];
   const releases = [...decision.releases];
-  for (const { rows, id, events } of decision.parts) {
-    if (rows.table !== customerCardRows.table) continue;
+  for (const { readModel, id, events } of decision.streamDecisions) {
+    if (readModel.table !== customerCardReadModel.table) continue;
     const before = cards.find((card) => card.id === id);
-    const stream = streamOf(customerCard, id);
+    const stream = toStreamName(customerCard, id);
     for (const event of events as CustomerCardEvent[]) {
-      const { taken = [], released = [] } = claimsOf(event, before);
-      for (const { kind, value } of taken) claims.push(keys.claim(accountId, kind, value, stream));
-      for (const { kind, value } of released) {
-        releases.push(keys.claim(accountId, kind, value, stream));
+      const changes = claimsOf(event, before);
+      for (const { kind, value } of changes.claims ?? [])
+        claims.push(keys.createClaim(accountId, kind, value, stream));
+      for (const { kind, value } of changes.releases ?? []) {
+        releases.push(keys.createClaim(accountId, kind, value, stream));
       }
     }
   }
@@ -333,16 +340,16 @@ function withCards(
 }
 
 function shown(
-  stateOf: StateOf,
+  stateOf: FindState,
   { cardIds, templates, installed }: Given,
   { survivorId }: Pair,
   customerCards: CustomerCardsService,
   now: Date,
 ): CustomerJson {
-  const survivor = stateOf(customerRows, survivorId);
+  const survivor = stateOf(customerReadModel, survivorId);
   if (!survivor) throw new NotFoundError('Customer');
   const cards = cardIds.flatMap((id) => {
-    const card = stateOf(customerCardRows, id);
+    const card = stateOf(customerCardReadModel, id);
     const template = card && templates.get(card.cardId)?.template;
     if (!template || card.customerId !== survivorId || card.mergedInto) return [];
     return [customerCardJson(card, customerCards.renderContext(template, now, installed.has(id)))];

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { maskPhone, normalizePhone } from './contact.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 
 const PAGE = 500;
 
@@ -67,7 +67,7 @@ export class PhoneConflicts {
       return [{ accountId, customerId: id, phone: normalized }];
     });
     const claims = candidates.map(({ accountId, phone }) =>
-      this.keys.claim(accountId, 'phone', phone, ''),
+      this.keys.createClaim(accountId, 'phone', phone, ''),
     );
     const holders = await this.pool.query<HolderRow>({
       ...HOLDERS,
@@ -77,7 +77,7 @@ export class PhoneConflicts {
       const candidate = candidates[place - 1];
       if (!candidate) return [];
       const { phone, ...ids } = candidate;
-      const heldBy = Number(stream.slice(customerRows.aggregate.name.length + 1));
+      const heldBy = Number(stream.slice(customerReadModel.aggregate.name.length + 1));
       return [{ ...ids, heldBy, maskedPhone: maskPhone(phone) }];
     });
   }

@@ -4,7 +4,7 @@ import { ClaimTakenError } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { movedClaims } from './customer.commands.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';
 import { StorePlaces } from './store-places.service.js';
 
@@ -32,7 +32,7 @@ export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
   async execute({ context, id }: NormalizePhone): Promise<boolean> {
     try {
       return await this.pipeline.handleCommand({
-        rows: customerRows,
+        readModel: customerReadModel,
         id,
         context,
         // There is nothing to do then, and nothing to refuse.
@@ -42,7 +42,7 @@ export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
           const events = normalizeCustomerPhone(state, place);
           return { events, ...movedClaims(this.keys, context, id, state, events) };
         },
-        answer: () => true,
+        respond: () => true,
       });
     } catch (error) {
       if (error instanceof ClaimTakenError) return false;

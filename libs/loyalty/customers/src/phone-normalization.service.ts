@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { retrying } from '#event-store/log/follow-log.js';
+import { retryUntilAborted } from '#event-store/log/follow-log.js';
 import { NormalizePhone } from './phone-normalization.commands.js';
 
 const LEADERSHIP = { name: 'phone numbers', lock: 727_064 };
@@ -80,7 +80,7 @@ export class PhoneNormalization {
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     await this.lock.lead(LEADERSHIP, signal, async (leading) => {
-      await retrying(this.log, leading, async (succeeded) => {
+      await retryUntilAborted(this.log, leading, async (succeeded) => {
         const isBusy = await this.takeTurn();
         succeeded();
         await pause(isBusy ? PAUSE_MS : IDLE_MS, leading);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { customer, eraseCustomer, type Customer } from './customer.js';
-import { customerRows } from './customer.entity.js';
+import { customerReadModel } from './customer.entity.js';
 import type { CustomerEvent, PersonalFields } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
 import { resealCustomer, withPerson } from './resealing.js';
@@ -115,17 +115,17 @@ describe('reseal', () => {
     const [again] = resealCustomer(state([created(1, ONE)]));
     if (!again) throw new Error('there is something to say');
     const fact = { ...again, id: 'again', meta: {} as never };
-    expect(customerRows.claimsOf?.(fact, undefined)).toEqual({
-      none: true,
-      taken: [
+    expect(customerReadModel.getClaimChanges?.(fact, undefined)).toEqual({
+      releasesAll: true,
+      claims: [
         { kind: 'email', value: 'one@x.example' },
         { kind: 'external_references', value: '["till","A"]' },
       ],
     });
     const [lost] = unread([again]);
-    expect(lost && customerRows.claimsOf?.({ ...fact, ...lost }, undefined)).toEqual({
-      none: true,
-      taken: [],
+    expect(lost && customerReadModel.getClaimChanges?.({ ...fact, ...lost }, undefined)).toEqual({
+      releasesAll: true,
+      claims: [],
     });
   });
 

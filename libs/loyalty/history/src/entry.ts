@@ -1,7 +1,7 @@
 import type { Channel } from '#kernel/aggregate.js';
 import type { Position } from '#event-store/port/position.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
 
 /** What an event is about, and what it did, without anything that belongs to a person. */
@@ -66,7 +66,7 @@ export function entriesOf(
   { seq, latestRecordedAt }: End,
   handed: ReadonlyMap<string, Handed>,
 ): Entry[] {
-  types.refuseUnknown(events, 'the history stands still');
+  types.assertKnown(events, 'the history stands still');
   const last = new Map<string, Handed>();
   let latest = latestRecordedAt;
   return events.map((event, i) => {
@@ -90,11 +90,11 @@ function entryOf(
   end: End,
 ): Entry {
   const { id, stream, revision, position, type, meta } = stored;
-  const aggregate = types.aggregateOf(type);
+  const aggregate = types.findAggregate(type);
   if (!aggregate) throw new Error(`nobody writes ${type}`);
   // As if the person were erased: nothing personal may get into an entry.
   const anonymous = { ...stored, data: { ...stored.data, personal: null } };
-  const data: Record<string, unknown> = { ...recorded(aggregate, anonymous).data };
+  const data: Record<string, unknown> = { ...toRecorded(aggregate, anonymous).data };
   const stamps = aggregate.balanceChange?.({ type, data }) ?? null;
   const own = OWN_IDS[aggregate.name];
   const idOf = (field: OwnId) => numberIn(data[field]);

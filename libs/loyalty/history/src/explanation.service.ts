@@ -4,11 +4,11 @@ import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { publicEventId } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
-import { Rows } from '#event-store/read-models/read-models.js';
-import { accountRows } from '#accounts/account.entity.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { accountReadModel } from '#accounts/account.entity.js';
 import type { Location } from '#locations/location.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import { priceRewards, type Milestone } from '#stamping/unlocked-rewards.js';
@@ -66,7 +66,7 @@ export class ExplanationService {
 
   constructor(
     private readonly pool: Pool,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly history: HistoryService,
     private readonly templates: TemplatesService,
   ) {}
@@ -74,8 +74,8 @@ export class ExplanationService {
   /** @throws NotFoundError */
   async explain(accountId: number, id: number): Promise<ExplanationJson> {
     const [card, store] = await Promise.all([
-      this.rows.load(customerCardRows, id, true),
-      this.rows.load(accountRows, accountId),
+      this.rows.load(customerCardReadModel, id, true),
+      this.rows.load(accountReadModel, accountId),
     ]);
     if (!card || !store) throw new NotFoundError('Customer card');
     const { last, tail } = await this.history.ofCustomerCard(accountId, id, STEPS + 1);

@@ -2,11 +2,11 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { UnknownEventTypeError, type EventTypes } from '#event-store/port/event-types.js';
-import { whenAvailable } from '#event-store/log/retry-policy.js';
+import { retryUntilAvailable } from '#event-store/log/retry-policy.js';
 import { parsePosition } from '#event-store/port/position.js';
 import type { FromLog } from '#event-store/verification/rebuild.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
-import { SHADOW, type LiveTable } from '#event-store/verification/staging-tables.js';
+import { STAGING, type LiveTable } from '#event-store/verification/staging-tables.js';
 import { entriesOf, NO_ENTRIES, type Entry, type Handed } from './entry.js';
 import {
   entryValues,
@@ -25,20 +25,20 @@ const TABLE: LiveTable = { schema: 'public', name: 'history' };
 
 const INSERT = { name: 'rebuild_history', text: insertEntries(1) };
 const END = `
-  select position, seq, latest_recorded_at from ${SHADOW}.history order by seq desc limit 1`;
+  select position, seq, latest_recorded_at from ${STAGING}.history order by seq desc limit 1`;
 
 /** The last number up to which both tables must agree: the one behind the other says how far. */
 const COMPARABLE = `
   with bound as (
     select least(
       (select position from es.checkpoints where subscription = $1),
-      (select position from ${SHADOW}.history order by seq desc limit 1)
+      (select position from ${STAGING}.history order by seq desc limit 1)
     ) as position
     where exists (select from es.checkpoints where subscription = $1)
-      and exists (select from ${SHADOW}.history)
+      and exists (select from ${STAGING}.history)
   )
   select greatest(
-    (select seq from ${SHADOW}.history h where h.position <= b.position order by seq desc limit 1),
+    (select seq from ${STAGING}.history h where h.position <= b.position order by seq desc limit 1),
     (select seq from public.history h where h.position <= b.position order by seq desc limit 1)
   ) as upto
   from bound b`;
@@ -49,7 +49,7 @@ const PAIRS = `
     (select array_agg(a.key order by a.key) from jsonb_each(to_jsonb(l)) a
      where a.value is distinct from to_jsonb(s) -> a.key) as fields
   from (select * from public.history where seq > $1 and seq <= $2) l
-  full join (select * from ${SHADOW}.history where seq > $1 and seq <= $2) s on s.seq = l.seq
+  full join (select * from ${STAGING}.history where seq > $1 and seq <= $2) s on s.seq = l.seq
   where (l.*) is distinct from (s.*)
   order by 1`;
 
@@ -134,7 +134,7 @@ export class HistoryShadow implements FromLog {
   }
 
   /** Up to where both tables are: neither is changed by anybody but at its end. */
-  async compare(after: number): Promise<{ upTo: number; differences: Difference[] }> {
+  async compare(after: number): Promise<{ comparedTo: number; differences: Difference[] }> {
     const { rows } = await this.client.query<{ upto: number | null }>(COMPARABLE, [
       HISTORY_SUBSCRIPTION,
     ]);
@@ -151,19 +151,19 @@ export class HistoryShadow implements FromLog {
         break;
       }
     }
-    return { upTo, differences };
+    return { comparedTo: upTo, differences };
   }
 
   /**
    * The dispatcher goes on where the shadow ends, and gives up what it was about to write to the live table. Nothing
    * that the live table has is missing, since it is locked and the log can be read at least as far.
    */
-  async take(): Promise<void> {
+  async takeOver(): Promise<void> {
     await this.client.query(MOVE, [HISTORY_SUBSCRIPTION]);
   }
 
   private read(after: Reached['position'], limit: number): Promise<StoredEvent[]> {
-    return whenAvailable(() => this.store.readAll(after, limit));
+    return retryUntilAvailable(() => this.store.readAll(after, limit));
   }
 
   private insert(entries: Entry[]): Promise<unknown> {
@@ -234,5 +234,5 @@ function eventOf(stream: string | null, revision: number | null): string {
 }
 
 function difference(stream: string, what: string): Difference {
-  return { table: TABLE.name, stream, what, moving: false };
+  return { table: TABLE.name, stream, problem: what, isMoving: false };
 }

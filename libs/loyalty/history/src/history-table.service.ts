@@ -1,6 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { moveArguments, moveCheckpointIf, OvertakenError } from '#event-store/port/checkpoint.js';
+import {
+  toMoveArguments,
+  createMoveCheckpointSql,
+  OvertakenError,
+} from '#event-store/port/checkpoint.js';
 import { BEGINNING, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
@@ -70,7 +74,7 @@ const CONTINUES = 'coalesce((select max(seq) from history), -1) = $5';
 const ADD = {
   name: 'history_add',
   text: `
-    with moved as (${moveCheckpointIf(CONTINUES)}), added as (
+    with moved as (${createMoveCheckpointSql(CONTINUES)}), added as (
       ${insertEntries(6)} where exists (select from moved)
     )
     select from moved`,
@@ -167,7 +171,11 @@ export class HistoryTable {
   async add(from: Position, to: Position, entries: Entry[], end: End): Promise<void> {
     const moved = await this.pool.query({
       ...ADD,
-      values: [...moveArguments(HISTORY_SUBSCRIPTION, from, to), end.seq, ...entryValues(entries)],
+      values: [
+        ...toMoveArguments(HISTORY_SUBSCRIPTION, from, to),
+        end.seq,
+        ...entryValues(entries),
+      ],
     });
     if (moved.rowCount !== 1) throw new OvertakenError();
   }

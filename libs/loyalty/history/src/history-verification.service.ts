@@ -4,7 +4,7 @@ import {
   formatPosition,
   isAfter,
   parsePosition,
-  positionSql,
+  createPositionSql,
   type Position,
 } from '#event-store/port/position.js';
 import { HISTORY_SUBSCRIPTION } from './history-table.service.js';
@@ -49,7 +49,7 @@ const GIVEN = differencesFrom(
 /** A page of a log in the database, which is not sent there and back to be compared. */
 const LOG = `
   select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision,
-    ${positionSql('tx', 'pos')} as position, recorded_at,
+    ${createPositionSql('tx', 'pos')} as position, recorded_at,
     greatest($2::timestamptz, max(recorded_at) over in_order) as latest
   from (
     select * from es.events
@@ -106,7 +106,7 @@ export class HistoryVerification {
     ]);
     const [reached] = rows;
     const until = reached ? parsePosition(reached.position) : BEGINNING;
-    const pages = this.store.rowsMayLag
+    const pages = this.store.readModelsMayLag
       ? this.givenPages(until, reached?.last ?? -1)
       : this.pagesInPlace(until, reached?.last ?? -1);
     const verified: VerifiedHistory = { events: 0, faults: [] };

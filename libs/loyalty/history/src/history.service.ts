@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { isAfter } from '#event-store/port/position.js';
@@ -134,7 +134,7 @@ export class HistoryService {
     const wanted = found.flatMap(({ entry, event }) => (event ? [] : [entry]));
     const read = wanted.length > 0 ? await this.store.readEvents(wanted) : [];
     const byId = new Map(read.map((event) => [event.id, event]));
-    const events = await this.keys.opened(
+    const events = await this.keys.openEvents(
       found.map(({ entry, event = byId.get(entry.eventId) }) => {
         if (!event) throw new Error(`event ${entry.eventId} of ${entry.stream} is missing`);
         return event;
@@ -156,9 +156,9 @@ export class HistoryService {
   /** In the shape that its type has now; an event that only a newer version knows stays as it is. */
   private shown(stored: StoredEvent): Shown {
     const { type, data, meta } = stored;
-    const aggregate = this.types.aggregateOf(type);
+    const aggregate = this.types.findAggregate(type);
     if (!aggregate || !this.types.knows(stored)) return { data, meta };
-    return { data: recorded(aggregate, stored).data, meta };
+    return { data: toRecorded(aggregate, stored).data, meta };
   }
 
   /** What the table does not have yet, of the whole store; nothing while that is much. */

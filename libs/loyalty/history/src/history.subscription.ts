@@ -33,7 +33,7 @@ export class HistorySubscription {
     const follower = {
       batch: BATCH,
       gatherMs: GATHER_MS,
-      reached: async () => {
+      readPosition: async () => {
         const reached = await this.table.reached();
         end = reached.end;
         return reached.position;

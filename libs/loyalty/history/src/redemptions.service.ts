@@ -90,7 +90,7 @@ export class RedemptionsService {
   }
 
   private async claimed(accountId: number, externalRef: string): Promise<Used | undefined> {
-    const { kind, value } = this.keys.claim(accountId, REDEEM_RECEIPT, externalRef, '');
+    const { kind, value } = this.keys.createClaim(accountId, REDEEM_RECEIPT, externalRef, '');
     const [used] = await ask<Used>(this.pool, {
       name: 'redemptions_receipt',
       text: `select stream_id as stream, revision from es.claims

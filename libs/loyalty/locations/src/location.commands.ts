@@ -13,7 +13,7 @@ import {
   type LocationChanges,
 } from './location.js';
 import { locationJson, type LocationJson } from './location.dto.js';
-import { locationCap, locationRows } from './location.entity.js';
+import { locationCap, locationReadModel } from './location.entity.js';
 import type { Coordinates, LocationAttributes } from './location.events.js';
 
 export class CreateLocation extends Command<LocationJson> {
@@ -34,9 +34,9 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
   ) {}
 
   async execute({ context, attributes }: CreateLocation): Promise<LocationJson> {
-    return withNewId(this.pool, locationRows.table, (id) =>
+    return withNewId(this.pool, locationReadModel.table, (id) =>
       this.pipeline.handleCommand({
-        rows: locationRows,
+        readModel: locationReadModel,
         id,
         isNew: true,
         context,
@@ -50,7 +50,7 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
             max: this.config.most.locations,
           },
         }),
-        answer: ({ state }) => locationJson(state),
+        respond: ({ state }) => locationJson(state),
       }),
     );
   }
@@ -72,12 +72,12 @@ export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
 
   async execute({ context, id, changes }: UpdateLocation): Promise<LocationJson> {
     return this.pipeline.handleCommand({
-      rows: locationRows,
+      readModel: locationReadModel,
       id,
       context,
       load: async () => undefined,
       decide: (current) => updateLocation(current, changes),
-      answer: ({ state }) => locationJson(state),
+      respond: ({ state }) => locationJson(state),
     });
   }
 }
@@ -101,12 +101,12 @@ export class RecordGeocodingHandler implements ICommandHandler<RecordGeocoding> 
 
   async execute({ context, id, address, result, provider }: RecordGeocoding): Promise<void> {
     await this.pipeline.handleCommand({
-      rows: locationRows,
+      readModel: locationReadModel,
       id,
       context,
       load: async () => undefined,
       decide: (current) => geocodeLocation(current, address, result, provider),
-      answer: () => undefined,
+      respond: () => undefined,
     });
   }
 }
@@ -126,12 +126,12 @@ export class DeleteLocationHandler implements ICommandHandler<DeleteLocation> {
 
   async execute({ context, id }: DeleteLocation): Promise<void> {
     await this.pipeline.handleCommand({
-      rows: locationRows,
+      readModel: locationReadModel,
       id,
       context,
       load: async () => undefined,
       decide: deleteLocation,
-      answer: () => undefined,
+      respond: () => undefined,
     });
   }
 }

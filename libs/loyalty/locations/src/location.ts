@@ -49,7 +49,7 @@ export const location: Aggregate<Location, LocationEvent> = {
     LocationGeocoded: 'location.geocoded',
     LocationNotGeocoded: 'location.not_geocoded',
   },
-  foldVersion: 2,
+  projectionVersion: 2,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     if (event.type === 'LocationCreated') {

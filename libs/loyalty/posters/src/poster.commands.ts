@@ -6,10 +6,10 @@ import { Config } from '#configuration/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { streamOf } from '#event-store/read-models/read-models.js';
+import { toStreamName } from '#event-store/read-models/read-models.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
 import type { PosterJson } from './poster.dto.js';
-import { posterCap, posterRows } from './poster.entity.js';
+import { posterCap, posterReadModel } from './poster.entity.js';
 import type { PosterAttributes } from './poster.events.js';
 import { PostersService } from './posters.service.js';
 
@@ -40,19 +40,19 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
   async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {
     const { accountId } = context;
     const slug = randomSlug();
-    return withNewId(this.pool, posterRows.table, (id) =>
+    return withNewId(this.pool, posterReadModel.table, (id) =>
       this.pipeline.handleCommand({
-        rows: posterRows,
+        readModel: posterReadModel,
         id,
         isNew: true,
         context,
         load: () => this.posters.designOf(accountId, cardId),
         decide: (_state, card) => ({
           events: createPoster({ id, accountId, slug }, card, attributes),
-          claims: [this.keys.claim(accountId, 'poster_slug', slug, streamOf(poster, id))],
+          claims: [this.keys.createClaim(accountId, 'poster_slug', slug, toStreamName(poster, id))],
           cap: { kind: posterCap, owner: accountId, id, max: this.config.most.posters },
         }),
-        answer: ({ state }) => this.posters.shown(state),
+        respond: ({ state }) => this.posters.shown(state),
       }),
     );
   }
@@ -77,12 +77,12 @@ export class UpdatePosterHandler implements ICommandHandler<UpdatePoster> {
 
   async execute({ context, id, changes }: UpdatePoster): Promise<PosterJson> {
     return this.pipeline.handleCommand({
-      rows: posterRows,
+      readModel: posterReadModel,
       id,
       context,
       load: async () => undefined,
       decide: (current) => updatePoster(current, changes),
-      answer: ({ state }) => this.posters.shown(state),
+      respond: ({ state }) => this.posters.shown(state),
     });
   }
 }
@@ -102,12 +102,12 @@ export class DeletePosterHandler implements ICommandHandler<DeletePoster> {
 
   async execute({ context, id }: DeletePoster): Promise<void> {
     await this.pipeline.handleCommand({
-      rows: posterRows,
+      readModel: posterReadModel,
       id,
       context,
       load: async () => undefined,
       decide: deletePoster,
-      answer: () => undefined,
+      respond: () => undefined,
     });
   }
 }

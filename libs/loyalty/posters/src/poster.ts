@@ -38,7 +38,7 @@ export const poster: Aggregate<Poster, PosterEvent> = {
     PosterUpdated: 'poster.updated',
     PosterDeleted: 'poster.deleted',
   },
-  foldVersion: 1,
+  projectionVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

@@ -6,7 +6,7 @@ import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { createReward, deleteReward, updateReward } from './reward.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
-import { rewardCap, rewardRows } from './reward.entity.js';
+import { rewardCap, rewardReadModel } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
 import { RewardsService } from './rewards.service.js';
 
@@ -31,9 +31,9 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
   ) {}
 
   async execute({ context, cardId, attributes }: CreateReward): Promise<RewardJson> {
-    return withNewId(this.pool, rewardRows.table, (id) =>
+    return withNewId(this.pool, rewardReadModel.table, (id) =>
       this.pipeline.handleCommand({
-        rows: rewardRows,
+        readModel: rewardReadModel,
         id,
         isNew: true,
         context,
@@ -45,7 +45,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
           }),
           cap: { kind: rewardCap, owner: cardId, id, max: this.config.most.rewards },
         }),
-        answer: ({ state }) => rewardJson(state),
+        respond: ({ state }) => rewardJson(state),
       }),
     );
   }
@@ -67,12 +67,12 @@ export class UpdateRewardHandler implements ICommandHandler<UpdateReward> {
 
   async execute({ context, id, changes }: UpdateReward): Promise<RewardJson> {
     return this.pipeline.handleCommand({
-      rows: rewardRows,
+      readModel: rewardReadModel,
       id,
       context,
       load: async () => undefined,
       decide: (current) => updateReward(current, changes),
-      answer: ({ state }) => rewardJson(state),
+      respond: ({ state }) => rewardJson(state),
     });
   }
 }
@@ -95,12 +95,12 @@ export class DeleteRewardHandler implements ICommandHandler<DeleteReward> {
 
   async execute({ context, id }: DeleteReward): Promise<void> {
     await this.pipeline.handleCommand({
-      rows: rewardRows,
+      readModel: rewardReadModel,
       id,
       context,
       load: () => this.rewards.everRedeemed(id),
       decide: deleteReward,
-      answer: () => undefined,
+      respond: () => undefined,
     });
   }
 }

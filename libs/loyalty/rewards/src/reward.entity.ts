@@ -1,12 +1,15 @@
 import type { CapKind } from '#event-store/port/event-store.js';
-import type { RowTable } from '#event-store/read-models/read-models.js';
+import type { ReadModel } from '#event-store/read-models/read-models.js';
 import { reward, type Reward } from './reward.js';
 import type { RewardEvent } from './reward.events.js';
 
-export const rewardRows: RowTable<Reward, RewardEvent> = { aggregate: reward, table: 'rewards' };
+export const rewardReadModel: ReadModel<Reward, RewardEvent> = {
+  aggregate: reward,
+  table: 'rewards',
+};
 
 export const rewardCap: CapKind = {
-  table: rewardRows.table,
+  table: rewardReadModel.table,
   ownerColumn: 'card_id',
   isCounted: 'r.deleted_at is null',
   label: 'rewards of this card',

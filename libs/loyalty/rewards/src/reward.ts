@@ -16,7 +16,7 @@ export const reward: Aggregate<Reward, RewardEvent> = {
     RewardUpdated: 'reward.updated',
     RewardDeleted: 'reward.deleted',
   },
-  foldVersion: 1,
+  projectionVersion: 1,
   evolve(state, event) {
     const at = event.meta.recordedAt;
     switch (event.type) {

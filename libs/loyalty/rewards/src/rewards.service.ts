@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf } from '#event-store/log/as-of.service.js';
+import { PastStates } from '#event-store/log/past-states.service.js';
 import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
-import { rewardRows } from './reward.entity.js';
+import { rewardReadModel } from './reward.entity.js';
 import { rewardJson, type RewardJson } from './reward.dto.js';
 
 type RewardRow = { state: Reward };
@@ -16,7 +16,7 @@ type RewardFilter = { cardId: number | null; active: boolean | null };
 export class RewardsService {
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: AsOf,
+    private readonly asOf: PastStates,
   ) {}
 
   async list(
@@ -53,7 +53,7 @@ export class RewardsService {
 
   /** As it was. @throws NotFoundError when it did not exist then */
   async findPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
-    const found = await this.asOf.state(rewardRows, id, await this.asOf.at(time));
+    const found = await this.asOf.projectOne(rewardReadModel, id, await this.asOf.toMoment(time));
     if (found?.accountId !== accountId || found.deletedAt !== null) {
       throw new NotFoundError('Reward');
     }
@@ -62,13 +62,13 @@ export class RewardsService {
 
   /** As they were, in the order of `list`. */
   async listPast(accountId: number, filter: RewardFilter, time: Date): Promise<RewardJson[]> {
-    const past = await this.asOf.at(time);
+    const past = await this.asOf.toMoment(time);
     const rows = await ask<{ id: number }>(this.pool, {
       text: 'select id from rewards where account_id = $1 and ($2::bigint is null or card_id = $2)',
       values: [accountId, filter.cardId],
     });
     const ids = rows.map(({ id }) => id);
-    const rewards = await this.asOf.states(rewardRows, ids, past);
+    const rewards = await this.asOf.projectAll(rewardReadModel, ids, past);
     return rewards
       .filter(
         ({ deletedAt, active }) =>

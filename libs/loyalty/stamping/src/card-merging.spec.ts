@@ -88,8 +88,8 @@ describe('a card that changes hands', () => {
       false,
     ]);
     expect(claimsOf(moved, before)).toEqual({
-      taken: [{ kind: 'enrolment', value: '7 9' }],
-      released: [{ kind: 'enrolment', value: '8 9' }],
+      claims: [{ kind: 'enrolment', value: '7 9' }],
+      releases: [{ kind: 'enrolment', value: '8 9' }],
     });
   });
 

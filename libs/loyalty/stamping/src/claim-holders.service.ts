@@ -3,14 +3,14 @@ import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ask } from '#database/connection.js';
 import type { Claim } from '#event-store/port/event-store.js';
-import { Rows, type RowTable } from '#event-store/read-models/read-models.js';
+import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 
 /** Finds who holds what somebody else wanted to claim. */
 @Injectable()
 export class ClaimHolders {
   constructor(
     private readonly pool: Pool,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
   ) {}
 
   /**
@@ -21,7 +21,7 @@ export class ClaimHolders {
   async find<S extends { accountId: number }, E extends DomainEvent>(
     accountId: number,
     claims: Claim[],
-    { rows, mergedInto }: { rows: RowTable<S, E>; mergedInto: (state: S) => number | undefined },
+    { rows, mergedInto }: { rows: ReadModel<S, E>; mergedInto: (state: S) => number | undefined },
   ): Promise<number | undefined> {
     const [held] = await ask<{ stream_id: string }>(this.pool, {
       name: 'claim_holders_find',
@@ -43,7 +43,7 @@ export class ClaimHolders {
 
   /** Rows that lag behind may lead in a circle. */
   async survivorOf<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     id: number,
     mergedInto: (state: S) => number | undefined,
   ): Promise<number> {

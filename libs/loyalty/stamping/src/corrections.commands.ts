@@ -3,14 +3,14 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { ClaimTakenError } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { streamOf, type Loaded } from '#event-store/read-models/read-models.js';
+import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
 import { adjust, alreadyReversed, reverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import { loadTemplate } from './customer-card.commands.js';
 import { customerCardDetailJson, type CustomerCardDetailJson } from './customer-card.dto.js';
-import { customerCardRows, REVERSAL } from './customer-card.entity.js';
+import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -37,13 +37,13 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
 
   execute({ context, path, correction }: AdjustCustomerCard): Promise<CustomerCardDetailJson> {
     return this.pipeline.handleCommand({
-      rows: customerCardRows,
+      readModel: customerCardReadModel,
       id: path.id,
       context,
       load: (loaded) => loadTemplate(this.templates, loaded, path, NO_LOCATION),
       decide: (card, { template }) =>
         adjust(card, template, { ...correction, customerId: path.customerId }),
-      answer: ({ state, given: { template, passInstalled }, now }) =>
+      respond: ({ state, inputs: { template, passInstalled }, now }) =>
         customerCardDetailJson(
           state,
           this.customerCards.renderContext(template, now, passInstalled),
@@ -79,7 +79,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
     const { context, path, reason } = command;
     try {
       return await this.pipeline.handleCommand({
-        rows: customerCardRows,
+        readModel: customerCardReadModel,
         id: path.id,
         context,
         load: (loaded) => this.known(command, loaded),
@@ -93,7 +93,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
           }),
           claims: [claim],
         }),
-        answer: ({ state, given: { template, passInstalled }, now }) =>
+        respond: ({ state, inputs: { template, passInstalled }, now }) =>
           customerCardDetailJson(
             state,
             this.customerCards.renderContext(template, now, passInstalled),
@@ -116,8 +116,8 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
       NO_LOCATION,
     );
     const { event, locked } = await this.corrections.getEvent(path.id, eventId);
-    const stream = streamOf(customerCard, path.id);
-    const claim = this.keys.claim(accountId, REVERSAL, event.id, stream);
+    const stream = toStreamName(customerCard, path.id);
+    const claim = this.keys.createClaim(accountId, REVERSAL, event.id, stream);
     const revision = loaded?.head.revision ?? -1;
     const isReversed = await this.corrections.isTaken(accountId, claim, revision);
     return { template, passInstalled, event, locked, claim, isReversed };

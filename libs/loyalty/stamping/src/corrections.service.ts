@@ -4,9 +4,9 @@ import type { Recorded } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { eventIdOf } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
-import { Rows, streamOf } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { customerCard, findLocked } from './customer-card.js';
 import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
@@ -17,7 +17,7 @@ export class CorrectionsService {
   constructor(
     private readonly pool: Pool,
     private readonly events: EventStore,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly customerCards: CustomerCardsService,
   ) {}
 
@@ -31,11 +31,11 @@ export class CorrectionsService {
     publicId: string,
   ): Promise<{ event: Recorded<CustomerCardEvent>; locked: UnlockedReward[] }> {
     const stored = await this.getStored(id, publicId);
-    const event = recorded<CustomerCardEvent>(customerCard, stored);
+    const event = toRecorded<CustomerCardEvent>(customerCard, stored);
     if (event.type !== 'RewardRedeemed' || event.data.locked.length === 0) {
       return { event, locked: [] };
     }
-    const before = await this.rows.fold(customerCard, stored.stream, stored.revision - 1);
+    const before = await this.rows.project(customerCard, stored.stream, stored.revision - 1);
     return { event, locked: before ? findLocked(before.state, event.data) : [] };
   }
 
@@ -51,7 +51,8 @@ export class CorrectionsService {
 
   private async getStored(id: number, publicId: string): Promise<StoredEvent> {
     const eventId = eventIdOf(publicId);
-    const stored = eventId && (await this.events.findEvent(streamOf(customerCard, id), eventId));
+    const stored =
+      eventId && (await this.events.findEvent(toStreamName(customerCard, id), eventId));
     if (!stored) throw new NotFoundError('Event');
     return stored;
   }

@@ -10,7 +10,7 @@ import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
 import type { Decision } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { streamOf, type Loaded } from '#event-store/read-models/read-models.js';
+import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import {
@@ -28,7 +28,7 @@ import {
   type CustomerCardDetailJson,
   type RedemptionJson,
 } from './customer-card.dto.js';
-import { customerCardCap, customerCardRows, joinedOf } from './customer-card.entity.js';
+import { customerCardCap, customerCardReadModel, joinedOf } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -74,9 +74,9 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
     const { accountId } = context;
     try {
       return await unlessMerging(() =>
-        withNewId(this.pool, customerCardRows.table, (id) =>
+        withNewId(this.pool, customerCardReadModel.table, (id) =>
           this.pipeline.handleCommand({
-            rows: customerCardRows,
+            readModel: customerCardReadModel,
             id,
             isNew: true,
             context,
@@ -88,7 +88,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
               ...enrolment(this.keys, { id, accountId, customerId }, template, now),
               cap: { kind: customerCardCap, owner: customerId, id, max: ANY_NUMBER },
             }),
-            answer: ({ state, given: template, now }) =>
+            respond: ({ state, inputs: template, now }) =>
               customerCardDetailJson(state, this.customerCards.renderContext(template, now, false)),
           }),
         ),
@@ -97,7 +97,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
       if (!(error instanceof ClaimTakenError)) throw error;
       const claim = enrolmentClaim(this.keys, { accountId, customerId }, cardId, '');
       const id = await this.holders.find(accountId, [claim], {
-        rows: customerCardRows,
+        rows: customerCardReadModel,
         mergedInto: ({ mergedInto }) => mergedInto?.id,
       });
       throw new TakenError(
@@ -115,7 +115,7 @@ function enrolmentClaim(
   cardId: number,
   stream: string,
 ): Claim {
-  return keys.claim(accountId, 'enrolment', `${customerId} ${cardId}`, stream);
+  return keys.createClaim(accountId, 'enrolment', `${customerId} ${cardId}`, stream);
 }
 
 /** A new customer card and its claims: its code, and its being the customer's only card of the template. */
@@ -127,11 +127,11 @@ export function enrolment(
 ): { events: CustomerCardEvent[]; claims: Claim[] } {
   refuseEnrolment(template, now);
   const code = drawCode();
-  const stream = streamOf(customerCard, ids.id);
+  const stream = toStreamName(customerCard, ids.id);
   return {
     events: issue({ ...ids, uuid: randomUUID(), code }, template),
     claims: [
-      keys.claim(ids.accountId, 'card_code', code, stream),
+      keys.createClaim(ids.accountId, 'card_code', code, stream),
       enrolmentClaim(keys, ids, template.cardId, stream),
     ],
   };
@@ -216,7 +216,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
       },
       now: () =>
         this.pipeline.handleCommand({
-          rows: customerCardRows,
+          readModel: customerCardReadModel,
           id: path.id,
           context: { ...context, channel: action.source },
           occurredAt: action.occurredAt,
@@ -226,7 +226,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
               stamp(card, template, { ...action, customerId: path.customerId }, at),
               receipt,
             ),
-          answer: ({ state, given, now }) => this.shown(state, given, now),
+          respond: ({ state, inputs, now }) => this.shown(state, inputs, now),
         }),
     });
   }
@@ -286,7 +286,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
         const redemptionId = await nextId(this.pool, 'redemptions');
         const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
-          rows: customerCardRows,
+          readModel: customerCardReadModel,
           id: path.id,
           context: { ...context, channel: source },
           occurredAt: action.occurredAt,
@@ -301,7 +301,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
               ),
               receipt,
             ),
-          answer: ({ state, events }) => {
+          respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
             if (!event) throw new Error('a redemption is always an event');
             return redemptionJson(state, event);
@@ -338,8 +338,8 @@ function receiptOf(
   { externalRef }: ActionDetails,
 ): Receipt | undefined {
   if (externalRef === null) return undefined;
-  const stream = streamOf(customerCard, id);
-  const claim = keys.claim(accountId, `${operation}_receipt`, externalRef, stream);
+  const stream = toStreamName(customerCard, id);
+  const claim = keys.createClaim(accountId, `${operation}_receipt`, externalRef, stream);
   return { number: externalRef, claim };
 }
 

@@ -1,9 +1,9 @@
 import { accountVersion } from '#database/account-version.js';
 import type { CapKind } from '#event-store/port/event-store.js';
 import type {
-  Claimed,
+  ClaimChanges,
   Loaded,
-  RowTable,
+  ReadModel,
   UniqueValue,
 } from '#event-store/read-models/read-models.js';
 import { decideAgain } from './card-merging.js';
@@ -32,17 +32,23 @@ export const PASS_INSTALLED = passInstalled('r.id');
 const joined = (id: string, account: string): string =>
   `(2 * ${accountVersion(account)} + ${passInstalled(id)}::int)`;
 
-export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
+export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
-  person: 'r.customer_id',
-  joined,
-  kept: true,
-  claimsOf,
-  idsIn: (event): Record<string, number> =>
+  subjectIdSql: 'r.customer_id',
+  extraColumn: joined,
+  isCached: true,
+  getClaimChanges: claimsOf,
+  getOtherIds: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
-  again: decideAgain,
-  withstands: [
+  redecide: ({ plannedEvents, state, earlierEvents, decisionContext }) =>
+    decideAgain({
+      planned: plannedEvents,
+      state,
+      earlier: earlierEvents,
+      basis: decisionContext,
+    }),
+  commutesWith: [
     'StampsEarned',
     'StampsRemoved',
     'RewardUnlocked',
@@ -52,7 +58,7 @@ export const customerCardRows: RowTable<CustomerCard, CustomerCardEvent> = {
 
 /** Has no limit of its own: it keeps new cards from a customer who is being merged, or has been. */
 export const customerCardCap: CapKind = {
-  table: customerCardRows.table,
+  table: customerCardReadModel.table,
   ownerColumn: 'customer_id',
   isClosed: 'exists (select from customers c where c.id = $1 and c.merged_into is not null)',
   label: 'cards of this customer',
@@ -60,35 +66,35 @@ export const customerCardCap: CapKind = {
 };
 
 /** What a load of the row joins. */
-export function joinedOf({ joined }: Pick<Loaded<CustomerCard>, 'joined'>): {
+export function joinedOf({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'>): {
   storeVersion: number;
   passInstalled: boolean;
 } {
-  return { storeVersion: Math.floor(joined / 2), passInstalled: joined % 2 === 1 };
+  return { storeVersion: Math.floor(extraValue / 2), passInstalled: extraValue % 2 === 1 };
 }
 
 /** Also for the command that moves a card to another customer. */
-export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCard): Claimed {
+export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCard): ClaimChanges {
   switch (type) {
     case 'CustomerCardIssued':
       return {
-        taken: [
+        claims: [
           { kind: 'card_code', value: data.code },
           { kind: 'enrolment', value: `${data.customerId} ${data.cardId}` },
         ],
       };
     case 'StampsEarned':
-      return { taken: [...receipt('stamp_receipt', data), ...reversal(data)] };
+      return { claims: [...receipt('stamp_receipt', data), ...reversal(data)] };
     case 'StampsRemoved':
-      return { taken: reversal(data) };
+      return { claims: reversal(data) };
     case 'RewardRedeemed':
-      return { taken: receipt(REDEEM_RECEIPT, data) };
+      return { claims: receipt(REDEEM_RECEIPT, data) };
     case 'CustomerCardMoved':
       // A card that was merged into another keeps what it holds: nobody can be enrolled on its behalf.
       if (!before || before.mergedInto) return {};
       return {
-        taken: [{ kind: 'enrolment', value: `${data.customerId} ${before.cardId}` }],
-        released: [{ kind: 'enrolment', value: `${data.fromCustomerId} ${before.cardId}` }],
+        claims: [{ kind: 'enrolment', value: `${data.customerId} ${before.cardId}` }],
+        releases: [{ kind: 'enrolment', value: `${data.fromCustomerId} ${before.cardId}` }],
       };
     default:
       return {};

@@ -91,7 +91,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
     CustomerCardUnmerged: 'customer_card.unmerged',
     CustomerCardRestored: 'customer_card.restored',
   },
-  foldVersion: 4,
+  projectionVersion: 4,
   upcasts: customerCardUpcasts,
   evolve(state, event) {
     const updatedAt = event.meta.recordedAt;

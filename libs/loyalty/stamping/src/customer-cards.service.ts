@@ -3,16 +3,16 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { AsOf, type Past } from '#event-store/log/as-of.service.js';
+import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PastCounts } from '#event-store/log/past-counts.service.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Range } from '#http/page.js';
 import { customerErased } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
 import { customerMerged, isAt, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardRows, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
+import { customerCardReadModel, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   customerCardDetailJson,
   customerCardJson,
@@ -31,10 +31,10 @@ type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
 export class CustomerCardsService {
   constructor(
     private readonly pool: Pool,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly templates: TemplatesService,
     private readonly config: Config,
-    private readonly asOf: AsOf,
+    private readonly asOf: PastStates,
     private readonly pastCounts: PastCounts,
   ) {}
 
@@ -72,7 +72,7 @@ export class CustomerCardsService {
    */
   async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
     for (let { customerId, id } = path; ;) {
-      const loaded = await this.rows.load(customerCardRows, id);
+      const loaded = await this.rows.load(customerCardReadModel, id);
       if (loaded?.state.accountId !== accountId || !isAt(loaded.state, customerId)) {
         throw new NotFoundError('Customer card');
       }
@@ -141,7 +141,7 @@ export class CustomerCardsService {
     { customerId, id }: { customerId: number; id: number },
     time: Date,
   ): Promise<CustomerCardDetailJson> {
-    const past = await this.asOf.at(time);
+    const past = await this.asOf.toMoment(time);
     const card = await this.pastCard(accountId, { customerId, id }, past);
     const [templates, installed] = await Promise.all([
       this.templatesOf([card], past),
@@ -151,9 +151,13 @@ export class CustomerCardsService {
   }
 
   /** Of a card that had been merged into another one by then, the one that went on. */
-  private async pastCard(accountId: number, path: CardPath, past: Past): Promise<CustomerCard> {
+  private async pastCard(
+    accountId: number,
+    path: CardPath,
+    past: PastMoment,
+  ): Promise<CustomerCard> {
     for (let { customerId, id } = path; ;) {
-      const card = await this.asOf.state(customerCardRows, id, past);
+      const card = await this.asOf.projectOne(customerCardReadModel, id, past);
       if (card?.accountId !== accountId || !isAt(card, customerId)) {
         throw new NotFoundError('Customer card');
       }
@@ -164,12 +168,12 @@ export class CustomerCardsService {
 
   /** A customer's cards as they were, by id. */
   async listPast(customerId: number, time: Date): Promise<CustomerCardJson[]> {
-    return this.past(customerId, await this.asOf.at(time));
+    return this.past(customerId, await this.asOf.toMoment(time));
   }
 
-  async past(customerId: number, past: Past): Promise<CustomerCardJson[]> {
+  async past(customerId: number, past: PastMoment): Promise<CustomerCardJson[]> {
     // Read first: what the history takes in meanwhile is then in both, and never in neither.
-    const late = await this.pastCounts.beyondHistory(past);
+    const late = await this.pastCounts.readBeyondHistory(past);
     const rows = await ask<{ id: number }>(this.pool, {
       name: 'customer_cards_ids',
       // Of another customer now are those that were theirs before a merge, or as long as it lasted.
@@ -183,7 +187,7 @@ export class CustomerCardsService {
     });
     const ids = [...new Set([...rows.map(({ id }) => id), ...customerCardsOf(customerId, late)])];
     ids.sort((a, b) => a - b);
-    const known = await this.asOf.states(customerCardRows, ids, past);
+    const known = await this.asOf.projectAll(customerCardReadModel, ids, past);
     const cards = known.filter((card) => card.customerId === customerId && !card.mergedInto);
     const [templates, installed] = await Promise.all([
       this.templatesOf(cards, past),
@@ -213,7 +217,10 @@ export class CustomerCardsService {
     });
   }
 
-  private templatesOf(cards: CustomerCard[], past: Past): Promise<Map<number, ShownTemplate>> {
+  private templatesOf(
+    cards: CustomerCard[],
+    past: PastMoment,
+  ): Promise<Map<number, ShownTemplate>> {
     return this.templates.past([...new Set(cards.map(({ cardId }) => cardId))], past);
   }
 
@@ -221,7 +228,7 @@ export class CustomerCardsService {
     templates: Map<number, ShownTemplate>,
     installed: Set<number>,
     { id, cardId }: CustomerCard,
-    { time }: Past,
+    { time }: PastMoment,
   ): RenderContext {
     const template = templates.get(cardId);
     if (!template) throw new Error(`card ${cardId} had customer cards before it existed`);
@@ -246,7 +253,7 @@ export class CustomerCardsService {
 
 /** The cards that these events put into a customer's hands. */
 function customerCardsOf(customerId: number, events: StoredEvent[]): number[] {
-  const { name } = customerCardRows.aggregate;
+  const { name } = customerCardReadModel.aggregate;
   return events
     .filter(({ stream, data }) => stream.startsWith(`${name}-`) && data.customerId === customerId)
     .map(({ stream }) => Number(stream.slice(name.length + 1)));

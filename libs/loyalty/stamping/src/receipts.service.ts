@@ -4,14 +4,14 @@ import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { Rows, streamOf, type Loaded } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isAt, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
-import { customerCardRows, joinedOf } from './customer-card.entity.js';
+import { customerCardReadModel, joinedOf } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -30,7 +30,7 @@ export class ReceiptsService {
   constructor(
     private readonly pool: Pool,
     private readonly events: EventStore,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly templates: TemplatesService,
     private readonly holders: ClaimHolders,
@@ -52,7 +52,7 @@ export class ReceiptsService {
     | { event: Recorded<E>; card: CustomerCard; template: Template; passInstalled: boolean }
     | undefined
   > {
-    const own = streamOf(customerCard, path.id);
+    const own = toStreamName(customerCard, path.id);
     const deadline = performance.now() + SETTLED_WITHIN_MS;
     for (let fresh = false; ;) {
       const used = await this.claimed(accountId, receipt.claim);
@@ -68,7 +68,7 @@ export class ReceiptsService {
         if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
         throw await this.taken(stream, 'was already used on another customer card');
       }
-      const then = await this.rows.fold(customerCard, stream, used.revision);
+      const then = await this.rows.project(customerCard, stream, used.revision);
       const event = await this.lastUpTo<E>(stream, used.revision, receipt.type);
       if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
         if (!receipt.isSame(event)) {
@@ -90,7 +90,7 @@ export class ReceiptsService {
   private async taken(stream: string, message: string): Promise<TakenError> {
     const id = Number(stream.slice(customerCard.name.length + 1));
     const existing = await this.holders.survivorOf(
-      customerCardRows,
+      customerCardReadModel,
       id,
       ({ mergedInto }) => mergedInto?.id,
     );
@@ -118,7 +118,7 @@ export class ReceiptsService {
   private async isMergedInto(stream: string, id: number, fresh: boolean): Promise<boolean> {
     let from = Number(stream.slice(customerCard.name.length + 1));
     for (const passed = new Set<number>(); from !== id;) {
-      const card = await this.rows.load(customerCardRows, from, fresh);
+      const card = await this.rows.load(customerCardReadModel, from, fresh);
       if (!card?.state.mergedInto || passed.has(from)) return false;
       passed.add(from);
       from = card.state.mergedInto.id;
@@ -131,7 +131,7 @@ export class ReceiptsService {
     { customerId, id }: CardPath,
     fresh: boolean,
   ): Promise<Loaded<CustomerCard>> {
-    const current = await this.rows.load(customerCardRows, id, fresh);
+    const current = await this.rows.load(customerCardReadModel, id, fresh);
     if (current?.state.accountId === accountId && isAt(current.state, customerId)) return current;
     if (fresh) throw new NotFoundError('Customer card');
     return this.cardAt(accountId, { customerId, id }, true);
@@ -145,8 +145,8 @@ export class ReceiptsService {
     const range = { from: revision, direction: 'backwards' } as const;
     for await (const stored of this.events.readStream(stream, range)) {
       if (stored.type !== type) continue;
-      const [event] = await this.keys.opened([stored]);
-      return event && recorded<E>(customerCard, event);
+      const [event] = await this.keys.openEvents([stored]);
+      return event && toRecorded<E>(customerCard, event);
     }
     return undefined;
   }

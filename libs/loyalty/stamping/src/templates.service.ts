@@ -5,11 +5,11 @@ import { NotFoundError } from '#kernel/errors.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
 import { accountVersion } from '#database/account-version.js';
-import { AsOf, type Past } from '#event-store/log/as-of.service.js';
+import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import type { Card } from '#cards/card.js';
-import { cardRows } from '#cards/card.entity.js';
+import { cardReadModel } from '#cards/card.entity.js';
 import type { Reward } from '#rewards/reward.js';
-import { rewardRows } from '#rewards/reward.entity.js';
+import { rewardReadModel } from '#rewards/reward.entity.js';
 import type { ShownTemplate, Template } from './customer-card.js';
 import type { Milestone } from './unlocked-rewards.js';
 
@@ -54,7 +54,7 @@ export class TemplatesService {
 
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: AsOf,
+    private readonly asOf: PastStates,
   ) {}
 
   /** @param version of the store, as read together with one of its customer cards */
@@ -86,16 +86,16 @@ export class TemplatesService {
   }
 
   /** As of a moment in the past, by card id. */
-  async past(cardIds: number[], past: Past): Promise<Map<number, ShownTemplate>> {
+  async past(cardIds: number[], past: PastMoment): Promise<Map<number, ShownTemplate>> {
     const ids = await ask<{ id: number }>(this.pool, {
       name: 'templates_rewards',
       text: 'select id from rewards where card_id = any ($1)',
       values: [cardIds],
     });
     const [cards, rewards] = await Promise.all([
-      this.asOf.states(cardRows, cardIds, past),
-      this.asOf.states(
-        rewardRows,
+      this.asOf.projectAll(cardReadModel, cardIds, past),
+      this.asOf.projectAll(
+        rewardReadModel,
         ids.map(({ id }) => id),
         past,
       ),

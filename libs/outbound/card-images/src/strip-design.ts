@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#event-store/port/canonical-json.js';
+import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import { isStripPreset } from '#cards/card-looks.js';
 
@@ -94,7 +94,7 @@ export function countFilledStamps(stampsCount: number, { stamps }: StripDesign):
 
 /** Hashes a design into 32 hex characters. They name it in URLs whose image never changes. */
 export function hashDesign(design: StripDesign): string {
-  return createHash('sha256').update(canonicalJson(design)).digest('hex').slice(0, 32);
+  return createHash('sha256').update(toCanonicalJson(design)).digest('hex').slice(0, 32);
 }
 
 /**

@@ -118,7 +118,7 @@ export class DispatchGauges {
     this.intent.set(rows[0]?.intent_seconds ?? 0);
     this.ahead.set(rows[0]?.days_ahead ?? 0);
     this.kept.set(rows[0]?.days_kept ?? 0);
-    if (this.store.rowsMayLag) return this.askLog();
+    if (this.store.readModelsMayLag) return this.askLog();
     const behind = await this.pool.query<{ subscription: string; seconds: number }>(BEHIND);
     for (const { subscription, seconds } of behind.rows) {
       this.behind.set({ subscription }, Math.max(0, seconds));

@@ -7,7 +7,7 @@ import { publicEventId } from '#kernel/public-id.js';
 import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { checkpointOf, moveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import { readCheckpoint, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes, UnknownEventTypeError } from '#event-store/port/event-types.js';
 import { followLog } from '#event-store/log/follow-log.js';
@@ -95,12 +95,12 @@ export class FanOut {
     this.log.log('follows the log');
     const follower = {
       batch: BATCH,
-      reached: () => checkpointOf(this.pool, PLANNED),
+      readPosition: () => readCheckpoint(this.pool, PLANNED),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
         await this.stalls.during(() => this.advance(from, events, to));
       },
       // A single dispatcher goes on with the other tasks of a leader.
-      stepsDown: () => !this.worker.isAlone,
+      shouldStepDown: () => !this.worker.isAlone,
     };
     await followLog(this.store, follower, this.log, signal);
   }
@@ -216,7 +216,7 @@ export class FanOut {
     planned: Planned,
     claimant: string | null,
   ): Promise<ClaimedDelivery[]> {
-    const values = planArguments(moveArguments(PLANNED, from, to), planned, claimant);
+    const values = planArguments(toMoveArguments(PLANNED, from, to), planned, claimant);
     const { rows } = await withPartitions(this.pool, () =>
       this.pool.query<PlanRow>({ ...PLAN, values }),
     );

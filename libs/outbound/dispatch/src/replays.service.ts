@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing } from '#database/connection.js';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
@@ -130,7 +130,7 @@ export class Replays {
   private async begin(): Promise<void> {
     const { rows } = await this.pool.query<{ id: number; log_head: string }>(WAITING);
     if (rows.length === 0) return;
-    const planned = await checkpointOf(this.pool, PLANNED);
+    const planned = await readCheckpoint(this.pool, PLANNED);
     const ready: number[] = [];
     for (const { id, log_head } of rows) {
       const unplanned = await this.events.readUntil(parsePosition(log_head), planned, 1);

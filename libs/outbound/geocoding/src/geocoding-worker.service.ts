@@ -4,10 +4,10 @@ import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { messageOf, NotFoundError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { retrying } from '#event-store/log/follow-log.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { retryUntilAborted } from '#event-store/log/follow-log.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import { RecordGeocoding } from '#locations/location.commands.js';
-import { locationRows } from '#locations/location.entity.js';
+import { locationReadModel } from '#locations/location.entity.js';
 import type { Geocoding, Location } from '#locations/location.js';
 import { Geocoder, type GeocoderResponse } from './geocoder.js';
 import { GeocodingCache } from './geocoding-cache.service.js';
@@ -36,7 +36,7 @@ export class GeocodingWorker {
     private readonly queue: GeocodingQueue,
     private readonly cache: GeocodingCache,
     private readonly geocoder: Geocoder,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly commands: CommandBus,
     private readonly pool: Pool,
     registry: Registry,
@@ -74,7 +74,7 @@ export class GeocodingWorker {
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     let lastAccountId = 0;
-    await retrying(this.log, signal, async (succeeded) => {
+    await retryUntilAborted(this.log, signal, async (succeeded) => {
       this.sleep = new AbortController();
       await this.cleanUpCache();
       const address = await this.queue.claim(lastAccountId);
@@ -88,7 +88,7 @@ export class GeocodingWorker {
 
   /** Looks up one address. @returns false: the geocoder was busy */
   private async attempt(address: QueuedAddress, signal: AbortSignal): Promise<boolean> {
-    const state = (await this.rows.load(locationRows, address.locationId))?.state;
+    const state = (await this.rows.load(locationReadModel, address.locationId))?.state;
     if (!state || !needsGeocoding(state, address)) {
       await this.queue.finish(address);
       return true;

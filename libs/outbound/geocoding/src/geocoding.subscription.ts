@@ -4,16 +4,16 @@ import { Config } from '#configuration/config.js';
 import { inTransaction } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import {
-  checkpointOf,
+  readCheckpoint,
   MOVE_CHECKPOINT,
-  moveArguments,
+  toMoveArguments,
   OvertakenError,
 } from '#event-store/port/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { followLog } from '#event-store/log/follow-log.js';
-import { Rows } from '#event-store/read-models/read-models.js';
-import { locationRows } from '#locations/location.entity.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { locationReadModel } from '#locations/location.entity.js';
 import { GeocodingQueue } from './geocoding-queue.service.js';
 import { GeocodingWorker } from './geocoding-worker.service.js';
 
@@ -21,7 +21,7 @@ export const GEOCODING = 'geocoding';
 const LEADERSHIP = { name: GEOCODING, lock: 727_008 };
 const BATCH_SIZE = 500;
 const GATHER_MS = 500;
-const STREAM = `${locationRows.aggregate.name}-`;
+const STREAM = `${locationReadModel.aggregate.name}-`;
 
 /**
  * Follows the log from its beginning and enqueues addresses. One process does this at a time, and the same one sends
@@ -35,7 +35,7 @@ export class GeocodingSubscription {
     private readonly pool: Pool,
     private readonly eventStore: EventStore,
     private readonly types: EventTypes,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly queue: GeocodingQueue,
     private readonly worker: GeocodingWorker,
     private readonly lock: LeaderLock,
@@ -59,9 +59,9 @@ export class GeocodingSubscription {
     const follower = {
       batch: BATCH_SIZE,
       gatherMs: GATHER_MS,
-      reached: () => checkpointOf(this.pool, GEOCODING),
+      readPosition: () => readCheckpoint(this.pool, GEOCODING),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
-        this.types.refuseUnknown(events, 'addresses are not geocoded');
+        this.types.assertKnown(events, 'addresses are not geocoded');
         await this.advance(from, events, to);
       },
     };
@@ -73,7 +73,7 @@ export class GeocodingSubscription {
     const moveQuery = {
       name: 'geocoding_move',
       text: MOVE_CHECKPOINT,
-      values: moveArguments(GEOCODING, from, to),
+      values: toMoveArguments(GEOCODING, from, to),
     };
     if (addressEvents.length === 0) {
       if ((await this.pool.query(moveQuery)).rowCount !== 1) throw new OvertakenError();
@@ -86,7 +86,7 @@ export class GeocodingSubscription {
       ]),
     );
     // Read models may lag behind the log. An address that is read too early would be the former one.
-    await this.rows.reach(locationRows, addressEvents);
+    await this.rows.waitUntilCaughtUp(locationReadModel, addressEvents);
     await inTransaction(this.pool, async (client) => {
       const moveResult = await client.query(moveQuery);
       if (moveResult.rowCount !== 1) throw new OvertakenError();

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { zonedTime } from '#kernel/zoned-time.js';
-import { canonicalJson } from '#event-store/port/canonical-json.js';
+import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
 import { getGoogleTranslations, type GoogleTranslations } from './translations.js';
@@ -146,7 +146,7 @@ export function renderLoyaltyObject(
 
 /** Hashes a record. The hash is equal for records that Google shows alike. */
 export function hashGoogleRecord(record: LoyaltyClass | LoyaltyObject): string {
-  return createHash('sha256').update(canonicalJson(record)).digest('base64url');
+  return createHash('sha256').update(toCanonicalJson(record)).digest('base64url');
 }
 
 /** Removes null fields, which only matter in a patch. */

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import { Rows } from '#event-store/read-models/read-models.js';
-import { accountRows } from '#accounts/account.entity.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { accountReadModel } from '#accounts/account.entity.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
-import { customerRows } from '#customers/customer.entity.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerReadModel } from '#customers/customer.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { Contact } from './card-message.js';
 import type { CardMessageContent } from './card-message-texts.js';
 
@@ -20,7 +20,7 @@ export type FoundContent = {
 @Injectable()
 export class CardMessageContents {
   constructor(
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly config: Config,
   ) {}
 
@@ -31,9 +31,9 @@ export class CardMessageContents {
   async find(customerCardId: number): Promise<FoundContent | undefined> {
     let card = await this.card(customerCardId);
     while (card.mergedInto) card = await this.card(card.mergedInto.id);
-    const holder = await this.rows.load(customerRows, card.customerId, true);
-    if (!holder || holder.erased || holder.state.erasedAt !== null) return undefined;
-    const store = await this.rows.load(accountRows, card.accountId);
+    const holder = await this.rows.load(customerReadModel, card.customerId, true);
+    if (!holder || holder.isErased || holder.state.erasedAt !== null) return undefined;
+    const store = await this.rows.load(accountReadModel, card.accountId);
     if (!store) throw new Error(`customer card ${card.id} is of no store`);
     const { email, phone } = holder.state;
     const { name, storeName, locale } = store.state;
@@ -47,7 +47,7 @@ export class CardMessageContents {
   }
 
   private async card(id: number) {
-    const loaded = await this.rows.load(customerCardRows, id, true);
+    const loaded = await this.rows.load(customerCardReadModel, id, true);
     if (!loaded) throw new Error(`there is no customer card ${id}`);
     return loaded.state;
   }

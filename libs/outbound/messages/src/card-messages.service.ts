@@ -4,7 +4,7 @@ import { lastServed } from '#kernel/turns.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
-import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
 import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
 import {
@@ -144,7 +144,7 @@ export class CardMessages {
     const move = {
       name: 'card_messages_move',
       text: MOVE_CHECKPOINT,
-      values: moveArguments(CARD_MESSAGES, from, to),
+      values: toMoveArguments(CARD_MESSAGES, from, to),
     };
     if (requests.length + issued.length === 0) {
       if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();

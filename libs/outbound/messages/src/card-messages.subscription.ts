@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { LeaderLock } from '#database/leader-lock.js';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { followLog } from '#event-store/log/follow-log.js';
@@ -29,9 +29,9 @@ export class CardMessagesFollower {
     const follower = {
       batch: BATCH,
       gatherMs: GATHER_MS,
-      reached: () => checkpointOf(this.pool, CARD_MESSAGES),
+      readPosition: () => readCheckpoint(this.pool, CARD_MESSAGES),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
-        this.types.refuseUnknown(events, 'no card links are sent');
+        this.types.assertKnown(events, 'no card links are sent');
         await this.messages.advance(from, to, events);
       },
     };

@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
 import {
   routeTo,
@@ -70,7 +70,7 @@ const SEND = `
 export class Outbox {
   constructor(
     private readonly pool: Pool,
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly repeated: RepeatedAudits,
     private readonly contents: CardMessageContents,
     private readonly config: Config,
@@ -125,7 +125,7 @@ export class Outbox {
         accountId,
         route.channel,
       ]);
-      if (count === 0) return transaction.repeated;
+      if (count === 0) return transaction.isRepeated;
       const { actor } = by;
       const kind = ['card message', id, actor.type, actor.id];
       await this.repeated.writeWithin(transaction, kind, (_, times) =>

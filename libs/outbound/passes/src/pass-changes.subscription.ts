@@ -2,10 +2,10 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
-import { checkpointOf } from '#event-store/port/checkpoint.js';
+import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
-import { followLog, retrying } from '#event-store/log/follow-log.js';
+import { followLog, retryUntilAborted } from '#event-store/log/follow-log.js';
 import { PASS_CHANGES, PassTable } from './pass-table.service.js';
 
 const LEADERSHIP = { name: PASS_CHANGES, lock: 727_006 };
@@ -39,9 +39,9 @@ export class PassChanges {
     const follower = {
       batch: BATCH,
       gatherMs: GATHER_MS,
-      reached: () => checkpointOf(this.pool, PASS_CHANGES),
+      readPosition: () => readCheckpoint(this.pool, PASS_CHANGES),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
-        this.types.refuseUnknown(events, 'passes are not updated');
+        this.types.assertKnown(events, 'passes are not updated');
         await this.table.advance(from, to, events);
       },
     };
@@ -49,7 +49,7 @@ export class PassChanges {
   }
 
   private async refresh(signal: AbortSignal): Promise<void> {
-    await retrying(this.log, signal, async (succeeded) => {
+    await retryUntilAborted(this.log, signal, async (succeeded) => {
       const more = await this.table.refresh();
       succeeded();
       if (!more) await pause(IDLE_MS, signal);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#event-store/port/canonical-json.js';
+import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { priceRewards, targetOf, type Milestone } from '#stamping/unlocked-rewards.js';
@@ -116,7 +116,7 @@ export function passContent(parts: PassParts): PassContent {
 /** Equal for contents that show the same. */
 export function contentHash(content: PassContent): string {
   const { customerId: _customerId, ...shown } = content;
-  return createHash('sha256').update(canonicalJson(shown)).digest('base64url');
+  return createHash('sha256').update(toCanonicalJson(shown)).digest('base64url');
 }
 
 function activeOffers(rewards: Milestone[]): PassOffer[] {

@@ -2,11 +2,11 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { ask } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { Rows } from '#event-store/read-models/read-models.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { milestones } from '#stamping/templates.service.js';
 import { isPrecise, type Location } from '#locations/location.js';
 import {
@@ -61,7 +61,7 @@ const LOCATIONS = {
 export class PassContents {
   constructor(
     private readonly pool: Pool,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly passes: Passes,
     private readonly keys: PersonalKeys,
   ) {}
@@ -98,7 +98,7 @@ export class PassContents {
    */
   async open(customerCard: CustomerCard): Promise<{ pass: Pass; content: PassContent }> {
     const pass = await this.passes.open(customerCard);
-    await this.rows.ensure(customerCardRows, [customerCard.id]);
+    await this.rows.ensureWritten(customerCardReadModel, [customerCard.id]);
     const content = (await this.load([customerCard.id])).get(customerCard.id);
     if (!content) throw new Error(`customer card ${customerCard.id} has no row`);
     if (pass.isNew) await this.passes.shown(customerCard.id, contentHash(content));

@@ -1,17 +1,17 @@
 import { Inject, Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { inTransaction } from '#database/connection.js';
-import { MOVE_CHECKPOINT, moveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
-import { recorded } from '#event-store/port/codec.js';
+import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type Position, type StoredEvent } from '#event-store/port/event-store.js';
-import { Rows } from '#event-store/read-models/read-models.js';
-import { accountRows } from '#accounts/account.entity.js';
-import { cardRows } from '#cards/card.entity.js';
-import { customerRows } from '#customers/customer.entity.js';
-import { locationRows } from '#locations/location.entity.js';
-import { rewardRows } from '#rewards/reward.entity.js';
+import { ReadModels } from '#event-store/read-models/read-models.js';
+import { accountReadModel } from '#accounts/account.entity.js';
+import { cardReadModel } from '#cards/card.entity.js';
+import { customerReadModel } from '#customers/customer.entity.js';
+import { locationReadModel } from '#locations/location.entity.js';
+import { rewardReadModel } from '#rewards/reward.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
-import { customerCardRows } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { contentHash } from './pass-content.js';
 import { PassContents } from './pass-contents.service.js';
 import { PASS_HOLDERS } from './pass-holders.js';
@@ -97,7 +97,7 @@ export class PassTable {
   constructor(
     private readonly pool: Pool,
     private readonly store: EventStore,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly contents: PassContents,
     private readonly updates: PassUpdates,
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
@@ -109,7 +109,7 @@ export class PassTable {
     const move = {
       name: 'passes_move',
       text: MOVE_CHECKPOINT,
-      values: moveArguments(PASS_CHANGES, from, to),
+      values: toMoveArguments(PASS_CHANGES, from, to),
     };
     if (isEmpty(scope)) {
       if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
@@ -226,7 +226,7 @@ export class PassTable {
       for (const event of [...(await this.causeOf(first)), first, ...others]) {
         balance = afterEvent(
           balance,
-          recorded<CustomerCardEvent>(customerCardRows.aggregate, event),
+          toRecorded<CustomerCardEvent>(customerCardReadModel.aggregate, event),
         );
       }
       balances.set(id, balance);
@@ -250,12 +250,12 @@ export class PassTable {
   /** Where rows may lag behind the log, content read too early would never be compared again. */
   private async reachRows({ customerCards }: PassScope, events: StoredEvent[]): Promise<void> {
     await Promise.all([
-      this.rows.reach(customerCardRows, [...customerCards.values()].flat()),
-      this.rows.reach(customerRows, events),
-      this.rows.reach(cardRows, events),
-      this.rows.reach(rewardRows, events),
-      this.rows.reach(accountRows, events),
-      this.rows.reach(locationRows, events),
+      this.rows.waitUntilCaughtUp(customerCardReadModel, [...customerCards.values()].flat()),
+      this.rows.waitUntilCaughtUp(customerReadModel, events),
+      this.rows.waitUntilCaughtUp(cardReadModel, events),
+      this.rows.waitUntilCaughtUp(rewardReadModel, events),
+      this.rows.waitUntilCaughtUp(accountReadModel, events),
+      this.rows.waitUntilCaughtUp(locationReadModel, events),
     ]);
   }
 }

@@ -2,16 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { accountVersion } from '#database/account-version.js';
 import { Config } from '#configuration/config.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys, type WrappedKey } from '#event-store/personal-keys/personal-keys.js';
-import { Rows, streamOf } from '#event-store/read-models/read-models.js';
-import { accountRows } from '#accounts/account.entity.js';
-import { cardRows } from '#cards/card.entity.js';
-import { customerRows } from '#customers/customer.entity.js';
+import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
+import { accountReadModel } from '#accounts/account.entity.js';
+import { cardReadModel } from '#cards/card.entity.js';
+import { customerReadModel } from '#customers/customer.entity.js';
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
 import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
-import { customerCardRows, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
+import { customerCardReadModel, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import {
   getDefined,
@@ -71,11 +71,11 @@ type RenderContext = {
 
 @Injectable()
 export class CustomerCardRenderer implements EventRenderer {
-  readonly aggregate = customerCardRows.aggregate.name;
+  readonly aggregate = customerCardReadModel.aggregate.name;
 
   constructor(
     private readonly pool: Pool,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly projections: StreamProjections,
     private readonly templates: TemplatesService,
@@ -96,7 +96,7 @@ export class CustomerCardRenderer implements EventRenderer {
     isErased: (customerId: number) => boolean,
     { snapshots, installed, ...read }: RenderContext,
   ): Promise<Map<string, RenderedEvent>> {
-    const states = await this.projections.projectAfter(customerCardRows, events, snapshots);
+    const states = await this.projections.projectAfter(customerCardReadModel, events, snapshots);
     const cards = [...states.values()];
     const names = await this.completeNames(cards, read.names);
     const templates = await this.completeTemplates(cards, read.templates);
@@ -111,7 +111,7 @@ export class CustomerCardRenderer implements EventRenderer {
           passInstalled: installed.has(state.id),
         };
         const recordedEvent = {
-          ...recorded<PublishedCustomerCardEvent>(customerCardRows.aggregate, event),
+          ...toRecorded<PublishedCustomerCardEvent>(customerCardReadModel.aggregate, event),
           revision: event.revision,
         };
         const publicEvent = toPublicCustomerCardEvent(recordedEvent, {
@@ -140,7 +140,7 @@ export class CustomerCardRenderer implements EventRenderer {
       values: [
         [...needsState.keys()],
         [...needsState.values()],
-        customerCardRows.aggregate.foldVersion,
+        customerCardReadModel.aggregate.projectionVersion,
       ],
     });
     const snapshots = new Map<string, StreamSnapshot<CustomerCard>>();
@@ -149,7 +149,8 @@ export class CustomerCardRenderer implements EventRenderer {
     const installed = new Set<number>();
     for (const row of rows) {
       const { id, revision, state } = row;
-      if (state) snapshots.set(streamOf(customerCardRows.aggregate, id), { state, revision });
+      if (state)
+        snapshots.set(toStreamName(customerCardReadModel.aggregate, id), { state, revision });
       if (row.named !== null) names.set(row.named, toCustomerName({ ...row, id: row.named }));
       versions.set(row.card_id, row.version);
       if (row.installed) installed.add(id);
@@ -168,7 +169,7 @@ export class CustomerCardRenderer implements EventRenderer {
     const names = new Map([...read, ...(await this.readNames(ids))]);
     const missingIds = ids.filter((id) => !names.has(id));
     if (missingIds.length === 0) return names;
-    await this.rows.ensure(customerRows, missingIds);
+    await this.rows.ensureWritten(customerReadModel, missingIds);
     return new Map([...names, ...(await this.readNames(missingIds))]);
   }
 
@@ -178,8 +179,10 @@ export class CustomerCardRenderer implements EventRenderer {
   ): Promise<Map<number, Template>> {
     const ids = listMissing(cards, ({ cardId }) => cardId, read);
     if (ids.length === 0) return read;
-    await this.rows.ensure(accountRows, [...new Set(cards.map(({ accountId }) => accountId))]);
-    await this.rows.ensure(cardRows, ids);
+    await this.rows.ensureWritten(accountReadModel, [
+      ...new Set(cards.map(({ accountId }) => accountId)),
+    ]);
+    await this.rows.ensureWritten(cardReadModel, ids);
     const loaded = await this.templates.load(ids);
     return new Map([
       ...read,

@@ -3,13 +3,13 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { Rows, streamOf } from '#event-store/read-models/read-models.js';
+import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { redacted, type Customer } from '#customers/customer.js';
 import { customerJson } from '#customers/customer.dto.js';
-import { customerRows } from '#customers/customer.entity.js';
+import { customerReadModel } from '#customers/customer.entity.js';
 import { withPerson } from '#customers/resealing.js';
 import {
   getDefined,
@@ -31,13 +31,13 @@ const POLL_INTERVAL_MS = 50;
 
 @Injectable()
 export class CustomerRenderer implements EventRenderer {
-  readonly aggregate = customerRows.aggregate.name;
+  readonly aggregate = customerReadModel.aggregate.name;
 
   constructor(
     private readonly pool: Pool,
     private readonly projections: StreamProjections,
     private readonly eventStore: EventStore,
-    private readonly rows: Rows,
+    private readonly rows: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly customerCards: CustomerCardsService,
   ) {}
@@ -55,7 +55,7 @@ export class CustomerRenderer implements EventRenderer {
     events: StoredEvent[],
     isErased: (customerId: number) => boolean,
   ): Promise<Map<string, RenderedEvent>> {
-    const states = await this.projections.projectAround(customerRows, events);
+    const states = await this.projections.projectAround(customerReadModel, events);
     await this.waitUntilMerged(events.filter(({ type }) => MERGE_TYPES.has(type)));
     const updated = events.filter(({ revision }) => revision > 0);
     const cards = await this.customerCards.ofCustomers(
@@ -79,7 +79,7 @@ export class CustomerRenderer implements EventRenderer {
         const { before, after } = getDefined(states.get(event.id), event.stream);
         const { revision } = event;
         const recordedEvent = {
-          ...recorded<PublishedCustomerEvent>(customerRows.aggregate, event),
+          ...toRecorded<PublishedCustomerEvent>(customerReadModel.aggregate, event),
           revision,
         };
         const publicEvent = toPublicCustomerEvent(recordedEvent, {
@@ -123,9 +123,9 @@ export class CustomerRenderer implements EventRenderer {
     ids: number[],
   ): Promise<Map<number, { revision: number; now: Customer }>> {
     const renewals = new Map<number, { revision: number; now: Customer }>();
-    for (const id of await this.keys.renewedAmong(ids)) {
-      const now = await this.rows.load(customerRows, id, true);
-      const stream = streamOf(customerRows.aggregate, id);
+    for (const id of await this.keys.findRenewed(ids)) {
+      const now = await this.rows.load(customerReadModel, id, true);
+      const stream = toStreamName(customerReadModel.aggregate, id);
       for await (const { type, revision } of this.eventStore.readStream(stream, {
         direction: 'backwards',
       })) {

@@ -326,7 +326,7 @@ export class EventBodies {
     // A customer without a key is rendered redacted. Only redacted bodies are sealed with the key that is never
     // destroyed.
     const keys = await this.keys.load([NOBODY, ...events.map(getEventCustomerId)]);
-    const opened = await this.keys.opened(events);
+    const opened = await this.keys.openEvents(events);
     const rendered = new Map<string, RenderedEvent>();
     for (const group of byAggregate) {
       if (!group) continue;

@@ -82,12 +82,12 @@ export function assertKnownTypes(
   types: EventTypes,
   events: { id: string; type: string; version: number }[],
 ): void {
-  types.refuseUnknown(events, 'no webhook is enqueued');
+  types.assertKnown(events, 'no webhook is enqueued');
 }
 
 /** Finds the published type of an event. Undefined when it is not published. */
 export function findPublicType(types: EventTypes, storedType: string): PublicEventType | undefined {
-  return findPublicTypeByName(types.nameOf(storedType));
+  return findPublicTypeByName(types.findPublicName(storedType));
 }
 
 /** Events with names of their own in the history, which are published as changes of customers. */

@@ -2,10 +2,10 @@ import { Injectable } from '@nestjs/common';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { roughBytes } from '#kernel/rough-bytes.js';
-import { recorded } from '#event-store/port/codec.js';
+import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import type { RowTable } from '#event-store/read-models/read-models.js';
+import type { ReadModel } from '#event-store/read-models/read-models.js';
 
 const CACHE_BYTES = 32 * 1024 * 1024;
 /** The cache time of a snapshot with personal data. It is not rendered after an erasure, but must not remain either. */
@@ -42,7 +42,7 @@ export class StreamProjections {
    * @returns by event id
    */
   async projectAfter<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     events: StoredEvent[],
     snapshots: Map<string, StreamSnapshot<S>>,
   ): Promise<Map<string, S>> {
@@ -66,7 +66,7 @@ export class StreamProjections {
    * @returns by event id
    */
   async projectAround<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     events: StoredEvent[],
   ): Promise<Map<string, { before: S | undefined; after: S }>> {
     const states = new Map<string, { before: S | undefined; after: S }>();
@@ -82,15 +82,15 @@ export class StreamProjections {
   }
 
   private remember<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     stream: string,
     snapshot: StreamSnapshot<S>,
   ): void {
-    this.cache.set(stream, snapshot, rows.shows ? { ttl: PERSONAL_CACHE_MS } : {});
+    this.cache.set(stream, snapshot, rows.findSubjectId ? { ttl: PERSONAL_CACHE_MS } : {});
   }
 
   private async findStateAt<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     stream: string,
     revision: number,
   ): Promise<StreamSnapshot<S>> {
@@ -101,7 +101,7 @@ export class StreamProjections {
   }
 
   private async findStateAfter<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     event: StoredEvent,
     snapshots: Map<string, StreamSnapshot<S>>,
     earlier: StoredEvent[],
@@ -156,7 +156,7 @@ export class StreamProjections {
       read.push(...batch);
     }
     const byStream = new Map<string, StoredEvent[]>();
-    for (const event of await this.keys.opened(read)) {
+    for (const event of await this.keys.openEvents(read)) {
       const existing = byStream.get(event.stream);
       if (existing) existing.push(event);
       else byStream.set(event.stream, [event]);
@@ -167,7 +167,7 @@ export class StreamProjections {
   }
 
   private async project<S extends { accountId: number }, E extends DomainEvent>(
-    rows: RowTable<S, E>,
+    rows: ReadModel<S, E>,
     { stream, revision }: Pick<StoredEvent, 'stream' | 'revision'>,
     from: StreamSnapshot<S> | undefined,
   ): Promise<StreamSnapshot<S>> {
@@ -177,7 +177,7 @@ export class StreamProjections {
     for await (const event of this.eventStore.readStream(stream, range)) {
       page.push(event);
       if (page.length < PAGE_SIZE && event.revision < revision) continue;
-      snapshot = applyEvents(rows, snapshot, await this.keys.opened(page));
+      snapshot = applyEvents(rows, snapshot, await this.keys.openEvents(page));
       page = [];
     }
     if (snapshot?.revision !== revision)
@@ -187,13 +187,13 @@ export class StreamProjections {
 }
 
 function applyEvents<S extends { accountId: number }, E extends DomainEvent>(
-  { aggregate }: RowTable<S, E>,
+  { aggregate }: ReadModel<S, E>,
   from: StreamSnapshot<S> | undefined,
   events: StoredEvent[],
 ): StreamSnapshot<S> {
   let snapshot = from;
   for (const event of events) {
-    const state = aggregate.evolve(snapshot?.state, recorded<E>(aggregate, event));
+    const state = aggregate.evolve(snapshot?.state, toRecorded<E>(aggregate, event));
     snapshot = { state, revision: event.revision };
   }
   if (!snapshot) throw new Error('a projection needs an event');

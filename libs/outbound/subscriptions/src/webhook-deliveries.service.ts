@@ -6,7 +6,7 @@ import { newId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
 import { addressKey } from '#http/rate-limit.js';
@@ -44,7 +44,7 @@ export class WebhookDeliveriesService {
     private readonly subscriptions: WebhookSubscriptionTable,
     private readonly keys: PersonalKeys,
     private readonly plans: DeliveryPlans,
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly repeated: RepeatedAudits,
     private readonly events: EventStore,
   ) {}

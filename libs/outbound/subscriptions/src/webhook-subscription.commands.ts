@@ -17,8 +17,8 @@ import { EventStore } from '#event-store/port/event-store.js';
 import { Batcher } from '#database/batcher.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import {
-  PlainWrites,
-  type PlainTransaction,
+  AuditedWrites,
+  type AuditedTransaction,
 } from '#event-store/commands/audited-writes.service.js';
 import { addressKey } from '#http/rate-limit.js';
 import { formatPosition } from '#event-store/port/position.js';
@@ -69,7 +69,7 @@ export class CreateWebhookSubscription extends Command<WebhookSubscriptionSecret
 @CommandHandler(CreateWebhookSubscription)
 export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateWebhookSubscription> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly pool: Pool,
     private readonly events: EventStore,
@@ -117,7 +117,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         activeFrom,
         this.config.most.webhookSubscriptions,
       );
-      if (!inserted && !transaction.repeated) throw new IdTakenError(TABLE, id);
+      if (!inserted && !transaction.isRepeated) throw new IdTakenError(TABLE, id);
       if (inserted) {
         await audit(
           transaction,
@@ -145,7 +145,7 @@ export class UpdateWebhookSubscription extends Command<WebhookSubscriptionJson> 
 @CommandHandler(UpdateWebhookSubscription)
 export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateWebhookSubscription> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
     private readonly events: EventStore,
@@ -206,7 +206,7 @@ export class RotateWebhookSecret extends Command<WebhookSubscriptionSecretJson> 
 @CommandHandler(RotateWebhookSecret)
 export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhookSecret> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
     private readonly secrets: WebhookSecrets,
@@ -222,10 +222,10 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
     const now = new Date();
     const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
     const answer = await this.writes.write(context, async (transaction) => {
-      const { manager, repeated } = transaction;
+      const { manager, isRepeated } = transaction;
       const current = await this.table.lock(manager, context.accountId, id);
       const rotated = { ...current, updatedAt: now };
-      if (!repeated || !(await this.table.hasSecret(manager, id, sealed))) {
+      if (!isRepeated || !(await this.table.hasSecret(manager, id, sealed))) {
         await this.table.rotate(manager, rotated, sealed, until);
         const seconds = { grace_seconds: graceSeconds };
         await audit(transaction, context, id, 'webhook_subscription.secret_rotated', seconds);
@@ -249,7 +249,7 @@ export class DeleteWebhookSubscription extends Command<void> {
 @CommandHandler(DeleteWebhookSubscription)
 export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteWebhookSubscription> {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly plans: DeliveryPlans,
   ) {}
@@ -265,7 +265,7 @@ export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteW
           'webhook_subscription.deleted',
           auditedSettings(former),
         );
-      else if (!transaction.repeated) throw new NotFoundError('Webhook subscription');
+      else if (!transaction.isRepeated) throw new NotFoundError('Webhook subscription');
     });
     await this.plans.changed(id);
   }
@@ -372,7 +372,7 @@ export const webhookSubscriptionHandlers = [
 ];
 
 async function audit(
-  transaction: PlainTransaction,
+  transaction: AuditedTransaction,
   { accountId }: CommandContext,
   id: number,
   type: string,

@@ -1,6 +1,6 @@
 import type { Verifier } from '#kernel/signed-note.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
-import { chain } from '#event-store/port/hash-chain.js';
+import { hashChain } from '#event-store/port/hash-chain.js';
 import {
   UnreadableCheckpointError,
   type CheckpointFiles,
@@ -127,7 +127,7 @@ class LogWalk {
   private check(event: StoredEvent): void {
     const { stream, revision, hash } = event;
     const before = this.heads.get(stream) ?? null;
-    const [expected] = chain(stream, before, [event]);
+    const [expected] = hashChain(stream, before, [event]);
     if (expected?.revision !== revision) {
       this.errors.push(`${stream}: event ${expected?.revision} is missing`);
     } else if (expected.hash !== hash) {

@@ -120,14 +120,14 @@ export class HistoryExport {
       });
       const last = rows.at(-1);
       if (!last) return;
-      const keys = await this.keys.exported(rows.map(({ id }) => id));
+      const keys = await this.keys.findForExport(rows.map(({ id }) => id));
       for (const { id } of rows) {
         const key = keys.get(id);
         yield {
           personal_key: {
             customer_id: id,
             key: key?.current.toString('base64') ?? null,
-            ...(key?.renewed && { renewed: true }),
+            ...(key?.isRenewed && { renewed: true }),
           },
         };
       }

@@ -5,9 +5,9 @@ import { ConfigError } from '#kernel/config-error.js';
 import type { Verifier } from '#kernel/signed-note.js';
 import { raiseSequence } from '#database/ids.js';
 import { inTransaction } from '#database/connection.js';
-import { appendGroups } from '#event-store/postgres/append-groups.js';
-import { recorded } from '#event-store/port/codec.js';
-import { rowArguments } from '#event-store/postgres/commit-arguments.js';
+import { groupAppends } from '#event-store/postgres/append-groups.js';
+import { toRecorded } from '#event-store/port/codec.js';
+import { toReadModelArguments } from '#event-store/postgres/commit-arguments.js';
 import {
   ConflictError,
   type EventStore,
@@ -15,14 +15,14 @@ import {
   type StoredEvent,
 } from '#event-store/port/event-store.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
-import { eventHash } from '#event-store/port/hash-chain.js';
+import { hashEvent } from '#event-store/port/hash-chain.js';
 import type { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { isSealedWith, type SealedEvent } from '#event-store/personal-keys/personal-parts.js';
-import type { RowTable } from '#event-store/read-models/read-models.js';
+import type { ReadModel } from '#event-store/read-models/read-models.js';
 import {
-  follow,
-  newProgress,
-  placedRow,
+  applyEvent,
+  createProgress,
+  toReadModelUpdate,
   type StreamProgress,
 } from '#event-store/verification/stream-progress.js';
 import { startMessages } from '#messages/card-messages.service.js';
@@ -41,7 +41,7 @@ import {
 } from './exported-history.js';
 
 type ExportedEventData = Omit<StoredEvent, 'position'>;
-type AnyReadModel = RowTable<{ accountId: number }, DomainEvent>;
+type AnyReadModel = ReadModel<{ accountId: number }, DomainEvent>;
 type Lines = () => AsyncIterable<string>;
 
 const STREAM_BATCH_SIZE = 200;
@@ -163,9 +163,9 @@ export class HistoryImport {
           'it was exported without --personal, and its customers need their keys',
         );
       }
-      const hashEvent = (event: ExportedEventData, before: Head | null) =>
-        eventHash(event.stream, before, event);
-      return { header, validator: new ExportValidator(header.account_id, tree, hashEvent) };
+      const hashExported = (event: ExportedEventData, before: Head | null) =>
+        hashEvent(event.stream, before, event);
+      return { header, validator: new ExportValidator(header.account_id, tree, hashExported) };
     }
     throw new InvalidExportError('the file is empty');
   }
@@ -191,7 +191,7 @@ export class HistoryImport {
   }
 
   private async refuseOtherKeys(keys: ExportedKey[]): Promise<void> {
-    const existingKeys = await this.keys.exported(keys.map(({ customer_id: id }) => id));
+    const existingKeys = await this.keys.findForExport(keys.map(({ customer_id: id }) => id));
     for (const { customer_id: id, key } of keys) {
       const existing = existingKeys.get(id);
       if (existing && existing.current.toString('base64') !== key)
@@ -211,8 +211,8 @@ export class HistoryImport {
     for await (const line of lines()) {
       const entry = parseLine(line);
       if (!('event' in entry)) continue;
-      const { aggregate, idsIn } = this.getReadModel(entry.event.stream);
-      const otherIds = idsIn?.(recorded<DomainEvent>(aggregate, entry.event)) ?? {};
+      const { aggregate, getOtherIds } = this.getReadModel(entry.event.stream);
+      const otherIds = getOtherIds?.(toRecorded<DomainEvent>(aggregate, entry.event)) ?? {};
       for (const [table, id] of Object.entries(otherIds)) raise(table, id);
     }
     for (const [table, id] of highestIds) await raiseSequence(this.pool, table, id);
@@ -234,7 +234,7 @@ export class HistoryImport {
 
   private async append(lines: Lines, existingHeads: Map<string, Head>): Promise<void> {
     const heads = new Map(existingHeads);
-    for await (const group of appendGroups(listMissingEvents(lines, existingHeads))) {
+    for await (const group of groupAppends(listMissingEvents(lines, existingHeads))) {
       const { stream, meta } = group[0];
       const [head] = await this.eventStore.commit({
         accountId: meta.accountId,
@@ -250,14 +250,14 @@ export class HistoryImport {
       const projections = new Map<string, StreamProgress>();
       const batch = streams.slice(offset, offset + STREAM_BATCH_SIZE);
       for await (const events of this.eventStore.readStreams(batch)) {
-        const openedEvents = await this.keys.opened(events);
+        const openedEvents = await this.keys.openEvents(events);
         for (const [i, event] of events.entries()) {
           const { stream } = event;
           const projection =
             projections.get(stream) ??
-            newProgress(this.getReadModel(stream), stream, parseAggregateId(stream));
+            createProgress(this.getReadModel(stream), stream, parseAggregateId(stream));
           projections.set(stream, projection);
-          follow(projection, event, openedEvents[i] ?? event, this.keys);
+          applyEvent(projection, event, openedEvents[i] ?? event, this.keys);
         }
       }
       for (const projection of projections.values()) await this.writeReadModel(projection);
@@ -265,7 +265,7 @@ export class HistoryImport {
   }
 
   private async writeReadModel(projection: StreamProgress): Promise<void> {
-    const row = placedRow(projection);
+    const row = toReadModelUpdate(projection);
     if (!row) throw new Error(`${projection.stream} has no event`);
     const { accountId, stream } = row;
     const claims = [...projection.claims.values()];
@@ -284,7 +284,7 @@ export class HistoryImport {
         ],
       );
       await client.query('select es.write_read_models($1, $2, $3)', [
-        ...rowArguments([row]),
+        ...toReadModelArguments([row]),
         [stream],
       ]);
     });
@@ -308,7 +308,7 @@ class CustomerKeyCheck {
 
   expect({ stream, id, type, data }: ExportedEventData): void {
     if (parseAggregateName(stream) === 'customer') this.missing.add(parseAggregateId(stream));
-    const customerId = customerSubjects.ofPersonalPart(data);
+    const customerId = customerSubjects.findInPersonalPart(data);
     if (customerId === undefined || this.sealed.has(customerId)) return;
     this.sealed.set(customerId, { id, type, data });
   }

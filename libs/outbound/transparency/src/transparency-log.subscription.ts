@@ -38,7 +38,7 @@ export class TransparencyLog {
     const follower = {
       batch: BATCH_SIZE,
       gatherMs: GATHER_MS,
-      reached: async () => {
+      readPosition: async () => {
         const reached = await this.tree.read();
         edge = reached.edge;
         return reached.position;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { eventHash } from '#event-store/port/hash-chain.js';
+import { hashEvent } from '#event-store/port/hash-chain.js';
 import { openCheckpoint, signCheckpoint } from './checkpoint.js';
 import { hashLeaf, encodeLeaf } from './leaf.js';
 import {
@@ -34,7 +34,7 @@ import {
 
 type Vectors = Record<'known' | 'many', Tree> & {
   events: Tree & {
-    events: (Parameters<typeof eventHash>[2] & {
+    events: (Parameters<typeof hashEvent>[2] & {
       stream: string;
       revision: number;
       hash: string;
@@ -180,7 +180,7 @@ test('tiles that lack hashes are noticed', () => {
 test('events are chained and become leaves as another implementation computes it', () => {
   let before: { revision: number; hash: string } | null = null;
   vectors.events.events.forEach((event, i) => {
-    expect(eventHash(event.stream, before, event)).toBe(event.hash);
+    expect(hashEvent(event.stream, before, event)).toBe(event.hash);
     expect(Buffer.from(encodeLeaf(event)).toString('base64')).toBe(vectors.events.leaves[i]);
     before = event;
   });

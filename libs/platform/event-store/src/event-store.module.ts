@@ -1,9 +1,8 @@
 import { Global, Module, type DynamicModule, type Provider } from '@nestjs/common';
 import pg from 'pg';
 import { Registry } from 'prom-client';
-import type { DomainEvent } from '#kernel/aggregate.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { AsOf } from './log/as-of.service.js';
+import { PastStates } from './log/past-states.service.js';
 import { openEventStore } from './port/engine.js';
 import { EventStore } from './port/event-store.js';
 import { EventTypes } from './port/event-types.js';
@@ -17,31 +16,33 @@ import { PastCounts } from './log/past-counts.service.js';
 import { PersonalKeys } from './personal-keys/personal-keys.js';
 import { Subjects } from './personal-keys/personal-parts.js';
 import { PipelineMetrics } from './commands/pipeline-metrics.js';
-import { PlainWrites } from './commands/audited-writes.service.js';
-import { Redecisions } from './commands/redecisions.js';
+import { AuditedWrites } from './commands/audited-writes.service.js';
+import { StreamConflictResolver } from './commands/stream-conflict-resolver.js';
 import { RepeatedAudits } from './commands/repeated-audits.service.js';
-import { RowCatchUp } from './read-models/read-model-catch-up.subscription.js';
-import { RowRefold } from './read-models/reprojection.service.js';
-import { Rows, type PlainTable, type RowTable } from './read-models/read-models.js';
-import { SeveralStreams } from './commands/several-streams.js';
+import { ReadModelCatchUp } from './read-models/read-model-catch-up.subscription.js';
+import { Reprojection } from './read-models/reprojection.service.js';
+import { ReadModels, type PlainTable, type AnyReadModel } from './read-models/read-models.js';
+import { MultiStreamCommands } from './commands/multi-stream-commands.js';
 import { StartCheck } from './log/start-check.js';
-
-type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
 /**
  * What the contexts above tell the event store.
  * @property rowTables of every aggregate: their streams are the ones that are read, their event types the known ones
  */
-type Contexts = { rowTables: AnyTable[]; plainTables: PlainTable[]; subjects: Subjects };
+type EventStoreOptions = {
+  readModels: AnyReadModel[];
+  plainTables: PlainTable[];
+  subjects: Subjects;
+};
 
 @Global()
 @Module({})
 export class EventStoreModule {
-  static forRoot({ rowTables, plainTables, subjects }: Contexts): DynamicModule {
+  static forRoot({ readModels, plainTables, subjects }: EventStoreOptions): DynamicModule {
     return {
       module: EventStoreModule,
       providers: [
-        ...providersOver(rowTables, plainTables),
+        ...createProviders(readModels, plainTables),
         StoredResponses,
         { provide: Subjects, useValue: subjects },
         PersonalKeys,
@@ -54,11 +55,11 @@ export class EventStoreModule {
         LogTimes,
         LogTimesFollower,
         PastCounts,
-        Rows,
+        ReadModels,
         PipelineMetrics,
         CommandPipeline,
-        SeveralStreams,
-        PlainWrites,
+        MultiStreamCommands,
+        AuditedWrites,
         RepeatedAudits,
       ],
       exports: [
@@ -68,17 +69,17 @@ export class EventStoreModule {
         PersonalKeys,
         KnownErasures,
         ErasureWatch,
-        RowCatchUp,
+        ReadModelCatchUp,
         LogTimes,
         LogTimesFollower,
-        AsOf,
+        PastStates,
         PastCounts,
-        RowRefold,
+        Reprojection,
         StartCheck,
-        Rows,
+        ReadModels,
         CommandPipeline,
-        SeveralStreams,
-        PlainWrites,
+        MultiStreamCommands,
+        AuditedWrites,
         RepeatedAudits,
       ],
     };
@@ -86,47 +87,47 @@ export class EventStoreModule {
 }
 
 /** What works on the streams or rows of every aggregate. */
-function providersOver(rowTables: AnyTable[], plainTables: PlainTable[]): Provider[] {
+function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[]): Provider[] {
   return [
     {
       provide: EventStore,
       inject: [pg.Pool, PersonalKeys, PlatformConfig],
       useFactory: (pool: pg.Pool, keys: PersonalKeys, config: PlatformConfig) =>
-        openEventStore(pool, keys, config, rowTables, plainTables),
+        openEventStore(pool, keys, config, allReadModels, plainTables),
     },
     {
-      provide: RowCatchUp,
-      inject: [pg.Pool, EventStore, Rows],
-      useFactory: (pool: pg.Pool, store: EventStore, rows: Rows) =>
-        new RowCatchUp(pool, store, rows, rowTables),
+      provide: ReadModelCatchUp,
+      inject: [pg.Pool, EventStore, ReadModels],
+      useFactory: (pool: pg.Pool, eventStore: EventStore, readModels: ReadModels) =>
+        new ReadModelCatchUp(pool, eventStore, readModels, allReadModels),
     },
     {
-      provide: RowRefold,
+      provide: Reprojection,
       inject: [pg.Pool, EventStore, PersonalKeys, Registry],
-      useFactory: (pool: pg.Pool, store: EventStore, keys: PersonalKeys, registry: Registry) =>
-        new RowRefold(pool, store, keys, rowTables, registry),
+      useFactory: (pool: pg.Pool, eventStore: EventStore, keys: PersonalKeys, registry: Registry) =>
+        new Reprojection(pool, eventStore, keys, allReadModels, registry),
     },
     {
       provide: StartCheck,
       inject: [pg.Pool, EventStore],
-      useFactory: (pool: pg.Pool, store: EventStore) =>
-        new StartCheck(pool, store, rowTables, plainTables),
+      useFactory: (pool: pg.Pool, eventStore: EventStore) =>
+        new StartCheck(pool, eventStore, allReadModels, plainTables),
     },
     {
       provide: EventTypes,
-      useValue: new EventTypes(rowTables.map(({ aggregate }) => aggregate)),
+      useValue: new EventTypes(allReadModels.map(({ aggregate }) => aggregate)),
     },
     {
-      provide: Redecisions,
-      inject: [EventStore, Rows, PersonalKeys],
-      useFactory: (store: EventStore, rows: Rows, keys: PersonalKeys) =>
-        new Redecisions(store, rows, keys, rowTables),
+      provide: StreamConflictResolver,
+      inject: [EventStore, ReadModels, PersonalKeys],
+      useFactory: (eventStore: EventStore, readModels: ReadModels, keys: PersonalKeys) =>
+        new StreamConflictResolver(eventStore, readModels, keys, allReadModels),
     },
     {
-      provide: AsOf,
+      provide: PastStates,
       inject: [EventStore, LogTimes, PersonalKeys],
-      useFactory: (store: EventStore, times: LogTimes, keys: PersonalKeys) =>
-        new AsOf(store, times, keys, rowTables),
+      useFactory: (eventStore: EventStore, times: LogTimes, keys: PersonalKeys) =>
+        new PastStates(eventStore, times, keys, allReadModels),
     },
   ];
 }

@@ -91,7 +91,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       },
     };
     const body = this.responses.fingerprint(comparable(request.body));
-    const begun = await this.responses.begin(keyed, body);
+    const begun = await this.responses.claimKey(keyed, body);
     if (begun.state === 'running') throw new InProgressError();
     if (begun.state === 'other') throw usedOtherwise();
     if (begun.state === 'ours') {

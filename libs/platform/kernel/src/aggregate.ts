@@ -62,7 +62,7 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
    */
   names: Record<E['type'], string>;
   /** Raise it when `evolve` changes: rows of an older fold are folded anew. */
-  foldVersion: number;
+  projectionVersion: number;
   /**
    * For each type whose shape has changed: the step from its version 1 to 2, that from 2 to 3 and so on. Events are
    * written in the last version; a type without steps is at version 1.

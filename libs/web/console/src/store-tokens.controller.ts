@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { pathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -91,7 +91,7 @@ export class StoreTokensController {
   @Throttle(PER_MINUTE)
   async create(
     @Body() form: Form,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
@@ -151,7 +151,7 @@ export class StoreTokensController {
   @Throttle(PER_MINUTE)
   async revoke(
     @Param('id') id: string,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError, RateLimitedError, RejectedError } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { pathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
@@ -90,7 +90,7 @@ export class StoreUsersController {
   @Throttle(PER_MINUTE)
   async invite(
     @Body() form: Form,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
@@ -166,7 +166,7 @@ export class StoreUsersController {
   @Throttle(PER_MINUTE)
   async withdraw(
     @Param('id') id: string,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
@@ -187,7 +187,7 @@ export class StoreUsersController {
   async changeRole(
     @Param('id') id: string,
     @Body() form: Form,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,
@@ -250,7 +250,7 @@ export class StoreUsersController {
   @Throttle(PER_MINUTE)
   async remove(
     @Param('id') id: string,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
     @CurrentUser() user: SignedIn,

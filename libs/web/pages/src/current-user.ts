@@ -1,6 +1,6 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { readSource, type GatedRequest } from '#http/caller.js';
 import type { SignedIn } from '#identity/sessions.service.js';
 import { routeConfig } from '#http/route-config.js';
@@ -51,7 +51,7 @@ export const ConsoleContext = createParamDecorator(
 
 /** Injects the actor of audited writes. */
 export const ConsoleWriter = createParamDecorator(
-  (_: unknown, execution: ExecutionContext): PlainWriter => {
+  (_: unknown, execution: ExecutionContext): AuditedWriter => {
     const request = getConsoleRequest(execution);
     return {
       actor: { type: 'user', id: getSignedIn(request).userId },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#event-store/port/canonical-json.js';
+import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { Reward } from '#rewards/reward.js';
@@ -79,7 +79,7 @@ export function createPosterContent({
 
 /** Hashes a value, in hex: posters with the same hash look the same. */
 export function hashJson(value: unknown): string {
-  return createHash('sha256').update(canonicalJson(value)).digest('hex');
+  return createHash('sha256').update(toCanonicalJson(value)).digest('hex');
 }
 
 /** Selects the first rewards, and the one at the end of the card. */

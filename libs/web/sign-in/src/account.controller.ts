@@ -2,7 +2,7 @@ import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
@@ -76,7 +76,7 @@ export class AccountController {
   async update(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -116,7 +116,7 @@ export class AccountController {
   async changePassword(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -135,7 +135,7 @@ export class AccountController {
   @TakesForm()
   async endOthers(
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.signIns.signOutElsewhere(by, user);

@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
@@ -48,7 +48,7 @@ export class AddressController {
   async confirm(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     try {

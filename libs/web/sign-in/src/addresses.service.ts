@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { ConfirmAddress, WantAddress, findWantedAddress } from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedIn } from '#pages/current-user.js';
@@ -30,7 +30,7 @@ export class Addresses {
   }
 
   /** Sends a link to the new address. @throws RejectedError */
-  async requestChange(by: PlainWriter, { userId }: SignedIn, email: string): Promise<void> {
+  async requestChange(by: AuditedWriter, { userId }: SignedIn, email: string): Promise<void> {
     await this.bus.execute(
       new WantAddress(by, userId, email, async (manager, change) => {
         const mail = createAddressMail(change, this.config.publicUrl);
@@ -48,7 +48,7 @@ export class Addresses {
   }
 
   /** Changes the address to that of the link. @throws NotFoundError, RejectedError */
-  async confirm(by: PlainWriter, { userId }: SignedIn, token: string): Promise<void> {
+  async confirm(by: AuditedWriter, { userId }: SignedIn, token: string): Promise<void> {
     await this.bus.execute(
       new ConfirmAddress(by, userId, token, async (manager, changed) => {
         await this.outbox.addWithin(manager, [createAddressChangedMail(changed)]);

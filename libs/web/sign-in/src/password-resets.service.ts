@@ -7,7 +7,7 @@ import type { RequestSource } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { findEmailKey } from '#kernel/email-address.js';
 import { ask } from '#database/connection.js';
-import { PlainWrites } from '#event-store/commands/audited-writes.service.js';
+import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
@@ -41,7 +41,7 @@ const FIND_USER = {
 export class PasswordResets {
   constructor(
     private readonly pool: Pool,
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly outbox: MailOutbox,
     private readonly signIns: SignIns,
     private readonly passwords: Passwords,
@@ -77,13 +77,13 @@ export class PasswordResets {
     await this.passwords.assertAcceptable(password, { ...user, userId: user.id });
     const by = createUserWriter(visitor, user.id);
     const browser = await this.writes.write(by, async (transaction) => {
-      const { manager, repeated } = transaction;
+      const { manager, isRepeated } = transaction;
       // Of two concurrent requests, one finds the link used.
       const [rows]: [unknown[]] = await manager.query(
         'update password_resets set used_at = now() where sha256 = $1 and used_at is null returning user_id',
         [sha256Of(token)],
       );
-      if (rows.length === 0 && !repeated) return undefined;
+      if (rows.length === 0 && !isRepeated) return undefined;
       await this.confirmation.confirmByPasswordLink(transaction, user.id);
       return this.signIns.trust(transaction, visitor, user.id);
     });

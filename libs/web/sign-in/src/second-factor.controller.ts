@@ -2,7 +2,7 @@ import { Body, Controller, Get, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { toString as qrCodeOf } from 'qrcode';
 import { RejectedError } from '#kernel/errors.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { createEnrolmentUri, renderSecret } from '#identity/second-factor.js';
@@ -55,7 +55,7 @@ export class SecondFactorController {
   async begin(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -70,7 +70,7 @@ export class SecondFactorController {
   async confirm(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -91,7 +91,7 @@ export class SecondFactorController {
   async renew(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
@@ -107,7 +107,7 @@ export class SecondFactorController {
   async turnOff(
     @Body() form: Form,
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {

@@ -11,7 +11,7 @@ import {
   type ConsoleRequest,
   type SignedIn,
 } from '#pages/current-user.js';
-import type { PlainWriter } from '#event-store/commands/audited-writes.service.js';
+import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { parseReturnPath } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
@@ -137,7 +137,7 @@ export class SignInController {
   @TakesForm()
   async signOut(
     @CurrentUser() user: SignedIn,
-    @ConsoleWriter() by: PlainWriter,
+    @ConsoleWriter() by: AuditedWriter,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     await this.signIns.signOut(by, user);

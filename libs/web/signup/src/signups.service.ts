@@ -7,7 +7,7 @@ import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { messageOf, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
-import { metaOf } from '#event-store/commands/decided-events.js';
+import { createMeta } from '#event-store/commands/decided-events.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
@@ -15,7 +15,7 @@ import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
 import { customer, uniqueValues } from '#customers/customer.js';
-import { customerRows } from '#customers/customer.entity.js';
+import { customerReadModel } from '#customers/customer.entity.js';
 import type { CustomerInput } from '#customers/customer-input.dto.js';
 import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
@@ -73,7 +73,7 @@ export class Signups {
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: newId(), status: 303, stored: false };
     for (const deadline = performance.now() + MAX_WAIT_MS; ; await wait(POLL_INTERVAL_MS)) {
-      const begun = await this.responses.begin(keyed, key);
+      const begun = await this.responses.claimKey(keyed, key);
       if (begun.state === 'ours') break;
       if (begun.state === 'done') {
         const { customer_card: card, held_channels: heldChannels } = begun.body as StoredSignup;
@@ -143,7 +143,7 @@ export class Signups {
   ): Promise<string> {
     const [customerId = 0] = customerIds;
     const path = { accountId: store.id, cardId: card.id, customerId };
-    const meta = metaOf(context, new Date());
+    const meta = createMeta(context, new Date());
     const uuid = await this.standIns.issue(path, { firstName, lastName }, meta);
     for (const id of customerIds) await this.sendLinks(context, id, card.id);
     return uuid;
@@ -172,7 +172,9 @@ export class Signups {
   /** Finds who holds the address or the number, each of them once; of a merged customer, the one that goes on. */
   private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
     const values = uniqueValues({ ...toCustomerInput({ email, phone }), externalReferences: [] });
-    const claims = values.map(({ kind, value }) => this.keys.claim(accountId, kind, value, ''));
+    const claims = values.map(({ kind, value }) =>
+      this.keys.createClaim(accountId, kind, value, ''),
+    );
     const rows = await ask<{ stream_id: string }>(this.pool, {
       name: 'signup_holders',
       text: `select distinct c.stream_id from es.claims c
@@ -185,7 +187,7 @@ export class Signups {
     const holders = await Promise.all(
       rows.map(({ stream_id: stream }) =>
         this.claimHolders.survivorOf(
-          customerRows,
+          customerReadModel,
           Number(stream.slice(prefix.length)),
           ({ mergedInto }) => mergedInto?.customerId,
         ),

@@ -10,19 +10,19 @@ import { StoredResponses } from './stored-responses.js';
 const SETTLE_WITHIN_MS = 30_000;
 const SETTLE_EVERY_MS = 250;
 /** A connection that has just broken is replaced by the next try. */
-const AGAIN_FOR_MS = 1_000;
+const RETRY_FOR_MS = 1_000;
 
 /** The connection was lost before the commit was asked for. */
 class NotCommittedError extends UnavailableError {}
 
 /** Who changes plain records: those without a history. */
-export type PlainWriter = RequestSource & {
+export type AuditedWriter = RequestSource & {
   actor: Actor;
   channel: Channel;
   keyed?: KeyedRequest;
 };
 
-export type Audited = {
+export type NewAuditEntry = {
   /** The accounts that the change is about, possibly none; each gets the entry. */
   accountIds: readonly number[];
   /** `<record>.<past tense>`, such as `token.revoked`. */
@@ -38,7 +38,7 @@ export type Audited = {
  * in a transaction with the audit entry and, for a request with an Idempotency-Key, its stored response.
  */
 @Injectable()
-export class PlainWrites {
+export class AuditedWrites {
   constructor(
     private readonly source: DataSource,
     private readonly responses: StoredResponses,
@@ -50,30 +50,33 @@ export class PlainWrites {
    * @param work is told whether it may have been done before; `audit` writes into the same transaction
    * @throws UnknownOutcomeError when the database stays unavailable
    */
-  async write<A>(by: PlainWriter, work: (transaction: PlainTransaction) => Promise<A>): Promise<A> {
-    const began = performance.now();
-    const deadline = began + SETTLE_WITHIN_MS;
-    let unknown = false;
-    for (let repeated = false; ; repeated = true) {
+  async write<A>(
+    by: AuditedWriter,
+    work: (transaction: AuditedTransaction) => Promise<A>,
+  ): Promise<A> {
+    const startedAt = performance.now();
+    const deadline = startedAt + SETTLE_WITHIN_MS;
+    let isUnknown = false;
+    for (let isRepeated = false; ; isRepeated = true) {
       try {
-        const answer = await this.transaction(async (manager) => {
-          const made = await work(new PlainTransaction(manager, by, repeated));
+        const result = await this.transaction(async (manager) => {
+          const body = await work(new AuditedTransaction(manager, by, isRepeated));
           if (by.keyed) {
-            const response = { status: by.keyed.status, body: made };
-            await this.responses.save(by.keyed, response, rawQuery(manager));
+            const response = { status: by.keyed.status, body };
+            await this.responses.save(by.keyed, response, createRawClient(manager));
           }
-          return made;
+          return body;
         });
         if (by.keyed) by.keyed.stored = true;
-        return answer;
+        return result;
       } catch (error) {
         // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.
-        const isOpen: boolean = unknown ? isPassing(error) : isConnectionLoss(error);
-        const isNew =
-          error instanceof NotCommittedError && performance.now() < began + AGAIN_FOR_MS;
-        if (!isOpen && !isNew) throw error;
-        unknown ||= isOpen;
-        if (unknown && performance.now() > deadline) {
+        const isUncertain: boolean = isUnknown ? isPassing(error) : isConnectionLoss(error);
+        const isRetriable =
+          error instanceof NotCommittedError && performance.now() < startedAt + RETRY_FOR_MS;
+        if (!isUncertain && !isRetriable) throw error;
+        isUnknown ||= isUncertain;
+        if (isUnknown && performance.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a write stays unknown', { cause: error });
         }
         await wait(SETTLE_EVERY_MS);
@@ -87,9 +90,9 @@ export class PlainWrites {
     let isCommitting = false;
     try {
       return await runner.manager.transaction(async (manager) => {
-        const answer = await work(manager);
+        const result = await work(manager);
         isCommitting = true;
-        return answer;
+        return result;
       });
     } catch (error) {
       if (!isCommitting && isConnectionLoss(error)) {
@@ -104,15 +107,15 @@ export class PlainWrites {
   }
 }
 
-export class PlainTransaction {
+export class AuditedTransaction {
   constructor(
     readonly manager: EntityManager,
-    private readonly by: PlainWriter,
+    private readonly by: AuditedWriter,
     /** An earlier try may have committed the same work. */
-    readonly repeated: boolean,
+    readonly isRepeated: boolean,
   ) {}
 
-  async audit({ accountIds, type, subject, actor = this.by.actor }: Audited): Promise<void> {
+  async audit({ accountIds, type, subject, actor = this.by.actor }: NewAuditEntry): Promise<void> {
     const entries = (accountIds.length === 0 ? [null] : accountIds).map((accountId) => ({
       account_id: accountId,
       type,
@@ -128,7 +131,7 @@ export class PlainTransaction {
 }
 
 /** Runs statements that are not TypeORM's within its transaction. */
-function rawQuery(manager: EntityManager) {
+function createRawClient(manager: EntityManager) {
   return {
     query: ({ text, values }: { text: string; values: unknown[] }): Promise<unknown> =>
       manager.query(text, values),

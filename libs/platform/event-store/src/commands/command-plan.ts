@@ -1,22 +1,22 @@
 import type { CommandContext, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import type { Cap, Claim, Erasure, SideEffect } from '../port/event-store.js';
-import type { Loaded, RowTable } from '../read-models/read-models.js';
+import type { Loaded, ReadModel } from '../read-models/read-models.js';
 
 /** A new stream that is created in the same commit. */
-export type Start = {
+export type NewStream = {
   // Each new stream has an aggregate of its own; `start()` makes sure that the parts belong together.
-  rows: RowTable<{ accountId: number }, DomainEvent>;
+  readModel: ReadModel<{ accountId: number }, DomainEvent>;
   id: number;
   events: DomainEvent[];
 };
 
 /** Ties the events of a new stream to its aggregate, so that the compiler checks the pair. */
-export function start<S extends { accountId: number }, E extends DomainEvent>(
-  rows: RowTable<S, E>,
+export function startStream<S extends { accountId: number }, E extends DomainEvent>(
+  readModel: ReadModel<S, E>,
   id: number,
   events: E[],
-): Start {
-  return { rows: rows as unknown as Start['rows'], id, events };
+): NewStream {
+  return { readModel: readModel as unknown as NewStream['readModel'], id, events };
 }
 
 export type Decision<E> = {
@@ -24,14 +24,14 @@ export type Decision<E> = {
   events: E[];
   claims?: Claim[];
   releases?: Claim[];
-  starts?: Start[];
+  newStreams?: NewStream[];
   cap?: Cap;
   erasures?: Erasure[];
   sideEffects?: SideEffect[];
 };
 
 export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
-  rows: RowTable<S, E>;
+  readModel: ReadModel<S, E>;
   id: number;
   /** The command creates the stream, and fails when it already exists: `withNewId` then tries another id. */
   isNew?: boolean;
@@ -43,18 +43,18 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   /** What the decision needs from outside, fetched before it and again before every retry. */
   load: (loaded: Loaded<S> | undefined) => Promise<G>;
   /** Pure. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
-  decide: (state: S | undefined, given: G, now: Date) => E[] | Decision<E>;
+  decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
   /** Pure. The answer to the caller, made before the commit so that nothing can fail after it. */
-  answer: (handled: Handled<S, E, G>) => A;
+  respond: (handled: Handled<S, E, G>) => A;
 };
 
 export type Handled<S, E extends DomainEvent, G> = {
   state: S;
   events: Recorded<E>[];
-  given: G;
+  inputs: G;
   now: Date;
   /** The state of a stream that was created in the same commit. */
-  started: <T extends { accountId: number }, F extends DomainEvent>(
-    rows: RowTable<T, F>,
+  findNewState: <T extends { accountId: number }, F extends DomainEvent>(
+    readModel: ReadModel<T, F>,
   ) => T | undefined;
 };

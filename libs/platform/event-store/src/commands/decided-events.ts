@@ -1,17 +1,17 @@
 import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { newId } from '#kernel/randomness.js';
-import { versionOf } from '../port/codec.js';
-import type { Start } from './command-plan.js';
-import type { JsonObject, NewEvent, RowWrite } from '../port/event-store.js';
+import { getCurrentVersion } from '../port/codec.js';
+import type { NewStream } from './command-plan.js';
+import type { JsonObject, NewEvent, ReadModelWrite } from '../port/event-store.js';
 
 /** Others have to parse, fold and render every event; and EventStoreDB takes at most 1 MiB per append. */
-const MOST_BYTES = 256 * 1024;
+const MAX_COMMAND_BYTES = 256 * 1024;
 /** For commands that are committed together. */
-export const MOST_BYTES_TOGETHER = 3 * MOST_BYTES;
+export const MAX_COMMIT_BYTES = 3 * MAX_COMMAND_BYTES;
 
 /** Names each field: what else a context has, such as an IP address, must not get into the history. */
-export function metaOf(
+export function createMeta(
   { accountId, actor, channel, requestId }: CommandContext,
   now: Date,
   occurredAt = now,
@@ -27,47 +27,47 @@ export function metaOf(
 }
 
 /** The facts that a decision becomes, and the state after them. */
-export function foldOn(
-  { aggregate }: Start['rows'],
+export function project(
+  { aggregate }: NewStream['readModel'],
   from: { accountId: number } | undefined,
   events: DomainEvent[],
   meta: EventMeta,
-  idOf: (event: DomainEvent) => string = newId,
+  getId: (event: DomainEvent) => string = newId,
 ): { state: { accountId: number } | undefined; recorded: Recorded<DomainEvent>[] } {
   let state = from;
   const recorded = events.map((event) => {
-    const fact = { ...event, id: idOf(event), meta };
+    const fact = { ...event, id: getId(event), meta };
     state = aggregate.evolve(state, fact);
     return fact;
   });
   return { state, recorded };
 }
 
-export function rowOf(
-  { rows, id }: Pick<Start, 'rows' | 'id'>,
+export function toReadModelWrite(
+  { readModel, id }: Pick<NewStream, 'readModel' | 'id'>,
   state: { accountId: number },
-): RowWrite {
-  const shows = rows.shows?.(state) ?? null;
+): ReadModelWrite {
+  const subjectId = readModel.findSubjectId?.(state) ?? null;
   return {
-    table: rows.table,
+    table: readModel.table,
     id,
-    foldVersion: rows.aggregate.foldVersion,
+    projectionVersion: readModel.aggregate.projectionVersion,
     state,
-    ...(shows !== null && { shows }),
+    ...(subjectId !== null && { subjectId }),
   };
 }
 
-export function newEvent(
-  { aggregate }: Start['rows'],
+export function toNewEvent(
+  { aggregate }: NewStream['readModel'],
   { id, type, data, meta }: Recorded<DomainEvent>,
 ): NewEvent {
-  return { id, type, version: versionOf(aggregate, type), data: data as JsonObject, meta };
+  return { id, type, version: getCurrentVersion(aggregate, type), data: data as JsonObject, meta };
 }
 
 /** @throws RejectedError when one command would write more than MOST_BYTES */
-export function boundedBytes(events: NewEvent[]): number {
+export function getBoundedBytes(events: NewEvent[]): number {
   const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
-  if (bytes <= MOST_BYTES) return bytes;
+  if (bytes <= MAX_COMMAND_BYTES) return bytes;
   throw new RejectedError(
     { base: ['This would write more than 256 KiB to the history at once'] },
     'validation_failed',

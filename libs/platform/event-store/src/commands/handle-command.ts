@@ -13,30 +13,30 @@ import {
   type SealedResponse,
   type Write,
 } from '../port/event-store.js';
-import type { CommandPlan, Decision, Start } from './command-plan.js';
+import type { CommandPlan, Decision, NewStream } from './command-plan.js';
 import {
-  boundedBytes,
-  foldOn,
-  metaOf,
-  MOST_BYTES_TOGETHER,
-  newEvent,
-  rowOf,
+  getBoundedBytes,
+  project,
+  createMeta,
+  MAX_COMMIT_BYTES,
+  toNewEvent,
+  toReadModelWrite,
 } from './decided-events.js';
 import { StoredResponses } from './stored-responses.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
 import { PipelineMetrics } from './pipeline-metrics.js';
-import { Rows, streamOf, type Loaded } from '../read-models/read-models.js';
+import { ReadModels, toStreamName, type Loaded } from '../read-models/read-models.js';
 import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
 
 export const RETRY_WITHIN_MS = 10_000;
 /** After losing this often in a row, it may not be a race at all. */
 const SUSPICIOUS_LOSSES = 3;
 /** With more under way, loading rows together costs less than it costs their commits to look whether they are the same. */
-const KEPT_AMONG = 32;
+const MAX_QUEUES_FOR_CACHE = 32;
 
 /** For a command that other processes have won every race against. */
-export function contended(): UnavailableError {
+export function createContentionError(): UnavailableError {
   return new UnavailableError('Too many others are changing this record right now');
 }
 
@@ -45,7 +45,7 @@ type Pending = {
   since: number;
   /** The trace of the request. */
   trace: Context;
-  resolve: (answer: unknown) => void;
+  resolve: (response: unknown) => void;
   reject: (error: unknown) => void;
 };
 
@@ -92,8 +92,8 @@ export class CommandPipeline {
   );
 
   constructor(
-    private readonly store: EventStore,
-    private readonly rows: Rows,
+    private readonly eventStore: EventStore,
+    private readonly readModels: ReadModels,
     private readonly keys: PersonalKeys,
     private readonly responses: StoredResponses,
     private readonly metrics: PipelineMetrics,
@@ -112,7 +112,7 @@ export class CommandPipeline {
         resolve,
         reject,
       } as unknown as Pending;
-      this.queues.add(streamOf(command.rows.aggregate, command.id), pending);
+      this.queues.add(toStreamName(command.readModel.aggregate, command.id), pending);
     });
   }
 
@@ -120,8 +120,8 @@ export class CommandPipeline {
    * Does the work while no command of this process writes these streams. Other processes may: the work expects their
    * heads.
    */
-  holding<R>(streams: string[], work: () => Promise<R>): Promise<R> {
-    return this.queues.holding(streams, work);
+  runExclusively<R>(streams: string[], work: () => Promise<R>): Promise<R> {
+    return this.queues.runExclusively(streams, work);
   }
 
   private async takeTurn(
@@ -129,23 +129,23 @@ export class CommandPipeline {
     batch: Pending[],
     lossesBefore: number,
   ): Promise<Turn<Pending>> {
-    for (const { since } of batch) this.metrics.waited(performance.now() - since);
+    for (const { since } of batch) this.metrics.observeWait(performance.now() - since);
     const left = await this.runBatch(stream, batch, lossesBefore > 0);
     const losses = left.length > 0 ? lossesBefore + 1 : 0;
     const hopeless = losses === SUSPICIOUS_LOSSES ? await this.faultOf(left) : undefined;
     const late = performance.now() - RETRY_WITHIN_MS;
     const again = hopeless === undefined ? left.filter(({ since }) => since > late) : [];
     for (const pending of left) {
-      if (!again.includes(pending)) pending.reject(hopeless ?? contended());
+      if (!again.includes(pending)) pending.reject(hopeless ?? createContentionError());
     }
-    return { again, lost: losses > 0 };
+    return { retry: again, isRaceLost: losses > 0 };
   }
 
   /** A fault of the record itself, if that is why every race is lost. */
   private faultOf([first]: Pending[]): Promise<unknown> | undefined {
     if (!first) return undefined;
-    const { rows, id } = first.command;
-    return this.rows.refuseAhead(rows, id).catch((error: unknown) => error);
+    const { readModel, id } = first.command;
+    return this.readModels.assertNotAhead(readModel, id).catch((error: unknown) => error);
   }
 
   /**
@@ -155,15 +155,15 @@ export class CommandPipeline {
   private async runBatch(stream: string, batch: Pending[], fresh: boolean): Promise<Pending[]> {
     const [first] = batch;
     if (!first) return [];
-    const { rows, id } = first.command;
+    const { readModel, id } = first.command;
     let open: Segment = newSegment();
     let remaining = batch;
-    const isKept = !fresh && this.queues.size <= KEPT_AMONG;
-    const kept = isKept ? await this.rows.kept(rows, id) : undefined;
+    const isKept = !fresh && this.queues.size <= MAX_QUEUES_FOR_CACHE;
+    const kept = isKept ? await this.readModels.findCached(readModel, id) : undefined;
     try {
-      const loaded = kept?.row ?? (await this.rows.load(rows, id, fresh));
+      const loaded = kept?.row ?? (await this.readModels.load(readModel, id, fresh));
       const precondition = kept && { precondition: kept.precondition };
-      const doubtful = (kept !== undefined || this.store.rowsMayLag) && !fresh;
+      const doubtful = (kept !== undefined || this.eventStore.readModelsMayLag) && !fresh;
       let state = loaded?.state;
       let head = loaded?.head ?? null;
       for (let [pending] = remaining; pending; [pending] = remaining) {
@@ -175,7 +175,7 @@ export class CommandPipeline {
           return await this.runBatch(stream, remaining, true);
         }
         const bytes = decided.writes?.bytes ?? 0;
-        const fits = open.bytes + bytes <= MOST_BYTES_TOGETHER;
+        const fits = open.bytes + bytes <= MAX_COMMIT_BYTES;
         if ((decided.alone || !fits) && open.members.length > 0) {
           head = await this.commit(open, head);
           open = newSegment();
@@ -192,11 +192,12 @@ export class CommandPipeline {
         }
       }
       head = await this.commit(open, head);
-      if (loaded && state && head) this.rows.committed(rows, id, { ...loaded, state, head });
+      if (loaded && state && head)
+        this.readModels.cacheCommitted(readModel, id, { ...loaded, state, head });
       return [];
     } catch (error) {
       const affected = open.members.map((member) => member.pending);
-      if (kept && error instanceof ConflictError) this.rows.wasStale(rows, id);
+      if (kept && error instanceof ConflictError) this.readModels.markStale(readModel, id);
       return afterFailure(error, affected, remaining);
     }
   }
@@ -210,44 +211,44 @@ export class CommandPipeline {
   ): Promise<Decided> {
     const { command } = pending;
     try {
-      if (state && command.isNew) throw new IdTakenError(command.rows.table, command.id);
+      if (state && command.isNew) throw new IdTakenError(command.readModel.table, command.id);
       if (state && state.accountId !== command.context.accountId) throw new NotFoundError('Record');
       const { context } = command;
       const { keyed, dryRun } = context;
       if (keyed) keyed.subjectId = loaded?.subjectId ?? keyed.subjectId;
       const given = await command.load(loaded && state ? { ...loaded, state } : undefined);
-      if (loaded?.erased && !command.evenErased) throw this.keys.subjects.createErasedError();
+      if (loaded?.isErased && !command.evenErased) throw this.keys.subjects.createErasedError();
       const now = new Date();
       const answer = command.decide(state, given, now);
       const decision: Decision<DomainEvent> = Array.isArray(answer) ? { events: answer } : answer;
-      const { events: _, starts = [], ...beside } = decision;
-      const alone = starts.length > 0 || isAnything(beside);
-      const meta = metaOf(context, now, command.occurredAt);
-      const main = foldOn(command.rows, state, decision.events, meta);
+      const { events: _, newStreams = [], ...beside } = decision;
+      const alone = newStreams.length > 0 || isAnything(beside);
+      const meta = createMeta(context, now, command.occurredAt);
+      const main = project(command.readModel, state, decision.events, meta);
       const { state: after } = main;
       if (!after) throw new NotFoundError('Record');
-      if (fresh || this.store.rowsMayLag) await this.refuseBegun(starts);
-      const { begun, states } = await this.begin(starts, meta);
-      const told = command.answer({
+      if (fresh || this.eventStore.readModelsMayLag) await this.refuseBegun(newStreams);
+      const { begun, states } = await this.begin(newStreams, meta);
+      const told = command.respond({
         state: after,
         events: main.recorded,
-        given,
+        inputs: given,
         now,
-        started: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
+        findNewState: <T>({ table }: { table: string }) => states.get(table) as T | undefined,
       });
-      const events = await this.keys.sealed(
-        main.recorded.map((fact) => newEvent(command.rows, fact)),
+      const events = await this.keys.sealEvents(
+        main.recorded.map((fact) => toNewEvent(command.readModel, fact)),
         held,
       );
-      const bytes = boundedBytes([...events, ...begun.flatMap((write) => write.events)]);
+      const bytes = getBoundedBytes([...events, ...begun.flatMap((write) => write.events)]);
       if (dryRun) return { settle: () => pending.resolve(told), alone: false };
       if (main.recorded.length === 0) {
         if (alone) throw new Error('claims and new streams need an event that causes them');
         return { settle: () => pending.resolve(told), alone };
       }
-      const stream = streamOf(command.rows.aggregate, command.id);
+      const stream = toStreamName(command.readModel.aggregate, command.id);
       if (keyed) keyed.subjectId ??= this.keys.subjects.find(main.recorded);
-      const response = keyed && (await this.responses.sealed(keyed, stream, told));
+      const response = keyed && (await this.responses.seal(keyed, stream, told));
       return {
         settle: () => {
           if (keyed) keyed.stored = true;
@@ -265,28 +266,31 @@ export class CommandPipeline {
    * A stream that already exists loses every race for its creation; and where rows may lag, that would only be noticed
    * after another part of the commit has been written.
    */
-  private async refuseBegun(starts: Start[]): Promise<void> {
-    for (const { rows, id } of starts) {
-      if (await this.rows.load(rows, id, true)) throw new IdTakenError(rows.table, id);
+  private async refuseBegun(starts: NewStream[]): Promise<void> {
+    for (const { readModel, id } of starts) {
+      if (await this.readModels.load(readModel, id, true))
+        throw new IdTakenError(readModel.table, id);
     }
   }
 
   /** The writes that create new streams, and the resulting states by table. */
   private async begin(
-    starts: Start[],
+    starts: NewStream[],
     meta: EventMeta,
   ): Promise<{ begun: Write[]; states: Map<string, object> }> {
     const begun: Write[] = [];
     const states = new Map<string, object>();
-    for (const { rows, id, events } of starts) {
-      const fold = foldOn(rows, undefined, events, meta);
+    for (const { readModel, id, events } of starts) {
+      const fold = project(readModel, undefined, events, meta);
       if (!fold.state) throw new Error('a new stream needs an event');
-      states.set(rows.table, fold.state);
+      states.set(readModel.table, fold.state);
       begun.push({
-        stream: streamOf(rows.aggregate, id),
+        stream: toStreamName(readModel.aggregate, id),
         expected: null,
-        events: await this.keys.sealed(fold.recorded.map((fact) => newEvent(rows, fact))),
-        row: rowOf({ rows, id }, fold.state),
+        events: await this.keys.sealEvents(
+          fold.recorded.map((fact) => toNewEvent(readModel, fact)),
+        ),
+        row: toReadModelWrite({ readModel, id }, fold.state),
       });
     }
     return { begun, states };
@@ -311,8 +315,8 @@ export class CommandPipeline {
               events.map(({ id }) => publicEventId(id)),
             );
           }
-          return this.metrics.commit(events.length, () =>
-            this.store.commit({ accountId, writes, ...beside, responses }),
+          return this.metrics.measureCommit(events.length, () =>
+            this.eventStore.commit({ accountId, writes, ...beside, responses }),
           );
         },
         // Several commands may be committed at once; the span belongs to the trace of the first.
@@ -335,9 +339,9 @@ function add(
   const [main] = segment.writes;
   if (main?.row) {
     main.events.push(...events);
-    main.row = rowOf(command, state);
+    main.row = toReadModelWrite(command, state);
   } else {
-    segment.writes.push({ ...to, events, row: rowOf(command, state) });
+    segment.writes.push({ ...to, events, row: toReadModelWrite(command, state) });
   }
   segment.writes.push(...begun);
   segment.beside = beside;

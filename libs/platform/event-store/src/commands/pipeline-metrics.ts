@@ -33,27 +33,27 @@ export class PipelineMetrics {
     });
   }
 
-  waited(milliseconds: number): void {
+  observeWait(milliseconds: number): void {
     this.waits.observe(milliseconds / 1000);
   }
 
-  async commit<R>(events: number, work: () => Promise<R>): Promise<R> {
-    const begun = performance.now();
-    const took = (result: string) =>
-      this.seconds.observe({ result }, (performance.now() - begun) / 1000);
+  async measureCommit<R>(events: number, work: () => Promise<R>): Promise<R> {
+    const startedAt = performance.now();
+    const observe = (result: string) =>
+      this.seconds.observe({ result }, (performance.now() - startedAt) / 1000);
     try {
-      const answer = await work();
-      took('committed');
+      const result = await work();
+      observe('committed');
       this.events.inc(events);
-      return answer;
+      return result;
     } catch (error) {
-      took(resultOf(error));
+      observe(getResultLabel(error));
       throw error;
     }
   }
 }
 
-function resultOf(error: unknown): string {
+function getResultLabel(error: unknown): string {
   if (error instanceof ConflictError) return 'conflict';
   if (error instanceof ClaimTakenError) return 'taken';
   if (error instanceof KeyTakenOverError) return 'taken_over';

@@ -2,12 +2,16 @@ import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
 import { countWithin } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
-import { PlainWrites, type PlainTransaction, type PlainWriter } from './audited-writes.service.js';
+import {
+  AuditedWrites,
+  type AuditedTransaction,
+  type AuditedWriter,
+} from './audited-writes.service.js';
 
 const COUNT = countWithin('audit_repetitions', 'times', '1 hour');
 
 type Kind = readonly (string | number)[];
-type Audit = (transaction: PlainTransaction, times: number) => Promise<void>;
+type Audit = (transaction: AuditedTransaction, times: number) => Promise<void>;
 
 /**
  * Audit entries about what can be repeated at will, such as a wrong password. Nothing is ever removed from the audit log, so
@@ -16,7 +20,7 @@ type Audit = (transaction: PlainTransaction, times: number) => Promise<void>;
 @Injectable()
 export class RepeatedAudits {
   constructor(
-    private readonly writes: PlainWrites,
+    private readonly writes: AuditedWrites,
     private readonly keys: MasterKeys,
   ) {}
 
@@ -24,18 +28,18 @@ export class RepeatedAudits {
    * @param kind what two of them have in common; stored as an HMAC
    * @param audit writes the entry, which says how often it has been
    */
-  write(by: PlainWriter, kind: Kind, audit: Audit): Promise<void> {
+  write(by: AuditedWriter, kind: Kind, audit: Audit): Promise<void> {
     return this.writes.write(by, (transaction) => this.writeWithin(transaction, kind, audit));
   }
 
   /** The same within a transaction. */
-  async writeWithin(transaction: PlainTransaction, kind: Kind, audit: Audit): Promise<void> {
+  async writeWithin(transaction: AuditedTransaction, kind: Kind, audit: Audit): Promise<void> {
     const times = await this.count(transaction, kind);
     if (isWritten(times)) await audit(transaction, times);
   }
 
   /** Counts one more time, without an entry. @returns how often it has been within the hour */
-  async count(transaction: PlainTransaction, kind: Kind): Promise<number> {
+  async count(transaction: AuditedTransaction, kind: Kind): Promise<number> {
     const key = fingerprint(this.keys.dataKey('audit repetitions'), ...kind);
     const [row]: { times: number }[] = await transaction.manager.query(COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');

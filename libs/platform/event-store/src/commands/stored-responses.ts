@@ -7,11 +7,11 @@ import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedResponse } from '../port/event-store.js';
 import { PersonalKeys, type Reader } from '../personal-keys/personal-keys.js';
-import { refusalOf } from '../port/refusals.js';
+import { toCommitError } from '../port/refusals.js';
 
 /** After this time without an answer, another request with the same key takes over. */
-const HELD_SECONDS = 10;
-const PRUNED_AT_ONCE = 1_000;
+const LEASE_SECONDS = 10;
+const PRUNE_BATCH_SIZE = 1_000;
 
 const PURPOSE = 'kept answers';
 
@@ -22,7 +22,7 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
   id: 'key',
   idType: 'bytea',
   purpose: PURPOSE,
-  contextOf: (key) => contextOf(key as Buffer),
+  contextOf: (key) => getSealContext(key as Buffer),
 };
 
 export type StoredResponse = { status: number; body: unknown };
@@ -31,7 +31,7 @@ export type StoredResponse = { status: number; body: unknown };
  * The state of the first request with the key. `erased`: it was answered, and its response went with the person whom
  * it was about.
  */
-export type Begun =
+export type KeyState =
   | { state: 'ours' }
   | { state: 'running' }
   | { state: 'other' }
@@ -47,29 +47,29 @@ const PERSONAL = 1;
 /** The mark and the person's id. */
 const PERSONAL_BYTES = 9;
 
-const BEGIN = {
-  name: 'outcomes_begin',
-  text: 'select state, status, response as answer from es.claim_idempotency_key($1, $2, $3, $4)',
+const CLAIM_KEY = {
+  name: 'stored_responses_claim',
+  text: 'select state, status, response from es.claim_idempotency_key($1, $2, $3, $4)',
 };
-const KEEP = {
-  name: 'outcomes_keep',
+const SAVE = {
+  name: 'stored_responses_save',
   text: 'select es.save_responses($1, null)',
 };
 const RELEASE = {
-  name: 'outcomes_release',
+  name: 'stored_responses_release',
   text: `delete from es.stored_responses
          where key = $1 and holder = $2 and status is null and intent is null`,
 };
 /** Says twice what has expired: a key that is used again while its row is waited for is looked at by the outer one. */
 const PRUNE = {
-  name: 'outcomes_prune',
+  name: 'stored_responses_prune',
   text: `delete from es.stored_responses where expires_at < now() and intent is null and key in (
            select key from es.stored_responses where expires_at < now() and intent is null
-           order by expires_at limit ${PRUNED_AT_ONCE})`,
+           order by expires_at limit ${PRUNE_BATCH_SIZE})`,
 };
 
 /**
- * Responses stored under Idempotency-Keys (contract section 1). One that reports a commit is written in that
+ * Responses stored under Idempotency-Keys (RETRY-03). One that reports a commit is written in that
  * commit, so that neither exists without the other; all others are written by `save`.
  */
 @Injectable()
@@ -86,17 +86,17 @@ export class StoredResponses {
   }
 
   /** @param request fingerprint of the body */
-  async begin(keyed: KeyedRequest, request: Buffer): Promise<Begun> {
+  async claimKey(keyed: KeyedRequest, request: Buffer): Promise<KeyState> {
     const [row] = await ask<{
-      state: Begun['state'];
+      state: KeyState['state'];
       status: number | null;
-      answer: Buffer | null;
-    }>(this.pool, { ...BEGIN, values: [keyed.key, request, keyed.holder, HELD_SECONDS] });
+      response: Buffer | null;
+    }>(this.pool, { ...CLAIM_KEY, values: [keyed.key, request, keyed.holder, LEASE_SECONDS] });
     if (!row) throw new Error('es.claim_idempotency_key returned no state');
     if (row.state !== 'done') return { state: row.state };
-    if (row.status === null || !row.answer) throw new Error('a stored response is complete');
-    const stored = this.masterKeys.open(PURPOSE, row.answer, contextOf(keyed.key));
-    const text = await this.opened(keyed.key, stored);
+    if (row.status === null || !row.response) throw new Error('a stored response is complete');
+    const stored = this.masterKeys.open(PURPOSE, row.response, getSealContext(keyed.key));
+    const text = await this.decode(keyed.key, stored);
     if (text === undefined) return { state: 'erased' };
     return {
       state: 'done',
@@ -106,7 +106,7 @@ export class StoredResponses {
   }
 
   /** For the commit that it reports. */
-  async sealed(
+  async seal(
     keyed: KeyedRequest,
     stream: string,
     body: unknown,
@@ -114,13 +114,13 @@ export class StoredResponses {
   ): Promise<SealedResponse> {
     const { key, holder, status, storedOnly } = keyed;
     const stored = storedOnly ? { ...(body as object), ...storedOnly } : body;
-    const plain = await this.plain(keyed, textOf(stored), read);
+    const plain = await this.encode(keyed, toText(stored), read);
     return {
       key,
       holder,
       stream,
       status,
-      answer: this.masterKeys.seal(PURPOSE, plain, contextOf(key)),
+      body: this.masterKeys.seal(PURPOSE, plain, getSealContext(key)),
     };
   }
 
@@ -128,7 +128,7 @@ export class StoredResponses {
    * What the master key seals: of a success that is about a person only what their own key has sealed. A refusal holds
    * no personal data. What nobody can open stands for a response about somebody who was erased before it was stored.
    */
-  private async plain(
+  private async encode(
     { key, status, subjectId }: KeyedRequest,
     text: string,
     read: Reader | undefined,
@@ -137,16 +137,18 @@ export class StoredResponses {
     const head = Buffer.alloc(PERSONAL_BYTES);
     head.writeUInt8(PERSONAL);
     head.writeBigUInt64BE(BigInt(subjectId), 1);
-    const sealed = await this.keys.sealText(subjectId, text, contextOf(key), read);
+    const sealed = await this.keys.sealText(subjectId, text, getSealContext(key), read);
     return sealed ? Buffer.concat([head, sealed]) : head;
   }
 
   /** Undefined when the person whom it is about was erased. */
-  private async opened(key: Buffer, stored: Buffer): Promise<string | undefined> {
+  private async decode(key: Buffer, stored: Buffer): Promise<string | undefined> {
     if (stored[0] !== PERSONAL) return stored.toString();
     const subjectId = Number(stored.readBigUInt64BE(1));
     const sealed = stored.subarray(PERSONAL_BYTES);
-    return sealed.length === 0 ? undefined : this.keys.openText(subjectId, sealed, contextOf(key));
+    return sealed.length === 0
+      ? undefined
+      : this.keys.openText(subjectId, sealed, getSealContext(key));
   }
 
   /**
@@ -162,11 +164,11 @@ export class StoredResponses {
     const read: Reader | undefined =
       client &&
       (async (statement) => (await client.query(statement)) as Awaited<ReturnType<Reader>>);
-    const response = await this.sealed({ ...keyed, status }, '', body, read);
+    const response = await this.seal({ ...keyed, status }, '', body, read);
     try {
-      await (client ?? this.pool).query({ ...KEEP, values: [responseArgument([response])] });
+      await (client ?? this.pool).query({ ...SAVE, values: [toResponseArgument([response])] });
     } catch (error) {
-      throw refusalOf(error);
+      throw toCommitError(error);
     }
   }
 
@@ -178,28 +180,28 @@ export class StoredResponses {
   /** Deletes expired responses. @returns whether there may be more */
   async prune(): Promise<boolean> {
     const { rowCount } = await this.pool.query(PRUNE);
-    return rowCount === PRUNED_AT_ONCE;
+    return rowCount === PRUNE_BATCH_SIZE;
   }
 }
 
 /** What `es.save_responses` takes. */
-export function responseArgument(responses: SealedResponse[] | undefined): string | null {
+export function toResponseArgument(responses: SealedResponse[] | undefined): string | null {
   if (!responses?.length) return null;
   return JSON.stringify(
-    responses.map(({ key, holder, stream, status, answer }) => ({
+    responses.map(({ key, holder, stream, status, body }) => ({
       k: key.toString('hex'),
       o: holder,
       s: stream,
       c: status,
-      b: answer.toString('hex'),
+      b: body.toString('hex'),
     })),
   );
 }
 
-function textOf(body: unknown): string {
+function toText(body: unknown): string {
   return body === undefined ? '' : JSON.stringify(body);
 }
 
-function contextOf(key: Buffer): string {
+function getSealContext(key: Buffer): string {
   return `response ${key.toString('hex')}`;
 }

@@ -11,7 +11,7 @@ function queues() {
   const streams = new StreamQueues<Command>(async (stream, batch) => {
     log.push(`${stream}: ${batch.map(({ name }) => name).join(' ')}`);
     await new Promise<void>((end) => ends.push(end));
-    return { again: [], lost: false };
+    return { retry: [], isRaceLost: false };
   });
   return { log, streams, endTurn: () => ends.shift()?.() };
 }
@@ -30,7 +30,7 @@ describe('the queues of streams', () => {
   it('lets a holder of several streams wait its turn, and others wait for it', async () => {
     const { log, streams, endTurn } = queues();
     streams.add('t', { name: 'before' });
-    const held = streams.holding(['t', 's'], async () => {
+    const holding = streams.runExclusively(['t', 's'], async () => {
       log.push('held');
       await soon();
       log.push('released');
@@ -39,7 +39,7 @@ describe('the queues of streams', () => {
     streams.add('s', { name: 'after' });
     expect(log).toEqual(['t: before']);
     endTurn();
-    await held;
+    await holding;
     await soon();
     expect(log).toEqual(['t: before', 'held', 'released', 's: after']);
   });
@@ -47,7 +47,7 @@ describe('the queues of streams', () => {
   it('lets holders follow one another, whatever order they name their streams in', async () => {
     const { log, streams } = queues();
     const hold = (name: string, names: string[]) =>
-      streams.holding(names, async () => {
+      streams.runExclusively(names, async () => {
         log.push(`${name} begins`);
         await soon();
         log.push(`${name} ends`);
@@ -61,7 +61,7 @@ describe('the queues of streams', () => {
 
   it('releases the streams when the work fails', async () => {
     const { log, streams } = queues();
-    const failing = streams.holding(['s'], async () => Promise.reject(new Error('no')));
+    const failing = streams.runExclusively(['s'], async () => Promise.reject(new Error('no')));
     streams.add('s', { name: 'next' });
     await expect(failing).rejects.toThrow('no');
     await soon();
@@ -72,7 +72,7 @@ describe('the queues of streams', () => {
     const log: string[] = [];
     const streams = new StreamQueues<Command>(async (_stream, batch, losses) => {
       log.push(`${losses}: ${batch.map(({ name }) => name).join(' ')}`);
-      return losses === 0 ? { again: batch, lost: true } : { again: [], lost: false };
+      return losses === 0 ? { retry: batch, isRaceLost: true } : { retry: [], isRaceLost: false };
     });
     streams.add('s', { name: 'a' });
     streams.add('s', { name: 'b' });
@@ -89,7 +89,7 @@ describe('the queues of streams', () => {
     const streams = new StreamQueues<Command>(
       async () => {
         await new Promise<void>((end) => ends.push(end));
-        return { again: [], lost: false };
+        return { retry: [], isRaceLost: false };
       },
       { isLate: ({ name }) => name !== 'in time', refuse: ({ name }) => refused.push(name) },
     );

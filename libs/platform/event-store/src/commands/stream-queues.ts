@@ -1,4 +1,4 @@
-const TOGETHER = 64;
+const BATCH_SIZE = 64;
 /** What has not had its turn by then has written nothing, and its caller is told so within 8 s. */
 export const TURN_WITHIN_MS = 6_500;
 const WATCH_EVERY_MS = 250;
@@ -7,7 +7,7 @@ const WATCH_EVERY_MS = 250;
 type Hold = { granted: () => void; released: Promise<void> };
 
 /** @property lost whether a race was lost, after which the next turn waits a little */
-export type Turn<P> = { again: P[]; lost: boolean };
+export type Turn<P> = { retry: P[]; isRaceLost: boolean };
 
 /**
  * What waits for each stream, in order of arrival: single commands, which are taken together, and holders of several
@@ -19,7 +19,7 @@ export class StreamQueues<P extends object> {
 
   constructor(
     /** @param losses how many races in a row the stream has just lost */
-    private readonly take: (stream: string, batch: P[], losses: number) => Promise<Turn<P>>,
+    private readonly takeTurn: (stream: string, batch: P[], losses: number) => Promise<Turn<P>>,
     private readonly giveUp: {
       isLate: (waiting: P) => boolean;
       refuse: (waiting: P) => void;
@@ -64,7 +64,7 @@ export class StreamQueues<P extends object> {
    * Does the work while nothing else of this process writes these streams. They are taken in the order of their names,
    * so that two holders cannot wait for each other; single commands hold one stream and wait for none.
    */
-  async holding<R>(streams: string[], work: () => Promise<R>): Promise<R> {
+  async runExclusively<R>(streams: string[], work: () => Promise<R>): Promise<R> {
     let release: () => void = () => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
     try {
@@ -86,9 +86,9 @@ export class StreamQueues<P extends object> {
         await next.released;
         continue;
       }
-      const { again, lost } = await this.take(stream, nextBatch(queue), losses);
-      losses = lost ? losses + 1 : 0;
-      queue.unshift(...again);
+      const { retry, isRaceLost } = await this.takeTurn(stream, nextBatch(queue), losses);
+      losses = isRaceLost ? losses + 1 : 0;
+      queue.unshift(...retry);
       if (losses > 0) await backOff(losses);
     }
     this.queues.delete(stream);
@@ -97,7 +97,7 @@ export class StreamQueues<P extends object> {
 
 function nextBatch<P extends object>(queue: (P | Hold)[]): P[] {
   const batch: P[] = [];
-  for (let [next] = queue; next && !isHold(next) && batch.length < TOGETHER; [next] = queue) {
+  for (let [next] = queue; next && !isHold(next) && batch.length < BATCH_SIZE; [next] = queue) {
     batch.push(next);
     queue.shift();
   }

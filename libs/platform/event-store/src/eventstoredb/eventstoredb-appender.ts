@@ -3,9 +3,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { ConflictError, type Head, type Write } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { faultOf, unavailable } from './eventstoredb-faults.js';
+import { classifyFault, toUnavailableError } from './eventstoredb-faults.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
-import { chain } from '../port/hash-chain.js';
+import { hashChain } from '../port/hash-chain.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 
@@ -20,14 +20,14 @@ export class EventStoreDbAppender {
   ) {}
 
   /**
-   * @param begun the commit has already appended to another stream, so this one must be appended to as well; only a
+   * @param mustAppend the commit has already appended to another stream, so this one must be appended to as well; only a
    *   stream that existed before may have moved
    * @throws ConflictError, UnavailableError: not appended. @throws UnknownOutcomeError
    * @returns the new head of the stream
    */
-  async append({ stream, expected, events }: Write, begun = false): Promise<Head> {
+  async append({ stream, expected, events }: Write, mustAppend = false): Promise<Head> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
-    const heads = chain(stream, expected, events);
+    const heads = hashChain(stream, expected, events);
     const head = heads.at(-1);
     if (!head) throw new Error('a write has at least one event');
     const batch = events.map(({ id, type, version, data, meta }, i) =>
@@ -36,27 +36,27 @@ export class EventStoreDbAppender {
         type,
         data,
         // As bytes: what the client is given as an object goes through base64 twice on its way there.
-        metadata: bytesOf({ ...meta, schemaVersion: version, hash: heads[i]?.hash }),
+        metadata: toBytes({ ...meta, schemaVersion: version, hash: heads[i]?.hash }),
       }),
     );
     const expectedRevision = expected === null ? NO_STREAM : BigInt(expected.revision);
-    let unknown = begun;
+    let isUnknown = mustAppend;
     for (let attempt = 0; ; attempt++) {
       try {
-        await this.connection.ask((client) =>
-          client.appendToStream(this.streams.nameOf(stream), batch, { expectedRevision }),
+        await this.connection.call((client) =>
+          client.appendToStream(this.streams.getStreamName(stream), batch, { expectedRevision }),
         );
         return head;
       } catch (error) {
-        const fault = faultOf(error);
-        if (fault === 'conflict' && (!begun || expected !== null)) throw new ConflictError();
-        if (fault === 'other' && !unknown) throw error;
-        if ((fault === 'unreachable' || fault === 'refused') && !unknown) {
-          throw unavailable(error, 'append');
+        const fault = classifyFault(error);
+        if (fault === 'conflict' && (!mustAppend || expected !== null)) throw new ConflictError();
+        if (fault === 'other' && !isUnknown) throw error;
+        if ((fault === 'unreachable' || fault === 'refused') && !isUnknown) {
+          throw toUnavailableError(error, 'append');
         }
-        if (fault === 'unanswered') unknown = true;
+        if (fault === 'unanswered') isUnknown = true;
         if (performance.now() > deadline) {
-          if (unknown) {
+          if (isUnknown) {
             throw new UnknownOutcomeError('the outcome of an append stays unknown', {
               cause: error,
             });
@@ -70,6 +70,6 @@ export class EventStoreDbAppender {
 }
 
 /** The client takes nothing else than a plain `Uint8Array` as it is. */
-function bytesOf(value: object): Uint8Array {
+function toBytes(value: object): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(value));
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ConfigError } from '#kernel/config-error.js';
 import { EventStoreDbConnection } from './eventstoredb-connection.js';
 
-const said = (url: string): string => {
+const connect = (url: string): string => {
   try {
     void new EventStoreDbConnection(url).dispose();
   } catch (error) {
@@ -18,7 +18,7 @@ describe('a connection string', () => {
     'esdb+discover://cluster.mail.example:2113?tls=true&keepAliveInterval=10000',
     'esdb://user:secret@localhost:2113/?tls=false',
   ])('of a server or a cluster is taken: %s', (url) => {
-    expect(said(url)).toBe('taken');
+    expect(connect(url)).toBe('taken');
   });
 
   it.each([
@@ -39,8 +39,8 @@ describe('a connection string', () => {
       /^EVENT_STORE_URL: nodePreference must be leader/,
     ],
   ])('with %s is refused without showing the password', (_what, url, words) => {
-    expect(said(url)).toMatch(words);
-    expect(said(url)).not.toContain('secret');
+    expect(connect(url)).toMatch(words);
+    expect(connect(url)).not.toContain('secret');
   });
 });
 

@@ -27,11 +27,11 @@ import {
 import {
   abandonIntent,
   closeIntent,
-  headsAfter,
-  intentOf,
-  openedIntent,
+  getHeadsAfter,
+  createIntent,
+  unsealIntent,
   openIntent,
-  sealedIntent,
+  sealIntent,
   takeOverIntents,
   type Intent,
 } from './intents.js';
@@ -43,15 +43,15 @@ import { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { OwnStreams } from './eventstoredb-streams.js';
 import { EventStoreDbSubscription } from './eventstoredb-subscription.js';
-import { FollowingWrites } from '../commands/following-writes.js';
+import { RemainingWrites } from '../commands/remaining-writes.js';
 import { refuseHistoryInPostgres } from '../log/positions-check.js';
 import type { StreamKind } from '../read-models/read-models.js';
-import { RowWriter } from '../read-models/read-model-writer.js';
+import { ReadModelWriter } from '../read-models/read-model-writer.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const RECOVER_EVERY_MS = 5_000;
 /** Longer than any group of rows takes, unless somebody else holds one of them. */
-const ROWS_STUCK_MS = 100;
+const READ_MODELS_STUCK_MS = 100;
 
 /**
  * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
@@ -63,20 +63,20 @@ export class EventStoreDbEventStore
   extends EventStore
   implements OnModuleInit, OnApplicationShutdown
 {
-  override readonly rowsMayLag = true;
-  override readonly rowLane = new Lanes(1, () => ROWS_STUCK_MS);
+  override readonly readModelsMayLag = true;
+  override readonly readModelLanes = new Lanes(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
   private readonly appender: EventStoreDbAppender;
-  private readonly following: FollowingWrites;
+  private readonly remainingWrites: RemainingWrites;
   private readonly subscription: EventStoreDbSubscription;
   private readonly identity: EventStoreDbIdentity;
   /** Whether the history there is known to belong to our database. */
-  private belongs = false;
-  private readonly rowWriter: RowWriter;
+  private isOurs = false;
+  private readonly rowWriter: ReadModelWriter;
   private readonly stopped = new AbortController();
-  private recovering: Promise<void> | undefined;
+  private recovery: Promise<void> | undefined;
 
   constructor(
     private readonly pool: Pool,
@@ -91,12 +91,12 @@ export class EventStoreDbEventStore
       config.eventStoreStreamPrefix,
       kinds.map(({ aggregate }) => `${aggregate.name}-`),
     );
-    this.rowWriter = new RowWriter(pool, this.rowLane);
+    this.rowWriter = new ReadModelWriter(pool, this.readModelLanes);
     this.reader = new EventStoreDbReader(this.connection, streams);
     this.appender = new EventStoreDbAppender(this.connection, streams);
-    this.following = new FollowingWrites(this.appender, this);
+    this.remainingWrites = new RemainingWrites(this.appender, this);
     this.subscription = new EventStoreDbSubscription(this.connection, streams, () =>
-      this.reader.head(),
+      this.reader.readHead(),
     );
     this.identity = new EventStoreDbIdentity(pool, this.connection, this.reader, streams, kinds);
   }
@@ -108,30 +108,30 @@ export class EventStoreDbEventStore
   async onModuleInit(): Promise<void> {
     await refuseHistoryInPostgres(this.pool);
     try {
-      await this.reader.head();
+      await this.reader.readHead();
       await this.identity.check();
-      this.belongs = true;
+      this.isOurs = true;
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
       const { cause } = error;
       if (cause instanceof RefusedError) throw new ConfigError(cause.message, { cause: error });
       this.log.warn(messageWithCause(error));
     }
-    this.recovering = this.recoverNowAndThen();
+    this.recovery = this.recoverPeriodically();
   }
 
   /**
    * For a history that is about to be copied into EventStoreDB: marks it as belonging to our database.
    * @throws ConfigError when it holds another database's history. @throws UnavailableError
    */
-  async take(): Promise<void> {
-    await this.identity.take();
-    this.belongs = true;
+  async claimForOurs(): Promise<void> {
+    await this.identity.claimForOurs();
+    this.isOurs = true;
   }
 
   async onApplicationShutdown(): Promise<void> {
     this.stopped.abort();
-    await this.recovering;
+    await this.recovery;
     await this.connection.dispose();
   }
 
@@ -139,26 +139,28 @@ export class EventStoreDbEventStore
     if (commit.writes.some((write) => write.events.length === 0)) {
       throw new Error('an empty append is refused');
     }
-    await this.expectOurs();
-    const { writes, ...beside } = commit;
-    const alone =
+    await this.assertOurs();
+    const { writes, ...extras } = commit;
+    const isSingleAppend =
       writes.length === 1 &&
-      !beside.cap &&
-      [beside.claims, beside.releases, beside.responses, beside.erasures, beside.sideEffects].every(
+      !extras.cap &&
+      [extras.claims, extras.releases, extras.responses, extras.erasures, extras.sideEffects].every(
         (list) => !list?.length,
       );
-    return alone ? this.commitOne(commit) : this.commitIntent(intentOf(newId(), commit));
+    return isSingleAppend
+      ? this.commitOne(commit)
+      : this.commitIntent(createIntent(newId(), commit));
   }
 
   override async *readStream(
     ...[stream, options]: Parameters<EventStore['readStream']>
   ): AsyncIterable<StoredEvent> {
-    await this.expectOurs();
+    await this.assertOurs();
     yield* this.reader.readStream(stream, options);
   }
 
   override async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
-    await this.expectOurs();
+    await this.assertOurs();
     return this.reader.readEvents(refs);
   }
 
@@ -175,13 +177,13 @@ export class EventStoreDbEventStore
   }
 
   override async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
-    await this.expectOurs();
+    await this.assertOurs();
     return this.reader.readAll(after, limit);
   }
 
   override async head(): Promise<Position> {
-    await this.expectOurs();
-    return this.reader.head();
+    await this.assertOurs();
+    return this.reader.readHead();
   }
 
   override async ping(): Promise<void> {
@@ -192,7 +194,7 @@ export class EventStoreDbEventStore
     const { signal } = subscriber;
     while (!signal.aborted) {
       try {
-        await this.expectOurs();
+        await this.assertOurs();
         break;
       } catch (error) {
         this.log.warn(`a subscription waits for the event store: ${messageWithCause(error)}`);
@@ -203,15 +205,15 @@ export class EventStoreDbEventStore
   }
 
   /** Checked here if the event store was unavailable when the process started. @throws UnavailableError */
-  private async expectOurs(): Promise<void> {
-    if (this.belongs) return;
+  private async assertOurs(): Promise<void> {
+    if (this.isOurs) return;
     try {
       await this.identity.check();
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       throw new UnavailableError('The event store cannot be used', { cause: error });
     }
-    this.belongs = true;
+    this.isOurs = true;
   }
 
   private async commitOne(commit: Commit): Promise<Head[]> {
@@ -220,37 +222,37 @@ export class EventStoreDbEventStore
     const { stream, row } = write;
     const head = await this.appender.append(write);
     if (row) {
-      const placed = { accountId: commit.accountId, stream, head, row };
-      await this.rowFollows(() => this.rowWriter.write(placed));
+      const update = { accountId: commit.accountId, stream, head, row };
+      await this.writeReadModel(() => this.rowWriter.write(update));
     }
     return [head];
   }
 
   private async commitIntent(intent: Intent): Promise<Head[]> {
-    await this.open(intent);
+    await this.openSealed(intent);
     const [first, ...rest] = intent.content.writes;
     if (!first) throw new Error('a commit writes something');
     try {
       // After the first append nothing may fail any more, so the other streams are checked before it.
-      await Promise.all(rest.map((write) => this.expectHead(write)));
+      await Promise.all(rest.map((write) => this.assertHead(write)));
       await this.appender.append(first);
     } catch (error) {
       if (error instanceof UnknownOutcomeError) throw error;
       // If it stayed, it would be retried forever.
       if (!(await this.isDoneByAnother(intent, first))) throw error;
-      return headsAfter(intent.content);
+      return getHeadsAfter(intent.content);
     }
-    const appended = await this.following.append(first, rest);
-    const close = () => this.close(intent, appended);
+    const appended = await this.remainingWrites.append(first, rest);
+    const close = () => this.closeAppended(intent, appended);
     if (intent.content.erasures ?? intent.content.sideEffects) await this.settle(close);
-    else await this.rowFollows(close);
-    return headsAfter(intent.content);
+    else await this.writeReadModel(close);
+    return getHeadsAfter(intent.content);
   }
 
   /** Rows of writes that another process has made, and so are not here, are folded from their streams. */
-  private async close(intent: Intent, writes: Write[]): Promise<void> {
+  private async closeAppended(intent: Intent, writes: Write[]): Promise<void> {
     for (const [i, { stream, row }] of writes.entries()) {
-      if (!row && intent.content.writes[i]?.row) await this.redecider?.catchUp(stream);
+      if (!row && intent.content.writes[i]?.row) await this.conflictResolver?.catchUp(stream);
     }
     await closeIntent(this.pool, { ...intent, content: { ...intent.content, writes } });
   }
@@ -265,9 +267,9 @@ export class EventStoreDbEventStore
     for (const deadline = performance.now() + SETTLE_WITHIN_MS; ;) {
       let cause: unknown;
       try {
-        const left = await abandonIntent(this.pool, intent);
-        if (left === 'abandoned') return false;
-        if (left === 'gone') return await this.isAppended(first);
+        const result = await abandonIntent(this.pool, intent);
+        if (result === 'abandoned') return false;
+        if (result === 'gone') return await this.isAppended(first);
       } catch (error) {
         cause = error;
       }
@@ -288,13 +290,14 @@ export class EventStoreDbEventStore
    * Some records change all the time, and a commit that needed all of them to stand still might never find such a moment.
    * @throws ConflictError when the stream does not stand where the write expects it, and the write cannot be decided again
    */
-  private async expectHead({ stream, expected }: Write): Promise<void> {
+  private async assertHead({ stream, expected }: Write): Promise<void> {
     const events: StoredEvent[] = [];
     const from = expected?.revision ?? 0;
     for await (const event of this.readStream(stream, { from })) events.push(event);
-    const [found, ...others] = events;
-    if ((found === undefined) !== (expected === null)) throw new ConflictError();
-    if (others.length > 0 && !this.redecider?.withstands(stream, others)) throw new ConflictError();
+    const [head, ...otherEvents] = events;
+    if ((head === undefined) !== (expected === null)) throw new ConflictError();
+    if (otherEvents.length > 0 && !this.conflictResolver?.commutesWith(stream, otherEvents))
+      throw new ConflictError();
   }
 
   /**
@@ -302,27 +305,27 @@ export class EventStoreDbEventStore
    * same one again settles that.
    * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent. @throws UnknownOutcomeError
    */
-  private async open(intent: Intent): Promise<void> {
-    const sealed = await sealedIntent(this.keys, intent);
+  private async openSealed(intent: Intent): Promise<void> {
+    const sealed = await sealIntent(this.keys, intent);
     await this.settle(() => openIntent(this.pool, sealed), 'refusable');
   }
 
   /**
    * Repeats what may be done twice while the database leaves it open whether it was done. A person is not gone before
    * their key is, so an erasure waits for that.
-   * @param first whether it may be said of the first try that nothing was written
+   * @param firstTry whether it may be said of the first try that nothing was written
    * @throws UnavailableError, UnknownOutcomeError
    */
-  private async settle(work: () => Promise<void>, first?: 'refusable'): Promise<void> {
+  private async settle(work: () => Promise<void>, firstTry?: 'refusable'): Promise<void> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
-    for (let unknown = first === undefined; ;) {
+    for (let isUnknown = firstTry === undefined; ;) {
       try {
         await work();
         return;
       } catch (error) {
         if (!isPassing(error)) throw error;
-        if (!unknown && !isConnectionLoss(error)) throw error;
-        unknown = true;
+        if (!isUnknown && !isConnectionLoss(error)) throw error;
+        isUnknown = true;
         if (performance.now() > deadline) {
           throw new UnknownOutcomeError('what became of an intent stays unknown', { cause: error });
         }
@@ -335,7 +338,7 @@ export class EventStoreDbEventStore
    * The events are written, so nothing may fail any more: a row that cannot be written now is written by its
    * next load, by the catch-up, or by whoever finishes the intent.
    */
-  private async rowFollows(write: () => Promise<void>): Promise<void> {
+  private async writeReadModel(write: () => Promise<void>): Promise<void> {
     try {
       await write();
     } catch (error) {
@@ -343,11 +346,11 @@ export class EventStoreDbEventStore
     }
   }
 
-  private async recoverNowAndThen(): Promise<void> {
+  private async recoverPeriodically(): Promise<void> {
     while (!this.stopped.signal.aborted) {
       try {
-        await this.expectOurs();
-        for (const stored of await takeOverIntents(this.pool, 20)) await this.finishOrLeave(stored);
+        await this.assertOurs();
+        for (const stored of await takeOverIntents(this.pool, 20)) await this.tryFinish(stored);
       } catch (error) {
         this.log.warn(`intents could not be checked, trying again later: ${messageOf(error)}`);
       }
@@ -359,9 +362,9 @@ export class EventStoreDbEventStore
    * An intent that cannot be finished now must not block the others; it is found again when its lease
    * expires.
    */
-  private async finishOrLeave(stored: Intent): Promise<void> {
+  private async tryFinish(stored: Intent): Promise<void> {
     try {
-      await this.finish(await openedIntent(this.keys, stored));
+      await this.finish(await unsealIntent(this.keys, stored));
     } catch (error) {
       this.log.warn(
         `intent ${stored.id} could not be finished, trying again later: ${messageOf(error)}`,
@@ -385,7 +388,7 @@ export class EventStoreDbEventStore
       }
       return;
     }
-    await this.close(intent, await this.following.append(first, rest));
+    await this.closeAppended(intent, await this.remainingWrites.append(first, rest));
     this.log.log(`intent ${intent.id} of a process that died was finished`);
   }
 }

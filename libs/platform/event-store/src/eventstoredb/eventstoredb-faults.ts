@@ -1,10 +1,10 @@
 import { messageOf, UnavailableError } from '#kernel/errors.js';
 
 /** For one append, or one page of a read: the client itself has no time-out. */
-export const ANSWER_WITHIN_MS = 5_000;
+export const RESPONSE_TIMEOUT_MS = 5_000;
 
 /** No whole answer: not within our own deadline, since the client sets none, or because the client was abandoned. */
-export class NoAnswerError extends Error {}
+export class NoResponseError extends Error {}
 
 export type Fault =
   | 'conflict'
@@ -28,8 +28,8 @@ const UNTRUSTED =
 const UNAUTHENTICATED = 16;
 
 /** Errors of the client, and the raw gRPC ones that it lets through after an outage. */
-export function faultOf(error: unknown): Fault {
-  if (error instanceof NoAnswerError) return 'unanswered';
+export function classifyFault(error: unknown): Fault {
+  if (error instanceof NoResponseError) return 'unanswered';
   if (!(error instanceof Error)) return 'other';
   const { type, code } = error as { type?: string; code?: number };
   if (type === 'wrong-expected-version') return 'conflict';
@@ -39,10 +39,10 @@ export function faultOf(error: unknown): Fault {
     return 'refused';
   }
   if (NOBODY_THERE.test(error.message)) return 'unreachable';
-  const lost =
+  const isLost =
     ['unavailable', 'timeout', 'deadline-exceeded', 'cancelled', 'unknown'].includes(type ?? '') ||
     [1, 2, 4, 14].includes(code ?? -1);
-  return lost ? 'unanswered' : 'other';
+  return isLost ? 'unanswered' : 'other';
 }
 
 /** As gRPC itself throws them, before the client makes errors of its own of them. */
@@ -53,16 +53,19 @@ export function isCallError(error: unknown): boolean {
 
 /** The server said nothing at all, which a new connection may cure. */
 export function isSilence(error: unknown): boolean {
-  return error instanceof NoAnswerError;
+  return error instanceof NoResponseError;
 }
 
 /** What the caller is told; nothing was written. If a setting or a right is missing, the cause says which. */
-export function unavailable(error: unknown, doing: 'read' | 'append'): UnavailableError {
-  const cause = faultOf(error) === 'refused' ? new RefusedError(refusal(error, doing)) : error;
+export function toUnavailableError(error: unknown, operation: 'read' | 'append'): UnavailableError {
+  const cause =
+    classifyFault(error) === 'refused'
+      ? new RefusedError(describeRefusal(error, operation))
+      : error;
   return new UnavailableError('The event store cannot be reached', { cause });
 }
 
-function refusal(error: unknown, doing: 'read' | 'append'): string {
+function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
   const message = messageOf(error);
   const [untrusted] = UNTRUSTED.exec(message) ?? [];
   if (untrusted !== undefined) {
@@ -71,14 +74,14 @@ function refusal(error: unknown, doing: 'read' | 'append'): string {
   if (error instanceof Error && 'code' in error && error.code === UNAUTHENTICATED) {
     return 'EventStoreDB does not know the user and password in EVENT_STORE_URL.';
   }
-  return `EventStoreDB does not let the user in EVENT_STORE_URL ${doing === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
+  return `EventStoreDB does not let the user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
 /** Our own deadline: the client sets none for what it has sent. @throws NoAnswerError */
-export function within<T>(work: Promise<T>, milliseconds: number): Promise<T> {
+export function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {
-      reject(new NoAnswerError(`no answer within ${milliseconds} ms`));
+      reject(new NoResponseError(`no answer within ${milliseconds} ms`));
     }, milliseconds);
     work.finally(() => clearTimeout(late)).then(resolve, reject);
   });

@@ -10,9 +10,9 @@ import type { OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from '../port/position.js';
 
 /** Reads the client's subscription in batches. */
-export class Following {
+export class SubscriptionReader {
   /** Why it ended; undefined while it goes on. */
-  ended: string | undefined;
+  endReason: string | undefined;
   /** How far the server has read, events that are filtered out included. */
   checkpoint: Position | undefined;
   private wakeUp: () => void = () => undefined;
@@ -43,8 +43,8 @@ export class Following {
     this.subscription.on('close', () => this.end('the connection was closed'));
   }
 
-  end(why: string): void {
-    this.ended ??= why;
+  end(reason: string): void {
+    this.endReason ??= reason;
     this.wakeUp();
   }
 
@@ -60,7 +60,7 @@ export class Following {
     while (events.length < this.batch) {
       const resolved: { event?: unknown } | null = this.subscription.read();
       if (resolved === null) break;
-      const event = this.streams.stored(resolved.event as JSONRecordedEvent | undefined);
+      const event = this.streams.toStoredEvent(resolved.event as JSONRecordedEvent | undefined);
       if (event) events.push(event);
     }
     return events;

@@ -4,16 +4,16 @@ import { ConfigError } from '#kernel/config-error.js';
 import { askAtStart } from '#database/connection.js';
 import { BEGINNING } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { faultOf, unavailable } from './eventstoredb-faults.js';
+import { classifyFault, toUnavailableError } from './eventstoredb-faults.js';
 import type { EventStoreDbReader } from './eventstoredb-reader.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 import type { StreamKind } from '../read-models/read-models.js';
 
 const STREAM = 'inkpad_identity';
 
-type Own = {
+type OwnDatabase = {
   database: string;
-  linked: boolean;
+  isLinked: boolean;
   /** Has no record of any kind. */
   isEmpty: boolean;
 };
@@ -33,10 +33,10 @@ export class EventStoreDbIdentity {
 
   /** @throws ConfigError when the two do not belong together. @throws UnavailableError */
   async check(): Promise<void> {
-    const own = await this.own();
-    const theirs = (await this.theirs()) ?? (await this.link(own));
-    if (theirs !== own.database) throw this.foreign(own);
-    if (own.linked) return;
+    const own = await this.readOwnDatabase();
+    const theirs = (await this.readLinkedDatabase()) ?? (await this.link(own));
+    if (theirs !== own.database) throw this.createForeignHistoryError(own);
+    if (own.isLinked) return;
     await this.pool.query('update es.identity set linked_at = now() where linked_at is null');
   }
 
@@ -44,66 +44,68 @@ export class EventStoreDbIdentity {
    * For a history that is about to be copied into EventStoreDB.
    * @throws ConfigError when another database's history is there. @throws UnavailableError
    */
-  async take(): Promise<void> {
-    const own = await this.own();
-    const theirs = (await this.theirs()) ?? (await this.write(own.database));
-    if (theirs !== own.database) throw this.foreign(own);
+  async claimForOurs(): Promise<void> {
+    const own = await this.readOwnDatabase();
+    const theirs = (await this.readLinkedDatabase()) ?? (await this.writeIdentity(own.database));
+    if (theirs !== own.database) throw this.createForeignHistoryError(own);
   }
 
   /** Nothing there names a database, as with a new service. */
-  private async link(own: Own): Promise<string> {
-    const held = (await this.reader.readAll(BEGINNING, 1)).length > 0;
-    if (own.linked || (!own.isEmpty && !held)) throw this.lacksHistory();
-    if (held) throw this.foreign(own);
-    return this.write(own.database);
+  private async link(own: OwnDatabase): Promise<string> {
+    const hasEvents = (await this.reader.readAll(BEGINNING, 1)).length > 0;
+    if (own.isLinked || (!own.isEmpty && !hasEvents)) throw this.createMissingHistoryError();
+    if (hasEvents) throw this.createForeignHistoryError(own);
+    return this.writeIdentity(own.database);
   }
 
-  private async own(): Promise<Own> {
-    const first = this.kinds.filter(({ beginsHistory }) => beginsHistory);
-    const records = first.map(({ table }) => `exists (select from ${table})`).join(' or ');
-    const own = await askAtStart<Own>(
+  private async readOwnDatabase(): Promise<OwnDatabase> {
+    const firstKinds = this.kinds.filter(({ beginsHistory }) => beginsHistory);
+    const records = firstKinds.map(({ table }) => `exists (select from ${table})`).join(' or ');
+    const own = await askAtStart<OwnDatabase>(
       this.pool,
-      `select database, linked_at is not null as linked, not (${records || 'false'}) as "isEmpty"
+      `select database, linked_at is not null as "isLinked", not (${records || 'false'}) as "isEmpty"
        from es.identity`,
     );
     if (own) return own;
     await this.pool.query('insert into es.identity default values on conflict do nothing');
-    return this.own();
+    return this.readOwnDatabase();
   }
 
-  private async theirs(): Promise<string | undefined> {
-    const event = await this.reader.firstOf(this.streams.nameOf(STREAM));
+  private async readLinkedDatabase(): Promise<string | undefined> {
+    const event = await this.reader.findFirst(this.streams.getStreamName(STREAM));
     return event && (event.data as { database: string }).database;
   }
 
   /** @returns the id that is there afterwards: another process may have written its own first */
-  private async write(database: string): Promise<string> {
+  private async writeIdentity(database: string): Promise<string> {
     const event = jsonEvent({ id: database, type: 'DatabaseLinked', data: { database } });
     try {
-      await this.connection.ask((client) =>
-        client.appendToStream(this.streams.nameOf(STREAM), event, { expectedRevision: NO_STREAM }),
+      await this.connection.call((client) =>
+        client.appendToStream(this.streams.getStreamName(STREAM), event, {
+          expectedRevision: NO_STREAM,
+        }),
       );
     } catch (error) {
-      if (faultOf(error) !== 'conflict') throw unavailable(error, 'append');
+      if (classifyFault(error) !== 'conflict') throw toUnavailableError(error, 'append');
     }
-    return (await this.theirs()) ?? database;
+    return (await this.readLinkedDatabase()) ?? database;
   }
 
-  private get there(): string {
-    return `EventStoreDB (streams ${this.streams.nameOf('*')})`;
+  private get serverName(): string {
+    return `EventStoreDB (streams ${this.streams.getStreamName('*')})`;
   }
 
-  private lacksHistory(): ConfigError {
+  private createMissingHistoryError(): ConfigError {
     return new ConfigError(
-      `${this.there} lacks the history of this database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those that it began with, or restore the backup of EventStoreDB that belongs to it (docs/operating.md, Restore).`,
+      `${this.serverName} lacks the history of this database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those that it began with, or restore the backup of EventStoreDB that belongs to it (docs/operating.md, Restore).`,
     );
   }
 
-  private foreign({ isEmpty }: Own): ConfigError {
+  private createForeignHistoryError({ isEmpty }: OwnDatabase): ConfigError {
     return new ConfigError(
       isEmpty
-        ? `The database is empty, and ${this.there} holds a history already: restore the database that belongs to it (docs/operating.md, Restore), or give a new service a prefix of its own in EVENT_STORE_STREAM_PREFIX.`
-        : `${this.there} holds the history of another database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those of this one, or DATABASE_URL to the database of that history.`,
+        ? `The database is empty, and ${this.serverName} holds a history already: restore the database that belongs to it (docs/operating.md, Restore), or give a new service a prefix of its own in EVENT_STORE_STREAM_PREFIX.`
+        : `${this.serverName} holds the history of another database: set EVENT_STORE_URL and EVENT_STORE_STREAM_PREFIX to those of this one, or DATABASE_URL to the database of that history.`,
     );
   }
 }

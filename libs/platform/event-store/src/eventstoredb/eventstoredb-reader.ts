@@ -8,12 +8,12 @@ import {
 } from '@eventstore/db-client';
 import { BEGINNING, type EventRef, type Position, type StoredEvent } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { faultOf, isSilence, unavailable } from './eventstoredb-faults.js';
-import { positionOf, type OwnStreams } from './eventstoredb-streams.js';
+import { classifyFault, isSilence, toUnavailableError } from './eventstoredb-faults.js';
+import { getPosition, type OwnStreams } from './eventstoredb-streams.js';
 import { isAfter } from '../port/position.js';
 
 const PAGE = 500;
-const READS_AT_ONCE = 8;
+const CONCURRENCY = 8;
 
 type Destroyable = { destroy: () => unknown };
 
@@ -32,14 +32,14 @@ export class EventStoreDbReader {
     const { to } = options;
     for (let from = options.from; ;) {
       const start = from === undefined ? (backwards ? END : START) : BigInt(from);
-      const page = await this.page(
+      const page = await this.readPage(
         (client) =>
-          client.readStream(this.streams.nameOf(stream), {
+          client.readStream(this.streams.getStreamName(stream), {
             fromRevision: start,
             direction: backwards ? BACKWARDS : FORWARDS,
             maxCount: PAGE,
           }),
-        (event) => this.streams.stored(event),
+        (event) => this.streams.toStoredEvent(event),
       );
       for (const event of page) {
         if (to !== undefined && (backwards ? event.revision < to : event.revision > to)) return;
@@ -53,35 +53,35 @@ export class EventStoreDbReader {
   }
 
   async readEvents(refs: EventRef[]): Promise<StoredEvent[]> {
-    const wanted = new Map<string, Set<number>>();
+    const revisionsByStream = new Map<string, Set<number>>();
     for (const { stream, revision } of refs) {
-      wanted.set(stream, (wanted.get(stream) ?? new Set()).add(revision));
+      revisionsByStream.set(stream, (revisionsByStream.get(stream) ?? new Set()).add(revision));
     }
-    const found: StoredEvent[] = [];
-    const streams = [...wanted];
+    const events: StoredEvent[] = [];
+    const streams = [...revisionsByStream];
     const readNext = async (): Promise<void> => {
       for (let next = streams.pop(); next; next = streams.pop()) {
         const [stream, revisions] = next;
         const range = { from: Math.min(...revisions), to: Math.max(...revisions) };
         for await (const event of this.readStream(stream, range)) {
-          if (revisions.has(event.revision)) found.push(event);
+          if (revisions.has(event.revision)) events.push(event);
         }
       }
     };
-    await Promise.all(Array.from({ length: READS_AT_ONCE }, readNext));
-    return found;
+    await Promise.all(Array.from({ length: CONCURRENCY }, readNext));
+    return events;
   }
 
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
-    const found: StoredEvent[] = [];
+    const events: StoredEvent[] = [];
     // Some events are not ours, and the first one is the last of the page before.
     const maxCount = Math.min(PAGE, 2 * limit + 1);
-    for (let from = after; found.length < limit;) {
-      let read = 0;
+    for (let from = after; events.length < limit;) {
+      let readCount = 0;
       let last = from;
-      const page = await this.page(
+      const page = await this.readPage(
         (client) => {
-          read = 0;
+          readCount = 0;
           return client.readAll({
             fromPosition: isAfter(from, BEGINNING) ? from : START,
             direction: FORWARDS,
@@ -89,33 +89,33 @@ export class EventStoreDbReader {
           });
         },
         (event) => {
-          read++;
-          last = positionOf(event);
-          return isAfter(last, after) ? this.streams.stored(event) : undefined;
+          readCount++;
+          last = getPosition(event);
+          return isAfter(last, after) ? this.streams.toStoredEvent(event) : undefined;
         },
       );
       for (const event of page) {
-        if (isAfter(event.position, from) && found.length < limit) found.push(event);
+        if (isAfter(event.position, from) && events.length < limit) events.push(event);
       }
       // Reads begin with the event at their position, so a page of one is the last that there is.
-      if (read < maxCount) break;
+      if (readCount < maxCount) break;
       from = last;
     }
-    return found;
+    return events;
   }
 
   /** The head of everything on the server, not only of our streams. */
-  async head(): Promise<Position> {
-    const [head] = await this.page(
+  async readHead(): Promise<Position> {
+    const [head] = await this.readPage(
       (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
-      positionOf,
+      getPosition,
     );
     return head ?? BEGINNING;
   }
 
   /** The first event of a stream that is not part of the history. */
-  async firstOf(streamName: string): Promise<JSONRecordedEvent | undefined> {
-    const [first] = await this.page(
+  async findFirst(streamName: string): Promise<JSONRecordedEvent | undefined> {
+    const [first] = await this.readPage(
       (client) => client.readStream(streamName, { maxCount: 1 }),
       (event) => event,
     );
@@ -123,21 +123,21 @@ export class EventStoreDbReader {
   }
 
   /** Collects a bounded read, and repeats it once if the server falls silent. A missing stream has no events. */
-  private async page<T>(
+  private async readPage<T>(
     read: (client: EventStoreDBClient) => AsyncIterable<{ event?: unknown }> & Destroyable,
-    take: (event: JSONRecordedEvent) => T | undefined,
+    convert: (event: JSONRecordedEvent) => T | undefined,
   ): Promise<T[]> {
-    for (let again = false; ; again = true) {
+    for (let isRetry = false; ; isRetry = true) {
       let reading: (AsyncIterable<{ event?: unknown }> & Destroyable) | undefined;
       try {
-        return await this.connection.read((client) => collect((reading = read(client)), take));
+        return await this.connection.read((client) => collect((reading = read(client)), convert));
       } catch (error) {
         // An abandoned read must not go on in the background.
         reading?.destroy();
-        const fault = faultOf(error);
+        const fault = classifyFault(error);
         if (fault === 'missing') return [];
         if (fault === 'other' || fault === 'conflict') throw error;
-        if (again || !isSilence(error)) throw unavailable(error, 'read');
+        if (isRetry || !isSilence(error)) throw toUnavailableError(error, 'read');
       }
     }
   }
@@ -145,13 +145,13 @@ export class EventStoreDbReader {
 
 async function collect<T>(
   reading: AsyncIterable<{ event?: unknown }>,
-  take: (event: JSONRecordedEvent) => T | undefined,
+  convert: (event: JSONRecordedEvent) => T | undefined,
 ): Promise<T[]> {
-  const taken: T[] = [];
+  const results: T[] = [];
   for await (const resolved of reading) {
     const recorded = resolved.event as JSONRecordedEvent | undefined;
-    const one = recorded && take(recorded);
-    if (one !== undefined) taken.push(one);
+    const one = recorded && convert(recorded);
+    if (one !== undefined) results.push(one);
   }
-  return taken;
+  return results;
 }

@@ -20,17 +20,17 @@ export class OwnStreams {
     this.prefixes = beginnings.map((beginning) => prefix + beginning);
   }
 
-  nameOf(stream: string): string {
+  getStreamName(stream: string): string {
     return this.prefix + stream;
   }
 
-  has(streamName: string): boolean {
+  isOwn(streamName: string): boolean {
     return this.prefixes.some((prefix) => streamName.startsWith(prefix));
   }
 
   /** Undefined for an event of another's stream. */
-  stored(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
-    if (!recorded || !this.has(recorded.streamId)) return undefined;
+  toStoredEvent(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
+    if (!recorded || !this.isOwn(recorded.streamId)) return undefined;
     const { schemaVersion, hash, ...meta } = recorded.metadata as Metadata;
     return {
       id: recorded.id,
@@ -41,12 +41,12 @@ export class OwnStreams {
       data: recorded.data as JsonObject,
       meta,
       hash,
-      position: positionOf(recorded),
+      position: getPosition(recorded),
     };
   }
 }
 
-export function positionOf(recorded: JSONRecordedEvent): Position {
+export function getPosition(recorded: JSONRecordedEvent): Position {
   const { position } = recorded as { position?: Position };
   if (!position) throw new Error(`the server gave no position for event ${recorded.id}`);
   return { commit: position.commit, prepare: position.prepare };

@@ -3,7 +3,7 @@ import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import type { Position, StoredEvent, Subscriber } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
-import { Following } from './eventstoredb-following.js';
+import { SubscriptionReader } from './eventstoredb-following.js';
 import type { OwnStreams } from './eventstoredb-streams.js';
 import { LogTail } from '../postgres/log-tail.js';
 import { isAfter } from '../port/position.js';
@@ -20,7 +20,7 @@ const PAGE = 500;
 export class EventStoreDbSubscription {
   private readonly log = new Logger('EventStoreDB subscription');
   private readonly tail = new LogTail();
-  private tailing: { stop: AbortController; done: Promise<void> } | undefined;
+  private tailReading: { stop: AbortController; done: Promise<void> } | undefined;
   private subscribers = 0;
 
   /** @param head where the log ends (`EventStore.head`) */
@@ -39,11 +39,11 @@ export class EventStoreDbSubscription {
     this.join();
     try {
       while (!signal.aborted) {
-        if (this.tail.reaches(position)) {
+        if (this.tail.covers(position)) {
           await this.followTail(position, batch, signal, deliver);
         } else {
-          const isThere = () => this.tail.reaches(position);
-          await this.followAlone(() => position, batch, signal, deliver, isThere);
+          const isInTail = () => this.tail.covers(position);
+          await this.followAlone(() => position, batch, signal, deliver, isInTail);
         }
       }
     } finally {
@@ -54,18 +54,18 @@ export class EventStoreDbSubscription {
   private join(): void {
     if (this.subscribers++ > 0) return;
     const stop = new AbortController();
-    const previous = this.tailing?.done;
+    const previous = this.tailReading?.done;
     const done = (async () => {
       await previous;
       await this.readTail(stop.signal);
     })();
-    this.tailing = { stop, done };
+    this.tailReading = { stop, done };
   }
 
   private async leave(): Promise<void> {
     if (--this.subscribers > 0) return;
-    this.tailing?.stop.abort();
-    await this.tailing?.done;
+    this.tailReading?.stop.abort();
+    await this.tailReading?.done;
   }
 
   private async readTail(signal: AbortSignal): Promise<void> {
@@ -88,9 +88,9 @@ export class EventStoreDbSubscription {
     signal: AbortSignal,
     deliver: Subscriber['onEvents'],
   ): Promise<void> {
-    for (let position = after; !signal.aborted && this.tail.reaches(position);) {
-      const changed = this.tail.changed(signal);
-      const events = this.tail.after(position, batch);
+    for (let position = after; !signal.aborted && this.tail.covers(position);) {
+      const changed = this.tail.waitForChange(signal);
+      const events = this.tail.getAfter(position, batch);
       const to = events.at(-1)?.position ?? this.tail.end;
       if (!isAfter(to, position)) {
         await changed;
@@ -99,8 +99,8 @@ export class EventStoreDbSubscription {
       const began = performance.now();
       await deliver(events, to);
       position = to;
-      const left = began + GATHER_MS - performance.now();
-      if (events.length < batch && left > 0) await pause(left, signal);
+      const remainingMs = began + GATHER_MS - performance.now();
+      if (events.length < batch && remainingMs > 0) await pause(remainingMs, signal);
     }
   }
 
@@ -134,7 +134,7 @@ export class EventStoreDbSubscription {
     deliver: Subscriber['onEvents'],
     isFarEnough: () => boolean,
   ): Promise<string | undefined> {
-    const following = new Following(this.connection.client, this.streams, after, batch);
+    const following = new SubscriptionReader(this.connection.client, this.streams, after, batch);
     const onAbort = () => following.end('stopped');
     signal.addEventListener('abort', onAbort, { once: true });
     let position = after;
@@ -149,8 +149,8 @@ export class EventStoreDbSubscription {
         } else if (following.checkpoint && isAfter(following.checkpoint, position)) {
           position = following.checkpoint;
           await deliver([], position);
-        } else if (following.ended !== undefined) {
-          return following.ended;
+        } else if (following.endReason !== undefined) {
+          return following.endReason;
         } else {
           await woken;
         }

@@ -1,13 +1,13 @@
 import type pg from 'pg';
 import { newId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
-import { capName, checkCap } from '../port/caps.js';
+import { getCapName, checkCap } from '../port/caps.js';
 import {
-  claimArgument,
-  erase,
+  toClaimArgument,
+  createEraseStatement,
   prepareWrites,
-  lastHead,
-  rowArguments,
+  getLastHead,
+  toReadModelArguments,
 } from '../postgres/commit-arguments.js';
 import {
   ClaimTakenError,
@@ -17,13 +17,13 @@ import {
   type Commit,
   type Erasure,
   type Head,
-  type RowWrite,
+  type ReadModelWrite,
   type SideEffect,
   type Write,
 } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { refusalOf } from '../port/refusals.js';
-import { responseArgument } from '../commands/stored-responses.js';
+import { toCommitError } from '../port/refusals.js';
+import { toResponseArgument } from '../commands/stored-responses.js';
 
 const LEASE = "interval '60 seconds'";
 
@@ -41,15 +41,15 @@ export type IntentContent = {
   releases: string | null;
   /** Releases of values that another stream of the commit claims. They move when the intent is opened. */
   moves: string | null;
-  outcomes: string | null;
+  responses: string | null;
   erasures?: Erasure[];
   sideEffects?: SideEffect[];
 };
 
 /** A row that shows personal data: `state` is sealed with the person's key, in base64. */
-type SealedRow = Omit<RowWrite, 'state' | 'shows'> & { shows: number; state: string };
+type SealedRow = Omit<ReadModelWrite, 'state' | 'subjectId'> & { subjectId: number; state: string };
 
-export function intentOf(id: string, commit: Commit): Intent {
+export function createIntent(id: string, commit: Commit): Intent {
   const { accountId, writes, claims = [], releases = [], cap, erasures, sideEffects } = commit;
   const isClaimed = ({ kind, value }: Claim) =>
     claims.some((claim) => claim.kind === kind && claim.value.equals(value));
@@ -60,13 +60,13 @@ export function intentOf(id: string, commit: Commit): Intent {
     content: {
       accountId,
       writes,
-      claims: claimArgument(commit, claims),
-      releases: claimArgument(
+      claims: toClaimArgument(commit, claims),
+      releases: toClaimArgument(
         commit,
         releases.filter((release) => !isClaimed(release)),
       ),
-      moves: claimArgument(commit, releases.filter(isClaimed)),
-      outcomes: responseArgument(commit.responses),
+      moves: toClaimArgument(commit, releases.filter(isClaimed)),
+      responses: toResponseArgument(commit.responses),
       ...(erasures?.length && { erasures }),
       ...(sideEffects?.length && { sideEffects }),
     },
@@ -74,37 +74,37 @@ export function intentOf(id: string, commit: Commit): Intent {
 }
 
 /** As it is stored: without personal data in clear. */
-export async function sealedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
+export async function sealIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
   const writes = await Promise.all(
     intent.content.writes.map(async ({ row, ...write }) => {
-      if (row?.shows === undefined) return { ...write, ...(row && { row }) };
-      const { state, shows, ...place } = row;
+      if (row?.subjectId === undefined) return { ...write, ...(row && { row }) };
+      const { state, subjectId, ...place } = row;
       const text = JSON.stringify(state);
-      const sealed = await keys.sealText(shows, text, rowContext(intent.id, write));
+      const sealed = await keys.sealText(subjectId, text, getSealContext(intent.id, write));
       // Without a key the person has been erased, and the commit will lose its race.
       if (!sealed) return write;
-      return { ...write, sealedRow: { ...place, shows, state: sealed.toString('base64') } };
+      return { ...write, sealedRow: { ...place, subjectId, state: sealed.toString('base64') } };
     }),
   );
   return { ...intent, content: { ...intent.content, writes } };
 }
 
 /** The reverse. Of somebody who was erased meanwhile there is no row to write. */
-export async function openedIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
+export async function unsealIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
   const writes = await Promise.all(
     intent.content.writes.map(async ({ sealedRow, ...write }) => {
       if (!sealedRow) return write;
-      const { shows, state: sealed, ...place } = sealedRow;
+      const { subjectId, state: sealed, ...place } = sealedRow;
       const bytes = Buffer.from(sealed, 'base64');
-      const text = await keys.openText(shows, bytes, rowContext(intent.id, write));
+      const text = await keys.openText(subjectId, bytes, getSealContext(intent.id, write));
       if (text === undefined) return write;
-      return { ...write, row: { ...place, shows, state: JSON.parse(text) as object } };
+      return { ...write, row: { ...place, subjectId, state: JSON.parse(text) as object } };
     }),
   );
   return { ...intent, content: { ...intent.content, writes } };
 }
 
-function rowContext(intentId: string, { stream }: { stream: string }): string {
+function getSealContext(intentId: string, { stream }: { stream: string }): string {
   return `row of ${stream} in intent ${intentId}`;
 }
 
@@ -121,19 +121,19 @@ export async function openIntent(
       `insert into es.intents (id, holder, content, leased_until, cap, cap_id)
        values ($1, $2, $3, now() + ${LEASE}, $4, $5)
        on conflict do nothing`,
-      [id, holder, JSON.stringify(content), cap && capName(cap), cap?.id],
+      [id, holder, JSON.stringify(content), cap && getCapName(cap), cap?.id],
     );
     // An earlier try of ours was committed, claims included.
     if (rowCount === 0) return;
-    await reserve(client, id, content);
+    await reserveStreams(client, id, content);
     if (cap) await checkCap((text, values) => client.query(text, values), cap);
-    await move(client, id, content.moves);
+    await moveClaims(client, id, content.moves);
     await client.query('select es.take_claims($1, null)', [content.claims]);
-    await client.query('select es.bind_stored_responses($1, $2)', [content.outcomes, id]);
+    await client.query('select es.bind_stored_responses($1, $2)', [content.responses, id]);
   }).catch(async (error: unknown) => {
-    const refusal = refusalOf(error);
+    const refusal = toCommitError(error);
     if (!(refusal instanceof ClaimTakenError)) throw refusal;
-    const kinds = await takenFor(pool, content);
+    const kinds = await findTakenKinds(pool, content);
     throw kinds.length > 0 ? new ClaimTakenError(kinds) : new ConflictError();
   });
 }
@@ -143,7 +143,7 @@ export async function openIntent(
  * longer refuse. Nor may one of them overlap with an erasure: it would carry what is erased to another stream. In the order
  * of names, so that they cannot deadlock.
  */
-async function reserve(
+async function reserveStreams(
   client: pg.ClientBase,
   id: string,
   { writes, erasures }: IntentContent,
@@ -160,7 +160,7 @@ async function reserve(
 }
 
 /** Frees what another stream of the commit is about to claim, and notes what there was to free. */
-async function move(client: pg.ClientBase, id: string, moves: string | null): Promise<void> {
+async function moveClaims(client: pg.ClientBase, id: string, moves: string | null): Promise<void> {
   if (moves === null) return;
   await client.query(
     `with freed as (
@@ -180,8 +180,11 @@ async function move(client: pg.ClientBase, id: string, moves: string | null): Pr
  * Which claims others hold and keep. One that the stream itself has from a command that this one has not seen yet is a
  * lost race; so is one that an open intent has made or is about to release, because only its end decides whose it is.
  */
-async function takenFor(pool: pg.Pool, { claims, writes }: IntentContent): Promise<string[]> {
-  const seen = writes.map(({ stream: s, expected }) => ({ s, e: expected?.revision ?? -1 }));
+async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent): Promise<string[]> {
+  const expectedRevisions = writes.map(({ stream: s, expected }) => ({
+    s,
+    e: expected?.revision ?? -1,
+  }));
   const rows = await ask<{ kind: string }>(pool, {
     text: `select distinct c.kind from es.claims c
            join jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text)
@@ -194,7 +197,7 @@ async function takenFor(pool: pg.Pool, { claims, writes }: IntentContent): Promi
              where list::jsonb @> jsonb_build_array(
                jsonb_build_object('a', x.a, 'k', x.k, 'v', x.v, 's', c.stream_id))
            )`,
-    values: [claims, JSON.stringify(seen)],
+    values: [claims, JSON.stringify(expectedRevisions)],
   });
   return rows.map(({ kind }) => kind);
 }
@@ -205,20 +208,20 @@ async function takenFor(pool: pg.Pool, { claims, writes }: IntentContent): Promi
  */
 export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
   const { accountId, releases } = content;
-  const placed = prepareWrites(content).flatMap((one) => {
+  const updates = prepareWrites(content).flatMap((one) => {
     const { row, stream } = one.write;
-    return row ? [{ accountId, stream, head: lastHead(one), row }] : [];
+    return row ? [{ accountId, stream, head: getLastHead(one), row }] : [];
   });
   await inTransaction(pool, async (client) => {
     const { rowCount } = await client.query('delete from es.intents where id = $1', [id]);
     if (rowCount === 0) return;
     await client.query('select es.take_claims(null, $1)', [releases]);
     await client.query('select es.write_read_models($1, $2, $3)', [
-      ...rowArguments(placed),
-      placed.map(({ stream }) => stream),
+      ...toReadModelArguments(updates),
+      updates.map(({ stream }) => stream),
     ]);
-    await client.query('select es.save_responses($1, null)', [content.outcomes]);
-    if (content.erasures) await client.query(erase(accountId, content.erasures));
+    await client.query('select es.save_responses($1, null)', [content.responses]);
+    if (content.erasures) await client.query(createEraseStatement(accountId, content.erasures));
     for (const { text, values } of content.sideEffects ?? []) await client.query(text, values);
   });
 }
@@ -269,6 +272,6 @@ export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Int
   });
 }
 
-export function headsAfter(content: IntentContent): Head[] {
-  return prepareWrites(content).map(lastHead);
+export function getHeadsAfter(content: IntentContent): Head[] {
+  return prepareWrites(content).map(getLastHead);
 }

@@ -6,7 +6,7 @@ import { OvertakenError } from '../port/checkpoint.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { UnknownEventTypeError } from '../port/event-types.js';
 
-const BACK_OFF_MS = { first: 500, longest: 30_000 };
+const RETRY_DELAYS_MS = { first: 500, longest: 30_000 };
 
 export type LogFollower = {
   /** How many events to be given at a time, at most. */
@@ -14,11 +14,11 @@ export type LogFollower = {
   /** While events flow, how often a batch comes at most; the first after a quiet time comes at once. */
   gatherMs?: number;
   /** Where to go on. Asked at the start and after every failure. */
-  reached: () => Promise<Position>;
+  readPosition: () => Promise<Position>;
   /** Writes what follows from the events, and moves the checkpoint from `from` to `to` with it. */
   advance: (from: Position, events: StoredEvent[], to: Position) => Promise<void>;
   /** Whether somebody else should try instead when an event's type is unknown; by default yes. */
-  stepsDown?: () => boolean;
+  shouldStepDown?: () => boolean;
 };
 
 /**
@@ -26,35 +26,35 @@ export type LogFollower = {
  * unknown type: during an upgrade another process may know it.
  */
 export async function followLog(
-  store: EventStore,
-  { batch, gatherMs = 0, reached, advance, stepsDown = () => true }: LogFollower,
+  eventStore: EventStore,
+  { batch, gatherMs = 0, readPosition, advance, shouldStepDown = () => true }: LogFollower,
   log: Logger,
   signal: AbortSignal,
 ): Promise<void> {
-  await retrying(
+  await retryUntilAborted(
     log,
     signal,
-    async (succeeded) => {
+    async (onSuccess) => {
       try {
-        let position = await reached();
-        await store.subscribe({
+        let position = await readPosition();
+        await eventStore.subscribe({
           after: position,
           batch,
           signal,
           onEvents: async (events, to) => {
-            const began = performance.now();
+            const startedAt = performance.now();
             await advance(position, events, to);
             position = to;
-            succeeded();
-            const left = began + gatherMs - performance.now();
-            if (events.length < batch && left > 0) await pause(left, signal);
+            onSuccess();
+            const remainingMs = startedAt + gatherMs - performance.now();
+            if (events.length < batch && remainingMs > 0) await pause(remainingMs, signal);
           },
         });
       } catch (error) {
         if (!(error instanceof OvertakenError)) throw error;
       }
     },
-    stepsDown,
+    shouldStepDown,
   );
 }
 
@@ -62,25 +62,25 @@ export async function followLog(
  * Does work again and again until the signal aborts. After a failure it waits, longer each time until the work has
  * said that it succeeded.
  */
-export async function retrying(
+export async function retryUntilAborted(
   log: Logger,
   signal: AbortSignal,
-  work: (succeeded: () => void) => Promise<void>,
-  stepsDown = () => false,
+  work: (onSuccess: () => void) => Promise<void>,
+  shouldStepDown = () => false,
 ): Promise<void> {
-  let backOff = BACK_OFF_MS.first;
-  const succeeded = () => (backOff = BACK_OFF_MS.first);
+  let delayMs = RETRY_DELAYS_MS.first;
+  const onSuccess = () => (delayMs = RETRY_DELAYS_MS.first);
   while (!signal.aborted) {
     try {
-      await work(succeeded);
+      await work(onSuccess);
     } catch (error) {
-      const unknown = error instanceof UnknownEventTypeError;
-      const message = `${messageOf(error)}; next try in ${backOff} ms`;
+      const isUnknownType = error instanceof UnknownEventTypeError;
+      const message = `${messageOf(error)}; next try in ${delayMs} ms`;
       if (isPassing(error)) log.warn(message);
-      else log.error(message, unknown || !(error instanceof Error) ? undefined : error.stack);
-      await pause(backOff, signal);
-      if (unknown && stepsDown()) return;
-      backOff = Math.min(2 * backOff, BACK_OFF_MS.longest);
+      else log.error(message, isUnknownType || !(error instanceof Error) ? undefined : error.stack);
+      await pause(delayMs, signal);
+      if (isUnknownType && shouldStepDown()) return;
+      delayMs = Math.min(2 * delayMs, RETRY_DELAYS_MS.longest);
     }
   }
 }

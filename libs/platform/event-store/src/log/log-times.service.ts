@@ -3,24 +3,24 @@ import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { BEGINNING, EventStore, type Moment, type Position } from '../port/event-store.js';
-import { timesInOrder } from './log-times.js';
+import { computeEffectiveTimes } from './log-times.js';
 import { isAfter } from '../port/position.js';
 
 const PAGE = 500;
 /** Fewer new events than this are read again each time that somebody asks. */
-const ENTRY_EVERY = PAGE / 2;
+const ENTRY_SIZE = PAGE / 2;
 /** What one question may work through: about 25,000 events. */
-const MOST_PAGES = 100;
+const MAX_PAGES = 100;
 const READABLE_WITHIN_MS = 2_000;
 
 /** @property at when the last event of this part of the log counts, in ms since 1970 */
-type Entry = { n: number; stream: string; revision: number; at: number };
+type TimeEntry = { n: number; stream: string; revision: number; atMs: number };
 
 type EntryRow = { n: number; stream_id: string; revision: number; at_ms: number };
 
-type Place = Entry & { position: Position };
+type PlacedEntry = TimeEntry & { position: Position };
 
-const NOTHING: Place = { n: 0, stream: '', revision: -1, at: 0, position: BEGINNING };
+const LOG_START: PlacedEntry = { n: 0, stream: '', revision: -1, atMs: 0, position: BEGINNING };
 
 const COLUMNS = 'n, stream_id, revision, at_ms';
 const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now';
@@ -32,15 +32,15 @@ const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now';
 @Injectable()
 export class LogTimes {
   /** Events after the last entry that the dispatcher has already looked at. */
-  private tail: { entry: Place; moments: Moment[] } = { entry: NOTHING, moments: [] };
+  private tail: { entry: PlacedEntry; moments: Moment[] } = { entry: LOG_START, moments: [] };
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
   ) {}
 
   /** The database's clock, which times are compared with: those of the processes may differ. In ms since 1970. */
-  async now(): Promise<number> {
+  async readNow(): Promise<number> {
     const [row] = await ask<{ now: number }>(this.pool, {
       name: 'log_times_now',
       text: `select ${NOW}`,
@@ -52,12 +52,12 @@ export class LogTimes {
    * The last event that counts by a time, which must not be in the future. From then on no other answer is possible.
    * @throws UnavailableError
    */
-  async positionAt(time: number): Promise<Position> {
-    for (let pages = 0; pages < MOST_PAGES; pages++) {
-      const known = await this.between(time);
-      if (known) return this.lastBy(time, known.before, known.after);
-      if (pages === 0) await this.untilReadable();
-      if (!(await this.extend(time))) return BEGINNING;
+  async findPositionAt(time: number): Promise<Position> {
+    for (let pages = 0; pages < MAX_PAGES; pages++) {
+      const entries = await this.findEntriesAround(time);
+      if (entries) return this.findLastPosition(time, entries.before, entries.after);
+      if (pages === 0) await this.waitUntilReadable();
+      if (!(await this.extendTo(time))) return BEGINNING;
     }
     throw new UnavailableError(
       'The history is being prepared for questions about that time; try again in a minute',
@@ -69,104 +69,124 @@ export class LogTimes {
    * count from now on.
    * @returns whether there may be more to do at once
    */
-  async follow(): Promise<boolean> {
-    const row = await this.lastRow();
+  async addDueEntry(): Promise<boolean> {
+    const row = await this.findLastRow();
     if (this.tail.entry.n !== (row?.n ?? 0)) {
-      this.tail = { entry: await this.last(row), moments: [] };
+      this.tail = { entry: await this.findLastEntry(row), moments: [] };
     }
     const { entry, moments } = this.tail;
-    const page = await this.store.readMoments(moments.at(-1)?.position ?? entry.position, PAGE);
+    const page = await this.eventStore.readMoments(
+      moments.at(-1)?.position ?? entry.position,
+      PAGE,
+    );
     if (page.length === 0) return false;
     moments.push(...page);
-    const now = await this.now();
-    if (moments.length >= ENTRY_EVERY) {
-      const counted = timesInOrder(entry.at, recordedIn(moments), now);
-      const end = page.length < PAGE ? moments.length - 1 : cutIn(moments, counted);
-      await this.addAndGoOn(entry, moments, counted, end);
+    const now = await this.readNow();
+    if (moments.length >= ENTRY_SIZE) {
+      const effectiveTimes = computeEffectiveTimes(entry.atMs, getRecordedTimes(moments), now);
+      const end = page.length < PAGE ? moments.length - 1 : findCut(moments, effectiveTimes);
+      await this.addAndContinue(entry, moments, effectiveTimes, end);
     } else if (page.some(({ recordedAt }) => recordedAt > now)) {
-      const counted = timesInOrder(entry.at, recordedIn(moments), now);
-      await this.addAndGoOn(entry, moments, counted, moments.length - 1);
+      const effectiveTimes = computeEffectiveTimes(entry.atMs, getRecordedTimes(moments), now);
+      await this.addAndContinue(entry, moments, effectiveTimes, moments.length - 1);
     }
     return page.length === PAGE;
   }
 
   /** What comes after the entry has been read already. */
-  private async addAndGoOn(
-    entry: Entry,
+  private async addAndContinue(
+    entry: TimeEntry,
     moments: Moment[],
-    counted: number[],
+    effectiveTimes: number[],
     end: number,
   ): Promise<void> {
-    const added = await this.add(entry, moments, counted, end);
+    const added = await this.addEntry(entry, moments, effectiveTimes, end);
     const last = moments[end];
     if (!added || !last) return;
     this.tail = { entry: { ...added, position: last.position }, moments: moments.slice(end + 1) };
   }
 
   /** One step towards an entry after the time. @returns false: the log has no events */
-  private async extend(time: number): Promise<boolean> {
-    const entry = await this.last(await this.lastRow());
-    if (entry.at > time) return true;
-    const moments = await this.store.readMoments(entry.position, PAGE);
-    const counted = timesInOrder(entry.at, recordedIn(moments), await this.now());
+  private async extendTo(time: number): Promise<boolean> {
+    const entry = await this.findLastEntry(await this.findLastRow());
+    if (entry.atMs > time) return true;
+    const moments = await this.eventStore.readMoments(entry.position, PAGE);
+    const effectiveTimes = computeEffectiveTimes(
+      entry.atMs,
+      getRecordedTimes(moments),
+      await this.readNow(),
+    );
     if (moments.length === PAGE) {
-      await this.add(entry, moments, counted, cutIn(moments, counted));
+      await this.addEntry(entry, moments, effectiveTimes, findCut(moments, effectiveTimes));
       return true;
     }
-    const added = await this.add(entry, moments, counted, moments.length - 1);
-    if (added && added.at <= time) await this.close(added, time);
+    const added = await this.addEntry(entry, moments, effectiveTimes, moments.length - 1);
+    if (added && added.atMs <= time) await this.closeAt(added, time);
     return added?.n !== 0;
   }
 
   /** @returns the entry; undefined: another process was faster */
-  private async add(
-    entry: Entry,
+  private async addEntry(
+    entry: TimeEntry,
     moments: Moment[],
-    counted: number[],
+    effectiveTimes: number[],
     end: number,
-  ): Promise<Entry | undefined> {
+  ): Promise<TimeEntry | undefined> {
     const moment = moments[end];
     if (!moment) return entry;
     const { stream, revision } = moment;
-    const next = { n: entry.n + 1, stream, revision, at: counted[end] ?? entry.at };
-    return (await this.put(next, false)) ? next : undefined;
+    const next = { n: entry.n + 1, stream, revision, atMs: effectiveTimes[end] ?? entry.atMs };
+    return (await this.insertEntry(next, false)) ? next : undefined;
   }
 
   /** Whatever is not in the log yet counts later than the time. */
-  private async close({ n, stream, revision }: Entry, time: number): Promise<void> {
-    if (n > 0) await this.put({ n: n + 1, stream, revision, at: time + 1 }, true);
+  private async closeAt({ n, stream, revision }: TimeEntry, time: number): Promise<void> {
+    if (n > 0) await this.insertEntry({ n: n + 1, stream, revision, atMs: time + 1 }, true);
   }
 
-  private async put({ n, stream, revision, at }: Entry, quiet: boolean): Promise<boolean> {
+  private async insertEntry(
+    { n, stream, revision, atMs }: TimeEntry,
+    isQuiet: boolean,
+  ): Promise<boolean> {
     const [row] = await ask<{ added: boolean }>(this.pool, {
       name: 'log_times_add',
       text: 'select es.add_log_time($1, $2, $3, $4, $5) as added',
-      values: [n, stream, revision, at, quiet],
+      values: [n, stream, revision, atMs, isQuiet],
     });
     return row?.added === true;
   }
 
   /** The last event that counts by the time, of those after one entry and up to the next. */
-  private async lastBy(time: number, before: Place, after: Place): Promise<Position> {
-    const moments = await this.moments(before.position, after.position);
-    const counted = timesInOrder(before.at, recordedIn(moments), after.at);
-    const last = counted.findLastIndex((at) => at <= time);
+  private async findLastPosition(
+    time: number,
+    before: PlacedEntry,
+    after: PlacedEntry,
+  ): Promise<Position> {
+    const moments = await this.readMoments(before.position, after.position);
+    const effectiveTimes = computeEffectiveTimes(
+      before.atMs,
+      getRecordedTimes(moments),
+      after.atMs,
+    );
+    const last = effectiveTimes.findLastIndex((at) => at <= time);
     return moments[last]?.position ?? before.position;
   }
 
-  private async moments(after: Position, until: Position): Promise<Moment[]> {
-    const found: Moment[] = [];
+  private async readMoments(after: Position, until: Position): Promise<Moment[]> {
+    const moments: Moment[] = [];
     for (let from = after; isAfter(until, from);) {
-      const page = await this.store.readMoments(from, PAGE);
-      found.push(...page.filter(({ position }) => !isAfter(position, until)));
+      const page = await this.eventStore.readMoments(from, PAGE);
+      moments.push(...page.filter(({ position }) => !isAfter(position, until)));
       const last = page.at(-1);
       if (!last) break;
       from = last.position;
     }
-    return found;
+    return moments;
   }
 
-  private async between(time: number): Promise<{ before: Place; after: Place } | undefined> {
+  private async findEntriesAround(
+    time: number,
+  ): Promise<{ before: PlacedEntry; after: PlacedEntry } | undefined> {
     const rows = await ask<EntryRow>(this.pool, {
       name: 'log_times_between',
       text: `with later as (
@@ -177,11 +197,11 @@ export class LogTimes {
              select * from later union all select * from earlier`,
       values: [time],
     });
-    const [later, earlier] = await this.placed(rows);
-    return later && { after: later, before: earlier ?? NOTHING };
+    const [later, earlier] = await this.placeEntries(rows);
+    return later && { after: later, before: earlier ?? LOG_START };
   }
 
-  private async lastRow(): Promise<EntryRow | undefined> {
+  private async findLastRow(): Promise<EntryRow | undefined> {
     const [row] = await ask<EntryRow>(this.pool, {
       name: 'log_times_last',
       text: `select ${COLUMNS} from es.log_times order by n desc limit 1`,
@@ -189,36 +209,36 @@ export class LogTimes {
     return row;
   }
 
-  private async last(row: EntryRow | undefined): Promise<Place> {
-    const [last] = await this.placed(row ? [row] : []);
-    return last ?? NOTHING;
+  private async findLastEntry(row: EntryRow | undefined): Promise<PlacedEntry> {
+    const [last] = await this.placeEntries(row ? [row] : []);
+    return last ?? LOG_START;
   }
 
-  private async placed(rows: EntryRow[]): Promise<Place[]> {
+  private async placeEntries(rows: EntryRow[]): Promise<PlacedEntry[]> {
     const refs = rows.map(({ stream_id, revision }) => ({ stream: stream_id, revision }));
-    const events = refs.length === 0 ? [] : await this.store.readEvents(refs);
-    return rows.map(({ n, stream_id: stream, revision, at_ms: at }) => {
-      const found = events.find((one) => one.stream === stream && one.revision === revision);
-      if (!found) {
+    const events = refs.length === 0 ? [] : await this.eventStore.readEvents(refs);
+    return rows.map(({ n, stream_id: stream, revision, at_ms: atMs }) => {
+      const event = events.find((one) => one.stream === stream && one.revision === revision);
+      if (!event) {
         throw new UnavailableError('The history is not complete', {
           cause: new Error(
             `the log has no event ${revision} of ${stream}, which es.log_times names`,
           ),
         });
       }
-      return { n, stream, revision, at, position: found.position };
+      return { n, stream, revision, atMs, position: event.position };
     });
   }
 
-  private async untilReadable(): Promise<void> {
-    if (await this.store.reaches(await this.store.head(), READABLE_WITHIN_MS)) return;
+  private async waitUntilReadable(): Promise<void> {
+    if (await this.eventStore.reaches(await this.eventStore.head(), READABLE_WITHIN_MS)) return;
     throw new UnavailableError(
       'The newest part of the history cannot be read, because a transaction is still open in the database',
     );
   }
 }
 
-function recordedIn(moments: Moment[]): number[] {
+function getRecordedTimes(moments: Moment[]): number[] {
   return moments.map(({ recordedAt }) => recordedAt);
 }
 
@@ -226,11 +246,11 @@ function recordedIn(moments: Moment[]): number[] {
  * Where to end an entry within a page, so that enough of the events after it are known to tell wrong clocks: near the
  * middle, at the end of a transaction, and at an event that counts from its own time.
  */
-function cutIn(moments: Moment[], counted: number[]): number {
+function findCut(moments: Moment[], effectiveTimes: number[]): number {
   const middle = moments.length >> 1;
   for (let i = middle; i > 0; i--) {
     const ends = moments[i]?.position.commit !== moments[i + 1]?.position.commit;
-    if (ends && counted[i] === moments[i]?.recordedAt) return i;
+    if (ends && effectiveTimes[i] === moments[i]?.recordedAt) return i;
   }
   return middle;
 }

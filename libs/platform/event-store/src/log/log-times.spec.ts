@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { timesInOrder } from './log-times.js';
+import { computeEffectiveTimes } from './log-times.js';
 
 const HOUR = 3_600_000;
 const NOON = Date.UTC(2026, 2, 1, 12);
 const at = (...seconds: number[]) => seconds.map((second) => NOON + second * 1_000);
 const times = (recorded: number[], { start = 0, end = Number.MAX_SAFE_INTEGER } = {}) =>
-  timesInOrder(start, recorded, end);
+  computeEffectiveTimes(start, recorded, end);
 
 describe('timesInOrder', () => {
   it('leaves times alone that are in order', () => {
@@ -48,12 +48,12 @@ describe('timesInOrder', () => {
     fc.assert(
       fc.property(fc.array(time), time, time, (recorded, a, b) => {
         const [start, end] = [Math.min(a, b), Math.max(a, b)];
-        const counted = timesInOrder(start, recorded, end);
-        expect(counted).toHaveLength(recorded.length);
-        counted.forEach((one, i) => {
-          expect(one).toBeGreaterThanOrEqual(i === 0 ? start : (counted[i - 1] ?? 0));
+        const effectiveTimes = computeEffectiveTimes(start, recorded, end);
+        expect(effectiveTimes).toHaveLength(recorded.length);
+        effectiveTimes.forEach((one, i) => {
+          expect(one).toBeGreaterThanOrEqual(i === 0 ? start : (effectiveTimes[i - 1] ?? 0));
           expect(one).toBeLessThanOrEqual(end);
-          expect(recorded[i] !== recorded[i - 1] || one === counted[i - 1]).toBe(true);
+          expect(recorded[i] !== recorded[i - 1] || one === effectiveTimes[i - 1]).toBe(true);
         });
       }),
     );

@@ -3,8 +3,8 @@ import { messageWithCause } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { LogTimes } from './log-times.service.js';
 
-const EVERY_MS = 1_000;
-const AGAIN_MS = 5_000;
+const POLL_MS = 1_000;
+const RETRY_MS = 5_000;
 
 /** Keeps the times of the log current, so that no question about the past has to work through much of it. */
 @Injectable()
@@ -17,11 +17,11 @@ export class LogTimesFollower {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const more = await this.times.follow();
-        if (!more) await pause(EVERY_MS, signal);
+        const hasMore = await this.times.addDueEntry();
+        if (!hasMore) await pause(POLL_MS, signal);
       } catch (error) {
         this.log.warn(`not written, trying again in 5 s: ${messageWithCause(error)}`);
-        await pause(AGAIN_MS, signal);
+        await pause(RETRY_MS, signal);
       }
     }
   }

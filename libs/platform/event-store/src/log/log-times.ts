@@ -12,19 +12,19 @@ const SLOWEST_COMMIT_MS = 60_000;
  * @param recorded when each was recorded, in the order of the log
  * @param end none of them counts later
  */
-export function timesInOrder(start: number, recorded: number[], end: number): number[] {
-  const believed = new Set(longestRise(recorded, start, end));
+export function computeEffectiveTimes(start: number, recorded: number[], end: number): number[] {
+  const trustedIndices = new Set(findLongestRise(recorded, start, end));
   const next: number[] = [];
   for (let i = recorded.length - 1, upcoming = end; i >= 0; i--) {
     const time = recorded[i] ?? end;
-    if (believed.has(i)) upcoming = time;
+    if (trustedIndices.has(i)) upcoming = time;
     next[i] = upcoming;
   }
   let latest = start;
   return recorded.map((time, i) => {
     const upcoming = next[i] ?? end;
-    const ahead = time > end || time > upcoming + SLOWEST_COMMIT_MS;
-    latest = Math.max(latest, ahead ? upcoming : time);
+    const isAhead = time > end || time > upcoming + SLOWEST_COMMIT_MS;
+    latest = Math.max(latest, isAhead ? upcoming : time);
     return latest;
   });
 }
@@ -33,7 +33,7 @@ export function timesInOrder(start: number, recorded: number[], end: number): nu
  * The largest set of events whose times agree with their order: the clocks that most of them come from are right.
  * @returns indices of a longest subsequence that does not fall, of times within the bounds
  */
-function longestRise(times: number[], low: number, high: number): number[] {
+function findLongestRise(times: number[], low: number, high: number): number[] {
   // The index that ends the best rise of each length: the one with the lowest time.
   const ends: number[] = [];
   const before: (number | undefined)[] = [];

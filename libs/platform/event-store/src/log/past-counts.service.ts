@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { ask, asked } from '#database/connection.js';
-import type { Past } from './as-of.service.js';
-import { checkpointOf } from '../port/checkpoint.js';
+import type { PastMoment } from './past-states.service.js';
+import { readCheckpoint } from '../port/checkpoint.js';
 import { BEGINNING, EventStore, type Position, type StoredEvent } from '../port/event-store.js';
 import { EventTypes } from '../port/event-types.js';
 import { formatPosition, isAfter, parsePosition } from '../port/position.js';
 
 const BATCH = 500;
-const MOST_BATCHES = 50;
+const MAX_BATCHES = 50;
 
 /** The history's last entry at or before a position, and how far the history goes. */
 const PLACE = `
@@ -30,7 +30,7 @@ export type PastCount = {
   findOwners: (events: StoredEvent[]) => Promise<(number | undefined)[]>;
 };
 
-type Counted = { reached: string | null; owner: number | null; count: number };
+type CountRow = { reached: string | null; owner: number | null; count: number };
 
 /**
  * Counts how many records there were, of kinds that are too many to fold each: in the history, and in the log where the
@@ -40,14 +40,14 @@ type Counted = { reached: string | null; owner: number | null; count: number };
 export class PastCounts {
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly types: EventTypes,
   ) {}
 
   /** The events up to a moment that the history has not taken in yet. @throws UnavailableError */
-  async beyondHistory({ position }: Past): Promise<StoredEvent[]> {
+  async readBeyondHistory({ position }: PastMoment): Promise<StoredEvent[]> {
     return asked(
-      checkpointOf(this.pool, 'history').then((reached) => this.tail(reached, position)),
+      readCheckpoint(this.pool, 'history').then((reached) => this.readTail(reached, position)),
     );
   }
 
@@ -55,12 +55,12 @@ export class PastCounts {
   async count(
     owners: number[],
     { name, ownerColumn, changes, findOwners }: PastCount,
-    { position }: Past,
+    { position }: PastMoment,
   ): Promise<Map<number, number>> {
     const names = Object.keys(changes);
     // Literals, because an index may be limited to these names.
     const cases = names.map((one) => `when '${one}' then ${changes[one]}`).join(' ');
-    const rows = await ask<Counted>(this.pool, {
+    const rows = await ask<CountRow>(this.pool, {
       name,
       text: `${PLACE}
         select p.reached, h.${ownerColumn} as owner,
@@ -72,31 +72,31 @@ export class PastCounts {
       values: [formatPosition(position), owners],
     });
     const counts = new Map<number, number>();
-    const add = (owner: number, by: number) => counts.set(owner, (counts.get(owner) ?? 0) + by);
-    for (const { owner, count } of rows) if (owner !== null) add(owner, count);
+    const addTo = (owner: number, by: number) => counts.set(owner, (counts.get(owner) ?? 0) + by);
+    for (const { owner, count } of rows) if (owner !== null) addTo(owner, count);
     const reached = rows[0]?.reached ?? null;
     const from = reached === null ? BEGINNING : parsePosition(reached);
-    const change = ({ type }: StoredEvent) => changes[this.types.nameOf(type) ?? ''];
-    const late = (await asked(this.tail(from, position))).filter(change);
-    const lateOwners = await findOwners(late);
-    for (const [i, event] of late.entries()) add(lateOwners[i] ?? 0, change(event) ?? 0);
+    const getChange = ({ type }: StoredEvent) => changes[this.types.findPublicName(type) ?? ''];
+    const lateEvents = (await asked(this.readTail(from, position))).filter(getChange);
+    const lateOwners = await findOwners(lateEvents);
+    for (const [i, event] of lateEvents.entries()) addTo(lateOwners[i] ?? 0, getChange(event) ?? 0);
     return counts;
   }
 
   /** What the history has not taken in yet. */
-  private async tail(reached: Position, until: Position): Promise<StoredEvent[]> {
-    const found: StoredEvent[] = [];
+  private async readTail(reached: Position, until: Position): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
     let after = reached;
     for (let batches = 0; isAfter(until, after); batches++) {
-      if (batches === MOST_BATCHES) {
+      if (batches === MAX_BATCHES) {
         throw new UnavailableError('The history is still being taken in; try again in a minute');
       }
-      const events = await this.store.readAll(after, BATCH);
+      const events = await this.eventStore.readAll(after, BATCH);
       const last = events.at(-1);
       if (!last) break;
-      found.push(...events.filter((event) => !isAfter(event.position, until)));
+      events.push(...events.filter((event) => !isAfter(event.position, until)));
       after = last.position;
     }
-    return found;
+    return events;
   }
 }

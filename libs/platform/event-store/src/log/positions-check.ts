@@ -8,7 +8,7 @@ export const MOVED_TO_EVENTSTOREDB = 'positions:eventstoredb';
 /** Marker among the checkpoints: the history was moved from EventStoreDB back to PostgreSQL. */
 export const MOVED_TO_POSTGRES = 'positions:postgres';
 
-const foreignPositions = (plainTables: PlainTable[]) => `
+const selectForeignPositions = (plainTables: PlainTable[]) => `
   with server as (select pg_snapshot_xmax(pg_current_snapshot()) as next)
   select
     exists (select from es.checkpoints where subscription = $1)
@@ -18,10 +18,10 @@ const foreignPositions = (plainTables: PlainTable[]) => `
     coalesce((select e.tx from es.events e order by e.tx desc, e.pos desc limit 1) >= next, false)
       or exists (select from es.checkpoints
                  where split_part(position, ':', 1)::numeric >= next::text::numeric)
-      ${plainTables.map(isBeyondServer).join('')} as foreign
+      ${plainTables.map(checkBeyondServerSql).join('')} as foreign
   from server`;
 
-function isBeyondServer({ table, positionColumn }: PlainTable): string {
+function checkBeyondServerSql({ table, positionColumn }: PlainTable): string {
   if (positionColumn === undefined) return '';
   return `or exists (select from ${table}
                  where split_part(${positionColumn}, ':', 1)::numeric > next::text::numeric)`;
@@ -36,25 +36,25 @@ export async function refuseForeignPositions(
   pool: pg.Pool,
   plainTables: PlainTable[],
 ): Promise<void> {
-  const found = await askAtStart<{ moved: boolean; foreign: boolean }>(
+  const positions = await askAtStart<{ moved: boolean; foreign: boolean }>(
     pool,
-    foreignPositions(plainTables),
+    selectForeignPositions(plainTables),
     MOVED_TO_EVENTSTOREDB,
     MOVED_TO_POSTGRES,
   );
-  if (found?.moved) {
+  if (positions?.moved) {
     throw new ConfigError(
       'The history of this database is in EventStoreDB: set EVENT_STORE_URL, or move it back with npm run move-events -- --to postgres.',
     );
   }
-  if (found?.foreign) {
+  if (positions?.foreign) {
     throw new ConfigError(
       'The events in this database carry positions of another PostgreSQL server, as after a restored dump: run npm run rebase-positions once, then start again.',
     );
   }
 }
 
-const HERE = `
+const SELECT_LOCAL_HISTORY = `
   select from (
     select exists (select from es.checkpoints where subscription = $1) as here,
       exists (select from es.checkpoints where subscription = $2) as moved,
@@ -67,7 +67,7 @@ const HERE = `
  * @throws ConfigError
  */
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
-  if (await askAtStart(pool, HERE, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
+  if (await askAtStart(pool, SELECT_LOCAL_HISTORY, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
     throw new ConfigError(
       'The history of this database is in PostgreSQL: unset EVENT_STORE_URL, or move the history with npm run move-events -- --to eventstoredb.',
     );

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { UnavailableError } from '#kernel/errors.js';
-import { whenAvailable } from './retry-policy.js';
+import { retryUntilAvailable } from './retry-policy.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -10,7 +10,7 @@ it('tries again until the work is done', async () => {
   let tries = 0;
   const work = () =>
     ++tries < 2 ? Promise.reject(new UnavailableError('busy')) : Promise.resolve('done');
-  expect(await whenAvailable(work)).toBe('done');
+  expect(await retryUntilAvailable(work)).toBe('done');
 });
 
 it('ends in time although the clock is set back', async () => {
@@ -19,11 +19,11 @@ it('ends in time although the clock is set back', async () => {
     jest.spyOn(Date, 'now').mockReturnValue(anHourAgo);
     return Promise.reject(new UnavailableError('busy'));
   };
-  await expect(whenAvailable(work, 500)).rejects.toThrow('busy');
+  await expect(retryUntilAvailable(work, 500)).rejects.toThrow('busy');
 });
 
 it('passes other errors on at once', async () => {
   let tries = 0;
   const work = () => Promise.reject(new Error(`broken ${++tries}`));
-  await expect(whenAvailable(work)).rejects.toThrow('broken 1');
+  await expect(retryUntilAvailable(work)).rejects.toThrow('broken 1');
 });

@@ -1,20 +1,23 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { UnavailableError } from '#kernel/errors.js';
 
-const AGAIN_MS = 1_000;
+const RETRY_DELAY_MS = 1_000;
 
 /**
  * For long work that can be repeated in parts: an event store that is too busy to answer, or changes its leader, must
  * not end all of it.
  * @throws UnavailableError when it stays unavailable
  */
-export async function whenAvailable<R>(work: () => Promise<R>, withinMs = 120_000): Promise<R> {
+export async function retryUntilAvailable<R>(
+  work: () => Promise<R>,
+  withinMs = 120_000,
+): Promise<R> {
   for (const deadline = performance.now() + withinMs; ;) {
     try {
       return await work();
     } catch (error) {
       if (!(error instanceof UnavailableError) || performance.now() > deadline) throw error;
-      await wait(AGAIN_MS);
+      await wait(RETRY_DELAY_MS);
     }
   }
 }

@@ -4,17 +4,15 @@ import type { DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { messageWithCause, UnavailableError } from '#kernel/errors.js';
 import { greatestId, raiseSequence } from '#database/ids.js';
-import { checkpointOf } from '../port/checkpoint.js';
+import { readCheckpoint } from '../port/checkpoint.js';
 import { EventStore } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
-import { recorded } from '../port/codec.js';
-import { rowAhead, type PlainTable, type RowTable } from '../read-models/read-models.js';
-import { ROWS_SUBSCRIPTION } from '../read-models/read-model-catch-up.subscription.js';
+import { toRecorded } from '../port/codec.js';
+import { describeAhead, type PlainTable, type AnyReadModel } from '../read-models/read-models.js';
+import { READ_MODELS_SUBSCRIPTION } from '../read-models/read-model-catch-up.subscription.js';
 
 const BATCH = 500;
 const BATCH_SIZE = 20_000;
-
-type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
 
 /**
  * Checks at every start for what a restore or a failover can leave behind: checkpoints past the end of the
@@ -26,15 +24,15 @@ export class StartCheck implements OnModuleInit {
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
-    private readonly tables: AnyTable[],
+    private readonly eventStore: EventStore,
+    private readonly allReadModels: AnyReadModel[],
     private readonly plainTables: PlainTable[],
   ) {}
 
   /** @throws ConfigError */
   async onModuleInit(): Promise<void> {
     try {
-      await this.refuseLostEvents();
+      await this.assertNoLostEvents();
       await this.raiseSequences();
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
@@ -49,17 +47,17 @@ export class StartCheck implements OnModuleInit {
    * changed. Only on PostgreSQL: on another engine this would take hours, and an attempt to change the record
    * reports it.
    */
-  async reportRowsAhead(signal: AbortSignal): Promise<void> {
-    if (this.store.rowsMayLag) return;
-    for (const { table, aggregate } of this.tables) {
+  async reportReadModelsAhead(signal: AbortSignal): Promise<void> {
+    if (this.eventStore.readModelsMayLag) return;
+    for (const { table, aggregate } of this.allReadModels) {
       for (let after: number | undefined = 0; after !== undefined && !signal.aborted;) {
-        after = await this.reportSlice(table, aggregate.name, after);
+        after = await this.reportBatch(table, aggregate.name, after);
       }
     }
   }
 
   /** @returns where the next slice begins; undefined: this was the last */
-  private async reportSlice(
+  private async reportBatch(
     table: string,
     kind: string,
     after: number,
@@ -72,18 +70,18 @@ export class StartCheck implements OnModuleInit {
       [after, kind],
     );
     const [slice] = rows;
-    for (const id of slice?.ahead ?? []) this.log.error(rowAhead(table, id));
+    for (const id of slice?.ahead ?? []) this.log.error(describeAhead(table, id));
     return slice?.last ?? undefined;
   }
 
   /** Not for PostgreSQL, where checkpoints are restored together with the events. */
-  private async refuseLostEvents(): Promise<void> {
-    if (!this.store.rowsMayLag) return;
+  private async assertNoLostEvents(): Promise<void> {
+    if (!this.eventStore.readModelsMayLag) return;
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(
       'select subscription, position from es.checkpoints order by 1',
     );
     // Read after the checkpoints, which move on meanwhile where others are at work.
-    const head = formatPosition(await this.store.head());
+    const head = formatPosition(await this.eventStore.head());
     const beyond = rows.filter(({ position }) => position > head);
     if (beyond.length === 0) return;
     const names = beyond.map(({ subscription }) => subscription).join(', ');
@@ -93,11 +91,16 @@ export class StartCheck implements OnModuleInit {
   }
 
   private async raiseSequences(): Promise<void> {
-    const used = this.store.rowsMayLag ? await this.idsBeyondRows() : new Map<string, number>();
-    for (const { table } of [...this.tables, ...this.plainTables]) {
-      used.set(table, Math.max(used.get(table) ?? 0, await greatestId(this.pool, table)));
+    const greatestIds = this.eventStore.readModelsMayLag
+      ? await this.readIdsBeyondReadModels()
+      : new Map<string, number>();
+    for (const { table } of [...this.allReadModels, ...this.plainTables]) {
+      greatestIds.set(
+        table,
+        Math.max(greatestIds.get(table) ?? 0, await greatestId(this.pool, table)),
+      );
     }
-    for (const [table, id] of used) {
+    for (const [table, id] of greatestIds) {
       const behind = await raiseSequence(this.pool, table, id);
       if (behind > 0)
         this.log.warn(`the ids of ${table} were behind by ${behind} and have been raised`);
@@ -105,24 +108,25 @@ export class StartCheck implements OnModuleInit {
   }
 
   /** The greatest ids in events that are not in rows yet. */
-  private async idsBeyondRows(): Promise<Map<string, number>> {
-    const used = new Map<string, number>();
-    const note = (table: string, id: number) => used.set(table, Math.max(id, used.get(table) ?? 0));
-    for (let after = await checkpointOf(this.pool, ROWS_SUBSCRIPTION); ;) {
-      const events = await this.store.readAll(after, BATCH);
+  private async readIdsBeyondReadModels(): Promise<Map<string, number>> {
+    const greatestIds = new Map<string, number>();
+    const noteId = (table: string, id: number) =>
+      greatestIds.set(table, Math.max(id, greatestIds.get(table) ?? 0));
+    for (let after = await readCheckpoint(this.pool, READ_MODELS_SUBSCRIPTION); ;) {
+      const events = await this.eventStore.readAll(after, BATCH);
       const last = events.at(-1);
-      if (!last) return used;
+      if (!last) return greatestIds;
       for (const event of events) {
         const dash = event.stream.lastIndexOf('-');
         const kind = event.stream.slice(0, dash);
-        const rows = this.tables.find(({ aggregate }) => aggregate.name === kind);
-        if (!rows) continue;
-        note(rows.table, Number(event.stream.slice(dash + 1)));
+        const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === kind);
+        if (!readModel) continue;
+        noteId(readModel.table, Number(event.stream.slice(dash + 1)));
         // Ids are not personal, so that is left out as if it were erased.
         const data = { ...event.data, ...('personal' in event.data && { personal: null }) };
-        const fact = recorded<DomainEvent>(rows.aggregate, { ...event, data });
-        const more = rows.idsIn?.(fact) ?? {};
-        for (const [table, id] of Object.entries(more)) note(table, id);
+        const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, { ...event, data });
+        const otherIds = readModel.getOtherIds?.(recordedEvent) ?? {};
+        for (const [table, id] of Object.entries(otherIds)) noteId(table, id);
       }
       after = last.position;
     }

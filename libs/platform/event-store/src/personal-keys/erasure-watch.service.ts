@@ -190,7 +190,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     if (notices === undefined || connections !== this.connections || this.isStopped) return;
     const now = performance.now();
     // Counted to the response: a beat that commits late was not seen in time.
-    if (now - this.beatAt > TRUSTED_MS) this.keys.doubtAll(now);
+    if (now - this.beatAt > TRUSTED_MS) this.keys.invalidateAll(now);
     for (const { subject_ids: ids } of notices) this.keys.forget(ids, now);
     const last = notices.at(-1);
     if (last) {

@@ -5,19 +5,19 @@ const [ADA, BOB] = [31, 32];
 
 describe('known erasures', () => {
   it('put what was read before out of date, of the erased person alone', () => {
-    const known = new KnownErasures();
-    known.note([ADA], 100);
-    const current = (id: number, readAt: number) => known.isCurrent(id, readAt, 200);
+    const erasures = new KnownErasures();
+    erasures.note([ADA], 100);
+    const current = (id: number, readAt: number) => erasures.isCurrent(id, readAt, 200);
     expect([current(ADA, 99), current(ADA, 100), current(ADA, 101)]).toEqual([false, false, true]);
     expect(current(BOB, 1)).toBe(true);
-    known.note([ADA], 150);
+    erasures.note([ADA], 150);
     expect(current(ADA, 101)).toBe(false);
   });
 
   it('put everything out of date when one may have been missed', () => {
-    const known = new KnownErasures();
-    known.doubtAll(100);
-    expect([99, 100, 101].map((readAt) => known.isCurrent(BOB, readAt, 200))).toEqual([
+    const erasures = new KnownErasures();
+    erasures.doubtAll(100);
+    expect([99, 100, 101].map((readAt) => erasures.isCurrent(BOB, readAt, 200))).toEqual([
       false,
       false,
       true,
@@ -25,30 +25,33 @@ describe('known erasures', () => {
   });
 
   it('let nothing be used of a process that nobody waits for any more', () => {
-    const known = new KnownErasures();
-    expect(known.isTrusted(Number.MAX_SAFE_INTEGER)).toBe(true);
-    known.trustUntil(100);
-    expect([known.isTrusted(99), known.isTrusted(100)]).toEqual([true, false]);
-    expect([known.isCurrent(ADA, 50, 99), known.isCurrent(ADA, 50, 100)]).toEqual([true, false]);
+    const erasures = new KnownErasures();
+    expect(erasures.isTrusted(Number.MAX_SAFE_INTEGER)).toBe(true);
+    erasures.trustUntil(100);
+    expect([erasures.isTrusted(99), erasures.isTrusted(100)]).toEqual([true, false]);
+    expect([erasures.isCurrent(ADA, 50, 99), erasures.isCurrent(ADA, 50, 100)]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   it('forget the oldest for the price of everything that was read before', () => {
-    const known = new KnownErasures(2);
-    known.note([1, 2], 100);
-    known.note([3], 110);
-    const current = (id: number, readAt: number) => known.isCurrent(id, readAt, 200);
+    const erasures = new KnownErasures(2);
+    erasures.note([1, 2], 100);
+    erasures.note([3], 110);
+    const current = (id: number, readAt: number) => erasures.isCurrent(id, readAt, 200);
     expect([current(1, 100), current(BOB, 100), current(BOB, 101)]).toEqual([false, false, true]);
     expect([current(3, 110), current(3, 111)]).toEqual([false, true]);
   });
 
   it('abort what is being sent of the erased person, and keep back what is out of date', async () => {
-    const known = new KnownErasures();
+    const erasures = new KnownErasures();
     const aborted = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
-    const ada = known.send({ subjectId: ADA, readAt: 90 }, () => 95, aborted);
-    const bob = known.send(
+    const ada = erasures.send({ subjectId: ADA, readAt: 90 }, () => 95, aborted);
+    const bob = erasures.send(
       { subjectId: BOB, readAt: 90 },
       () => 95,
       async ({ erased }) => {
@@ -56,18 +59,18 @@ describe('known erasures', () => {
         return erased.aborted;
       },
     );
-    known.note([ADA], 100);
+    erasures.note([ADA], 100);
     expect([await ada, await bob]).toEqual(['aborted', false]);
     const sent = () => Promise.resolve('sent');
-    expect(await known.send({ subjectId: ADA, readAt: 90 }, () => 105, sent)).toBeUndefined();
-    expect(await known.send({ subjectId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
+    expect(await erasures.send({ subjectId: ADA, readAt: 90 }, () => 105, sent)).toBeUndefined();
+    expect(await erasures.send({ subjectId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
   });
 
   it('keep back what went out of date while its connection was made', async () => {
-    const known = new KnownErasures();
+    const erasures = new KnownErasures();
     let now = 95;
-    const asked = (subjectId: number, happens: () => void) =>
-      known.send(
+    const send = (subjectId: number, happens: () => void) =>
+      erasures.send(
         { subjectId, readAt: 90 },
         () => now,
         ({ mayBeSent }) => {
@@ -76,22 +79,22 @@ describe('known erasures', () => {
           return Promise.resolve([before, mayBeSent()]);
         },
       );
-    expect(await asked(ADA, () => known.note([ADA], 100))).toEqual([true, false]);
-    known.trustUntil(200);
-    expect(await asked(BOB, () => (now = 199))).toEqual([true, true]);
-    expect(await asked(BOB, () => (now = 200))).toEqual([true, false]);
+    expect(await send(ADA, () => erasures.note([ADA], 100))).toEqual([true, false]);
+    erasures.trustUntil(200);
+    expect(await send(BOB, () => (now = 199))).toEqual([true, true]);
+    expect(await send(BOB, () => (now = 200))).toEqual([true, false]);
   });
 
   it('abort everything that is being sent when one may have been missed', async () => {
-    const known = new KnownErasures();
+    const erasures = new KnownErasures();
     const aborted = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
     const sending = [ADA, BOB].map((subjectId) =>
-      known.send({ subjectId, readAt: 90 }, () => 95, aborted),
+      erasures.send({ subjectId, readAt: 90 }, () => 95, aborted),
     );
-    known.doubtAll(100);
+    erasures.doubtAll(100);
     expect(await Promise.all(sending)).toEqual(['aborted', 'aborted']);
   });
 });

@@ -55,8 +55,8 @@ describe('the sealed part of an event', () => {
   const OTHER_ID = '1f0e0d0c-0b0a-4908-8706-050403020100';
 
   /** As it stands in the history. */
-  async function stored(given: NewEvent): Promise<StoredEvent> {
-    const [sealed] = await keysOf(1).sealed([given]);
+  async function stored(sealedEvents: NewEvent): Promise<StoredEvent> {
+    const [sealed] = await keysOf(1).sealEvents([sealedEvents]);
     if (!sealed) throw new Error('sealing events keeps their number');
     const place = { stream: 'order-12', revision: 0, hash: '' };
     return { ...sealed, ...place, position: { commit: 1n, prepare: 1n } };
@@ -66,7 +66,7 @@ describe('the sealed part of an event', () => {
     const one = await stored(event(ID, 'ItemsAdded'));
     expect(one.data).toEqual({ subjectId: NOBODY, items: 1, personal: expect.any(String) });
     expect(JSON.stringify(one.data)).not.toContain('oat');
-    const [opened] = await keysOf(1).opened([one]);
+    const [opened] = await keysOf(1).openEvents([one]);
     expect(opened?.data).toEqual(event(ID, 'ItemsAdded').data);
   });
 
@@ -74,13 +74,13 @@ describe('the sealed part of an event', () => {
     const one = await stored(event(ID, 'ItemsAdded'));
     for (const other of [event(OTHER_ID, 'ItemsAdded'), event(ID, 'ItemsRemoved')]) {
       const moved = { ...(await stored(other)), data: one.data };
-      await expect(keysOf(1).opened([moved])).rejects.toThrow();
+      await expect(keysOf(1).openEvents([moved])).rejects.toThrow();
     }
   });
 
   it('is left as it is where an event has none', async () => {
     const plain = { ...event(ID, 'ItemsAdded'), data: { subjectId: NOBODY, personal: null } };
-    expect(await keysOf(1).sealed([plain])).toEqual([plain]);
+    expect(await keysOf(1).sealEvents([plain])).toEqual([plain]);
   });
 });
 

@@ -11,20 +11,26 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import type { Claim, NewEvent } from '../port/event-store.js';
 import { KnownErasures } from './known-erasures.js';
-import { openedBy, openedPart, sealContext, Subjects, type PersonalKey } from './personal-parts.js';
+import {
+  openWithKey,
+  openPersonalPart,
+  getSealContext,
+  Subjects,
+  type PersonalKey,
+} from './personal-parts.js';
 
 /** The subject of texts that are about nobody. Real ids begin at 1. */
 export const NOBODY = 0;
 
-const KEYS_KEPT = 20_000;
+const MAX_CACHED_KEYS = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
-const KEY_KEPT_MS = 5_000;
+const KEY_CACHED_MS = 5_000;
 /** What was known when a question began must not be used after an answer that came later than this. */
-const LATE_MS = 2_000;
+const MAX_READ_MS = 2_000;
 const FIND_TRIES = 3;
 
 const PURPOSE = 'personal keys';
-const contextOf = (subjectId: unknown): string => `subject ${String(subjectId)}`;
+const getKeyContext = (subjectId: unknown): string => `subject ${String(subjectId)}`;
 
 export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   name: 'personal keys',
@@ -33,13 +39,13 @@ export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   id: 'subject_id',
   idType: 'bigint',
   purpose: PURPOSE,
-  contextOf,
+  contextOf: getKeyContext,
 };
 
 export const FORMER_KEYS_COLUMN: SealedColumn = {
   ...PERSONAL_KEYS_COLUMN,
   name: 'former personal keys',
-  column: 'former',
+  column: 'previous_wrapped',
 };
 
 type KeyRow = { subject_id: number } & WrappedKey;
@@ -62,9 +68,9 @@ export class PersonalKeys {
   /** Of those who are known here to be erased no key is used, nor anything that was made with one. */
   readonly erasures = new KnownErasures();
   /** A key's time counts from when it was asked for: what is answered late may have changed since. */
-  private readonly known = new ExpiringCache<number, PersonalKey>({
-    max: KEYS_KEPT,
-    ttl: KEY_KEPT_MS,
+  private readonly cache = new ExpiringCache<number, PersonalKey>({
+    max: MAX_CACHED_KEYS,
+    ttl: KEY_CACHED_MS,
     ttlResolution: 0,
   });
 
@@ -85,10 +91,10 @@ export class PersonalKeys {
       name: 'personal_keys_create',
       text: `insert into personal_keys (subject_id, wrapped) values ($1, $2)
              on conflict do nothing returning subject_id`,
-      values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId))],
+      values: [subjectId, this.masterKeys.seal(PURPOSE, key, getKeyContext(subjectId))],
     });
     if (created.length === 0) throw new IdTakenError(table, subjectId);
-    this.known.set(subjectId, { current: key, former: null, renewed: false });
+    this.cache.set(subjectId, { current: key, previous: null, isRenewed: false });
   }
 
   /** A key that another instance has made. One that is there already stays. */
@@ -96,27 +102,27 @@ export class PersonalKeys {
     await ask(this.pool, {
       text: `insert into personal_keys (subject_id, wrapped, is_renewed) values ($1, $2, $3)
              on conflict do nothing`,
-      values: [subjectId, this.masterKeys.seal(PURPOSE, key, contextOf(subjectId)), renewed],
+      values: [subjectId, this.masterKeys.seal(PURPOSE, key, getKeyContext(subjectId)), renewed],
     });
   }
 
   /**
    * @param key as a load has seen it; null: it was destroyed
-   * @param asked when that load began, by `performance.now()`
+   * @param requestedAt when that load began, by `performance.now()`
    */
-  remember(subjectId: number, key: WrappedKey | null, asked: number): void {
-    if (key === null) this.known.delete(subjectId);
-    else if (!this.known.has(subjectId))
-      this.keep(subjectId, this.unwrapped(subjectId, key), asked);
+  remember(subjectId: number, key: WrappedKey | null, requestedAt: number): void {
+    if (key === null) this.cache.delete(subjectId);
+    else if (!this.cache.has(subjectId))
+      this.cacheKey(subjectId, this.unwrap(subjectId, key), requestedAt);
   }
 
   /**
    * The key as this process knows it, for whoever will find out whether it is still the same. Undefined where it may soon
    * be another.
    */
-  lasting(subjectId: number): PersonalKey | undefined {
-    const key = this.knownNow(subjectId);
-    return key?.former === null && !key.renewed ? key : undefined;
+  findStable(subjectId: number): PersonalKey | undefined {
+    const key = this.findCached(subjectId);
+    return key?.previous === null && !key.isRenewed ? key : undefined;
   }
 
   /**
@@ -127,9 +133,9 @@ export class PersonalKeys {
    */
   async renew(accountId: number, subjectIds: number[]): Promise<number[]> {
     const keys = subjectIds.map((id) =>
-      this.masterKeys.seal(PURPOSE, randomBytes(32), contextOf(id)),
+      this.masterKeys.seal(PURPOSE, randomBytes(32), getKeyContext(id)),
     );
-    const [answer] = await ask<{ begun: number[] }>(this.pool, {
+    const [result] = await ask<{ renewing: number[] }>(this.pool, {
       text: `with renewed as (
                update personal_keys k set previous_wrapped = k.wrapped, wrapped = x.wrapped
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
@@ -139,34 +145,34 @@ export class PersonalKeys {
              )
              select to_json(array(
                select subject_id from personal_keys where subject_id = any ($1) and previous_wrapped is not null
-             )) as begun from raised`,
+             )) as renewing from raised`,
       values: [subjectIds, keys, accountId],
     });
-    for (const id of subjectIds) this.known.delete(id);
-    await wait(KEY_KEPT_MS + LATE_MS);
-    return answer?.begun ?? [];
+    for (const id of subjectIds) this.cache.delete(id);
+    await wait(KEY_CACHED_MS + MAX_READ_MS);
+    return result?.renewing ?? [];
   }
 
   /** These people were erased: nothing that was read of them before now is used any more. */
   forget(subjectIds: Iterable<number>, now: number): void {
-    for (const id of subjectIds) this.known.delete(id);
+    for (const id of subjectIds) this.cache.delete(id);
     this.erasures.note(subjectIds, now);
   }
 
   /** Anybody may have been erased: nothing that was read before now is used any more. */
-  doubtAll(now: number): void {
-    this.known.clear();
+  invalidateAll(now: number): void {
+    this.cache.clear();
     this.erasures.doubtAll(now);
   }
 
-  private knownNow(subjectId: number): PersonalKey | undefined {
-    return this.erasures.isTrusted(performance.now()) ? this.known.get(subjectId) : undefined;
+  private findCached(subjectId: number): PersonalKey | undefined {
+    return this.erasures.isTrusted(performance.now()) ? this.cache.get(subjectId) : undefined;
   }
 
   /** A key that was asked for before its person was erased may come after that. */
-  private keep(subjectId: number, key: PersonalKey, asked: number): void {
-    if (!this.erasures.isCurrent(subjectId, asked, performance.now())) return;
-    this.known.set(subjectId, key, { start: asked });
+  private cacheKey(subjectId: number, key: PersonalKey, requestedAt: number): void {
+    if (!this.erasures.isCurrent(subjectId, requestedAt, performance.now())) return;
+    this.cache.set(subjectId, key, { start: requestedAt });
   }
 
   /**
@@ -175,29 +181,29 @@ export class PersonalKeys {
    */
   async load(subjectIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
     const keys = await this.find(subjectIds, read);
-    return new Map([...keys].map(([id, { current, former }]) => [id, former ?? current]));
+    return new Map([...keys].map(([id, { current, previous }]) => [id, previous ?? current]));
   }
 
   /** As an export of the history carries them. Erased people are left out. */
-  async exported(
+  async findForExport(
     subjectIds: number[],
-  ): Promise<Map<number, Pick<PersonalKey, 'current' | 'renewed'>>> {
+  ): Promise<Map<number, Pick<PersonalKey, 'current' | 'isRenewed'>>> {
     return this.find(subjectIds);
   }
 
   /** Those whose key was renewed: part of what their history says cannot be read any more. */
-  async renewedAmong(subjectIds: number[]): Promise<number[]> {
+  async findRenewed(subjectIds: number[]): Promise<number[]> {
     const keys = await this.find(subjectIds);
-    return [...keys].flatMap(([id, { renewed }]) => (renewed ? [id] : []));
+    return [...keys].flatMap(([id, { isRenewed }]) => (isRenewed ? [id] : []));
   }
 
-  private unwrapped(id: number, { wrapped, former, renewed }: WrappedKey): PersonalKey {
-    const opened = (key: Buffer) => this.masterKeys.open(PURPOSE, key, contextOf(id));
-    return { current: opened(wrapped), former: former && opened(former), renewed };
+  private unwrap(id: number, { wrapped, former, renewed }: WrappedKey): PersonalKey {
+    const openKey = (key: Buffer) => this.masterKeys.open(PURPOSE, key, getKeyContext(id));
+    return { current: openKey(wrapped), previous: former && openKey(former), isRenewed: renewed };
   }
 
   /** Tries again with keys as they are now: another process may have sealed with one that is newer than what is known. */
-  private async openedWith<R>(
+  private async openWithRetry<R>(
     subjectIds: number[],
     open: (keys: Map<number, PersonalKey>) => R,
   ): Promise<R> {
@@ -205,7 +211,7 @@ export class PersonalKeys {
     try {
       return open(keys);
     } catch {
-      for (const id of subjectIds) this.known.delete(id);
+      for (const id of subjectIds) this.cache.delete(id);
       return open(await this.find(subjectIds));
     }
   }
@@ -217,27 +223,27 @@ export class PersonalKeys {
   ): Promise<Map<number, PersonalKey>> {
     const ids = new Set(subjectIds);
     for (let tries = 1; tries <= FIND_TRIES; tries++) {
-      const asked = performance.now();
-      const keys = await this.findNow(ids, read, asked);
-      if (performance.now() - asked < LATE_MS) return keys;
+      const requestedAt = performance.now();
+      const keys = await this.findOnce(ids, read, requestedAt);
+      if (performance.now() - requestedAt < MAX_READ_MS) return keys;
     }
     throw new UnavailableError('The database answers too slowly');
   }
 
-  private async findNow(
+  private async findOnce(
     ids: Set<number>,
     read: Reader,
-    asked: number,
+    requestedAt: number,
   ): Promise<Map<number, PersonalKey>> {
     const keys = new Map<number, PersonalKey>();
     const missing: number[] = [];
     for (const id of ids) {
       if (id === NOBODY) {
         const current = this.masterKeys.dataKey('texts about nobody');
-        keys.set(id, { current, former: null, renewed: false });
+        keys.set(id, { current, previous: null, isRenewed: false });
         continue;
       }
-      const key = this.knownNow(id);
+      const key = this.findCached(id);
       if (key) keys.set(id, key);
       else missing.push(id);
     }
@@ -249,8 +255,8 @@ export class PersonalKeys {
         values: [missing],
       });
       for (const row of rows) {
-        const key = this.unwrapped(row.subject_id, row);
-        this.keep(row.subject_id, key, asked);
+        const key = this.unwrap(row.subject_id, row);
+        this.cacheKey(row.subject_id, key, requestedAt);
         keys.set(row.subject_id, key);
       }
     }
@@ -259,47 +265,47 @@ export class PersonalKeys {
 
   /**
    * The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased
-   * @param held keys by person whose commit will be a conflict if they are not the same any more
+   * @param heldKeys keys by person whose commit will be a conflict if they are not the same any more
    */
-  async sealed(events: NewEvent[], held?: Map<number, PersonalKey>): Promise<NewEvent[]> {
-    const ids = [...this.subjects.ofPersonalParts(events)];
+  async sealEvents(events: NewEvent[], heldKeys?: Map<number, PersonalKey>): Promise<NewEvent[]> {
+    const ids = [...this.subjects.findInPersonalParts(events)];
     if (ids.length === 0) return events;
-    const isHeld = held && ids.every((id) => held.has(id));
-    const keys = isHeld ? held : await this.find(ids);
+    const areKeysHeld = heldKeys && ids.every((id) => heldKeys.has(id));
+    const keys = areKeysHeld ? heldKeys : await this.find(ids);
     return events.map((event) => {
-      const id = this.subjects.ofPersonalPart(event.data);
+      const id = this.subjects.findInPersonalPart(event.data);
       if (id === undefined) return event;
       const key = keys.get(id);
       if (!key) throw this.subjects.createErasedError();
       const plain = Buffer.from(JSON.stringify(event.data['personal']));
-      const personal = seal(key.current, plain, sealContext(event)).toString('base64');
+      const personal = seal(key.current, plain, getSealContext(event)).toString('base64');
       return { ...event, data: { ...event.data, personal } };
     });
   }
 
   /** The reverse. Without a key, `personal` is null. */
-  async opened<E extends NewEvent>(events: E[]): Promise<E[]> {
-    const ids = [...this.subjects.ofPersonalParts(events)];
+  async openEvents<E extends NewEvent>(events: E[]): Promise<E[]> {
+    const ids = [...this.subjects.findInPersonalParts(events)];
     if (ids.length === 0) return events;
-    return this.openedWith(ids, (keys) =>
+    return this.openWithRetry(ids, (keys) =>
       events.map((event) => {
-        const id = this.subjects.ofPersonalPart(event.data);
+        const id = this.subjects.findInPersonalPart(event.data);
         if (id === undefined) return event;
-        const personal = openedPart(keys.get(id), event);
+        const personal = openPersonalPart(keys.get(id), event);
         return { ...event, data: { ...event.data, personal } };
       }),
     );
   }
 
   /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
-  async openedWhenRead<E extends NewEvent>(events: E[]): Promise<E[]> {
-    const ids = [...this.subjects.ofPersonalParts(events)];
+  async openEventsLazily<E extends NewEvent>(events: E[]): Promise<E[]> {
+    const ids = [...this.subjects.findInPersonalParts(events)];
     if (ids.length === 0) return events;
     // What does not open later cannot be tried again with newer keys.
-    for (const id of ids) this.known.delete(id);
+    for (const id of ids) this.cache.delete(id);
     const keys = await this.find(ids);
     return events.map((event) => {
-      const id = this.subjects.ofPersonalPart(event.data);
+      const id = this.subjects.findInPersonalPart(event.data);
       if (id === undefined) return event;
       const { personal: _, ...plain } = event.data;
       return {
@@ -307,7 +313,7 @@ export class PersonalKeys {
         data: {
           ...plain,
           get personal() {
-            return openedPart(keys.get(id), event);
+            return openPersonalPart(keys.get(id), event);
           },
         },
       };
@@ -336,13 +342,13 @@ export class PersonalKeys {
   async sealAll(
     texts: { subjectId: number; plain: Buffer | null; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
-    const given = texts.filter(({ plain }) => plain !== null);
-    if (given.length === 0) return texts.map(() => undefined);
-    const keys = await this.find(given.map(({ subjectId }) => subjectId));
+    const sealable = texts.filter(({ plain }) => plain !== null);
+    if (sealable.length === 0) return texts.map(() => undefined);
+    const keys = await this.find(sealable.map(({ subjectId }) => subjectId));
     return texts.map(({ subjectId, plain, context }) => {
       const key = keys.get(subjectId);
-      if (!key || key.renewed || plain === null) return undefined;
-      return seal(key.former ?? key.current, plain, context);
+      if (!key || key.isRenewed || plain === null) return undefined;
+      return seal(key.previous ?? key.current, plain, context);
     });
   }
 
@@ -350,17 +356,17 @@ export class PersonalKeys {
   async openAll(
     texts: { subjectId: number; sealed: Buffer; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
-    return this.openedWith(
+    return this.openWithRetry(
       texts.map(({ subjectId }) => subjectId),
       (keys) =>
         texts.map(({ subjectId, sealed, context }) =>
-          openedBy(keys.get(subjectId), sealed, context),
+          openWithKey(keys.get(subjectId), sealed, context),
         ),
     );
   }
 
   /** `value` already normalised: equal values must be equal texts. */
-  claim(accountId: number, kind: string, value: string, stream: string): Claim {
+  createClaim(accountId: number, kind: string, value: string, stream: string): Claim {
     const key = this.masterKeys.dataKey('claims');
     return { kind, value: fingerprint(key, accountId, kind, value), stream };
   }

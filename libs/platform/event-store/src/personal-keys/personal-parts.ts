@@ -6,44 +6,47 @@ import type { JsonObject, NewEvent } from '../port/event-store.js';
  * @property former opens what was sealed before, while the key is being renewed
  * @property renewed what does not open was sealed with a key that was destroyed
  */
-export type PersonalKey = { current: Buffer; former: Buffer | null; renewed: boolean };
+export type PersonalKey = { current: Buffer; previous: Buffer | null; isRenewed: boolean };
 
 /** Event data with a part that belongs to one person. */
 type PersonalData = { personal: object | string };
 export type SealedEvent = Pick<NewEvent, 'id' | 'type' | 'data'>;
 
-export function openedPart(key: PersonalKey | undefined, event: SealedEvent): JsonObject | null {
+export function openPersonalPart(
+  key: PersonalKey | undefined,
+  event: SealedEvent,
+): JsonObject | null {
   const { personal } = event.data;
-  const plain = openedBy(key, Buffer.from(String(personal), 'base64'), sealContext(event));
+  const plain = openWithKey(key, Buffer.from(String(personal), 'base64'), getSealContext(event));
   return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
 }
 
 /** Undefined when the key that sealed it was destroyed. @throws when it was changed or belongs elsewhere */
-export function openedBy(
+export function openWithKey(
   key: PersonalKey | undefined,
   sealed: Buffer,
   context: string,
 ): Buffer | undefined {
   if (!key) return undefined;
-  const { current, former, renewed } = key;
-  const keys = former ? [current, former] : [current];
+  const { current, previous, isRenewed } = key;
+  const keys = previous ? [current, previous] : [current];
   let fault: unknown;
-  for (const one of keys) {
+  for (const candidate of keys) {
     try {
-      return open(one, sealed, context);
+      return open(candidate, sealed, context);
     } catch (error) {
       fault = error;
     }
   }
   // The key may have been renewed before, and be renewed again just now.
-  if (renewed) return undefined;
+  if (isRenewed) return undefined;
   throw fault;
 }
 
 /** Whether a key is the one that sealed the personal part of an event. */
 export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
   try {
-    return openedPart({ current, former: null, renewed: false }, event) !== null;
+    return openPersonalPart({ current, previous: null, isRenewed: false }, event) !== null;
   } catch {
     return false;
   }
@@ -70,14 +73,14 @@ export class Subjects {
   }
 
   /** Finds the person whose key seals the personal part of an event, if it has one. */
-  ofPersonalPart(data: object): number | undefined {
+  findInPersonalPart(data: object): number | undefined {
     return isPersonal(data) ? this.find([{ data }]) : undefined;
   }
 
   /** Lists them for several events. */
-  *ofPersonalParts(events: NewEvent[]): Iterable<number> {
+  *findInPersonalParts(events: NewEvent[]): Iterable<number> {
     for (const { data } of events) {
-      const id = this.ofPersonalPart(data);
+      const id = this.findInPersonalPart(data);
       if (id !== undefined) yield id;
     }
   }
@@ -87,6 +90,6 @@ function isPersonal(data: object): data is PersonalData {
   return 'personal' in data && data.personal !== null;
 }
 
-export function sealContext(event: Pick<NewEvent, 'id' | 'type'>): string {
+export function getSealContext(event: Pick<NewEvent, 'id' | 'type'>): string {
   return `${event.type} ${event.id}`;
 }

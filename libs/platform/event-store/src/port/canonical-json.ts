@@ -7,13 +7,13 @@ import { hash } from 'node:crypto';
  * leave behind as garbage are the pieces of such texts.
  * @throws Error for what has no JSON
  */
-export function canonicalJson(value: unknown): string {
-  return encoded('', value).toString();
+export function toCanonicalJson(value: unknown): string {
+  return encode('', value).toString();
 }
 
 /** SHA-256 in hexadecimal over a text and the canonical JSON of a value. */
-export function canonicalHash(before: string, value: unknown): string {
-  return hash('sha256', encoded(before, value));
+export function hashCanonically(before: string, value: unknown): string {
+  return hash('sha256', encode(before, value));
 }
 
 const USUAL_BYTES = 64 * 1024;
@@ -21,7 +21,7 @@ let bytes = Buffer.allocUnsafeSlow(USUAL_BYTES);
 let end = 0;
 
 /** @returns bytes that stand until the next call */
-function encoded(before: string, value: unknown): Buffer {
+function encode(before: string, value: unknown): Buffer {
   if (bytes.length > USUAL_BYTES) bytes = Buffer.allocUnsafeSlow(USUAL_BYTES);
   end = 0;
   append(before);
@@ -33,7 +33,7 @@ function write(value: unknown): void {
   if (typeof value === 'string') writeString(value);
   else if (Array.isArray(value)) writeList(value);
   else if (typeof value === 'object' && value !== null) writeObject(value);
-  else append(scalar(value));
+  else append(formatScalar(value));
 }
 
 const COMMA = 0x2c;
@@ -53,7 +53,7 @@ function writeList(elements: readonly unknown[]): void {
 
 function writeObject(members: object): void {
   const start = end;
-  for (const { name, begin } of sortedMembers(members)) {
+  for (const { name, begin } of sortMembers(members)) {
     const member = (members as Record<string, unknown>)[name];
     if (member === undefined) continue;
     copy(begin);
@@ -78,7 +78,7 @@ function writeString(text: string): void {
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
     if (code < 0x20 || code > 0x7e || code === QUOTE || code === BACKSLASH) {
-      append(quoted(text));
+      append(quote(text));
       return;
     }
     into[at++] = code;
@@ -124,7 +124,7 @@ function reserve(more: number): void {
   bytes = larger;
 }
 
-function scalar(value: unknown): string {
+function formatScalar(value: unknown): string {
   switch (typeof value) {
     case 'number':
       if (!Number.isFinite(value)) throw new Error(`${value} has no JSON`);
@@ -137,7 +137,7 @@ function scalar(value: unknown): string {
   }
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   if (!text.isWellFormed()) throw new Error('a lone surrogate has no JSON');
   return JSON.stringify(text);
 }
@@ -146,23 +146,23 @@ function quoted(text: string): string {
 type Member = { name: string; begin: Uint8Array };
 
 /** Events have few shapes, and sorting names costs more than checking that they are the same as last time. */
-const KEPT = 32;
-const MOST_NAMES = 32;
-const MOST_LENGTH = 64;
+const MAX_SHAPES = 32;
+const MAX_NAMES = 32;
+const MAX_NAME_LENGTH = 64;
 /** By the number of names. */
 const shapes = Array.from(
-  { length: MOST_NAMES + 1 },
+  { length: MAX_NAMES + 1 },
   (): { names: string[]; sorted: Member[] }[] => [],
 );
 
-function sortedMembers(members: object): Member[] {
+function sortMembers(members: object): Member[] {
   const names = Object.keys(members);
   const alike = shapes[names.length];
-  if (alike === undefined) return membersOf(names);
+  if (alike === undefined) return toSortedMembers(names);
   for (const shape of alike) if (isSame(shape.names, names)) return shape.sorted;
-  const sorted = membersOf(names);
-  if (names.every(({ length }) => length <= MOST_LENGTH)) {
-    if (alike.length >= KEPT) alike.shift();
+  const sorted = toSortedMembers(names);
+  if (names.every(({ length }) => length <= MAX_NAME_LENGTH)) {
+    if (alike.length >= MAX_SHAPES) alike.shift();
     alike.push({ names, sorted });
   }
   return sorted;
@@ -173,6 +173,6 @@ function isSame(some: string[], others: string[]): boolean {
   return true;
 }
 
-function membersOf(names: string[]): Member[] {
-  return names.toSorted().map((name) => ({ name, begin: Buffer.from(`,${quoted(name)}:`) }));
+function toSortedMembers(names: string[]): Member[] {
+  return names.toSorted().map((name) => ({ name, begin: Buffer.from(`,${quote(name)}:`) }));
 }

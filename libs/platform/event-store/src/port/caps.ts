@@ -11,7 +11,7 @@ export class CapReachedError extends RejectedError {
 }
 
 /** Names a cap in `es.intents`, as `es.check_cap` does. */
-export function capName({ kind, owner }: Cap): string {
+export function getCapName({ kind, owner }: Cap): string {
   return `${kind.table} ${owner}`;
 }
 

@@ -3,7 +3,7 @@ import { BEGINNING, type Position } from './event-store.js';
 import { formatPosition, parsePosition } from './position.js';
 
 /** Where a subscription resumes; without a checkpoint, the beginning of the log. */
-export async function checkpointOf(pool: pg.Pool, subscription: string): Promise<Position> {
+export async function readCheckpoint(pool: pg.Pool, subscription: string): Promise<Position> {
   const { rows } = await pool.query<{ position: string }>(
     'select position from es.checkpoints where subscription = $1',
     [subscription],
@@ -24,7 +24,7 @@ export class OvertakenError extends Error {
  * A process that loses that race waits here for the winner's commit, and must then write nothing.
  * @param condition SQL for what else must be as expected
  */
-export const moveCheckpointIf = (condition: string): string => `
+export const createMoveCheckpointSql = (condition: string): string => `
   insert into es.checkpoints as c (subscription, position)
   select $1, $3
   where ($4::boolean or exists (select from es.checkpoints where subscription = $1)) and (${condition})
@@ -32,10 +32,10 @@ export const moveCheckpointIf = (condition: string): string => `
   where c.position = $2
   returning 1`;
 
-export const MOVE_CHECKPOINT = moveCheckpointIf('true');
+export const MOVE_CHECKPOINT = createMoveCheckpointSql('true');
 
 /** The values of $1 to $4. */
-export function moveArguments(subscription: string, from: Position, to: Position): unknown[] {
-  const begins = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
-  return [subscription, formatPosition(from), formatPosition(to), begins];
+export function toMoveArguments(subscription: string, from: Position, to: Position): unknown[] {
+  const isBeginning = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
+  return [subscription, formatPosition(from), formatPosition(to), isBeginning];
 }

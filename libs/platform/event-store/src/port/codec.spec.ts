@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { NewerEventError, recorded, versionOf } from './codec.js';
+import { NewerEventError, toRecorded, getCurrentVersion } from './codec.js';
 import type { StoredEvent } from './event-store.js';
 
 const AT = '2026-03-01T10:00:00.000Z';
@@ -34,22 +34,22 @@ const stored = (type: string, version: number, data: StoredEvent['data']) => ({
 describe('an event that is read', () => {
   it('has the shape of today, by one step for each version since', () => {
     const today = { cents: 300, currency: 'EUR' };
-    expect(recorded(aggregate, stored('Priced', 1, { price: 3 })).data).toEqual(today);
-    expect(recorded(aggregate, stored('Priced', 2, { cents: 300 })).data).toEqual(today);
-    expect(recorded(aggregate, stored('Priced', 3, today)).data).toEqual(today);
+    expect(toRecorded(aggregate, stored('Priced', 1, { price: 3 })).data).toEqual(today);
+    expect(toRecorded(aggregate, stored('Priced', 2, { cents: 300 })).data).toEqual(today);
+    expect(toRecorded(aggregate, stored('Priced', 3, today)).data).toEqual(today);
   });
 
   it('is left as it is where its type has had one shape only', () => {
     for (const type of ['Named', 'constructor']) {
-      expect(versionOf(aggregate, type)).toBe(1);
-      expect(recorded(aggregate, stored(type, 1, { a: 1 })).data).toEqual({ a: 1 });
+      expect(getCurrentVersion(aggregate, type)).toBe(1);
+      expect(toRecorded(aggregate, stored(type, 1, { a: 1 })).data).toEqual({ a: 1 });
     }
-    expect(versionOf({}, 'Priced')).toBe(1);
-    expect(versionOf(aggregate, 'Priced')).toBe(3);
+    expect(getCurrentVersion({}, 'Priced')).toBe(1);
+    expect(getCurrentVersion(aggregate, 'Priced')).toBe(3);
   });
 
   it('is refused when a newer version wrote it', () => {
-    const read = () => recorded(aggregate, stored('Priced', 4, {}));
+    const read = () => toRecorded(aggregate, stored('Priced', 4, {}));
     expect(read).toThrow(NewerEventError);
     expect(read).toThrow(
       'thing-1: event e is a Priced of version 4, and this program knows only version 3: upgrade it',

@@ -2,26 +2,29 @@ import type { DomainEvent, Recorded, Upcast } from '#kernel/aggregate.js';
 import type { Fact } from './event-store.js';
 
 /** What the codec needs to know of an aggregate. */
-export type Shapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
+export type EventShapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
 
 /** A newer version of Inkpad wrote the event, and only that version can read it. */
 export class NewerEventError extends Error {
-  constructor({ id, stream, type, version }: Fact, known: number) {
+  constructor({ id, stream, type, version }: Fact, knownVersion: number) {
     super(
-      `${stream}: event ${id} is a ${type} of version ${version}, and this program knows only version ${known}: upgrade it`,
+      `${stream}: event ${id} is a ${type} of version ${version}, and this program knows only version ${knownVersion}: upgrade it`,
     );
   }
 }
 
 /** What `recorded` would throw. */
-export function newerEvent(aggregate: Shapes, event: Fact): NewerEventError | undefined {
-  const known = versionOf(aggregate, event.type);
-  return event.version > known ? new NewerEventError(event, known) : undefined;
+export function findNewerEventError(
+  aggregate: EventShapes,
+  event: Fact,
+): NewerEventError | undefined {
+  const knownVersion = getCurrentVersion(aggregate, event.type);
+  return event.version > knownVersion ? new NewerEventError(event, knownVersion) : undefined;
 }
 
 /** The version in which events of a type are written: one more than there are steps that lead to it. */
-export function versionOf({ upcasts }: Shapes, type: string): number {
-  return stepsOf(upcasts, type).length + 1;
+export function getCurrentVersion({ upcasts }: EventShapes, type: string): number {
+  return getUpcasts(upcasts, type).length + 1;
 }
 
 /**
@@ -30,16 +33,19 @@ export function versionOf({ upcasts }: Shapes, type: string): number {
  * @param event with personal data decrypted
  * @throws NewerEventError
  */
-export function recorded<E extends DomainEvent>(aggregate: Shapes, event: Fact): Recorded<E> {
+export function toRecorded<E extends DomainEvent>(
+  aggregate: EventShapes,
+  event: Fact,
+): Recorded<E> {
   const { id, type, version, meta } = event;
-  const newer = newerEvent(aggregate, event);
-  if (newer) throw newer;
+  const error = findNewerEventError(aggregate, event);
+  if (error) throw error;
   let data: object = event.data;
-  for (const step of stepsOf(aggregate.upcasts, type).slice(version - 1))
+  for (const step of getUpcasts(aggregate.upcasts, type).slice(version - 1))
     data = (step as (data: object) => object)(data);
   return { id, type, data, meta } as unknown as Recorded<E>;
 }
 
-function stepsOf(upcasts: Shapes['upcasts'], type: string): readonly Upcast[] {
+function getUpcasts(upcasts: EventShapes['upcasts'], type: string): readonly Upcast[] {
   return upcasts !== undefined && Object.hasOwn(upcasts, type) ? (upcasts[type] ?? []) : [];
 }

@@ -1,28 +1,25 @@
 import type pg from 'pg';
-import type { DomainEvent } from '#kernel/aggregate.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { EventStoreDbEventStore } from '../eventstoredb/eventstoredb-event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { PostgresEventStore } from '../postgres/postgres-event-store.js';
-import type { PlainTable, RowTable } from '../read-models/read-models.js';
-
-type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+import type { PlainTable, AnyReadModel } from '../read-models/read-models.js';
 
 /**
  * The one place that knows which engine runs.
- * @param rowTables of every aggregate: their streams are the ones that are read
+ * @param readModels of every aggregate: their streams are the ones that are read
  * @param plainTables whose positions must be of this server
  */
 export async function openEventStore(
   pool: pg.Pool,
   keys: PersonalKeys,
   config: PlatformConfig,
-  rowTables: AnyTable[],
+  readModels: AnyReadModel[],
   plainTables: PlainTable[],
 ): Promise<PostgresEventStore | EventStoreDbEventStore> {
   if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config, plainTables);
   // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
   const { EventStoreDbEventStore: Engine } =
     await import('../eventstoredb/eventstoredb-event-store.js');
-  return new Engine(pool, keys, config, rowTables);
+  return new Engine(pool, keys, config, readModels);
 }

@@ -11,7 +11,7 @@ import {
   type Position,
   type StoredEvent,
 } from './event-store.js';
-import { eventHash } from './hash-chain.js';
+import { hashEvent } from './hash-chain.js';
 import { isAfter } from './position.js';
 
 /** The tests that every adapter of the event store has to pass. */
@@ -25,26 +25,26 @@ export function eventStoreContract(
   }>,
 ): void {
   describe(`event store on ${engine}`, () => {
-    let store: EventStore;
+    let eventStore: EventStore;
     let close: () => Promise<void>;
     let query: (text: string, values: unknown[]) => Promise<{ rowCount: number | null }>;
 
     beforeAll(async () => {
       const opened = await open();
-      ({ store, close } = opened);
+      ({ store: eventStore, close } = opened);
       query = (text, values) => opened.database.query(text, values);
     });
     afterAll(() => close());
 
     const append = (stream: string, expected: Parameters<typeof write>[1], ...events: NewEvent[]) =>
-      store.commit({ accountId: 1, writes: [write(stream, expected, ...events)] });
+      eventStore.commit({ accountId: 1, writes: [write(stream, expected, ...events)] });
 
     describe('commit', () => {
       it('begins a stream and returns its head', async () => {
         const stream = newStream();
         const [head] = await append(stream, null, event('A'), event('B'));
         expect(head).toMatchObject({ revision: 1 });
-        expect(await read(store, stream)).toMatchObject([
+        expect(await read(eventStore, stream)).toMatchObject([
           { revision: 0, type: 'A', stream },
           { revision: 1, type: 'B', hash: head?.hash },
         ]);
@@ -65,7 +65,7 @@ export function eventStoreContract(
         await expect(append(stream, null, event('C'))).rejects.toThrow(ConflictError);
         const future = { revision: 9, hash: first?.hash ?? '' };
         await expect(append(stream, future, event('C'))).rejects.toThrow(ConflictError);
-        expect(await types(store, stream)).toEqual(['A', 'B']);
+        expect(await types(eventStore, stream)).toEqual(['A', 'B']);
       });
 
       it('lets exactly one of many writers win the same revision', async () => {
@@ -75,7 +75,7 @@ export function eventStoreContract(
           Array.from({ length: 20 }, () => append(stream, head ?? null, event('B'))),
         );
         expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
-        expect(await types(store, stream)).toEqual(['A', 'B']);
+        expect(await types(eventStore, stream)).toEqual(['A', 'B']);
       });
 
       it('refuses an empty append', async () => {
@@ -85,10 +85,10 @@ export function eventStoreContract(
       it('keeps data and metadata as they were given', async () => {
         const stream = newStream();
         const data = { text: 'Ünï ☕', nested: { list: [1, 2.5, null, true] }, empty: {} };
-        const given = event('A', data);
-        await append(stream, null, given);
-        const [stored] = await read(store, stream);
-        expect(stored).toMatchObject({ id: given.id, data, meta: given.meta, version: 1 });
+        const newEvent = event('A', data);
+        await append(stream, null, newEvent);
+        const [stored] = await read(eventStore, stream);
+        expect(stored).toMatchObject({ id: newEvent.id, data, meta: newEvent.meta, version: 1 });
       });
 
       it('writes several streams all or none', async () => {
@@ -98,14 +98,14 @@ export function eventStoreContract(
           accountId: 1,
           writes: [write(one, null, event('A')), write(two, null, event('B'))],
         };
-        await expect(store.commit(commit)).rejects.toThrow(ConflictError);
-        expect(await types(store, one)).toEqual([]);
-        const heads = await store.commit({
+        await expect(eventStore.commit(commit)).rejects.toThrow(ConflictError);
+        expect(await types(eventStore, one)).toEqual([]);
+        const heads = await eventStore.commit({
           accountId: 1,
           writes: [write(one, null, event('A')), write(three, null, event('B'), event('C'))],
         });
         expect(heads.map((head) => head.revision)).toEqual([0, 1]);
-        expect(await types(store, three)).toEqual(['B', 'C']);
+        expect(await types(eventStore, three)).toEqual(['B', 'C']);
       });
 
       it('chains every event to the one before it', async () => {
@@ -113,8 +113,8 @@ export function eventStoreContract(
         const [head] = await append(stream, null, event('A'), event('B'));
         await append(stream, head ?? null, event('C'));
         let before = null;
-        for (const stored of await read(store, stream)) {
-          expect(stored.hash).toBe(eventHash(stream, before, stored));
+        for (const stored of await read(eventStore, stream)) {
+          expect(stored.hash).toBe(hashEvent(stream, before, stored));
           before = { revision: stored.revision, hash: stored.hash };
         }
       });
@@ -123,26 +123,28 @@ export function eventStoreContract(
     describe('commits to several existing streams', () => {
       beforeAll(() => {
         // Where such a commit is not one transaction, a later write is decided again: here it stays as it is.
-        store.redecider = {
-          again: async (write, earlier) => {
+        eventStore.conflictResolver = {
+          redecide: async (write, earlier) => {
             const expected = await headOfStream(write.stream);
-            const { basis } = write;
-            if (basis === undefined) return { ...write, expected };
+            const { decisionContext } = write;
+            if (decisionContext === undefined) return { ...write, expected };
             const n =
-              basis === 'counts' ? expected.revision : (earlier.at(-1)?.events[0]?.data['n'] ?? -1);
+              decisionContext === 'counts'
+                ? expected.revision
+                : (earlier.at(-1)?.events[0]?.data['n'] ?? -1);
             return {
               ...write,
               expected,
               events: write.events.map((one) => ({ ...one, data: { n } })),
             };
           },
-          withstands: () => false,
+          commutesWith: () => false,
           catchUp: async () => undefined,
         };
       });
 
       const headOfStream = async (stream: string): Promise<Head> => {
-        for await (const last of store.readStream(stream, { direction: 'backwards' })) {
+        for await (const last of eventStore.readStream(stream, { direction: 'backwards' })) {
           return headOf(last);
         }
         throw new Error(`${stream} is empty`);
@@ -157,7 +159,7 @@ export function eventStoreContract(
         for (const stream of streams) {
           writes.push(write(stream, await headOfStream(stream), event(type)));
         }
-        return store.commit({ accountId: 1, writes });
+        return eventStore.commit({ accountId: 1, writes });
       };
       /** Starts again after every lost race. */
       const insist = async (work: () => Promise<unknown>): Promise<void> => {
@@ -175,7 +177,7 @@ export function eventStoreContract(
         const [one, two] = [await begin(), await begin()];
         const heads = await appendTo('A', two, one);
         expect(heads).toEqual([await headOfStream(two), await headOfStream(one)]);
-        expect([await types(store, one), await types(store, two)]).toEqual([
+        expect([await types(eventStore, one), await types(eventStore, two)]).toEqual([
           ['Begun', 'A'],
           ['Begun', 'A'],
         ]);
@@ -190,9 +192,10 @@ export function eventStoreContract(
           write(two, stale, event('A')),
           write(three, await headOfStream(three), event('A')),
         ];
-        await expect(store.commit({ accountId: 1, writes })).rejects.toThrow(ConflictError);
-        for (const stream of [one, three]) expect(await types(store, stream)).toEqual(['Begun']);
-        expect(await types(store, two)).toEqual(['Begun', 'Moved']);
+        await expect(eventStore.commit({ accountId: 1, writes })).rejects.toThrow(ConflictError);
+        for (const stream of [one, three])
+          expect(await types(eventStore, stream)).toEqual(['Begun']);
+        expect(await types(eventStore, two)).toEqual(['Begun', 'Moved']);
       });
 
       it('loses and doubles nothing of those who write one of them at the same time', async () => {
@@ -205,37 +208,42 @@ export function eventStoreContract(
         };
         await Promise.all([alone(one), alone(two), alone(two), both()]);
         const count = async (stream: string, type: string) =>
-          (await types(store, stream)).filter((one) => one === type).length;
+          (await types(eventStore, stream)).filter((one) => one === type).length;
         expect([await count(one, 'Both'), await count(two, 'Both')]).toEqual([15, 15]);
         expect([await count(one, 'Alone'), await count(two, 'Alone')]).toEqual([30, 60]);
       });
 
       it('writes what follows from an earlier write as that write turned out', async () => {
-        const [first, counted, told] = [await begin(), await begin(), await begin()];
+        const [first, countedStream, toldStream] = [await begin(), await begin(), await begin()];
         // What the second stream says depends on how long it is, and the third repeats it.
         const count = async () => {
-          const head = await headOfStream(counted);
+          const head = await headOfStream(countedStream);
           const data = { n: head.revision };
           const writes = [
             write(first, await headOfStream(first), event('First')),
-            { ...write(counted, head, event('Counted', data)), basis: 'counts' },
-            { ...write(told, await headOfStream(told), event('Told', data)), basis: 'repeats' },
+            { ...write(countedStream, head, event('Counted', data)), basis: 'counts' },
+            {
+              ...write(toldStream, await headOfStream(toldStream), event('Told', data)),
+              basis: 'repeats',
+            },
           ];
-          await store.commit({ accountId: 1, writes });
+          await eventStore.commit({ accountId: 1, writes });
         };
         const counting = async () => {
           for (let i = 0; i < 15; i++) await insist(count);
         };
         const lengthening = async () => {
-          for (let i = 0; i < 60; i++) await insist(() => appendTo('Longer', counted));
+          for (let i = 0; i < 60; i++) await insist(() => appendTo('Longer', countedStream));
         };
         await Promise.all([counting(), lengthening()]);
-        const counts = (await read(store, counted)).filter(({ type }) => type === 'Counted');
+        const counts = (await read(eventStore, countedStream)).filter(
+          ({ type }) => type === 'Counted',
+        );
         expect(counts).toHaveLength(15);
         expect(counts.map(({ data }) => data['n'])).toEqual(
           counts.map(({ revision }) => revision - 1),
         );
-        const repeated = (await read(store, told)).filter(({ type }) => type === 'Told');
+        const repeated = (await read(eventStore, toldStream)).filter(({ type }) => type === 'Told');
         expect(repeated.map(({ data }) => data)).toEqual(counts.map(({ data }) => data));
       });
 
@@ -246,9 +254,9 @@ export function eventStoreContract(
             insist(() => appendTo(`C${i}`, ...(i % 2 === 0 ? [one, two] : [two, one]))),
           ),
         );
-        const written = await types(store, one);
+        const written = await types(eventStore, one);
         expect(written).toHaveLength(21);
-        expect(await types(store, two)).toEqual(written);
+        expect(await types(eventStore, two)).toEqual(written);
       });
 
       it('moves a claim from one to the other, and leaves it when it is refused', async () => {
@@ -256,7 +264,7 @@ export function eventStoreContract(
         const value = Buffer.from(randomUUID());
         const claim = (stream: string) => ({ kind: 'email', value, stream });
         const move = async (from: string, to: string, expected: Head) =>
-          store.commit({
+          eventStore.commit({
             accountId: 1,
             writes: [
               write(to, expected, event('Took')),
@@ -265,7 +273,7 @@ export function eventStoreContract(
             claims: [claim(to)],
             releases: [claim(from)],
           });
-        await store.commit({
+        await eventStore.commit({
           accountId: 1,
           writes: [write(one, await headOfStream(one), event('Claimed'))],
           claims: [claim(one)],
@@ -276,14 +284,14 @@ export function eventStoreContract(
         const steal = async () => {
           const stream = newStream();
           const writes = [write(stream, null, event('A'))];
-          return store.commit({ accountId: 1, writes, claims: [claim(stream)] });
+          return eventStore.commit({ accountId: 1, writes, claims: [claim(stream)] });
         };
         await expect(steal()).rejects.toThrow(ClaimTakenError);
         await move(one, two, await headOfStream(two));
         await expect(steal()).rejects.toThrow(ClaimTakenError);
         await move(two, one, await headOfStream(one));
         await expect(steal()).rejects.toThrow(ClaimTakenError);
-        await store.commit({
+        await eventStore.commit({
           accountId: 1,
           writes: [write(one, await headOfStream(one), event('Released'))],
           releases: [claim(one)],
@@ -303,7 +311,7 @@ export function eventStoreContract(
         const [one, two] = [newStream(), newStream()];
         const value = randomUUID();
         const commit = (stream: string) =>
-          store.commit({
+          eventStore.commit({
             accountId: 1,
             writes: [write(stream, null, event('A'))],
             claims: [claim(stream, value)],
@@ -312,7 +320,7 @@ export function eventStoreContract(
         const refused = await commit(two).catch((error: unknown) => error);
         expect(refused).toBeInstanceOf(ClaimTakenError);
         expect((refused as ClaimTakenError).kinds).toEqual(['email']);
-        expect(await types(store, two)).toEqual([]);
+        expect(await types(eventStore, two)).toEqual([]);
       });
 
       it('treats two claims of one value by one stream as a race that the second has lost', async () => {
@@ -320,26 +328,26 @@ export function eventStoreContract(
         const value = randomUUID();
         const [head] = await append(stream, null, event('A'));
         const rename = () =>
-          store.commit({
+          eventStore.commit({
             accountId: 1,
             writes: [write(stream, head ?? null, event('B'))],
             claims: [claim(stream, value)],
           });
         await rename();
         await expect(rename()).rejects.toThrow(ConflictError);
-        expect(await types(store, stream)).toEqual(['A', 'B']);
+        expect(await types(eventStore, stream)).toEqual(['A', 'B']);
       });
 
       it('keeps claims apart by account', async () => {
         const value = randomUUID();
         for (const accountId of [1, 2]) {
           const stream = newStream();
-          await store.commit({
+          await eventStore.commit({
             accountId,
             writes: [write(stream, null, event('A'))],
             claims: [claim(stream, value)],
           });
-          expect(await types(store, stream)).toEqual(['A']);
+          expect(await types(eventStore, stream)).toEqual(['A']);
         }
       });
 
@@ -348,7 +356,7 @@ export function eventStoreContract(
         const streams = Array.from({ length: 12 }, newStream);
         const results = await Promise.allSettled(
           streams.map((stream) =>
-            store.commit({
+            eventStore.commit({
               accountId: 1,
               writes: [write(stream, null, event('A'))],
               claims: [claim(stream, value)],
@@ -358,14 +366,14 @@ export function eventStoreContract(
         const winner = results.findIndex((result) => result.status === 'fulfilled');
         expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
         const holder = streams[winner] ?? '';
-        const [last] = await read(store, holder);
-        await store.commit({
+        const [last] = await read(eventStore, holder);
+        await eventStore.commit({
           accountId: 1,
           writes: [write(holder, last ? headOf(last) : null, event('Released'))],
           releases: [claim(holder, value)],
         });
         const next = newStream();
-        await store.commit({
+        await eventStore.commit({
           accountId: 1,
           writes: [write(next, null, event('A'))],
           claims: [claim(next, value)],
@@ -380,7 +388,7 @@ export function eventStoreContract(
         stream,
       });
       const erasing = (stream: string, expected: Head | null, subjectId: number) =>
-        store.commit({
+        eventStore.commit({
           accountId: 1,
           writes: [write(stream, expected, event('Erased'))],
           erasures: [{ subjectId, stream }],
@@ -401,16 +409,16 @@ export function eventStoreContract(
 
       it('destroys the key and frees every claim of the stream, with the commit', async () => {
         const [stream, value, subjectId] = [newStream(), randomUUID(), await newPerson()];
-        const [head] = await store.commit({
+        const [head] = await eventStore.commit({
           accountId: 1,
           writes: [write(stream, null, event('A'))],
           claims: [claim(stream, value), claim(stream, `${value} too`)],
         });
         await erasing(stream, head ?? null, subjectId);
-        expect(await types(store, stream)).toEqual(['A', 'Erased']);
+        expect(await types(eventStore, stream)).toEqual(['A', 'Erased']);
         expect(await keys(subjectId)).toBe(0);
         const next = newStream();
-        await store.commit({
+        await eventStore.commit({
           accountId: 1,
           writes: [write(next, null, event('A'))],
           claims: [claim(next, value), claim(next, `${value} too`)],
@@ -428,7 +436,7 @@ export function eventStoreContract(
 
     describe('a side effect', () => {
       const commitWith = (stream: string, mark: string) =>
-        store.commit({
+        eventStore.commit({
           accountId: 1,
           writes: [write(stream, null, event('A'))],
           sideEffects: [
@@ -444,7 +452,7 @@ export function eventStoreContract(
       it('happens with the commit', async () => {
         const [stream, mark] = [newStream(), randomUUID()];
         await commitWith(stream, mark);
-        expect(await types(store, stream)).toEqual(['A']);
+        expect(await types(eventStore, stream)).toEqual(['A']);
         expect(await marks(mark)).toBe(1);
       });
 
@@ -461,21 +469,21 @@ export function eventStoreContract(
         const stream = newStream();
         const events = Array.from({ length: 1200 }, (_, i) => event(`E${i}`));
         await append(stream, null, ...events);
-        expect((await read(store, stream)).map((e) => e.revision)).toEqual(range(0, 1199));
-        expect((await read(store, stream, { from: 1195 })).map((e) => e.type)).toEqual([
+        expect((await read(eventStore, stream)).map((e) => e.revision)).toEqual(range(0, 1199));
+        expect((await read(eventStore, stream, { from: 1195 })).map((e) => e.type)).toEqual([
           'E1195', 'E1196', 'E1197', 'E1198', 'E1199',
         ]); // prettier-ignore
-        expect((await read(store, stream, { from: 2, to: 4 })).map((e) => e.revision)).toEqual([
-          2, 3, 4,
-        ]);
-        const backwards = await read(store, stream, { direction: 'backwards' });
+        expect((await read(eventStore, stream, { from: 2, to: 4 })).map((e) => e.revision)).toEqual(
+          [2, 3, 4],
+        );
+        const backwards = await read(eventStore, stream, { direction: 'backwards' });
         expect(backwards.map((e) => e.revision)).toEqual(range(0, 1199).reverse());
-        const fromThree = await read(store, stream, { direction: 'backwards', from: 3 });
+        const fromThree = await read(eventStore, stream, { direction: 'backwards', from: 3 });
         expect(fromThree.map((e) => e.revision)).toEqual([3, 2, 1, 0]);
       });
 
       it('finds nothing in a stream that does not exist', async () => {
-        expect(await read(store, newStream())).toEqual([]);
+        expect(await read(eventStore, newStream())).toEqual([]);
       });
     });
 
@@ -484,15 +492,15 @@ export function eventStoreContract(
         const [one, two] = [newStream(), newStream()];
         await append(one, null, event('A'), event('B'), event('C'), event('D'));
         await append(two, null, event('E'), event('F'));
-        const found = await store.readEvents([
+        const events = await eventStore.readEvents([
           { stream: one, revision: 1 },
           { stream: two, revision: 0 },
           { stream: one, revision: 3 },
           { stream: two, revision: 7 },
           { stream: newStream(), revision: 0 },
         ]);
-        expect(found.map(({ type }) => type).sort()).toEqual(['B', 'D', 'E']);
-        expect(await store.readEvents([])).toEqual([]);
+        expect(events.map(({ type }) => type).sort()).toEqual(['B', 'D', 'E']);
+        expect(await eventStore.readEvents([])).toEqual([]);
       });
     });
 
@@ -504,55 +512,55 @@ export function eventStoreContract(
         await append(two, null, event('F'));
         for (const revision of [0, 30, 59]) {
           const { id = '' } = events[revision] ?? {};
-          expect(await store.findEvent(one, id)).toMatchObject({ id, revision, stream: one });
-          expect(await store.findEvent(two, id)).toBeUndefined();
-          expect(await store.findEvent(newStream(), id)).toBeUndefined();
+          expect(await eventStore.findEvent(one, id)).toMatchObject({ id, revision, stream: one });
+          expect(await eventStore.findEvent(two, id)).toBeUndefined();
+          expect(await eventStore.findEvent(newStream(), id)).toBeUndefined();
         }
-        expect(await store.findEvent(one, randomUUID())).toBeUndefined();
+        expect(await eventStore.findEvent(one, randomUUID())).toBeUndefined();
       });
     });
 
     describe('the whole log', () => {
       it('continues from a position without repeating or skipping events', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'), event('B'));
         await append(stream, head ?? null, event('C'));
-        const all = await readOn(store, from, (events) => of(stream, events).length === 3);
+        const all = await readOn(eventStore, from, (events) => of(stream, events).length === 3);
         expect(of(stream, all).map((e) => e.type)).toEqual(['A', 'B', 'C']);
         expect(
           all.every((e, i) => i === 0 || isAfter(e.position, all[i - 1]?.position ?? BEGINNING)),
         ).toBe(true);
         const second = of(stream, all)[1]?.position ?? BEGINNING;
-        const rest = await readOn(store, second, (events) => of(stream, events).length === 1);
+        const rest = await readOn(eventStore, second, (events) => of(stream, events).length === 1);
         expect(of(stream, rest).map((e) => e.type)).toEqual(['C']);
       });
 
       it('head lies before everything appended from then on', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const stream = newStream();
         await append(stream, null, event('A'));
-        const [stored] = await read(store, stream);
+        const [stored] = await read(eventStore, stream);
         expect(stored && isAfter(stored.position, from)).toBe(true);
       });
 
       it('reads up to a head all that was acknowledged before it, and nothing later', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'), event('B'));
-        const until = await store.head();
+        const until = await eventStore.head();
         await append(stream, head ?? null, event('C'));
         const typesFrom = async (after: Position) =>
-          of(stream, await store.readUntil(until, after, 100)).map(({ type }) => type);
+          of(stream, await eventStore.readUntil(until, after, 100)).map(({ type }) => type);
         expect(await typesFrom(from)).toEqual(['A', 'B']);
-        const [first] = of(stream, await store.readUntil(until, from, 1));
+        const [first] = of(stream, await eventStore.readUntil(until, from, 1));
         expect(first?.type).toBe('A');
         expect(await typesFrom(first?.position ?? from)).toEqual(['B']);
         expect(await typesFrom(until)).toEqual([]);
       });
 
       it('shows every event of many writers once and each stream in order', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const streams = Array.from({ length: 16 }, newStream);
         const write = async (stream: string) => {
           let head = null;
@@ -567,7 +575,7 @@ export function eventStoreContract(
         };
         const writing = Promise.all(streams.map(write));
         const seen = await readOn(
-          store,
+          eventStore,
           from,
           (events) => events.filter((e) => streams.includes(e.stream)).length >= 16 * 25,
         );
@@ -580,13 +588,13 @@ export function eventStoreContract(
 
     describe('subscribe', () => {
       it('delivers what was there and what comes, from its checkpoint, in order', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'));
         const stop = new AbortController();
         const seen: StoredEvent[] = [];
         const done = new Promise<void>((resolve) => {
-          void store.subscribe({
+          void eventStore.subscribe({
             after: from,
             batch: 10,
             signal: stop.signal,
@@ -603,7 +611,7 @@ export function eventStoreContract(
       });
 
       it('leaves out nothing that had already arrived when it was stopped', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const stream = newStream();
         const types = Array.from({ length: 200 }, (_, i) => `E${i}`);
         const seen: StoredEvent[] = [];
@@ -612,7 +620,7 @@ export function eventStoreContract(
           onEvents: (stop: () => void, position: Position) => Promise<void> | void,
         ) => {
           const stop = new AbortController();
-          await store.subscribe({
+          await eventStore.subscribe({
             after,
             batch: 40,
             signal: stop.signal,
@@ -626,7 +634,8 @@ export function eventStoreContract(
         let resumeAt = from;
         const first = follow(from, async (stop, position) => {
           // The rest, and whatever else there is to tell, arrives while the subscriber is busy.
-          if (batches++ === 0) await readOn(store, from, (all) => of(stream, all).length === 200);
+          if (batches++ === 0)
+            await readOn(eventStore, from, (all) => of(stream, all).length === 200);
           else stop();
           resumeAt = position;
         });
@@ -638,10 +647,10 @@ export function eventStoreContract(
       });
 
       it('ends with the error of its subscriber, who starts again from the checkpoint', async () => {
-        const from = await store.head();
+        const from = await eventStore.head();
         const stream = newStream();
         await append(stream, null, event('A'));
-        const following = store.subscribe({
+        const following = eventStore.subscribe({
           after: from,
           batch: 10,
           signal: new AbortController().signal,
@@ -654,8 +663,8 @@ export function eventStoreContract(
 
       it('ends when its signal aborts', async () => {
         const stop = new AbortController();
-        const following = store.subscribe({
-          after: await store.head(),
+        const following = eventStore.subscribe({
+          after: await eventStore.head(),
           batch: 10,
           signal: stop.signal,
           onEvents: async () => undefined,
@@ -710,12 +719,12 @@ function write(
 }
 
 async function read(
-  store: EventStore,
+  eventStore: EventStore,
   stream: string,
   options?: Parameters<EventStore['readStream']>[1],
 ): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
-  for await (const stored of store.readStream(stream, options)) events.push(stored);
+  for await (const stored of eventStore.readStream(stream, options)) events.push(stored);
   return events;
 }
 
@@ -723,19 +732,19 @@ function headOf({ revision, hash }: StoredEvent): Head {
   return { revision, hash };
 }
 
-async function types(store: EventStore, stream: string): Promise<string[]> {
-  return (await read(store, stream)).map((stored) => stored.type);
+async function types(eventStore: EventStore, stream: string): Promise<string[]> {
+  return (await read(eventStore, stream)).map((stored) => stored.type);
 }
 
 /** Reads the log in small pages until there is enough. */
 async function readOn(
-  store: EventStore,
+  eventStore: EventStore,
   from: Parameters<EventStore['readAll']>[0],
   enough: (events: StoredEvent[]) => boolean,
 ): Promise<StoredEvent[]> {
   const seen: StoredEvent[] = [];
   for (let after = from; !enough(seen);) {
-    const page = await store.readAll(after, 7);
+    const page = await eventStore.readAll(after, 7);
     seen.push(...page);
     after = page.at(-1)?.position ?? after;
   }

@@ -33,13 +33,13 @@ export type StoredEvent = Fact & {
 };
 
 /** The aggregate's state after the last event of the write. */
-export type RowWrite = {
+export type ReadModelWrite = {
   table: string;
   id: number;
-  foldVersion: number;
+  projectionVersion: number;
   state: object;
   /** The person whose data the state shows; it is stored in clear nowhere but in its row. */
-  shows?: number;
+  subjectId?: number;
 };
 
 export type Write = {
@@ -48,9 +48,9 @@ export type Write = {
   expected: Head | null;
   /** At least one. */
   events: NewEvent[];
-  row?: RowWrite;
+  row?: ReadModelWrite;
   /** What deciding this write again would need, besides its stream and the writes before it (`Redecider`). */
-  basis?: Json;
+  decisionContext?: Json;
   /** Where `rowsMayLag` there must be none. */
   precondition?: Precondition;
 };
@@ -59,9 +59,9 @@ export type Write = {
 export type Precondition = {
   table: string;
   /** SQL for the number that must be as it was `seen`, over SQL for the row's id and account; the same for the whole table. */
-  joined: (id: string, account: string) => string;
+  extraColumn: (id: string, account: string) => string;
   id: number;
-  seen: number;
+  expectedValue: number;
 };
 
 /** A value that only one stream of the account may hold. `value` is an HMAC, never the plain value. */
@@ -100,7 +100,7 @@ export type SealedResponse = {
   /** HTTP status. */
   status: number;
   /** Sealed. */
-  answer: Buffer;
+  body: Buffer;
 };
 
 /**
@@ -153,11 +153,11 @@ export class KeyTakenOverError extends Error {
  * Where a commit to several streams is not one transaction, somebody else may write to a later stream after the first
  * append. What the commit does there then follows from the earlier writes and from where that stream is now.
  */
-export type Redecider = {
-  /** @param earlier the writes before it, as they were appended */
-  again: (write: Write, earlier: Write[]) => Promise<Write>;
+export type ConflictResolver = {
+  /** @param earlierWrites the writes before it, as they were appended */
+  redecide: (write: Write, earlierWrites: Write[]) => Promise<Write>;
   /** Whether it can be, once somebody else has written these to its stream, or the commit has to start anew. */
-  withstands: (stream: string, others: StoredEvent[]) => boolean;
+  commutesWith: (stream: string, others: StoredEvent[]) => boolean;
   /** Brings the row of a stream up to date. */
   catchUp: (stream: string) => Promise<void>;
 };
@@ -180,7 +180,7 @@ export type Subscriber = {
 export type Moment = EventRef & { id: string; position: Position; recordedAt: number };
 
 /** How many events of a stream `readStreams` yields at once, at most. */
-export const MOST_TOGETHER = 1_000;
+export const STREAM_BATCH_SIZE = 1_000;
 
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 
@@ -193,13 +193,13 @@ export abstract class EventStore {
    * Whether a row can be behind its stream, because they are not written in one transaction. A refusal must
    * then be decided on the stream itself.
    */
-  abstract readonly rowsMayLag: boolean;
+  abstract readonly readModelsMayLag: boolean;
 
   /** Where rows are written in statements of their own: these and loads of rows take turns, in larger groups. */
-  readonly rowLane: Lanes | undefined;
+  readonly readModelLanes: Lanes | undefined;
 
   /** Needed by an engine that cannot write several existing streams in one transaction. */
-  redecider: Redecider | undefined;
+  conflictResolver: ConflictResolver | undefined;
 
   /**
    * Writes all of it or nothing and returns each write's new head, in order. New streams need an id of their own, so
@@ -222,12 +222,12 @@ export abstract class EventStore {
    * Several streams, each from its beginning up to a revision (inclusive). The events of a stream come in order and
    * contiguously, in one batch or several.
    */
-  async *readStreams(wanted: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
-    for (const { stream, to } of wanted) {
+  async *readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
+    for (const { stream, to } of ranges) {
       let batch: StoredEvent[] = [];
       for await (const event of this.readStream(stream, { to })) {
         batch.push(event);
-        if (batch.length < MOST_TOGETHER) continue;
+        if (batch.length < STREAM_BATCH_SIZE) continue;
         yield batch;
         batch = [];
       }
@@ -245,7 +245,7 @@ export abstract class EventStore {
       for await (const event of this.readStream(stream)) {
         if (isAfter(event.position, until)) break;
         batch.push(event);
-        if (batch.length < MOST_TOGETHER) continue;
+        if (batch.length < STREAM_BATCH_SIZE) continue;
         yield batch;
         batch = [];
       }

@@ -6,11 +6,11 @@ const order = { name: 'order', names: { OrderPlaced: 'order.placed' } };
 describe('the types of stored events', () => {
   it('are those that the aggregates name, and no other', () => {
     const types = new EventTypes([order]);
-    expect(types.nameOf('OrderPlaced')).toBe('order.placed');
-    expect(types.nameOf('OrderPainted')).toBeUndefined();
-    expect(types.nameOf('constructor')).toBeUndefined();
+    expect(types.findPublicName('OrderPlaced')).toBe('order.placed');
+    expect(types.findPublicName('OrderPainted')).toBeUndefined();
+    expect(types.findPublicName('constructor')).toBeUndefined();
     const painted = { id: '7', type: 'OrderPainted', version: 1 };
-    expect(() => types.refuseUnknown([painted], 'nothing is sent')).toThrow(
+    expect(() => types.assertKnown([painted], 'nothing is sent')).toThrow(
       'does not know the type OrderPainted of event 7; nothing is sent until',
     );
   });

@@ -1,8 +1,8 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { versionOf, type Shapes } from './codec.js';
+import { getCurrentVersion, type EventShapes } from './codec.js';
 
 /** Of an aggregate, what needs no state. */
-type Named = Shapes & {
+type AggregateNames = EventShapes & {
   name: string;
   names: Record<string, string>;
   // A method, because each aggregate takes only events of its own.
@@ -24,10 +24,10 @@ export class UnknownEventTypeError extends Error {
 
 /** Every type of stored event that this version knows, from the aggregates that write them. */
 export class EventTypes {
-  private readonly aggregates = new Map<string, Named>();
+  private readonly aggregates = new Map<string, AggregateNames>();
 
   /** @throws when two aggregates write events of the same type, which nobody could tell apart */
-  constructor(aggregates: Named[]) {
+  constructor(aggregates: AggregateNames[]) {
     for (const aggregate of aggregates) {
       for (const type of Object.keys(aggregate.names)) {
         if (this.aggregates.has(type)) {
@@ -39,17 +39,17 @@ export class EventTypes {
   }
 
   /** Undefined when a newer version writes the type. */
-  aggregateOf(type: string): Named | undefined {
+  findAggregate(type: string): AggregateNames | undefined {
     return this.aggregates.get(type);
   }
 
   /** What the type is called to the outside; undefined when a newer version writes it. */
-  nameOf(type: string): string | undefined {
+  findPublicName(type: string): string | undefined {
     return this.aggregates.get(type)?.names[type];
   }
 
   /** @throws UnknownEventTypeError */
-  refuseUnknown(events: Typed[], effect: string): void {
+  assertKnown(events: Typed[], effect: string): void {
     const unknown = events.find((event) => !this.knows(event));
     if (unknown)
       throw new UnknownEventTypeError(unknown, this.aggregates.has(unknown.type), effect);
@@ -58,6 +58,6 @@ export class EventTypes {
   /** Whether this version can read the event: a newer one may have written it in another shape. */
   knows({ type, version }: { type: string; version: number }): boolean {
     const aggregate = this.aggregates.get(type);
-    return aggregate !== undefined && version <= versionOf(aggregate, type);
+    return aggregate !== undefined && version <= getCurrentVersion(aggregate, type);
   }
 }

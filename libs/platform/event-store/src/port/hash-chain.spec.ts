@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { NewEvent } from './event-store.js';
-import { chain, eventHash } from './hash-chain.js';
+import { hashChain, hashEvent } from './hash-chain.js';
 
 describe('the hash chain', () => {
   const meta = {
@@ -29,7 +29,7 @@ describe('the hash chain', () => {
 
   /** Fixed: a change of what is hashed, or how, would break every history that there is. */
   it('has the hashes that histories have', () => {
-    const heads = chain(stream, null, [issued, earned]);
+    const heads = hashChain(stream, null, [issued, earned]);
     expect(heads.map(({ hash }) => hash)).toEqual([
       'd0813c9e646608b8e9ffc640b889ce701aefbada93f3b2f304e62791ac7b9960',
       '4c82466a9811d786e945a1066aeb027dcdf902ae94ada341431b8b587e1fe14a',
@@ -38,10 +38,10 @@ describe('the hash chain', () => {
 
   it('is the same whether events are appended together or one by one', () => {
     const again: NewEvent = { ...earned, id: '2f0e0d0c-0b0a-4908-8706-050403020100' };
-    const heads = chain(stream, null, [issued, earned, again]);
+    const heads = hashChain(stream, null, [issued, earned, again]);
     expect(heads.map(({ revision }) => revision)).toEqual([0, 1, 2]);
-    const [first] = chain(stream, null, [issued]);
-    expect([first, ...chain(stream, first ?? null, [earned, again])]).toEqual(heads);
-    expect(eventHash(stream, first ?? null, earned)).toBe(heads[1]?.hash);
+    const [first] = hashChain(stream, null, [issued]);
+    expect([first, ...hashChain(stream, first ?? null, [earned, again])]).toEqual(heads);
+    expect(hashEvent(stream, first ?? null, earned)).toBe(heads[1]?.hash);
   });
 });

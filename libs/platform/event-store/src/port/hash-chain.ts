@@ -1,12 +1,12 @@
-import { canonicalHash } from './canonical-json.js';
+import { hashCanonically } from './canonical-json.js';
 import type { Head, NewEvent } from './event-store.js';
 
 /**
  * SHA-256 over the previous hash and the event as canonical JSON (RFC 8785), so that it does not depend on how an
  * engine formats JSON. The first event of a stream is chained to the stream's name.
  */
-export function eventHash(stream: string, before: Head | null, event: NewEvent): string {
-  return canonicalHash(before === null ? stream : before.hash, {
+export function hashEvent(stream: string, before: Head | null, event: NewEvent): string {
+  return hashCanonically(before === null ? stream : before.hash, {
     stream,
     revision: before === null ? 0 : before.revision + 1,
     id: event.id,
@@ -18,15 +18,15 @@ export function eventHash(stream: string, before: Head | null, event: NewEvent):
 }
 
 /** The heads after each event, in order. */
-export function chain(stream: string, before: Head | null, events: NewEvent[]): Head[] {
+export function hashChain(stream: string, before: Head | null, events: NewEvent[]): Head[] {
   const heads: Head[] = [];
-  let last = before;
+  let head = before;
   for (const event of events) {
-    last = {
-      revision: last === null ? 0 : last.revision + 1,
-      hash: eventHash(stream, last, event),
+    head = {
+      revision: head === null ? 0 : head.revision + 1,
+      hash: hashEvent(stream, head, event),
     };
-    heads.push(last);
+    heads.push(head);
   }
   return heads;
 }

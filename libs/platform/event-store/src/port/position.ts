@@ -10,7 +10,7 @@ export function formatPosition(position: Position): string {
 }
 
 /** SQL of the same text; `lpad` would take twice as long. @param tx,pos SQL expressions */
-export function positionSql(tx: string, pos: string): string {
+export function createPositionSql(tx: string, pos: string): string {
   const pad = (n: string) => `right('${'0'.repeat(DIGITS)}' || (${n})::text, ${DIGITS})`;
   return `${pad(tx)} || ':' || ${pad(pos)}`;
 }

@@ -2,7 +2,7 @@ import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
 import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
 
 /** Turns the SQLSTATEs of our own functions into the port's errors; other errors are returned unchanged. */
-export function refusalOf(error: unknown): unknown {
+export function toCommitError(error: unknown): unknown {
   const { code, detail = '' } = databaseErrorOf(error) ?? {};
   switch (code) {
     case SQLSTATE.streamMoved:

@@ -3,7 +3,7 @@ import type { Pool, PoolClient } from 'pg';
 export const CHANNEL = 'inkpad_events';
 
 /** So many at once after a quiet time, then one as often as this. */
-const AT_ONCE = 3;
+const BURST_SIZE = 3;
 const EVERY_MS = 20;
 
 /**
@@ -11,8 +11,8 @@ const EVERY_MS = 20;
  * whole database until its transaction is on disk.
  */
 export class Announcements {
-  private left = AT_ONCE;
-  private isWanted = false;
+  private remaining = BURST_SIZE;
+  private isPending = false;
   private timer: NodeJS.Timeout | undefined;
 
   /** @param onFailure subscribers will poll */
@@ -26,11 +26,11 @@ export class Announcements {
    * @throws as the query does, which has been reported by then
    */
   async announce(by: Pool | PoolClient): Promise<void> {
-    if (this.left === 0) {
-      this.isWanted = true;
+    if (this.remaining === 0) {
+      this.isPending = true;
       return;
     }
-    this.left--;
+    this.remaining--;
     this.timer ??= setInterval(() => this.tick(), EVERY_MS).unref();
     try {
       await by.query({ name: 'es_notify', text: `select pg_notify('${CHANNEL}', '')` });
@@ -41,7 +41,7 @@ export class Announcements {
   }
 
   /** For whoever does not wait for it. */
-  announceSoon(): void {
+  announceInBackground(): void {
     // Its failure has been reported.
     this.announce(this.pool).catch(() => undefined);
   }
@@ -51,11 +51,11 @@ export class Announcements {
   }
 
   private tick(): void {
-    this.left++;
-    if (this.isWanted) {
-      this.isWanted = false;
-      this.announceSoon();
-    } else if (this.left === AT_ONCE) {
+    this.remaining++;
+    if (this.isPending) {
+      this.isPending = false;
+      this.announceInBackground();
+    } else if (this.remaining === BURST_SIZE) {
       clearInterval(this.timer);
       this.timer = undefined;
     }

@@ -1,12 +1,12 @@
 import type { StoredEvent } from '../port/event-store.js';
 
 /** EventStoreDB accepts 1 MiB per append, and counts slightly more per event than this does. */
-const AT_MOST = { events: 500, bytes: 768 * 1024 };
+const MAX_GROUP = { events: 500, bytes: 768 * 1024 };
 
 type Sized = Pick<StoredEvent, 'stream' | 'type' | 'data' | 'meta'>;
 
 /** Consecutive events of one stream, as many as fit into one append. For copying a history. */
-export async function* appendGroups<E extends Sized>(
+export async function* groupAppends<E extends Sized>(
   events: AsyncIterable<E>,
 ): AsyncIterable<[E, ...E[]]> {
   let group: [E, ...E[]] | undefined;
@@ -14,7 +14,7 @@ export async function* appendGroups<E extends Sized>(
   for await (const event of events) {
     const size =
       Buffer.byteLength(JSON.stringify([event.data, event.meta])) + 2 * event.type.length;
-    const fits = group && group.length < AT_MOST.events && bytes + size <= AT_MOST.bytes;
+    const fits = group && group.length < MAX_GROUP.events && bytes + size <= MAX_GROUP.bytes;
     if (group && fits && group[0].stream === event.stream) {
       group.push(event);
       bytes += size;

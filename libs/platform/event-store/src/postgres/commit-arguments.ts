@@ -1,6 +1,6 @@
-import type { Commit, Erasure, Head, RowWrite, Write } from '../port/event-store.js';
-import { chain } from '../port/hash-chain.js';
-import { responseArgument } from '../commands/stored-responses.js';
+import type { Commit, Erasure, Head, ReadModelWrite, Write } from '../port/event-store.js';
+import { hashChain } from '../port/hash-chain.js';
+import { toResponseArgument } from '../commands/stored-responses.js';
 
 /** A write with the head of its stream after each of its events. */
 export type Prepared = { write: Write; heads: Head[] };
@@ -8,34 +8,34 @@ export type Prepared = { write: Write; heads: Head[] };
 export function prepareWrites({ writes }: { writes: Write[] }): Prepared[] {
   return writes.map((write) => ({
     write,
-    heads: chain(write.stream, write.expected, write.events),
+    heads: hashChain(write.stream, write.expected, write.events),
   }));
 }
 
-export function lastHead({ heads }: Prepared): Head {
+export function getLastHead({ heads }: Prepared): Head {
   const last = heads.at(-1);
   if (last === undefined) throw new Error('a write has at least one event');
   return last;
 }
 
-export function headsOf(commit: Commit): Head[] {
-  return prepareWrites(commit).map(lastHead);
+export function getHeads(commit: Commit): Head[] {
+  return prepareWrites(commit).map(getLastHead);
 }
 
 /** What `es.commit` takes. The keys are short because the hot path parses them twice. */
-export function commitArguments(
+export function toCommitArguments(
   commits: Commit[],
   prepared: Prepared[][],
   atomic: boolean,
 ): unknown[] {
   const heads: object[] = [];
   const events: object[] = [];
-  const rows: PlacedRow[] = [];
+  const rows: ReadModelUpdate[] = [];
   prepared.forEach((writes, i) => {
     const a = commits[i]?.accountId ?? 0;
     for (const one of writes) {
       const { stream: s, expected, row } = one.write;
-      const head = lastHead(one);
+      const head = getLastHead(one);
       const x = expected?.revision ?? -1;
       heads.push({ s, a, x, p: expected?.hash ?? null, n: one.write.events.length, h: head.hash });
       one.write.events.forEach((event, e) => {
@@ -56,26 +56,26 @@ export function commitArguments(
     }
   });
   const [commit] = commits;
-  const [tables, rowList] = rowArguments(rows);
+  const [tables, rowList] = toReadModelArguments(rows);
   return [
     JSON.stringify(heads),
     JSON.stringify(events),
     tables,
     rowList,
-    commit ? claimArgument(commit, commit.claims) : null,
-    commit ? claimArgument(commit, commit.releases) : null,
+    commit ? toClaimArgument(commit, commit.claims) : null,
+    commit ? toClaimArgument(commit, commit.releases) : null,
     atomic,
-    responseArgument(commits.flatMap(({ responses = [] }) => responses)),
+    toResponseArgument(commits.flatMap(({ responses = [] }) => responses)),
   ];
 }
 
 /** Which streams were decided on something that may have changed. */
-export function preconditionArgument(commits: Commit[]): string {
+export function toPreconditionArgument(commits: Commit[]): string {
   return JSON.stringify(
     commits.flatMap(({ accountId: a, writes }) =>
       writes.flatMap(({ stream: s, precondition }) =>
         precondition
-          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.seen }]
+          ? [{ s, t: precondition.table, a, i: precondition.id, j: precondition.expectedValue }]
           : [],
       ),
     ),
@@ -83,7 +83,7 @@ export function preconditionArgument(commits: Commit[]): string {
 }
 
 /** What `es.record` takes; undefined for commits that need `es.commit`. */
-export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
+export function toRecordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
   const { accountId, writes, claims, releases, responses } = commit;
   if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
   const { heads, write } = prepared;
@@ -94,7 +94,7 @@ export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown
     accountId,
     expected.revision,
     Buffer.from(expected.hash, 'hex'),
-    Buffer.from(lastHead(prepared).hash, 'hex'),
+    Buffer.from(getLastHead(prepared).hash, 'hex'),
     events.map(({ id }) => id),
     events.map(({ type }) => type),
     events.map(({ version }) => version),
@@ -104,47 +104,55 @@ export function recordArguments(commit: Commit, [prepared]: Prepared[]): unknown
     events.map(({ meta }) => meta.recordedAt),
     row.table,
     row.id,
-    row.foldVersion,
+    row.projectionVersion,
     JSON.stringify(row.state),
-    responseArgument(responses),
+    toResponseArgument(responses),
   ];
 }
 
 /** A row and the head of its stream after the last event folded into it. */
-export type PlacedRow = { accountId: number; stream: string; head: Head; row: RowWrite };
+export type ReadModelUpdate = {
+  accountId: number;
+  stream: string;
+  head: Head;
+  row: ReadModelWrite;
+};
 
 /** The first two of what `es.write_read_models` takes: tables and rows. */
-export function rowArguments(rows: PlacedRow[]): [string[], string] {
-  const tables = new Set(rows.map(({ row }) => row.table));
-  const list = rows.map(({ accountId, stream, head, row }) => ({
+export function toReadModelArguments(updates: ReadModelUpdate[]): [string[], string] {
+  const tables = new Set(updates.map(({ row }) => row.table));
+  const list = updates.map(({ accountId, stream, head, row }) => ({
     t: row.table,
     s: stream,
     id: row.id,
     a: accountId,
     r: head.revision,
     h: head.hash,
-    v: row.foldVersion,
+    v: row.projectionVersion,
     st: row.state,
   }));
   return [[...tables], JSON.stringify(list)];
 }
 
 /** Destroys the keys of people and frees their claims; of those whose key was renewed only the former key. */
-export function erase(accountId: number, erasures: Erasure[]): { text: string; values: unknown[] } {
-  const erased = erasures.filter(({ renewed }) => !renewed);
+export function createEraseStatement(
+  accountId: number,
+  erasures: Erasure[],
+): { text: string; values: unknown[] } {
+  const subjects = erasures.filter(({ renewed }) => !renewed);
   return {
     text: 'select es.erase($1, $2, $3), es.destroy_previous_keys($4)',
     values: [
       accountId,
-      erased.map(({ subjectId }) => subjectId),
-      erased.map(({ stream }) => stream),
+      subjects.map(({ subjectId }) => subjectId),
+      subjects.map(({ stream }) => stream),
       erasures.flatMap(({ subjectId, renewed }) => (renewed ? [subjectId] : [])),
     ],
   };
 }
 
 /** What `es.take_claims` takes, each claim with the revision at which its stream got it. */
-export function claimArgument(commit: Commit, claims: Commit['claims']): string | null {
+export function toClaimArgument(commit: Commit, claims: Commit['claims']): string | null {
   if (!claims?.length) return null;
   const revisions = new Map(
     commit.writes.map(({ stream, expected, events }) => [

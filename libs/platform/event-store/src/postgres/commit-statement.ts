@@ -1,7 +1,7 @@
 import {
-  commitArguments,
-  preconditionArgument,
-  recordArguments,
+  toCommitArguments,
+  toPreconditionArgument,
+  toRecordArguments,
   type Prepared,
 } from './commit-arguments.js';
 import type { Commit, Precondition } from '../port/event-store.js';
@@ -15,10 +15,11 @@ type Texts = {
   plain: Statement;
   checked: (preconditions: Preconditions) => string;
   /** By the names of the tables. */
-  made: Map<string, Statement>;
+  byTables: Map<string, Statement>;
 };
 
-const isSame = (now: string, seen: string): string => `coalesce(${now} = ${seen}, false)`;
+const compareSql = (now: string, expected: string): string =>
+  `coalesce(${now} = ${expected}, false)`;
 
 const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`;
 
@@ -26,12 +27,12 @@ const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12
 const RECORD: Texts = {
   plain: { name: 'es_record', text: `select ${RECORD_CALL} as won` },
   checked: (preconditions) => {
-    const conditions = [...preconditions.values()].map(({ joined }) =>
-      isSame(joined('$14', '$2'), '$18'),
+    const conditions = [...preconditions.values()].map(({ extraColumn }) =>
+      compareSql(extraColumn('$14', '$2'), '$18'),
     );
     return `select case when ${conditions.join(' and ')} then ${RECORD_CALL} else '{}' end as won`;
   },
-  made: new Map(),
+  byTables: new Map(),
 };
 
 const COMMIT: Texts = {
@@ -39,7 +40,8 @@ const COMMIT: Texts = {
   // Key by key: as a join, a plan that is made while there are few rows reads all of them.
   checked: (preconditions) => {
     const cases = [...preconditions].map(
-      ([table, { joined }]) => `when '${table}' then ${isSame(joined('x.i', 'x.a'), 'x.j')}`,
+      ([table, { extraColumn }]) =>
+        `when '${table}' then ${compareSql(extraColumn('x.i', 'x.a'), 'x.j')}`,
     );
     return `
       with changed as materialized (
@@ -57,14 +59,14 @@ const COMMIT: Texts = {
       select case when heads is null then '{}' else es.commit(heads, $2, $3, $4, $5, $6, $7, $8) end as won
       from kept`;
   },
-  made: new Map(),
+  byTables: new Map(),
 };
 
 /**
  * What records these commits. It answers with `won`: the streams that were where they were expected, and whose
  * preconditions held. @param atomic nothing is written unless all are
  */
-export function commitStatement(
+export function createCommitStatement(
   commits: Commit[],
   prepared: Prepared[][],
   atomic: boolean,
@@ -76,25 +78,28 @@ export function commitStatement(
     }
   }
   const [commit, ...others] = commits;
-  const lone =
-    commit && others.length === 0 && atomic && recordArguments(commit, prepared[0] ?? []);
-  const statement = textOf(lone ? RECORD : COMMIT, preconditions);
-  const values = lone || commitArguments(commits, prepared, atomic);
+  const recordValues =
+    commit && others.length === 0 && atomic && toRecordArguments(commit, prepared[0] ?? []);
+  const statement = getStatement(recordValues ? RECORD : COMMIT, preconditions);
+  const values = recordValues || toCommitArguments(commits, prepared, atomic);
   if (preconditions.size > 0) {
-    const seen = commit?.writes[0]?.precondition?.seen;
-    values.push(lone ? seen : preconditionArgument(commits));
+    const expectedValue = commit?.writes[0]?.precondition?.expectedValue;
+    values.push(recordValues ? expectedValue : toPreconditionArgument(commits));
   }
   return { ...statement, values };
 }
 
 /** Each text has a name of its own for ever: PostgreSQL keeps its plan by that. */
-function textOf({ plain, checked, made }: Texts, preconditions: Preconditions): Statement {
+function getStatement(
+  { plain, checked, byTables }: Texts,
+  preconditions: Preconditions,
+): Statement {
   if (preconditions.size === 0) return plain;
   const tables = [...preconditions.keys()].sort().join('_');
-  let text = made.get(tables);
+  let text = byTables.get(tables);
   if (!text) {
     text = { name: `${plain.name}_${tables}`, text: checked(preconditions) };
-    made.set(tables, text);
+    byTables.set(tables, text);
   }
   return text;
 }

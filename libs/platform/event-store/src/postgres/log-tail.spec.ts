@@ -13,36 +13,36 @@ describe('the tail of the log', () => {
     tail.begin(at(10));
     tail.add(range(11, 13), at(13));
     tail.add(range(15, 16), at(16));
-    expect(revisions(tail.after(at(10), 9))).toEqual([11, 12, 13, 15, 16]);
-    expect(revisions(tail.after(at(12), 2))).toEqual([13, 15]);
-    expect(revisions(tail.after(at(14), 9))).toEqual([15, 16]);
-    expect(tail.after(at(16), 9)).toEqual([]);
+    expect(revisions(tail.getAfter(at(10), 9))).toEqual([11, 12, 13, 15, 16]);
+    expect(revisions(tail.getAfter(at(12), 2))).toEqual([13, 15]);
+    expect(revisions(tail.getAfter(at(14), 9))).toEqual([15, 16]);
+    expect(tail.getAfter(at(16), 9)).toEqual([]);
   });
 
   it('does not reach whoever is before its beginning', () => {
     const tail = new LogTail();
-    expect(tail.reaches(at(10))).toBe(false);
+    expect(tail.covers(at(10))).toBe(false);
     tail.begin(at(10));
-    expect([9, 10, 11].map((n) => tail.reaches(at(n)))).toEqual([false, true, true]);
+    expect([9, 10, 11].map((n) => tail.covers(at(n)))).toEqual([false, true, true]);
     tail.clear();
-    expect(tail.reaches(at(10))).toBe(false);
+    expect(tail.covers(at(10))).toBe(false);
   });
 
   it('forgets the oldest events, and those who need them have to read alone', () => {
     const tail = new LogTail();
     tail.begin(at(0));
     tail.add(range(1, 3_000), at(3_000));
-    expect(tail.reaches(at(0))).toBe(false);
-    expect(tail.reaches(at(1_000))).toBe(true);
-    expect(revisions(tail.after(at(1_000), 1))).toEqual([1_001]);
+    expect(tail.covers(at(0))).toBe(false);
+    expect(tail.covers(at(1_000))).toBe(true);
+    expect(revisions(tail.getAfter(at(1_000), 1))).toEqual([1_001]);
   });
 
   it('wakes at the next change, and when nobody waits any more', async () => {
     const tail = new LogTail();
     tail.begin(at(0));
     const stop = new AbortController();
-    const changed = tail.changed(new AbortController().signal);
-    const stopped = tail.changed(stop.signal);
+    const changed = tail.waitForChange(new AbortController().signal);
+    const stopped = tail.waitForChange(stop.signal);
     stop.abort();
     await stopped;
     tail.add([], at(5));

@@ -28,11 +28,11 @@ import {
 } from '../port/event-store.js';
 import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from '../port/caps.js';
-import { erase, headsOf, lastHead, prepareWrites } from './commit-arguments.js';
+import { createEraseStatement, getHeads, getLastHead, prepareWrites } from './commit-arguments.js';
 import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
 import { Batcher, Lanes } from '#database/batcher.js';
-import { commitStatement } from './commit-statement.js';
-import { refusalOf } from '../port/refusals.js';
+import { createCommitStatement } from './commit-statement.js';
+import { toCommitError } from '../port/refusals.js';
 import { refuseForeignPositions } from '../log/positions-check.js';
 import { PostgresReader } from './postgres-reader.js';
 import type { PlainTable } from '../read-models/read-models.js';
@@ -42,7 +42,7 @@ const POLL_MS = 500;
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
 /** For a commit that is rolled back because of others. PostgreSQL itself waits as long for a lock. */
-const TRY_AGAIN_FOR_MS = 10_000;
+const RETRY_FOR_MS = 10_000;
 /**
  * A call of `es.commit` costs as much as dozens of commits, so what waits for one makes the next larger. Not while only a
  * few are under way, nor while a group takes longer than PostgreSQL works on it: for a slow disk, or somebody's lock.
@@ -61,7 +61,7 @@ const GROUPS = {
  */
 @Injectable()
 export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
-  override readonly rowsMayLag = false;
+  override readonly readModelsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly commits = new Batcher<Commit, Head[]>(
     new Lanes(1, GROUPS.stuckMs),
@@ -104,8 +104,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     return this.reader.readStream(stream, options);
   }
 
-  override readStreams(wanted: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
-    return this.reader.readStreams(wanted, (long) => super.readStreams([long]));
+  override readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
+    return this.reader.readStreams(ranges, (long) => super.readStreams([long]));
   }
 
   override readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
@@ -171,9 +171,9 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       };
       this.wakers.add(waker);
       try {
-        const early = ahead;
+        const prefetched = ahead;
         ahead = undefined;
-        const events = await (early ?? this.read(position, batch));
+        const events = await (prefetched ?? this.read(position, batch));
         const last = events.at(-1);
         if (last !== undefined) {
           if (events.length === batch) {
@@ -185,7 +185,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
           position = last.position;
           // What the subscriber has begun is on its way before the log is read again.
           if (!ahead) await new Promise((resolve) => setImmediate(resolve));
-        } else if (!woken && !early) {
+        } else if (!woken && !prefetched) {
           await new Promise<void>((resolve) => {
             const done = () => {
               clearTimeout(timer);
@@ -222,8 +222,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   /** Independent commits share a transaction; those that lost a race are rejected, the others succeed. */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
-    let unknown = false;
-    let refused: UnavailableError | undefined;
+    let isUnknown = false;
+    let refusal: UnavailableError | undefined;
     if (group.length > 1) {
       try {
         return await this.append(group, false);
@@ -233,12 +233,14 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         this.log.debug(
           `a group of ${group.length} appends failed and is repeated one by one: ${messageOf(error)}`,
         );
-        unknown = isConnectionLoss(error);
-        if (isOutage(error)) refused = outageOf(error);
+        isUnknown = isConnectionLoss(error);
+        if (isOutage(error)) refusal = toUnavailableError(error);
       }
     }
     return Promise.allSettled(
-      group.map((commit) => this.commitAlone(commit, deadline, { unknown, refused })),
+      group.map((commit) =>
+        this.commitAlone(commit, deadline, { unknown: isUnknown, refused: refusal }),
+      ),
     );
   }
 
@@ -249,45 +251,45 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   private async commitAlone(
     commit: Commit,
     deadline = performance.now() + SETTLE_WITHIN_MS,
-    before: { unknown: boolean; refused: UnavailableError | undefined } = {
+    earlier: { unknown: boolean; refused: UnavailableError | undefined } = {
       unknown: false,
       refused: undefined,
     },
   ): Promise<Head[]> {
-    const began = performance.now();
-    let refused: unknown = before.refused;
-    let unknown = before.unknown || refused !== undefined;
+    const startedAt = performance.now();
+    let refusal: unknown = earlier.refused;
+    let isUnknown = earlier.unknown || refusal !== undefined;
     for (let attempt = 0; ; attempt++) {
       try {
-        if (unknown && (await this.isStored(commit))) {
-          this.announcements.announceSoon();
-          return headsOf(commit);
+        if (isUnknown && (await this.isStored(commit))) {
+          this.announcements.announceInBackground();
+          return getHeads(commit);
         }
-        if (refused) throw refused;
+        if (refusal) throw refusal;
         const [result] = await this.append([commit], true);
         if (result?.status === 'fulfilled') return result.value;
         throw result?.reason ?? new Error('a commit has one result');
       } catch (error) {
-        if (refused && error === refused) throw error;
+        if (refusal && error === refusal) throw error;
         if (isRefusal(error)) {
-          if (!unknown || refused) throw error;
-          refused = error;
+          if (!isUnknown || refusal) throw error;
+          refusal = error;
           continue;
         }
-        if (isOutage(error) && !unknown) {
-          refused = outageOf(error);
-          unknown = true;
+        if (isOutage(error) && !isUnknown) {
+          refusal = toUnavailableError(error);
+          isUnknown = true;
           continue;
         }
-        const lost = isConnectionLoss(error);
-        const unreachable = error instanceof UnavailableError || isOutage(error);
-        if (unreachable && !unknown) throw error;
-        if (!lost && !unreachable && !isRolledBackForRetry(error)) throw error;
-        unknown ||= lost;
-        if (!unknown && performance.now() > began + TRY_AGAIN_FOR_MS) {
+        const isLost = isConnectionLoss(error);
+        const isUnreachable = error instanceof UnavailableError || isOutage(error);
+        if (isUnreachable && !isUnknown) throw error;
+        if (!isLost && !isUnreachable && !isRolledBackForRetry(error)) throw error;
+        isUnknown ||= isLost;
+        if (!isUnknown && performance.now() > startedAt + RETRY_FOR_MS) {
           throw new UnavailableError('The database is too busy', { cause: error });
         }
-        if (unknown && performance.now() > deadline) {
+        if (isUnknown && performance.now() > deadline) {
           throw new UnknownOutcomeError('the outcome of a commit stays unknown', { cause: error });
         }
         await new Promise((resolve) => setTimeout(resolve, Math.min(50 * 2 ** attempt, 1_000)));
@@ -303,31 +305,31 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     const [cap] = commits.flatMap((commit) => commit.cap ?? []);
     const erasing = commits.filter(({ erasures }) => erasures?.length);
     const sideEffects = commits.flatMap((commit) => commit.sideEffects ?? []);
-    const several = cap !== undefined || erasing.length + sideEffects.length > 0;
+    const needsTransaction = cap !== undefined || erasing.length + sideEffects.length > 0;
     const write = async (client: PoolClient): Promise<PromiseSettledResult<Head[]>[]> => {
       try {
         if (cap) await checkCap((text, values) => client.query(text, values), cap);
         const { rows } = await client.query<{ won: string[] }>(
-          commitStatement(commits, prepared, atomic),
+          createCommitStatement(commits, prepared, atomic),
         );
         const won = new Set(rows[0]?.won);
         if (atomic && won.size === 0) throw new ConflictError();
         for (const { accountId, erasures = [] } of erasing) {
-          await client.query(erase(accountId, erasures));
+          await client.query(createEraseStatement(accountId, erasures));
         }
         for (const { text, values } of sideEffects) await client.query(text, values);
         return prepared.map((writes) =>
           writes.every(({ write }) => won.has(write.stream))
-            ? { status: 'fulfilled', value: writes.map(lastHead) }
+            ? { status: 'fulfilled', value: writes.map(getLastHead) }
             : { status: 'rejected', reason: new ConflictError() },
         );
       } catch (error) {
-        throw refusalOf(error);
+        throw toCommitError(error);
       }
     };
-    if (several) {
+    if (needsTransaction) {
       const results = await inTransaction(this.pool, write);
-      if (results.some(isAppended)) this.announcements.announceSoon();
+      if (results.some(isFulfilled)) this.announcements.announceInBackground();
       return results;
     }
     return new Promise((resolve, reject) => {
@@ -335,7 +337,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         const results = await write(client);
         resolve(results);
         // On its way before the caller goes on: it takes long enough to build a response.
-        if (results.some(isAppended)) await this.announcements.announce(client);
+        if (results.some(isFulfilled)) await this.announcements.announce(client);
       }).catch(reject);
     });
   }
@@ -360,19 +362,19 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 }
 
-function isAppended({ status }: PromiseSettledResult<Head[]>): boolean {
+function isFulfilled({ status }: PromiseSettledResult<Head[]>): boolean {
   return status === 'fulfilled';
 }
 
 /** Whether a commit may share a transaction with others: it writes one stream and does nothing besides. */
 function isIndependent(commit: Commit): boolean {
   const { writes, claims, releases, cap, erasures, sideEffects } = commit;
-  const beside = [claims, releases, erasures, sideEffects].some((list) => list?.length);
-  return writes.length === 1 && !beside && !cap;
+  const hasExtras = [claims, releases, erasures, sideEffects].some((list) => list?.length);
+  return writes.length === 1 && !hasExtras && !cap;
 }
 
 /** Nothing was written, unless the server stopped in the middle of the commit: whoever throws it looks first. */
-function outageOf(cause: unknown): UnavailableError {
+function toUnavailableError(cause: unknown): UnavailableError {
   return new UnavailableError('The database cannot take changes now', { cause });
 }
 

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { roughBytes } from '#kernel/rough-bytes.js';
 import {
-  MOST_TOGETHER,
+  STREAM_BATCH_SIZE,
   type EventRef,
   type Fact,
   type Moment,
@@ -9,9 +9,9 @@ import {
   type StoredEvent,
 } from '../port/event-store.js';
 
-const READ_BATCH = { first: 50, most: 500, bytes: 4 * 1024 * 1024 };
+const READ_BATCH = { first: 50, max: 500, bytes: 4 * 1024 * 1024 };
 /** A fold keeps nothing of its batches, so they may be larger. */
-const FACTS_BATCH = { first: 500, most: 5_000, bytes: READ_BATCH.bytes };
+const FACTS_BATCH = { first: 500, max: 5_000, bytes: READ_BATCH.bytes };
 
 const COLUMNS = `e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type,
    e.schema_version, e.data, e.meta, encode(e.hash, 'hex') as hash`;
@@ -130,29 +130,29 @@ export class PostgresReader {
         high,
         batch,
       ]);
-      for (const row of rows) yield storedEvent(row);
+      for (const row of rows) yield toStoredEvent(row);
       const last = rows.at(-1);
       if (last === undefined || rows.length < batch) return;
-      batch = batchFor(rows, READ_BATCH);
+      batch = computeBatchSize(rows, READ_BATCH);
       if (backwards) high = last.revision - 1;
       else low = last.revision + 1;
     }
   }
 
-  /** @param inParts reads one stream that is too long to be read with others */
+  /** @param readInParts reads one stream that is too long to be read with others */
   async *readStreams(
-    wanted: Wanted[],
-    inParts: (long: Wanted) => AsyncIterable<StoredEvent[]>,
+    ranges: StreamRange[],
+    readInParts: (long: StreamRange) => AsyncIterable<StoredEvent[]>,
   ): AsyncIterable<StoredEvent[]> {
-    const groups = groupsOf(wanted);
+    const groups = groupRanges(ranges);
     // While the caller processes one group, the server already reads the next.
-    let ahead = this.readGroup(groups.shift());
-    for (let events = await ahead; events !== undefined; events = await ahead) {
+    let nextGroup = this.readGroup(groups.shift());
+    for (let events = await nextGroup; events !== undefined; events = await nextGroup) {
       if ('long' in events) {
-        yield* inParts(events.long);
-        ahead = this.readGroup(groups.shift());
+        yield* readInParts(events.long);
+        nextGroup = this.readGroup(groups.shift());
       } else {
-        ahead = this.readGroup(groups.shift());
+        nextGroup = this.readGroup(groups.shift());
         yield events.short;
       }
     }
@@ -163,12 +163,12 @@ export class PostgresReader {
       ...READ_EVENTS,
       values: [refs.map(({ stream }) => stream), refs.map(({ revision }) => revision)],
     });
-    return rows.map(storedEvent);
+    return rows.map(toStoredEvent);
   }
 
   async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
     const { rows } = await this.pool.query<EventRow>(FIND_EVENT, [id, stream]);
-    return rows.map(storedEvent)[0];
+    return rows.map(toStoredEvent)[0];
   }
 
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
@@ -177,7 +177,7 @@ export class PostgresReader {
       after.prepare.toString(),
       limit,
     ]);
-    return rows.map(storedEvent);
+    return rows.map(toStoredEvent);
   }
 
   async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
@@ -185,7 +185,7 @@ export class PostgresReader {
       ...[head, after].flatMap(({ commit, prepare }) => [commit.toString(), prepare.toString()]),
       limit,
     ]);
-    return rows.map(storedEvent);
+    return rows.map(toStoredEvent);
   }
 
   async readMoments(after: Position, limit: number): Promise<Moment[]> {
@@ -196,7 +196,7 @@ export class PostgresReader {
       id: row.event_id,
       stream: row.stream_id,
       revision: row.revision,
-      position: positionOf(row),
+      position: toPosition(row),
       recordedAt: row.recorded_ms,
     }));
   }
@@ -208,7 +208,7 @@ export class PostgresReader {
   }
 
   async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
-    for (const group of groupsOf(await this.endsAt(streams, until))) {
+    for (const group of groupRanges(await this.findRangesUntil(streams, until))) {
       const [first] = group;
       if (!first) continue;
       if (group.length === 1) yield* this.readLongFacts(first);
@@ -217,29 +217,32 @@ export class PostgresReader {
           ...READ_FACTS_OF_STREAMS,
           values: [group.map(({ stream }) => stream), group.map(({ to }) => to)],
         });
-        yield rows.map(fact);
+        yield rows.map(toFact);
       }
     }
   }
 
-  private async *readLongFacts({ stream, to }: Wanted): AsyncIterable<Fact[]> {
-    const read = async (from: number, most: number) =>
-      (await this.pool.query<FactRow>(READ_FACTS, [stream, from, to, most])).rows;
-    let ahead = read(0, FACTS_BATCH.first);
+  private async *readLongFacts({ stream, to }: StreamRange): AsyncIterable<Fact[]> {
+    const read = async (from: number, limit: number) =>
+      (await this.pool.query<FactRow>(READ_FACTS, [stream, from, to, limit])).rows;
+    let nextRows = read(0, FACTS_BATCH.first);
     for (let last = -1; last < to;) {
-      const rows = await ahead;
+      const rows = await nextRows;
       const end = rows.at(-1);
       if (!end) return;
       last = end.revision;
       // The server reads the next batch while this one is folded. Whoever stops early does not care how that ends.
-      if (last < to) ahead = read(last + 1, batchFor(rows, FACTS_BATCH));
-      ahead.catch(() => undefined);
-      yield rows.map(fact);
+      if (last < to) nextRows = read(last + 1, computeBatchSize(rows, FACTS_BATCH));
+      nextRows.catch(() => undefined);
+      yield rows.map(toFact);
     }
   }
 
   /** Streams without events up to there are left out. */
-  private async endsAt(streams: string[], { commit, prepare }: Position): Promise<Wanted[]> {
+  private async findRangesUntil(
+    streams: string[],
+    { commit, prepare }: Position,
+  ): Promise<StreamRange[]> {
     const { rows } = await this.pool.query<{ stream_id: string; revision: number }>(REVISIONS_AT, [
       streams,
       commit.toString(),
@@ -249,28 +252,28 @@ export class PostgresReader {
   }
 
   private async readGroup(
-    group: Wanted[] | undefined,
-  ): Promise<{ short: StoredEvent[] } | { long: Wanted } | undefined> {
+    group: StreamRange[] | undefined,
+  ): Promise<{ short: StoredEvent[] } | { long: StreamRange } | undefined> {
     const [first] = group ?? [];
     if (!group || !first) return undefined;
-    if (first.to >= MOST_TOGETHER) return { long: first };
+    if (first.to >= STREAM_BATCH_SIZE) return { long: first };
     const { rows } = await this.pool.query<EventRow>({
       ...READ_STREAMS,
       values: [group.map(({ stream }) => stream), group.map(({ to }) => to)],
     });
-    return { short: inOrder(rows).map(storedEvent) };
+    return { short: assertOrder(rows).map(toStoredEvent) };
   }
 }
 
-type Wanted = { stream: string; to: number };
+type StreamRange = { stream: string; to: number };
 
 /** Groups of at most MOST_TOGETHER events; a longer stream forms a group of its own. */
-function groupsOf(wanted: Wanted[]): Wanted[][] {
-  const groups: Wanted[][] = [];
-  let group: Wanted[] = [];
+function groupRanges(ranges: StreamRange[]): StreamRange[][] {
+  const groups: StreamRange[][] = [];
+  let group: StreamRange[] = [];
   let events = 0;
-  for (const one of wanted) {
-    if (group.length > 0 && events + one.to + 1 > MOST_TOGETHER) {
+  for (const one of ranges) {
+    if (group.length > 0 && events + one.to + 1 > STREAM_BATCH_SIZE) {
       groups.push(group);
       group = [];
       events = 0;
@@ -283,13 +286,13 @@ function groupsOf(wanted: Wanted[]): Wanted[][] {
 }
 
 /** As many events as take a few megabytes, if they are like these. */
-function batchFor(rows: FactRow[], { first, most, bytes }: typeof READ_BATCH): number {
+function computeBatchSize(rows: FactRow[], { first, max, bytes }: typeof READ_BATCH): number {
   const average = rows.reduce((sum, { data }) => sum + roughBytes(data), 0) / rows.length;
-  return Math.max(first / 5, Math.min(most, Math.floor(bytes / average)));
+  return Math.max(first / 5, Math.min(max, Math.floor(bytes / average)));
 }
 
 /** @throws Error if an event comes before one that it follows */
-function inOrder(rows: EventRow[]): EventRow[] {
+function assertOrder(rows: EventRow[]): EventRow[] {
   for (const [i, { stream_id, revision }] of rows.entries()) {
     const next = rows[i + 1];
     if (next?.stream_id === stream_id && next.revision <= revision) {
@@ -299,7 +302,7 @@ function inOrder(rows: EventRow[]): EventRow[] {
   return rows;
 }
 
-function fact(row: FactRow): Fact {
+function toFact(row: FactRow): Fact {
   return {
     id: row.event_id,
     stream: row.stream_id,
@@ -311,10 +314,10 @@ function fact(row: FactRow): Fact {
   };
 }
 
-function storedEvent(row: EventRow): StoredEvent {
-  return { ...fact(row), hash: row.hash, position: positionOf(row) };
+function toStoredEvent(row: EventRow): StoredEvent {
+  return { ...toFact(row), hash: row.hash, position: toPosition(row) };
 }
 
-function positionOf({ tx_text, pos_text }: PositionRow): Position {
+function toPosition({ tx_text, pos_text }: PositionRow): Position {
   return { commit: BigInt(tx_text), prepare: BigInt(pos_text) };
 }

@@ -98,12 +98,12 @@ describe('the log that subscribers share', () => {
       range(3_001, 7_000),
     ]);
     log.length = 7_010;
-    const asked = log.asked.length;
+    const readCount = log.asked.length;
     for (const batch of [500, 7, 2_000]) {
       expect(await follow(shared, 7_000, batch)).toEqual(range(7_001, 7_010));
     }
     // The first reads them; each asks once more whether there are others.
-    expect(log.asked.slice(asked).filter(([after]) => after < 7_010)).toHaveLength(1);
+    expect(log.asked.slice(readCount).filter(([after]) => after < 7_010)).toHaveLength(1);
   });
 
   it('is forgotten after a quiet second', async () => {

@@ -3,7 +3,7 @@ import { LogTail } from './log-tail.js';
 import { isAfter } from '../port/position.js';
 
 /** Long enough for a subscriber that gathers events before it asks for more. */
-const KEPT_MS = 1_000;
+const MAX_IDLE_MS = 1_000;
 
 type Read = (after: Position, limit: number) => Promise<StoredEvent[]>;
 
@@ -23,10 +23,10 @@ export class SharedLog {
 
   /** Events after the position, as many as there are up to the limit; fewer while another subscriber reads the next. */
   async read(after: Position, limit: number): Promise<StoredEvent[]> {
-    const kept = this.tail.reaches(after) ? this.tail.after(after, limit) : [];
-    if (kept.length === limit || (kept.length > 0 && !this.isMore)) return kept;
-    const next = await this.readTogether(kept.at(-1)?.position ?? after, limit - kept.length);
-    return kept.length === 0 ? next : [...kept, ...next];
+    const cached = this.tail.covers(after) ? this.tail.getAfter(after, limit) : [];
+    if (cached.length === limit || (cached.length > 0 && !this.isMore)) return cached;
+    const next = await this.readTogether(cached.at(-1)?.position ?? after, limit - cached.length);
+    return cached.length === 0 ? next : [...cached, ...next];
   }
 
   /** Something was recorded: what is being read may lack it, and whoever asks from now on must not share that. */
@@ -53,7 +53,7 @@ export class SharedLog {
     const now = performance.now();
     const last = events.at(-1);
     if (!last) {
-      if (now - this.addedAt > KEPT_MS) this.tail.clear();
+      if (now - this.addedAt > MAX_IDLE_MS) this.tail.clear();
       return;
     }
     if (!this.tail.isKnown || isAfter(after, this.tail.end)) this.tail.begin(after);

@@ -1,7 +1,7 @@
 import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
 
 /** A row of a row table, as TypeORM reads it. Only commits write rows. */
-export type RowRecord<S> = {
+export type ReadModelRow<S> = {
   id: number;
   account_id: number;
   revision: number;
@@ -12,9 +12,12 @@ export type RowRecord<S> = {
  * The entity of a row table; all of them have the same shape.
  * @param columns generated ones, for use in conditions
  */
-export function rowEntity<R extends RowRecord<unknown>>(
+export function createReadModelEntity<R extends ReadModelRow<unknown>>(
   table: string,
-  columns: Record<Exclude<keyof R & string, keyof RowRecord<unknown>>, EntitySchemaColumnOptions>,
+  columns: Record<
+    Exclude<keyof R & string, keyof ReadModelRow<unknown>>,
+    EntitySchemaColumnOptions
+  >,
 ): EntitySchema<R> {
   const generated = Object.entries<EntitySchemaColumnOptions>(columns).map(
     ([name, column]): [string, EntitySchemaColumnOptions] => [

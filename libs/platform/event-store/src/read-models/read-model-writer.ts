@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { Batcher, type Lanes } from '#database/batcher.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
-import { rowArguments, type PlacedRow } from '../postgres/commit-arguments.js';
+import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 
 /**
  * What PostgreSQL loses of it in a crash, the catch-up writes again from the streams: so it need not wait for the disk. Not
@@ -13,41 +13,44 @@ const WRITE_SOON = {
 };
 
 /** Writes rows of commits that are already appended. */
-export class RowWriter {
-  private readonly batches: Batcher<PlacedRow, void>;
+export class ReadModelWriter {
+  private readonly batches: Batcher<ReadModelUpdate, void>;
 
   constructor(
     private readonly pool: pg.Pool,
-    lane: Lanes,
+    lanes: Lanes,
   ) {
-    this.batches = new Batcher(lane, 64, (group) => this.writeTogetherOrEach(group));
+    this.batches = new Batcher(lanes, 64, (group) => this.writeTogetherOrEach(group));
   }
 
-  write(placed: PlacedRow): Promise<void> {
-    return this.batches.add(placed);
+  write(update: ReadModelUpdate): Promise<void> {
+    return this.batches.add(update);
   }
 
   /** A row that cannot be written must not hold up those that share its statement. */
-  private async writeTogetherOrEach(placed: PlacedRow[]): Promise<PromiseSettledResult<void>[]> {
-    const [together] = await Promise.allSettled([this.writeTogether(placed)]);
-    const isDone = together.status === 'fulfilled' || isDatabaseUnavailable(together.reason);
-    if (isDone || placed.length === 1) return placed.map(() => together);
-    const each: PromiseSettledResult<void>[] = [];
-    for (const one of placed) each.push(...(await Promise.allSettled([this.writeTogether([one])])));
-    return each;
+  private async writeTogetherOrEach(
+    updates: ReadModelUpdate[],
+  ): Promise<PromiseSettledResult<void>[]> {
+    const [result] = await Promise.allSettled([this.writeTogether(updates)]);
+    const isDone = result.status === 'fulfilled' || isDatabaseUnavailable(result.reason);
+    if (isDone || updates.length === 1) return updates.map(() => result);
+    const results: PromiseSettledResult<void>[] = [];
+    for (const one of updates)
+      results.push(...(await Promise.allSettled([this.writeTogether([one])])));
+    return results;
   }
 
-  private async writeTogether(placed: PlacedRow[]): Promise<void> {
+  private async writeTogether(updates: ReadModelUpdate[]): Promise<void> {
     // One row of a stream is enough, and one statement may not write a row twice.
-    const newest = new Map<string, PlacedRow>();
-    for (const one of placed) {
-      const known = newest.get(one.stream);
-      if (!known || known.head.revision < one.head.revision) newest.set(one.stream, one);
+    const latestByStream = new Map<string, ReadModelUpdate>();
+    for (const one of updates) {
+      const latest = latestByStream.get(one.stream);
+      if (!latest || latest.head.revision < one.head.revision) latestByStream.set(one.stream, one);
     }
-    const rows = [...newest.values()].sort((a, b) => (a.stream < b.stream ? -1 : 1));
+    const rows = [...latestByStream.values()].sort((a, b) => (a.stream < b.stream ? -1 : 1));
     await this.pool.query({
       ...WRITE_SOON,
-      values: [...rowArguments(rows), rows.map(({ stream }) => stream)],
+      values: [...toReadModelArguments(rows), rows.map(({ stream }) => stream)],
     });
   }
 }

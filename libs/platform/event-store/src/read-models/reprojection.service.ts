@@ -3,38 +3,38 @@ import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { messageOf } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { rowArguments, type PlacedRow } from '../postgres/commit-arguments.js';
+import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 import type { EventStore } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { streamOf } from './read-models.js';
-import { follow, newProgress, placedRow, type AnyTable } from '../verification/stream-progress.js';
+import { toStreamName, type AnyReadModel } from './read-models.js';
+import { applyEvent, createProgress, toReadModelUpdate } from '../verification/stream-progress.js';
 
 const BATCH = 100;
 /** Between two batches, so that the work of commands comes first. */
 const PAUSE_MS = 200;
 /** Processes of the version before write rows of the older fold until they are gone. */
-const AGAIN_MS = 10 * 60_000;
+const RETRY_MS = 10 * 60_000;
 /** Rows that could not be folded are passed over, up to this many in a round. */
-const MOST_FAILED = 1_000;
+const MAX_FAILED = 1_000;
 
-type OldRow = { id: number; revision: number };
+type OutdatedRow = { id: number; revision: number };
 
 /**
  * Folds rows anew that an older fold made. Commands do that for the rows that they load, but lists and searches read
  * rows as they are. Several processes may do it at once: rows only ever move forward.
  */
-export class RowRefold {
+export class Reprojection {
   private readonly log = new Logger('row refold');
-  private readonly left: Gauge<'table'>;
+  private readonly remaining: Gauge<'table'>;
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
-    private readonly tables: AnyTable[],
+    private readonly allReadModels: AnyReadModel[],
     registry: Registry,
   ) {
-    this.left = new Gauge({
+    this.remaining = new Gauge({
       name: 'inkpad_rows_of_older_fold',
       help: 'Rows that an older version made and that are still to be folded anew, by table',
       labelNames: ['table'],
@@ -45,104 +45,119 @@ export class RowRefold {
   /** Until the signal aborts: a look at each table at the start, and one every ten minutes. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      for (const rows of this.tables) {
+      for (const readModel of this.allReadModels) {
         try {
-          await this.refold(rows, signal);
+          await this.reproject(readModel, signal);
         } catch (error) {
-          this.log.warn(`${rows.table} is folded anew later: ${messageOf(error)}`);
+          this.log.warn(`${readModel.table} is folded anew later: ${messageOf(error)}`);
         }
       }
-      await pause(AGAIN_MS, signal);
+      await pause(RETRY_MS, signal);
     }
   }
 
-  private async refold(rows: AnyTable, signal: AbortSignal): Promise<void> {
-    const { table } = rows;
-    const before = await this.countOf(rows);
-    this.left.set({ table }, before);
-    if (before === 0) return;
-    const failed = new Set<number>();
-    for (let done = 0; !signal.aborted && failed.size < MOST_FAILED;) {
-      const old = await this.next(rows, [...failed]);
-      if (old.length === 0) break;
-      const folded = await this.foldAll(rows, old, failed);
-      await this.write(folded);
-      done += old.length;
-      this.left.set({ table }, Math.max(failed.size, before - done));
+  private async reproject(readModel: AnyReadModel, signal: AbortSignal): Promise<void> {
+    const { table } = readModel;
+    const total = await this.countOutdated(readModel);
+    this.remaining.set({ table }, total);
+    if (total === 0) return;
+    const failedIds = new Set<number>();
+    for (let doneCount = 0; !signal.aborted && failedIds.size < MAX_FAILED;) {
+      const outdated = await this.findOutdated(readModel, [...failedIds]);
+      if (outdated.length === 0) break;
+      const updates = await this.projectAll(readModel, outdated, failedIds);
+      await this.write(updates);
+      doneCount += outdated.length;
+      this.remaining.set({ table }, Math.max(failedIds.size, total - doneCount));
       await pause(PAUSE_MS, signal);
     }
-    this.left.set({ table }, await this.countOf(rows));
-    if (!signal.aborted) this.log.log(`${before - failed.size} rows of ${table} were folded anew`);
+    this.remaining.set({ table }, await this.countOutdated(readModel));
+    if (!signal.aborted)
+      this.log.log(`${total - failedIds.size} rows of ${table} were folded anew`);
   }
 
-  private async countOf({ table, aggregate }: AnyTable): Promise<number> {
+  private async countOutdated({ table, aggregate }: AnyReadModel): Promise<number> {
     const { rows } = await this.pool.query<{ n: number }>({
       name: `refold_count_${table}`,
       text: `select count(*) as n from ${table} where projection_version < $1`,
-      values: [aggregate.foldVersion],
+      values: [aggregate.projectionVersion],
     });
     return rows[0]?.n ?? 0;
   }
 
-  private async next({ table, aggregate }: AnyTable, failed: number[]): Promise<OldRow[]> {
-    const { rows } = await this.pool.query<OldRow>({
+  private async findOutdated(
+    { table, aggregate }: AnyReadModel,
+    failedIds: number[],
+  ): Promise<OutdatedRow[]> {
+    const { rows } = await this.pool.query<OutdatedRow>({
       name: `refold_next_${table}`,
       text: `select id, revision from ${table}
              where projection_version < $1 and id <> all ($2::bigint[]) limit ${BATCH}`,
-      values: [aggregate.foldVersion, failed],
+      values: [aggregate.projectionVersion, failedIds],
     });
     return rows;
   }
 
   /** A row is folded up to its own revision: whatever moves it on is a command of today, which folds it anew as well. */
-  private async foldAll(rows: AnyTable, old: OldRow[], failed: Set<number>): Promise<PlacedRow[]> {
-    const all = new Map(
-      old.map(({ id }) => {
-        const stream = streamOf(rows.aggregate, id);
-        return [stream, newProgress(rows, stream, id)];
+  private async projectAll(
+    readModel: AnyReadModel,
+    outdated: OutdatedRow[],
+    failedIds: Set<number>,
+  ): Promise<ReadModelUpdate[]> {
+    const progressByStream = new Map(
+      outdated.map(({ id }) => {
+        const stream = toStreamName(readModel.aggregate, id);
+        return [stream, createProgress(readModel, stream, id)];
       }),
     );
-    const wanted = old.map(({ id, revision }) => ({
-      stream: streamOf(rows.aggregate, id),
+    const ranges = outdated.map(({ id, revision }) => ({
+      stream: toStreamName(readModel.aggregate, id),
       to: revision,
     }));
-    for await (const events of this.store.readStreams(wanted)) {
-      const opened = await this.keys.opened(events);
+    for await (const events of this.eventStore.readStreams(ranges)) {
+      const openedEvents = await this.keys.openEvents(events);
       events.forEach((event, i) => {
-        const progress = all.get(event.stream);
-        if (progress && !failed.has(progress.id)) {
-          const fault = faultOf(() => follow(progress, event, opened[i] ?? event, this.keys));
-          if (fault !== undefined) this.failed(rows, progress.id, failed, fault);
+        const progress = progressByStream.get(event.stream);
+        if (progress && !failedIds.has(progress.id)) {
+          const problem = catchMessage(() =>
+            applyEvent(progress, event, openedEvents[i] ?? event, this.keys),
+          );
+          if (problem !== undefined) this.reportFailure(readModel, progress.id, failedIds, problem);
         }
       });
     }
-    return old.flatMap(({ id, revision }) => {
-      const progress = all.get(streamOf(rows.aggregate, id));
-      if (!progress || failed.has(id)) return [];
-      const placed = placedRow(progress);
-      if (placed?.head.revision === revision) return [placed];
-      this.failed(rows, id, failed, 'the row is ahead of its stream');
+    return outdated.flatMap(({ id, revision }) => {
+      const progress = progressByStream.get(toStreamName(readModel.aggregate, id));
+      if (!progress || failedIds.has(id)) return [];
+      const update = toReadModelUpdate(progress);
+      if (update?.head.revision === revision) return [update];
+      this.reportFailure(readModel, id, failedIds, 'the row is ahead of its stream');
       return [];
     });
   }
 
-  private failed({ table }: AnyTable, id: number, failed: Set<number>, why: string): void {
-    failed.add(id);
-    this.log.error(`${table} ${id} stays as an older fold made it: ${why}`);
+  private reportFailure(
+    { table }: AnyReadModel,
+    id: number,
+    failedIds: Set<number>,
+    reason: string,
+  ): void {
+    failedIds.add(id);
+    this.log.error(`${table} ${id} stays as an older fold made it: ${reason}`);
   }
 
-  private async write(placed: PlacedRow[]): Promise<void> {
-    if (placed.length === 0) return;
-    const sorted = placed.toSorted((a, b) => a.row.id - b.row.id);
+  private async write(updates: ReadModelUpdate[]): Promise<void> {
+    if (updates.length === 0) return;
+    const sorted = updates.toSorted((a, b) => a.row.id - b.row.id);
     await this.pool.query({
       name: 'es_write_rows',
       text: 'select es.write_read_models($1, $2, $3)',
-      values: [...rowArguments(sorted), sorted.map(({ stream }) => stream)],
+      values: [...toReadModelArguments(sorted), sorted.map(({ stream }) => stream)],
     });
   }
 }
 
-function faultOf(work: () => void): string | undefined {
+function catchMessage(work: () => void): string | undefined {
   try {
     work();
     return undefined;

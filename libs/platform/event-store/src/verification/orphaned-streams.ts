@@ -1,13 +1,12 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
-import type { DomainEvent } from '#kernel/aggregate.js';
 import { BEGINNING, type EventStore } from '../port/event-store.js';
-import { streamOf, type Rows, type RowTable } from '../read-models/read-models.js';
-import { NAMED_IN_INTENTS, type Verified } from './verification.js';
+import { toStreamName, type ReadModels, type AnyReadModel } from '../read-models/read-models.js';
+import { NAMED_IN_INTENTS, type VerificationResult } from './verification.js';
 
 const PAGE = 5_000;
 const TRIES = 10;
-const AGAIN_MS = 500;
+const RETRY_DELAY_MS = 500;
 
 /**
  * Jumps from name to name through the primary key, because reading all of it to find each stream once would take too
@@ -32,7 +31,7 @@ const STILL_CLAIMED = `
  * Of the streams of a page those without a row, looked up where they are: sent here and back, each would cost as much as
  * verifying one of its events. `not exists` would read the whole table again for each page.
  */
-const WITHOUT_ROW = (page: string, tables: AnyTable[]): string => `
+const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string => `
   with page as materialized (${page}), streams as materialized (
     select stream_id, left(stream_id, -1 - length(id)) as name,
       case when length(id) between 1 and 15 and translate(id, '0123456789', '') = '' then id::bigint end as id
@@ -41,43 +40,43 @@ const WITHOUT_ROW = (page: string, tables: AnyTable[]): string => `
   select (select stream_id from page order by stream_id desc limit 1) as last,
     coalesce((
       select json_agg(stream_id) from streams s
-      where case name ${tables
+      where case name ${allReadModels
         .map(
           ({ aggregate, table }) =>
             `when '${aggregate.name}' then (select r.id from ${table} r where r.id = s.id) is null`,
         )
         .join(' ')} else true end), '[]') as missing`;
 
-type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
-
 /** Streams without a row, and heads and claims of streams that do not exist. */
-export class StrayStreams {
-  private readonly aggregates: Map<string, AnyTable>;
+export class OrphanedStreams {
+  private readonly aggregates: Map<string, AnyReadModel>;
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
-    private readonly rows: Rows,
-    tables: AnyTable[],
+    private readonly eventStore: EventStore,
+    private readonly readModels: ReadModels,
+    allReadModels: AnyReadModel[],
   ) {
-    this.aggregates = new Map(tables.map((rows) => [rows.aggregate.name, rows]));
+    this.aggregates = new Map(
+      allReadModels.map((readModel) => [readModel.aggregate.name, readModel]),
+    );
   }
 
   /** @param repair whether to write the missing rows */
-  async find(repair: boolean): Promise<Pick<Verified, 'faults' | 'repaired'>> {
+  async find(repair: boolean): Promise<Pick<VerificationResult, 'faults' | 'repaired'>> {
     // A stream is named by its events and by its head.
     const faults = new Set<string>();
     let repaired = 0;
-    for await (const { streams, whose } of this.streamsWithoutRow()) {
-      for (const stream of whose === 'claims' ? await this.stillClaimed(streams) : streams) {
-        const rows = this.tableOf(stream);
-        if (rows === undefined || !Number.isSafeInteger(idIn(stream)))
+    for await (const { streams, source } of this.readStreamsWithoutRow()) {
+      for (const stream of source === 'claims' ? await this.findStillClaimed(streams) : streams) {
+        const readModel = this.findReadModel(stream);
+        if (readModel === undefined || !Number.isSafeInteger(parseId(stream)))
           faults.add(`${stream}: no aggregate with that name`);
-        else if (whose === 'claims')
+        else if (source === 'claims')
           faults.add(`${stream}: claims of a record that does not exist`);
         else {
           faults.add(`${stream}: the row is missing`);
-          if (repair && (await this.rows.catchUp(rows, idIn(stream)))) repaired++;
+          if (repair && (await this.readModels.catchUp(readModel, parseId(stream)))) repaired++;
         }
       }
     }
@@ -85,38 +84,38 @@ export class StrayStreams {
   }
 
   /** In pages; a stream that is named in several places comes more than once. */
-  private async *streamsWithoutRow(): AsyncIterable<{
+  private async *readStreamsWithoutRow(): AsyncIterable<{
     streams: string[];
-    whose: 'history' | 'claims';
+    source: 'history' | 'claims';
   }> {
-    const { rowsMayLag } = this.store;
-    if (rowsMayLag) {
+    const { readModelsMayLag } = this.eventStore;
+    if (readModelsMayLag) {
       for (let after = BEGINNING; ;) {
-        const page = await this.store.readAll(after, PAGE);
+        const page = await this.eventStore.readAll(after, PAGE);
         const last = page.at(-1);
         if (!last) break;
-        const begun = page.filter(({ revision }) => revision === 0);
+        const newStreams = page.filter(({ revision }) => revision === 0);
         yield {
-          streams: await this.stillWithoutRow(begun.map(({ stream }) => stream)),
-          whose: 'history',
+          streams: await this.findStillWithoutRow(newStreams.map(({ stream }) => stream)),
+          source: 'history',
         };
         after = last.position;
       }
     } else {
       for (const query of [STREAMS_OF_EVENTS, STREAMS_OF_HEADS]) {
-        for await (const streams of this.pages(query)) yield { streams, whose: 'history' };
+        for await (const streams of this.readPages(query)) yield { streams, source: 'history' };
       }
     }
-    for await (const streams of this.pages(STREAMS_OF_CLAIMS)) {
+    for await (const streams of this.readPages(STREAMS_OF_CLAIMS)) {
       yield {
-        streams: rowsMayLag ? await this.stillWithoutRow(streams) : streams,
-        whose: 'claims',
+        streams: readModelsMayLag ? await this.findStillWithoutRow(streams) : streams,
+        source: 'claims',
       };
     }
   }
 
-  private async *pages(query: string): AsyncIterable<string[]> {
-    const text = WITHOUT_ROW(query, [...this.aggregates.values()]);
+  private async *readPages(query: string): AsyncIterable<string[]> {
+    const text = selectWithoutRow(query, [...this.aggregates.values()]);
     for (let after = ''; ;) {
       const { rows } = await this.pool.query<{ last: string | null; missing: string[] }>(text, [
         after,
@@ -129,46 +128,46 @@ export class StrayStreams {
   }
 
   /** Waits for rows of commits that have just begun in another process. */
-  private async stillWithoutRow(streams: string[]): Promise<string[]> {
-    let left = [...new Set(streams)];
-    for (let tries = 1; left.length > 0 && tries <= TRIES; tries++) {
-      if (tries > 1) await wait(AGAIN_MS);
-      left = await this.notFound(left);
+  private async findStillWithoutRow(streams: string[]): Promise<string[]> {
+    let remaining = [...new Set(streams)];
+    for (let tries = 1; remaining.length > 0 && tries <= TRIES; tries++) {
+      if (tries > 1) await wait(RETRY_DELAY_MS);
+      remaining = await this.findWithoutRow(remaining);
     }
-    return left;
+    return remaining;
   }
 
-  private async stillClaimed(streams: string[]): Promise<string[]> {
+  private async findStillClaimed(streams: string[]): Promise<string[]> {
     if (streams.length === 0) return [];
     const { rows } = await this.pool.query<{ stream_id: string }>(STILL_CLAIMED, [streams]);
     return rows.map(({ stream_id }) => stream_id);
   }
 
-  private async notFound(streams: string[]): Promise<string[]> {
-    const named = new Map<AnyTable, number[]>();
+  private async findWithoutRow(streams: string[]): Promise<string[]> {
+    const idsByReadModel = new Map<AnyReadModel, number[]>();
     for (const stream of streams) {
-      const rows = this.tableOf(stream);
-      if (!rows) continue;
-      const ids = named.get(rows);
-      if (ids) ids.push(idIn(stream));
-      else named.set(rows, [idIn(stream)]);
+      const readModel = this.findReadModel(stream);
+      if (!readModel) continue;
+      const ids = idsByReadModel.get(readModel);
+      if (ids) ids.push(parseId(stream));
+      else idsByReadModel.set(readModel, [parseId(stream)]);
     }
-    const found = new Set<string>();
-    for (const [{ table, aggregate }, ids] of named) {
-      const known = await this.pool.query<{ id: number }>(
+    const existing = new Set<string>();
+    for (const [{ table, aggregate }, ids] of idsByReadModel) {
+      const result = await this.pool.query<{ id: number }>(
         `select id from ${table} where id = any ($1)`,
         [ids],
       );
-      for (const { id } of known.rows) found.add(streamOf(aggregate, id));
+      for (const { id } of result.rows) existing.add(toStreamName(aggregate, id));
     }
-    return streams.filter((stream) => !found.has(stream));
+    return streams.filter((stream) => !existing.has(stream));
   }
 
-  private tableOf(stream: string): AnyTable | undefined {
+  private findReadModel(stream: string): AnyReadModel | undefined {
     return this.aggregates.get(stream.slice(0, stream.lastIndexOf('-')));
   }
 }
 
-function idIn(stream: string): number {
+function parseId(stream: string): number {
   return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }

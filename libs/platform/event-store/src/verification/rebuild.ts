@@ -3,22 +3,22 @@ import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { BEGINNING, type EventStore, type Position } from '../port/event-store.js';
-import { whenAvailable } from '../log/retry-policy.js';
-import { ShadowComparison, type Difference } from './staging-diff.js';
-import type { ShadowFiller, Wanted } from './staging-builder.js';
+import { retryUntilAvailable } from '../log/retry-policy.js';
+import { StagingDiff, type Difference } from './staging-diff.js';
+import type { StagingBuilder, StreamRange } from './staging-builder.js';
 import {
   CLAIMS,
-  createShadows,
-  exchange,
-  finishShadows,
-  SHADOW,
+  createStagingTables,
+  swapTables,
+  indexStagingTables,
+  STAGING,
   type LiveTable,
 } from './staging-tables.js';
-import type { AnyTable } from './stream-progress.js';
+import type { AnyReadModel } from '../read-models/read-models.js';
 import { STREAMS_OF_EVENTS } from './orphaned-streams.js';
 import { NAMED_IN_INTENTS, type Verification } from './verification.js';
 
-const ONLY_REBUILD = 727010;
+const REBUILD_LOCK = 727010;
 const PAGE = 5_000;
 const SETTLE = { tries: 10, everyMs: 500 };
 /**
@@ -33,7 +33,7 @@ const LAST_REVISIONS = `
   from (${STREAMS_OF_EVENTS}) n`;
 /** Claims that do not follow from the log: of persons who were erased, and of commits that are not finished. */
 const NOT_FROM_LOG = `
-  select stream_id from ${SHADOW}.erased union all ${NAMED_IN_INTENTS}`;
+  select stream_id from ${STAGING}.erased union all ${NAMED_IN_INTENTS}`;
 
 /** A table that is filled from the log as a whole, and so may be behind it. */
 export type FromLog = {
@@ -42,75 +42,81 @@ export type FromLog = {
   expectedEvents: () => Promise<number>;
   /**
    * Brings the shadow to the end of the log.
-   * @param patient waits for an event store that is unavailable: not while anything is locked
+   * @param shouldWait waits for an event store that is unavailable: not while anything is locked
    */
-  catchUp: (patient: boolean) => Promise<void>;
+  catchUp: (shouldWait: boolean) => Promise<void>;
   /**
    * Compares the shadow with the live table, up to where both are.
    * @param after rows that were compared already are left out: neither table changes but at its end
    */
-  compare: (after: number) => Promise<{ upTo: number; differences: Difference[] }>;
+  compare: (after: number) => Promise<{ comparedTo: number; differences: Difference[] }>;
   /** In the transaction of the exchange, with the live table locked: whoever fills it goes on behind the shadow. */
-  take: () => Promise<void>;
+  takeOver: () => Promise<void>;
 };
 
-export type Plan = {
+export type RebuildPlan = {
   /** The tables that are rebuilt. */
-  tables: AnyTable[];
+  readModels: AnyReadModel[];
   /** Whether the claims are rebuilt. */
   claims: boolean;
   /** Null: the history is not rebuilt. */
   history: FromLog | null;
 };
 
-export type Rebuilt = { differences: Difference[]; older: number; rows: Map<string, number> };
+export type RebuildResult = {
+  differences: Difference[];
+  outdated: number;
+  rowCounts: Map<string, number>;
+};
 
 /**
  * Rebuilds row tables, claims and the table of the history beside the live ones, which go on changing, and exchanges
  * them. The live tables are as before until the one transaction that exchanges them has been committed.
  */
 export class Rebuild {
-  private readonly comparison: ShadowComparison;
+  private readonly diff: StagingDiff;
   /** Row tables that have shadows: claims depend on the state of the streams that claim something. */
-  readonly filled: AnyTable[];
+  readonly stagedReadModels: AnyReadModel[];
   private position: Position = BEGINNING;
-  private touched = new Set<string>();
+  private touchedStreams = new Set<string>();
   /** The last row of the history that was compared. */
-  private compared = -1;
+  private comparedTo = -1;
   /** Why the rebuilt history does not take the place of the live one. */
-  private keeping: Difference | undefined;
+  private historyProblem: Difference | undefined;
 
   /** @param client of the tables' owner, with the shadows in its search path */
   constructor(
     private readonly client: pg.ClientBase,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly verification: Verification,
-    private readonly plan: Plan,
-    all: AnyTable[],
+    private readonly plan: RebuildPlan,
+    allReadModels: AnyReadModel[],
   ) {
-    this.comparison = new ShadowComparison(client, store.rowsMayLag);
-    this.filled = plan.claims
-      ? all.filter((rows) => rows.claimsOf || plan.tables.includes(rows))
-      : plan.tables;
+    this.diff = new StagingDiff(client, eventStore.readModelsMayLag);
+    this.stagedReadModels = plan.claims
+      ? allReadModels.filter(
+          (readModel) => readModel.getClaimChanges || plan.readModels.includes(readModel),
+        )
+      : plan.readModels;
   }
 
   /** @throws ConfigError while another rebuild runs */
   async begin(): Promise<void> {
     const { rows } = await this.client.query<{ ours: boolean }>(
       'select pg_try_advisory_lock($1) as ours',
-      [ONLY_REBUILD],
+      [REBUILD_LOCK],
     );
     if (!rows[0]?.ours) throw new ConfigError('Another rebuild is running.');
-    await createShadows(this.client, this.shadows());
-    await this.client.query(`create table ${SHADOW}.erased (stream_id text primary key)`);
-    this.position = await this.store.settled();
+    await createStagingTables(this.client, this.getStagedTables());
+    await this.client.query(`create table ${STAGING}.erased (stream_id text primary key)`);
+    this.position = await this.eventStore.settled();
   }
 
   /** About how many events there are to read, those of rows and those of the history, from how far the tables are. */
   async expectedEvents(): Promise<number> {
     const { history } = this.plan;
     let events = history ? await history.expectedEvents() : 0;
-    for (const { table } of this.filled) {
+    for (const { table } of this.stagedReadModels) {
       const { rows } = await this.client.query<{ n: number }>(
         `select coalesce(sum(revision + 1), 0)::bigint as n from public.${table}`,
       );
@@ -120,19 +126,19 @@ export class Rebuild {
   }
 
   /** The streams to fold, in pages. What is appended from now on comes with the catch-up. */
-  async *streams(): AsyncGenerator<Wanted[]> {
-    const names = new Set(this.filled.map(({ aggregate }) => aggregate.name));
-    const ours = ({ stream }: Wanted) => names.has(stream.slice(0, stream.lastIndexOf('-')));
-    if (this.store.rowsMayLag) {
+  async *readStreamRanges(): AsyncGenerator<StreamRange[]> {
+    const names = new Set(this.stagedReadModels.map(({ aggregate }) => aggregate.name));
+    const isOurs = ({ stream }: StreamRange) => names.has(stream.slice(0, stream.lastIndexOf('-')));
+    if (this.eventStore.readModelsMayLag) {
       for (let after = BEGINNING; ;) {
         const from = after;
-        const page = await whenAvailable(() => this.store.readAll(from, PAGE));
+        const page = await retryUntilAvailable(() => this.eventStore.readAll(from, PAGE));
         const last = page.at(-1);
         if (!last) return;
         yield page
           .filter(({ revision }) => revision === 0)
           .map(({ stream }) => ({ stream, to: Number.MAX_SAFE_INTEGER }))
-          .filter(ours);
+          .filter(isOurs);
         after = last.position;
       }
     }
@@ -143,75 +149,75 @@ export class Rebuild {
       );
       const last = rows.at(-1);
       if (!last) return;
-      yield rows.map(({ stream_id, last: to }) => ({ stream: stream_id, to })).filter(ours);
+      yield rows.map(({ stream_id, last: to }) => ({ stream: stream_id, to })).filter(isOurs);
       after = last.stream_id;
     }
   }
 
   /**
    * The rebuilt history is compared, but does not take the place of the live one.
-   * @param why told as a difference
+   * @param reason told as a difference
    */
-  keepHistory(why: string): void {
+  keepHistory(reason: string): void {
     const table = this.plan.history?.table.name ?? '';
-    this.keeping = { table, stream: 'the table is kept', what: why, moving: false };
+    this.historyProblem = { table, stream: 'the table is kept', problem: reason, isMoving: false };
   }
 
   get changesAnything(): boolean {
-    return this.exchanged().length > 0;
+    return this.getSwappedTables().length > 0;
   }
 
   /** After all streams were folded: indexes, and what happened meanwhile. */
-  async finish(filler: ShadowFiller): Promise<void> {
-    await finishShadows(this.client, this.shadows());
-    await this.catchUp(filler);
+  async finish(builder: StagingBuilder): Promise<void> {
+    await indexStagingTables(this.client, this.getStagedTables());
+    await this.catchUp(builder);
   }
 
   /** Compares the shadows with the live tables, and waits for what was only just being written. */
-  async compare(filler: ShadowFiller): Promise<Rebuilt> {
-    this.touched = new Set();
-    const rebuilt: Rebuilt = { differences: [], older: 0, rows: new Map() };
-    for (const rows of this.plan.tables) {
-      const compared = await this.comparison.all(rows);
-      rebuilt.rows.set(rows.table, compared.rows);
-      rebuilt.differences = rebuilt.differences.concat(compared.differences);
-      rebuilt.older += compared.older;
+  async compare(builder: StagingBuilder): Promise<RebuildResult> {
+    this.touchedStreams = new Set();
+    const result: RebuildResult = { differences: [], outdated: 0, rowCounts: new Map() };
+    for (const readModel of this.plan.readModels) {
+      const diff = await this.diff.compareAll(readModel);
+      result.rowCounts.set(readModel.table, diff.rowCount);
+      result.differences = result.differences.concat(diff.differences);
+      result.outdated += diff.outdated;
     }
     if (this.plan.claims) {
-      rebuilt.differences = rebuilt.differences.concat(await this.comparison.allClaims());
+      result.differences = result.differences.concat(await this.diff.compareAllClaims());
     }
     if (this.plan.history) {
-      this.compared = -1;
-      if (this.keeping) rebuilt.differences.push(this.keeping);
-      rebuilt.differences = rebuilt.differences.concat(await this.newInHistory());
-      rebuilt.rows.set(this.plan.history.table.name, this.compared + 1);
+      this.comparedTo = -1;
+      if (this.historyProblem) result.differences.push(this.historyProblem);
+      result.differences = result.differences.concat(await this.compareNewHistory());
+      result.rowCounts.set(this.plan.history.table.name, this.comparedTo + 1);
     }
-    for (let tries = 1; rebuilt.differences.some(({ moving }) => moving); tries++) {
+    for (let tries = 1; result.differences.some(({ isMoving }) => isMoving); tries++) {
       if (tries > SETTLE.tries) break;
       if (tries > 1) await wait(SETTLE.everyMs);
-      await this.catchUp(filler);
-      rebuilt.differences = await this.again(rebuilt.differences, new Set());
+      await this.catchUp(builder);
+      result.differences = await this.compareAgain(result.differences, new Set());
     }
-    return rebuilt;
+    return result;
   }
 
   /**
    * A row that changes all the time is never caught at the end of its stream, so it is compared with its stream up
    * to its own revision.
    */
-  async settle({ differences }: Rebuilt): Promise<Difference[]> {
-    const settled: Difference[] = [];
+  async confirm({ differences }: RebuildResult): Promise<Difference[]> {
+    const confirmed: Difference[] = [];
     for (const difference of differences) {
-      const rows = this.plan.tables.find(({ table }) => table === difference.table);
-      if (rows && difference.moving) {
-        const id = idIn(difference.stream);
-        const slice = { table: rows.table, from: id, to: id };
-        const { streams, faults } = await this.verification.slice(slice, false);
+      const readModel = this.plan.readModels.find(({ table }) => table === difference.table);
+      if (readModel && difference.isMoving) {
+        const id = parseId(difference.stream);
+        const slice = { table: readModel.table, from: id, to: id };
+        const { streams, faults } = await this.verification.verifyRange(slice, false);
         if (streams > 0 && faults.length === 0) continue;
       }
-      settled.push(difference);
+      confirmed.push(difference);
     }
-    return settled;
+    return confirmed;
   }
 
   /**
@@ -220,124 +226,135 @@ export class Rebuild {
    * @returns how the live tables differed at the moment of the switch, and for how long appends waited, in ms
    * @throws ConfigError when the tables were in use all the time
    */
-  async switchOver(
-    filler: ShadowFiller,
-    seen: Difference[],
-  ): Promise<{ differences: Difference[]; heldMs: number }> {
+  async swap(
+    builder: StagingBuilder,
+    knownDifferences: Difference[],
+  ): Promise<{ differences: Difference[]; blockedMs: number }> {
     for (let tries = 0; ; tries++) {
-      await this.catchUp(filler);
-      const { position, touched, compared } = this;
-      const before = { position, touched: new Set(touched), compared };
+      await this.catchUp(builder);
+      const { position, touchedStreams, comparedTo } = this;
+      const before = { position, touchedStreams: new Set(touchedStreams), comparedTo };
       try {
         await this.client.query('begin');
         const start = performance.now();
-        const differences = await this.switchWithin(filler, seen, LOCK_MS[tries % LOCK_MS.length]);
+        const differences = await this.swapWithin(
+          builder,
+          knownDifferences,
+          LOCK_MS[tries % LOCK_MS.length],
+        );
         await this.client.query('commit');
-        return { differences, heldMs: performance.now() - start };
+        return { differences, blockedMs: performance.now() - start };
       } catch (error) {
         if (!isRolledBackForRetry(error)) throw error;
         await this.client.query('rollback');
         Object.assign(this, before);
-        if (tries === SWITCH.tries) throw await this.inUse();
+        if (tries === SWITCH.tries) throw await this.createInUseError();
         await wait(SWITCH.everyMs);
       }
     }
   }
 
-  private async switchWithin(
-    filler: ShadowFiller,
-    seen: Difference[],
+  private async swapWithin(
+    builder: StagingBuilder,
+    knownDifferences: Difference[],
     lockMs = 0,
   ): Promise<Difference[]> {
-    const tables = this.exchanged();
+    const tables = this.getSwappedTables();
     const names = tables.map(({ schema, name }) => `${schema}.${name}`).join(', ');
     await this.client.query(`set local lock_timeout = ${lockMs}`);
     // An append writes its stream's head first: it waits there, holding nothing that the next locks need.
     await this.client.query(`lock table es.streams, ${names} in share row exclusive mode`);
-    const head = await this.store.head();
-    this.position = await filler.catchUp(this.position, this.touched, head);
+    const head = await this.eventStore.head();
+    this.position = await builder.catchUp(this.position, this.touchedStreams, head);
     await this.plan.history?.catchUp(false);
-    const differences = await this.again(seen, this.touched);
+    const differences = await this.compareAgain(knownDifferences, this.touchedStreams);
     if (this.plan.claims) {
-      await this.client.query(`delete from ${SHADOW}.claims where stream_id in (${NOT_FROM_LOG})`);
+      await this.client.query(`delete from ${STAGING}.claims where stream_id in (${NOT_FROM_LOG})`);
       await this.client.query(
-        `insert into ${SHADOW}.claims select * from es.claims where stream_id in (${NOT_FROM_LOG})
+        `insert into ${STAGING}.claims select * from es.claims where stream_id in (${NOT_FROM_LOG})
          on conflict (account_id, kind, value) do update
            set stream_id = excluded.stream_id, revision = excluded.revision`,
       );
     }
-    if (this.takesHistory) await this.plan.history?.take();
+    if (this.replacesHistory) await this.plan.history?.takeOver();
     await this.client.query(`lock table ${names} in access exclusive mode`);
-    await exchange(this.client, tables);
+    await swapTables(this.client, tables);
     return differences;
   }
 
   /** Compares what differed before once more, and what was touched since. */
-  private async again(before: Difference[], touched: Set<string>): Promise<Difference[]> {
-    const known = new Set(before.map(({ table, stream }) => `${table} ${stream}`));
-    let found: Difference[] = [];
-    for (const rows of this.plan.tables) {
-      const prefix = `${rows.aggregate.name}-`;
+  private async compareAgain(
+    knownDifferences: Difference[],
+    touchedStreams: Set<string>,
+  ): Promise<Difference[]> {
+    const knownKeys = new Set(knownDifferences.map(({ table, stream }) => `${table} ${stream}`));
+    let differences: Difference[] = [];
+    for (const readModel of this.plan.readModels) {
+      const prefix = `${readModel.aggregate.name}-`;
       const streams = [
-        ...before.filter(({ table }) => table === rows.table).map(({ stream }) => stream),
-        ...[...touched].filter((stream) => stream.startsWith(prefix)),
+        ...knownDifferences
+          .filter(({ table }) => table === readModel.table)
+          .map(({ stream }) => stream),
+        ...[...touchedStreams].filter((stream) => stream.startsWith(prefix)),
       ];
-      const { differences } = await this.comparison.some(rows, [...new Set(streams)].map(idIn));
-      found = found.concat(differences);
+      const diff = await this.diff.compareSome(readModel, [...new Set(streams)].map(parseId));
+      differences = differences.concat(diff.differences);
     }
     if (this.plan.claims) {
-      const again = await this.comparison.claimsAgain(before);
-      const touchedSince = await this.comparison.claimsOf([...touched]);
-      const values = new Set(again.map(({ claim }) => JSON.stringify(claim)));
-      const others = touchedSince.filter(({ claim }) => !values.has(JSON.stringify(claim)));
-      found = found.concat(again, others);
+      const repeatedClaims = await this.diff.compareClaimsAgain(knownDifferences);
+      const touchedClaims = await this.diff.compareClaimsOf([...touchedStreams]);
+      const values = new Set(repeatedClaims.map(({ claim }) => JSON.stringify(claim)));
+      const others = touchedClaims.filter(({ claim }) => !values.has(JSON.stringify(claim)));
+      differences = differences.concat(repeatedClaims, others);
     }
-    found = found.concat(before.filter(({ table }) => table === this.plan.history?.table.name));
-    found = found.concat(await this.newInHistory());
+    differences = differences.concat(
+      knownDifferences.filter(({ table }) => table === this.plan.history?.table.name),
+    );
+    differences = differences.concat(await this.compareNewHistory());
     // Where rows may lag, one that has only just been touched may be about to be written.
-    return found.filter(
-      ({ table, stream, moving }) =>
-        !this.store.rowsMayLag || !moving || known.has(`${table} ${stream}`),
+    return differences.filter(
+      ({ table, stream, isMoving }) =>
+        !this.eventStore.readModelsMayLag || !isMoving || knownKeys.has(`${table} ${stream}`),
     );
   }
 
   /** What has come since the last comparison. */
-  private async newInHistory(): Promise<Difference[]> {
+  private async compareNewHistory(): Promise<Difference[]> {
     const { history } = this.plan;
     if (!history) return [];
-    const { upTo, differences } = await history.compare(this.compared);
-    this.compared = upTo;
+    const { comparedTo, differences } = await history.compare(this.comparedTo);
+    this.comparedTo = comparedTo;
     return differences;
   }
 
-  private async catchUp(filler: ShadowFiller): Promise<void> {
-    this.position = await filler.catchUp(this.position, this.touched);
+  private async catchUp(builder: StagingBuilder): Promise<void> {
+    this.position = await builder.catchUp(this.position, this.touchedStreams);
     await this.plan.history?.catchUp(true);
   }
 
-  private get takesHistory(): boolean {
-    return this.plan.history !== null && !this.keeping;
+  private get replacesHistory(): boolean {
+    return this.plan.history !== null && !this.historyProblem;
   }
 
-  private shadows(): LiveTable[] {
+  private getStagedTables(): LiveTable[] {
     const { claims, history } = this.plan;
     return [
-      ...this.filled.map(liveTable),
+      ...this.stagedReadModels.map(toLiveTable),
       ...(claims ? [CLAIMS] : []),
       ...(history ? [history.table] : []),
     ];
   }
 
-  private exchanged(): LiveTable[] {
-    const { tables, claims, history } = this.plan;
+  private getSwappedTables(): LiveTable[] {
+    const { readModels, claims, history } = this.plan;
     return [
-      ...tables.map(liveTable),
+      ...readModels.map(toLiveTable),
       ...(claims ? [CLAIMS] : []),
-      ...(history && this.takesHistory ? [history.table] : []),
+      ...(history && this.replacesHistory ? [history.table] : []),
     ];
   }
 
-  private async inUse(): Promise<ConfigError> {
+  private async createInUseError(): Promise<ConfigError> {
     const { rows } = await this.client.query<{ application_name: string; seconds: number }>(
       `select application_name, extract(epoch from now() - xact_start)::int as seconds
        from pg_stat_activity
@@ -345,17 +362,19 @@ export class Rebuild {
        order by xact_start limit 1`,
     );
     const [oldest] = rows;
-    const who = oldest
+    const detail = oldest
       ? ` The oldest transaction is ${oldest.seconds} s old (${oldest.application_name || 'without a name'}).`
       : '';
-    return new ConfigError(`The tables were in use all the time, so nothing was switched.${who}`);
+    return new ConfigError(
+      `The tables were in use all the time, so nothing was switched.${detail}`,
+    );
   }
 }
 
-function liveTable({ table }: AnyTable): LiveTable {
+function toLiveTable({ table }: AnyReadModel): LiveTable {
   return { schema: 'public', name: table };
 }
 
-function idIn(stream: string): number {
+function parseId(stream: string): number {
   return Number(stream.slice(stream.lastIndexOf('-') + 1));
 }

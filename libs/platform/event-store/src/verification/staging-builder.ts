@@ -1,26 +1,26 @@
 import type pg from 'pg';
-import { rowArguments } from '../postgres/commit-arguments.js';
+import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import { whenAvailable } from '../log/retry-policy.js';
-import { SHADOW } from './staging-tables.js';
+import type { AnyReadModel } from '../read-models/read-models.js';
+import { retryUntilAvailable } from '../log/retry-policy.js';
+import { STAGING } from './staging-tables.js';
 import {
-  follow,
-  newProgress,
-  placedRow,
-  type AnyTable,
-  type HeldClaim,
+  applyEvent,
+  createProgress,
+  toReadModelUpdate,
+  type StreamClaim,
   type StreamProgress,
 } from './stream-progress.js';
 
-const ROWS_AT_ONCE = 500;
+const WRITE_BATCH_SIZE = 500;
 const PAGE = 1_000;
 
 /** A stream and the revision up to which to read it (inclusive). */
-export type Wanted = { stream: string; to: number };
+export type StreamRange = { stream: string; to: number };
 
 const WRITE_CLAIMS = `
-  insert into ${SHADOW}.claims (account_id, kind, value, stream_id, revision)
+  insert into ${STAGING}.claims (account_id, kind, value, stream_id, revision)
   select distinct on (a, k, v) a, k, decode(v, 'hex'), s, r
   from jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text, r bigint)
   order by a, k, v
@@ -28,20 +28,20 @@ const WRITE_CLAIMS = `
   on conflict (account_id, kind, value) do update
     set stream_id = excluded.stream_id, revision = excluded.revision`;
 const RELEASE_CLAIMS = `
-  delete from ${SHADOW}.claims c
+  delete from ${STAGING}.claims c
   using jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text, s text)
   where c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex') and c.stream_id = x.s`;
-const NOTE_ERASED = `
-  insert into ${SHADOW}.erased (stream_id) select unnest($1::text[]) on conflict do nothing`;
+const INSERT_ERASED = `
+  insert into ${STAGING}.erased (stream_id) select unnest($1::text[]) on conflict do nothing`;
 
 /** Fills the shadows of row tables, and of the claims, by folding streams as commands fold them. */
-export class ShadowFiller {
+export class StagingBuilder {
   constructor(
     /** Of the tables' owner, with SHADOW as its search path: `es.write_read_models` then writes the shadows. */
     private readonly client: pg.ClientBase,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
-    private readonly tables: AnyTable[],
+    private readonly allReadModels: AnyReadModel[],
     private readonly withClaims: boolean,
   ) {}
 
@@ -50,25 +50,25 @@ export class ShadowFiller {
    * @returns how many events that took
    * @throws an Error that names the stream that cannot be folded
    */
-  fill(wanted: Wanted[]): Promise<number> {
-    return whenAvailable(() => this.fillOnce(wanted));
+  buildStreams(ranges: StreamRange[]): Promise<number> {
+    return retryUntilAvailable(() => this.buildStreamsOnce(ranges));
   }
 
-  private async fillOnce(wanted: Wanted[]): Promise<number> {
+  private async buildStreamsOnce(ranges: StreamRange[]): Promise<number> {
     let events = 0;
     let done: StreamProgress[] = [];
     let current: StreamProgress | undefined;
-    for await (const batch of this.store.readStreams(wanted)) {
+    for await (const batch of this.eventStore.readStreams(ranges)) {
       events += batch.length;
-      const opened = await this.keys.opened(batch);
+      const openedEvents = await this.keys.openEvents(batch);
       batch.forEach((event, i) => {
         if (current?.stream !== event.stream) {
           if (current) done.push(current);
-          current = this.begin(event.stream);
+          current = this.createProgress(event.stream);
         }
-        if (current) this.followed(current, event, opened[i]);
+        if (current) this.apply(current, event, openedEvents[i]);
       });
-      if (done.length >= ROWS_AT_ONCE) {
+      if (done.length >= WRITE_BATCH_SIZE) {
         await this.write(done);
         done = [];
       }
@@ -80,74 +80,77 @@ export class ShadowFiller {
 
   /**
    * Folds the log into the shadows, up to its end or up to a head.
-   * @param touched gets the streams that the events belong to
+   * @param touchedStreams gets the streams that the events belong to
    * @returns where to go on
    */
-  async catchUp(after: Position, touched: Set<string>, head?: Position): Promise<Position> {
+  async catchUp(after: Position, touchedStreams: Set<string>, head?: Position): Promise<Position> {
     for (let position = after; ;) {
       const from = position;
       const page = head
-        ? await this.store.readUntil(head, from, PAGE)
-        : await whenAvailable(() => this.store.readAll(from, PAGE));
-      const whole = page.length < PAGE ? page : wholeCommands(page);
-      const last = whole.at(-1);
+        ? await this.eventStore.readUntil(head, from, PAGE)
+        : await retryUntilAvailable(() => this.eventStore.readAll(from, PAGE));
+      const events = page.length < PAGE ? page : keepWholeCommands(page);
+      const last = events.at(-1);
       if (!last) return position;
-      await this.append(whole, touched);
+      await this.applyEvents(events, touchedStreams);
       position = last.position;
       if (page.length < PAGE) return position;
     }
   }
 
-  private async append(events: StoredEvent[], touched: Set<string>): Promise<void> {
+  private async applyEvents(events: StoredEvent[], touchedStreams: Set<string>): Promise<void> {
     const byStream = new Map<string, StreamProgress>();
-    const opened = await this.keys.opened(events);
+    const openedEvents = await this.keys.openEvents(events);
     for (const { stream } of events) {
-      touched.add(stream);
-      const begun = byStream.has(stream) ? undefined : this.begin(stream);
-      if (begun) byStream.set(stream, begun);
+      touchedStreams.add(stream);
+      const newProgress = byStream.has(stream) ? undefined : this.createProgress(stream);
+      if (newProgress) byStream.set(stream, newProgress);
     }
     await this.resume([...byStream.values()]);
     events.forEach((event, i) => {
       const progress = byStream.get(event.stream);
-      if (progress) this.followed(progress, event, opened[i]);
+      if (progress) this.apply(progress, event, openedEvents[i]);
     });
     await this.write([...byStream.values()]);
   }
 
-  private followed(
+  private apply(
     progress: StreamProgress,
     event: StoredEvent,
-    opened: StoredEvent | undefined,
+    openedEvent: StoredEvent | undefined,
   ): void {
-    if (!opened) throw new Error('decryption must return every event');
+    if (!openedEvent) throw new Error('decryption must return every event');
     try {
-      follow(progress, event, opened, this.keys);
+      applyEvent(progress, event, openedEvent, this.keys);
     } catch (cause) {
       throw new Error(`${event.stream} cannot be folded (event ${event.revision})`, { cause });
     }
   }
 
-  private begin(stream: string): StreamProgress | undefined {
+  private createProgress(stream: string): StreamProgress | undefined {
     const dash = stream.lastIndexOf('-');
     const name = stream.slice(0, dash);
-    const rows = this.tables.find(({ aggregate }) => aggregate.name === name);
-    return rows && newProgress(rows, stream, Number(stream.slice(dash + 1)));
+    const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === name);
+    return readModel && createProgress(readModel, stream, Number(stream.slice(dash + 1)));
   }
 
   /** From the rows that the shadows have already. */
   private async resume(all: StreamProgress[]): Promise<void> {
-    for (const rows of this.tables) {
-      const own = new Map(all.filter((one) => one.rows === rows).map((one) => [one.id, one]));
+    for (const readModel of this.allReadModels) {
+      const own = new Map(
+        all.filter((one) => one.readModel === readModel).map((one) => [one.id, one]),
+      );
       if (own.size === 0) continue;
-      const found = await this.client.query<{
+      const existing = await this.client.query<{
         id: number;
         revision: number;
         hash: Buffer;
         state: { accountId: number };
-      }>(`select id, revision, hash, state from ${SHADOW}.${rows.table} where id = any ($1)`, [
-        [...own.keys()],
-      ]);
-      for (const { id, revision, hash, state } of found.rows) {
+      }>(
+        `select id, revision, hash, state from ${STAGING}.${readModel.table} where id = any ($1)`,
+        [[...own.keys()]],
+      );
+      for (const { id, revision, hash, state } of existing.rows) {
         const one = own.get(id);
         if (one) Object.assign(one, { head: { revision, hash: hash.toString('hex') }, state });
       }
@@ -155,33 +158,33 @@ export class ShadowFiller {
   }
 
   private async write(all: StreamProgress[]): Promise<void> {
-    const placed = all.flatMap((one) => placedRow(one) ?? []);
-    for (let i = 0; i < placed.length; i += ROWS_AT_ONCE) {
-      const some = placed.slice(i, i + ROWS_AT_ONCE);
+    const placed = all.flatMap((one) => toReadModelUpdate(one) ?? []);
+    for (let i = 0; i < placed.length; i += WRITE_BATCH_SIZE) {
+      const some = placed.slice(i, i + WRITE_BATCH_SIZE);
       const streams = some.map(({ stream }) => stream);
       await this.client.query({
         name: 'rebuild_rows',
         text: 'select es.write_read_models($1, $2, $3)',
-        values: [...rowArguments(some), streams],
+        values: [...toReadModelArguments(some), streams],
       });
     }
     if (!this.withClaims) return;
-    const released = all.flatMap((one) => claimsIn(one.stream, one.released));
-    if (released.length > 0) await this.client.query(RELEASE_CLAIMS, [JSON.stringify(released)]);
-    const held = all.flatMap((one) => claimsIn(one.stream, one.claims));
-    if (held.length > 0) {
+    const releases = all.flatMap((one) => toClaimRows(one.stream, one.releasedClaims));
+    if (releases.length > 0) await this.client.query(RELEASE_CLAIMS, [JSON.stringify(releases)]);
+    const claims = all.flatMap((one) => toClaimRows(one.stream, one.claims));
+    if (claims.length > 0) {
       await this.client.query({
         name: 'rebuild_claims',
         text: WRITE_CLAIMS,
-        values: [JSON.stringify(held)],
+        values: [JSON.stringify(claims)],
       });
     }
-    const erased = all.filter((one) => one.erased).map(({ stream }) => stream);
-    if (erased.length > 0) await this.client.query(NOTE_ERASED, [erased]);
+    const erasedStreams = all.filter((one) => one.isErased).map(({ stream }) => stream);
+    if (erasedStreams.length > 0) await this.client.query(INSERT_ERASED, [erasedStreams]);
   }
 }
 
-function claimsIn(stream: string, claims: Map<string, HeldClaim>): object[] {
+function toClaimRows(stream: string, claims: Map<string, StreamClaim>): object[] {
   return [...claims.values()].map(({ accountId: a, kind: k, value: v, revision: r }) => ({
     a,
     k,
@@ -192,7 +195,7 @@ function claimsIn(stream: string, claims: Map<string, HeldClaim>): object[] {
 }
 
 /** Without the command at the end, whose last events may not be on the page: unless there is no other. */
-function wholeCommands(page: StoredEvent[]): StoredEvent[] {
+function keepWholeCommands(page: StoredEvent[]): StoredEvent[] {
   const last = page.at(-1);
   if (!last) return page;
   const { requestId } = last.meta;

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 
 /** Where the tables of a rebuild stand until they take the place of the live ones. */
-export const SHADOW = 'rebuild';
+export const STAGING = 'rebuild';
 const REPLACED = 'rebuild_replaced';
 
 /** A live table, such as `public.orders`. Its shadow has the same name in the schema SHADOW. */
@@ -9,8 +9,8 @@ export type LiveTable = { schema: 'public' | 'es'; name: string };
 
 export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
 
-const live = ({ schema, name }: LiveTable): string => `${schema}.${name}`;
-const shadow = ({ name }: LiveTable): string => `${SHADOW}.${name}`;
+const getLiveName = ({ schema, name }: LiveTable): string => `${schema}.${name}`;
+const getStagingName = ({ name }: LiveTable): string => `${STAGING}.${name}`;
 
 /** Statements that give the shadow of `$1` what LIKE does not copy, in two turns: before it is filled, and after. */
 const DEFINITIONS = `
@@ -50,27 +50,33 @@ const REFERENCES = `
  * Creates empty shadows of tables, made as those are. Whatever an earlier rebuild left behind goes.
  * @param client of the tables' owner
  */
-export async function createShadows(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
-  await dropShadows(client);
-  await client.query(`create schema ${SHADOW}`);
+export async function createStagingTables(
+  client: pg.ClientBase,
+  tables: LiveTable[],
+): Promise<void> {
+  await dropStagingTables(client);
+  await client.query(`create schema ${STAGING}`);
   for (const table of tables) {
     await client.query(
-      `create table ${shadow(table)} (like ${live(table)} including all excluding indexes)`,
+      `create table ${getStagingName(table)} (like ${getLiveName(table)} including all excluding indexes)`,
     );
-    for (const statement of await definitions(client, table, 1)) await client.query(statement);
+    for (const statement of await readDefinitions(client, table, 1)) await client.query(statement);
   }
 }
 
-export async function dropShadows(client: pg.ClientBase): Promise<void> {
-  await client.query(`drop schema if exists ${SHADOW}, ${REPLACED} cascade`);
+export async function dropStagingTables(client: pg.ClientBase): Promise<void> {
+  await client.query(`drop schema if exists ${STAGING}, ${REPLACED} cascade`);
 }
 
 /** After they were filled, because an index is built faster than it is kept up to date. */
-export async function finishShadows(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
+export async function indexStagingTables(
+  client: pg.ClientBase,
+  tables: LiveTable[],
+): Promise<void> {
   for (const table of tables) {
-    for (const statement of await definitions(client, table, 2)) await client.query(statement);
+    for (const statement of await readDefinitions(client, table, 2)) await client.query(statement);
     // The planner must know the table when it becomes the live one, and searches answer from indexes alone.
-    await client.query(`vacuum (analyze) ${shadow(table)}`);
+    await client.query(`vacuum (analyze) ${getStagingName(table)}`);
   }
 }
 
@@ -79,30 +85,35 @@ export async function finishShadows(client: pg.ClientBase, tables: LiveTable[]):
  * PostgreSQL looks the names up again.
  * @param client in a transaction that holds the tables in access exclusive mode
  */
-export async function exchange(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
+export async function swapTables(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
   const { rows: references } = await client.query<{ statement: string }>(REFERENCES, [
-    tables.map(live),
+    tables.map(getLiveName),
   ]);
   await client.query(`create schema ${REPLACED}`);
   for (const table of tables) {
-    await client.query(`alter table ${live(table)} set schema ${REPLACED}`);
-    await client.query(`alter table ${shadow(table)} set schema ${table.schema}`);
+    await client.query(`alter table ${getLiveName(table)} set schema ${REPLACED}`);
+    await client.query(`alter table ${getStagingName(table)} set schema ${table.schema}`);
   }
   for (const { statement } of references) await client.query(statement);
   // Without cascade: if anything still refers to them, nothing is exchanged.
   for (const { name } of tables) await client.query(`drop table ${REPLACED}.${name}`);
   await client.query(`drop schema ${REPLACED}`);
-  await client.query(`drop schema ${SHADOW} cascade`);
+  await client.query(`drop schema ${STAGING} cascade`);
   // What processes know of the rows before is not to be used for the ones that have taken their place.
   await client.query('update public.account_versions set version = version + 1');
 }
 
-async function definitions(
+async function readDefinitions(
   client: pg.ClientBase,
   table: LiveTable,
-  turn: number,
+  phase: number,
 ): Promise<string[]> {
-  const text = DEFINITIONS.replaceAll('$live', live(table)).replaceAll('$shadow', shadow(table));
-  const { rows } = await client.query<{ turn: number; statement: string }>(text, [live(table)]);
-  return rows.filter((one) => one.turn === turn).map(({ statement }) => statement);
+  const text = DEFINITIONS.replaceAll('$live', getLiveName(table)).replaceAll(
+    '$shadow',
+    getStagingName(table),
+  );
+  const { rows } = await client.query<{ turn: number; statement: string }>(text, [
+    getLiveName(table),
+  ]);
+  return rows.filter((one) => one.turn === phase).map(({ statement }) => statement);
 }

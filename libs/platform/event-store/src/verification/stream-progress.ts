@@ -1,43 +1,45 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { recorded } from '../port/codec.js';
-import type { PlacedRow } from '../postgres/commit-arguments.js';
+import { toRecorded } from '../port/codec.js';
+import type { ReadModelUpdate } from '../postgres/commit-arguments.js';
 import type { Head, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
-import type { RowTable } from '../read-models/read-models.js';
-
-export type AnyTable = RowTable<{ accountId: number }, DomainEvent>;
+import type { AnyReadModel } from '../read-models/read-models.js';
 
 /** A claim and the revision of its stream after the command that made it. `value` in hex. */
-export type HeldClaim = { accountId: number; kind: string; value: string; revision: number };
+export type StreamClaim = { accountId: number; kind: string; value: string; revision: number };
 
 /** How far the fold of a stream has got. */
 export type StreamProgress = {
-  rows: AnyTable;
+  readModel: AnyReadModel;
   stream: string;
   id: number;
   head: Head | null;
   state: { accountId: number } | undefined;
   /** By account, kind and value. */
-  claims: Map<string, HeldClaim>;
+  claims: Map<string, StreamClaim>;
   /** Claims that the stream held and has released since the progress began. */
-  released: Map<string, HeldClaim>;
+  releasedClaims: Map<string, StreamClaim>;
   /** Personal data cannot be read any more, so the values that were claimed since are not known. */
-  erased: boolean;
+  isErased: boolean;
   /** The claims of the command whose events were followed last. */
-  command: { of: string; claims: HeldClaim[] };
+  command: { key: string; claims: StreamClaim[] };
 };
 
-export function newProgress(rows: AnyTable, stream: string, id: number): StreamProgress {
+export function createProgress(
+  readModel: AnyReadModel,
+  stream: string,
+  id: number,
+): StreamProgress {
   return {
-    rows,
+    readModel,
     stream,
     id,
     head: null,
     state: undefined,
     claims: new Map(),
-    released: new Map(),
-    erased: false,
-    command: { of: '', claims: [] },
+    releasedClaims: new Map(),
+    isErased: false,
+    command: { key: '', claims: [] },
   };
 }
 
@@ -46,65 +48,70 @@ export function newProgress(rows: AnyTable, stream: string, id: number): StreamP
  * @param opened the event with its personal data decrypted
  * @throws an Error that says what is wrong with the stream
  */
-export function follow(
+export function applyEvent(
   progress: StreamProgress,
   stored: StoredEvent,
   opened: StoredEvent,
   keys: PersonalKeys,
 ): void {
-  const { rows, stream, head, claims } = progress;
+  const { readModel, stream, head, claims } = progress;
   const next = head === null ? 0 : head.revision + 1;
   const { revision, meta } = stored;
   if (revision < next) return;
   if (revision > next) throw new Error(`${stream}: event ${next} is missing`);
-  const fact = recorded<DomainEvent>(rows.aggregate, opened);
-  if (stored.data['personal'] != null && opened.data['personal'] === null) progress.erased = true;
+  const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, opened);
+  if (stored.data['personal'] != null && opened.data['personal'] === null) progress.isErased = true;
 
-  const of = `${meta.requestId} ${meta.recordedAt}`;
-  if (progress.command.of !== of) progress.command = { of, claims: [] };
+  const commandKey = `${meta.requestId} ${meta.recordedAt}`;
+  if (progress.command.key !== commandKey) progress.command = { key: commandKey, claims: [] };
   for (const claim of progress.command.claims) claim.revision = revision;
-  const { taken = [], released = [], none } = rows.claimsOf?.(fact, progress.state) ?? {};
-  if (none) {
-    for (const [name, claim] of claims) progress.released.set(name, claim);
+  const changes = readModel.getClaimChanges?.(recordedEvent, progress.state) ?? {};
+  if (changes.releasesAll) {
+    for (const [name, claim] of claims) progress.releasedClaims.set(name, claim);
     claims.clear();
     progress.command.claims = [];
-    progress.erased = false;
+    progress.isErased = false;
   }
-  for (const { kind, value } of released) {
-    const [name, claim] = heldClaim(keys, stored, kind, value);
+  for (const { kind, value } of changes.releases ?? []) {
+    const [name, claim] = toStreamClaim(keys, stored, kind, value);
     claims.delete(name);
-    progress.released.set(name, claim);
+    progress.releasedClaims.set(name, claim);
   }
-  for (const { kind, value } of taken) {
-    const [name, claim] = heldClaim(keys, stored, kind, value);
+  for (const { kind, value } of changes.claims ?? []) {
+    const [name, claim] = toStreamClaim(keys, stored, kind, value);
     claims.set(name, claim);
-    progress.released.delete(name);
+    progress.releasedClaims.delete(name);
     progress.command.claims.push(claim);
   }
-  progress.state = rows.aggregate.evolve(progress.state, fact);
+  progress.state = readModel.aggregate.evolve(progress.state, recordedEvent);
   progress.head = { revision, hash: stored.hash };
 }
 
 /** Its row as it is to be written; undefined before the first event. */
-export function placedRow({
-  rows,
+export function toReadModelUpdate({
+  readModel,
   stream,
   id,
   head,
   state,
-}: StreamProgress): PlacedRow | undefined {
+}: StreamProgress): ReadModelUpdate | undefined {
   if (!head || !state) return undefined;
-  const row = { table: rows.table, id, foldVersion: rows.aggregate.foldVersion, state };
+  const row = {
+    table: readModel.table,
+    id,
+    projectionVersion: readModel.aggregate.projectionVersion,
+    state,
+  };
   return { accountId: state.accountId, stream, head, row };
 }
 
-function heldClaim(
+function toStreamClaim(
   keys: PersonalKeys,
   { stream, revision, meta: { accountId } }: StoredEvent,
   kind: string,
   plain: string,
-): [name: string, HeldClaim] {
-  const claim = keys.claim(accountId, kind, plain, stream);
+): [name: string, StreamClaim] {
+  const claim = keys.createClaim(accountId, kind, plain, stream);
   const value = claim.value.toString('hex');
   return [`${accountId} ${claim.kind} ${value}`, { accountId, kind: claim.kind, value, revision }];
 }

@@ -12,43 +12,47 @@ import {
 import type { EventStoreDbAppender } from '../eventstoredb/eventstoredb-appender.js';
 
 const SETTLE_WITHIN_MS = 30_000;
-const AGAIN_MS = 200;
+const RETRY_DELAY_MS = 200;
 
 /**
  * What comes after the first append of a commit. It must be written, whoever may have written to its streams since: a
  * write that finds its stream elsewhere is decided again.
  */
-export class FollowingWrites {
-  private readonly log = new Logger(FollowingWrites.name);
+export class RemainingWrites {
+  private readonly log = new Logger(RemainingWrites.name);
 
   constructor(
     private readonly appender: EventStoreDbAppender,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
   ) {}
 
   /** @returns all writes as they were appended. @throws UnknownOutcomeError */
-  async append(first: Write, rest: Write[]): Promise<Write[]> {
+  async append(first: Write, remaining: Write[]): Promise<Write[]> {
     const appended = [first];
-    let asPlanned = true;
-    for (const planned of rest) {
-      const write = await this.appendOne(planned, appended, asPlanned);
+    let isAsPlanned = true;
+    for (const planned of remaining) {
+      const write = await this.appendOne(planned, appended, isAsPlanned);
       appended.push(write);
       // What follows from a write that was decided again is decided again too.
-      asPlanned &&= isDeepStrictEqual(contentOf(write), contentOf(planned));
+      isAsPlanned &&= isDeepStrictEqual(getContent(write), getContent(planned));
     }
     return appended;
   }
 
-  private async appendOne(planned: Write, earlier: Write[], asPlanned: boolean): Promise<Write> {
+  private async appendOne(
+    planned: Write,
+    earlierWrites: Write[],
+    isAsPlanned: boolean,
+  ): Promise<Write> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
-    let write = asPlanned || planned.expected === null ? planned : undefined;
-    const search = new Search(this.store, planned);
+    let write = isAsPlanned || planned.expected === null ? planned : undefined;
+    const search = new WriteSearch(this.eventStore, planned);
     while (performance.now() < deadline) {
       try {
         if (!write) {
-          write = await this.again(planned, earlier);
+          write = await this.redecide(planned, earlierWrites);
           // Looked for after the decision: whatever comes later makes the append fail.
-          const events = await search.upTo(write.expected);
+          const events = await search.findUpTo(write.expected);
           if (events.length > 0) {
             return { stream: planned.stream, expected: planned.expected, events };
           }
@@ -62,16 +66,16 @@ export class FollowingWrites {
         this.log.warn(
           `${planned.stream} has to wait for the rest of a commit: ${messageOf(error)}`,
         );
-        await wait(AGAIN_MS);
+        await wait(RETRY_DELAY_MS);
       }
     }
     throw new UnknownOutcomeError('the rest of a commit is not written yet');
   }
 
-  private again(planned: Write, earlier: Write[]): Promise<Write> {
-    const { redecider } = this.store;
-    if (!redecider) throw new Error(`nobody can decide ${planned.stream} again`);
-    return redecider.again(planned, earlier);
+  private redecide(planned: Write, earlierWrites: Write[]): Promise<Write> {
+    const { conflictResolver } = this.eventStore;
+    if (!conflictResolver) throw new Error(`nobody can decide ${planned.stream} again`);
+    return conflictResolver.redecide(planned, earlierWrites);
   }
 }
 
@@ -79,12 +83,12 @@ export class FollowingWrites {
  * Looks for a write that another process may have appended, as planned or decided again: an event of it keeps its id.
  * Each event is read once, since others may write to the stream faster than all of it could be read again.
  */
-class Search {
+class WriteSearch {
   private readonly ids: Set<string>;
   private from: number;
 
   constructor(
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly planned: Write,
   ) {
     this.ids = new Set(planned.events.map(({ id }) => id));
@@ -92,22 +96,22 @@ class Search {
   }
 
   /** @returns the events of the write; none when it is not there */
-  async upTo(head: Head | null): Promise<StoredEvent[]> {
+  async findUpTo(head: Head | null): Promise<StoredEvent[]> {
     if (head === null || head.revision < this.from) return [];
-    const found: StoredEvent[] = [];
+    const events: StoredEvent[] = [];
     const range = { from: this.from, to: head.revision };
-    for await (const event of this.store.readStream(this.planned.stream, range)) {
-      if (this.ids.has(event.id)) found.push(event);
+    for await (const event of this.eventStore.readStream(this.planned.stream, range)) {
+      if (this.ids.has(event.id)) events.push(event);
     }
     this.from = head.revision + 1;
-    return found;
+    return events;
   }
 }
 
 /** What the events say, whoever has appended them; sealed parts differ by their seal alone. */
-function contentOf({ events }: Write): unknown {
+function getContent({ events }: Write): unknown {
   return events.map(({ id, type, data }) => {
-    const { personal: _, ...told } = data;
-    return { id, type, told };
+    const { personal: _, ...plainData } = data;
+    return { id, type, plainData };
   });
 }

@@ -1,0 +1,24 @@
+import type { DomainEvent } from '#kernel/aggregate.js';
+import type { PlainTable, ReadModel } from '#event-store/read-models/read-models.js';
+import { accountReadModel } from '#accounts/account.entity.js';
+import { cardReadModel } from '#cards/card.entity.js';
+import { customerReadModel } from '#customers/customer.entity.js';
+import { locationReadModel } from '#locations/location.entity.js';
+import { posterReadModel } from '#posters/poster.entity.js';
+import { rewardReadModel } from '#rewards/reward.entity.js';
+import { customerCardReadModel } from '#stamping/customer-card.entity.js';
+import { webhookSubscriptionTable } from '#subscriptions/webhook-subscription.entity.js';
+
+/** The row tables of every event-sourced context, for what works on all of them. */
+export const readModels = [
+  accountReadModel,
+  cardReadModel,
+  rewardReadModel,
+  customerReadModel,
+  customerCardReadModel,
+  locationReadModel,
+  posterReadModel,
+].map((readModel) => readModel as unknown as ReadModel<{ accountId: number }, DomainEvent>);
+
+/** The tables besides them that a restore can leave behind the history. */
+export const plainTables: PlainTable[] = [webhookSubscriptionTable];

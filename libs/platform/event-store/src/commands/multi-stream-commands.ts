@@ -1,0 +1,186 @@
+import { Injectable } from '@nestjs/common';
+import type { CommandContext, DomainEvent } from '#kernel/aggregate.js';
+import { CapReachedError } from '../port/caps.js';
+import {
+  ClaimTakenError,
+  ConflictError,
+  EventStore,
+  type Cap,
+  type Claim,
+  type Erasure,
+  type Json,
+  type Write,
+} from '../port/event-store.js';
+import {
+  getBoundedBytes,
+  project,
+  createMeta,
+  toNewEvent,
+  toReadModelWrite,
+} from './decided-events.js';
+import { CommandPipeline, createContentionError, RETRY_WITHIN_MS } from './handle-command.js';
+import { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { PipelineMetrics } from './pipeline-metrics.js';
+import {
+  ReadModels,
+  toStreamName,
+  type ReadModel,
+  type AnyReadModel,
+} from '../read-models/read-models.js';
+import { StoredResponses } from './stored-responses.js';
+import { backOff } from './stream-queues.js';
+
+/** A record that the command may change. */
+export type StreamRef = { readModel: AnyReadModel; id: number };
+
+export function toStreamRef<S extends { accountId: number }, E extends DomainEvent>(
+  readModel: ReadModel<S, E>,
+  id: number,
+): StreamRef {
+  return { readModel: readModel as unknown as AnyReadModel, id };
+}
+
+/** The events of one record. `basis` is what `RowTable.again` needs besides its state and the events before. */
+export type StreamDecision = StreamRef & { events: DomainEvent[]; decisionContext?: Json };
+
+/** Ties events to their aggregate, so that the compiler checks the pair. */
+export function toStreamDecision<S extends { accountId: number }, E extends DomainEvent>(
+  readModel: ReadModel<S, E>,
+  id: number,
+  events: E[],
+  decisionContext?: Json,
+): StreamDecision {
+  return {
+    ...toStreamRef(readModel, id),
+    events,
+    ...(decisionContext !== undefined && { decisionContext }),
+  };
+}
+
+export type MultiStreamDecision = {
+  /** The first carries everything that the others follow from. */
+  streamDecisions: StreamDecision[];
+  claims?: Claim[];
+  releases?: Claim[];
+  cap?: Cap;
+  erasures?: Erasure[];
+};
+
+/** The state of a participant; undefined when there is no such record. */
+export type FindState = <S extends { accountId: number }, E extends DomainEvent>(
+  readModel: ReadModel<S, E>,
+  id: number,
+) => S | undefined;
+
+/** A command that changes several records at once, all of which exist. */
+export type MultiStreamPlan<G, A> = {
+  context: CommandContext;
+  /** Fetched before each try. @property participants whatever the decision may need or change */
+  load: () => Promise<G & { streams: StreamRef[] }>;
+  /** Pure. @throws ConflictError when what was given is no longer so: everything is fetched anew */
+  decide: (findState: FindState, inputs: G, now: Date) => MultiStreamDecision;
+  /** Pure. The answer to the caller, made before the commit. */
+  respond: (findState: FindState, inputs: G, now: Date) => A;
+  /** A claim of these kinds that another stream holds, or a cap on these tables, means that something has changed meanwhile. */
+  retriedKinds: string[];
+};
+
+/**
+ * The pipeline for commands that change several existing records: they are committed all or not at all, in order
+ * (`EventStore.commit`). Single commands of this process wait meanwhile; other processes' make it start again.
+ */
+@Injectable()
+export class MultiStreamCommands {
+  constructor(
+    private readonly pipeline: CommandPipeline,
+    private readonly eventStore: EventStore,
+    private readonly readModels: ReadModels,
+    private readonly keys: PersonalKeys,
+    private readonly responses: StoredResponses,
+    private readonly metrics: PipelineMetrics,
+  ) {}
+
+  /** @throws UnavailableError when others won every race for ten seconds; nothing was written then */
+  async handle<G, A>(plan: MultiStreamPlan<G, A>): Promise<A> {
+    const deadline = performance.now() + RETRY_WITHIN_MS;
+    for (let losses = 1; ; losses++) {
+      const inputs = await plan.load();
+      const streams = inputs.streams.map(({ readModel, id }) =>
+        toStreamName(readModel.aggregate, id),
+      );
+      try {
+        return await this.pipeline.runExclusively(streams, () => this.handleOnce(plan, inputs));
+      } catch (error) {
+        if (!isLostRace(error, plan.retriedKinds)) throw error;
+        if (performance.now() > deadline) throw createContentionError();
+      }
+      await backOff(losses);
+    }
+  }
+
+  private async handleOnce<G, A>(
+    plan: MultiStreamPlan<G, A>,
+    inputs: G & { streams: StreamRef[] },
+  ): Promise<A> {
+    const { keyed } = plan.context;
+    const loaded = await this.loadStreams(inputs.streams);
+    const states = new Map([...loaded].map(([stream, one]) => [stream, one.state]));
+    const findState = ((readModel: AnyReadModel, id: number) =>
+      states.get(toStreamName(readModel.aggregate, id))) as FindState;
+    const now = new Date();
+    const { streamDecisions, ...extras } = plan.decide(findState, inputs, now);
+    const meta = createMeta(plan.context, now);
+    const writes: Write[] = [];
+    for (const { readModel, id, events, decisionContext } of streamDecisions) {
+      const stream = toStreamName(readModel.aggregate, id);
+      const current = loaded.get(stream);
+      if (!current) throw new Error(`${stream} does not exist yet`);
+      const { state, recorded } = project(readModel, current.state, events, meta);
+      if (!state) throw new Error(`${stream} has no state`);
+      states.set(stream, state);
+      writes.push({
+        stream,
+        expected: current.head,
+        events: await this.keys.sealEvents(recorded.map((fact) => toNewEvent(readModel, fact))),
+        row: toReadModelWrite({ readModel, id }, state),
+        ...(decisionContext !== undefined && { decisionContext }),
+      });
+    }
+    const events = writes.flatMap((write) => write.events);
+    getBoundedBytes(events);
+    const response = plan.respond(findState, inputs, now);
+    if (keyed) keyed.subjectId ??= this.keys.subjects.find(events);
+    const storedResponse =
+      keyed && (await this.responses.seal(keyed, writes[0]?.stream ?? '', response));
+    await this.metrics.measureCommit(events.length, () =>
+      this.eventStore.commit({
+        accountId: plan.context.accountId,
+        writes,
+        ...extras,
+        responses: storedResponse ? [storedResponse] : [],
+      }),
+    );
+    if (keyed) keyed.stored = true;
+    return response;
+  }
+
+  /** From the streams themselves: where rows may lag, a decision on an old one would lose its race anyway. */
+  private async loadStreams(refs: StreamRef[]) {
+    const loadedStreams = await Promise.all(
+      refs.map(async ({ readModel, id }) => ({
+        stream: toStreamName(readModel.aggregate, id),
+        loaded: await this.readModels.load(readModel, id, true),
+      })),
+    );
+    return new Map(
+      loadedStreams.flatMap(({ stream, loaded }) => (loaded ? [[stream, loaded]] : [])),
+    );
+  }
+}
+
+function isLostRace(error: unknown, retriedKinds: string[]): boolean {
+  if (error instanceof ClaimTakenError)
+    return error.kinds.every((kind) => retriedKinds.includes(kind));
+  if (error instanceof CapReachedError) return retriedKinds.includes(error.kind.table);
+  return error instanceof ConflictError;
+}

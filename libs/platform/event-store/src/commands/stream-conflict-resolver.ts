@@ -1,0 +1,95 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import type { DomainEvent } from '#kernel/aggregate.js';
+import { newId } from '#kernel/randomness.js';
+import { toRecorded } from '../port/codec.js';
+import { project, toNewEvent, toReadModelWrite } from './decided-events.js';
+import {
+  EventStore,
+  type NewEvent,
+  type ConflictResolver,
+  type StoredEvent,
+  type Write,
+} from '../port/event-store.js';
+
+import { PersonalKeys } from '../personal-keys/personal-keys.js';
+import { ReadModels, toStreamName, type AnyReadModel } from '../read-models/read-models.js';
+
+/** Lets the event store finish a commit to several streams one of which has moved meanwhile. */
+@Injectable()
+export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
+  constructor(
+    private readonly eventStore: EventStore,
+    private readonly readModels: ReadModels,
+    private readonly keys: PersonalKeys,
+    private readonly allReadModels: AnyReadModel[],
+  ) {}
+
+  onModuleInit(): void {
+    this.eventStore.conflictResolver = this;
+  }
+
+  async redecide(
+    { stream, events, decisionContext }: Write,
+    earlierWrites: Write[],
+  ): Promise<Write> {
+    const { readModel, id } = this.parseStreamName(stream);
+    const [first] = events;
+    // By the row, however long the history is: whoever writes to the stream meanwhile makes this start again.
+    const current = await this.readModels.load(readModel, id, true);
+    if (!readModel.redecide || !current || !first)
+      throw new Error(`${stream} cannot be decided again`);
+    const newEvents = readModel.redecide({
+      plannedEvents: await this.openEvents(stream, events),
+      state: current.state,
+      earlierEvents: (
+        await Promise.all(earlierWrites.map((write) => this.openEvents(write.stream, write.events)))
+      ).flat(),
+      decisionContext,
+    });
+    const idsByType = new Map(events.map((event) => [event.type, event.id]));
+    const getId = ({ type }: DomainEvent) => {
+      const plannedId = idsByType.get(type);
+      idsByType.delete(type);
+      return plannedId ?? newId();
+    };
+    const projected = project(readModel, current.state, newEvents, first.meta, getId);
+    if (!projected.state) throw new Error(`${stream} has no state`);
+    return {
+      stream,
+      expected: current.head,
+      events: await this.keys.sealEvents(
+        projected.recorded.map((fact) => toNewEvent(readModel, fact)),
+      ),
+      row: toReadModelWrite({ readModel, id }, projected.state),
+      ...(decisionContext !== undefined && { decisionContext }),
+    };
+  }
+
+  commutesWith(stream: string, otherEvents: StoredEvent[]): boolean {
+    const { commutesWith = [] } = this.parseStreamName(stream).readModel;
+    return otherEvents.every(({ type }) => commutesWith.includes(type));
+  }
+
+  async catchUp(stream: string): Promise<void> {
+    const { readModel, id } = this.parseStreamName(stream);
+    await this.readModels.load(readModel, id, true);
+  }
+
+  private async openEvents(stream: string, events: NewEvent[]) {
+    const { aggregate } = this.parseStreamName(stream).readModel;
+    const placeholder = { stream, revision: 0, hash: '', position: { commit: 0n, prepare: 0n } };
+    const openedEvents = await this.keys.openEvents(
+      events.map((event) => ({ ...event, ...placeholder })),
+    );
+    return openedEvents.map((event) => toRecorded<DomainEvent>(aggregate, event));
+  }
+
+  private parseStreamName(stream: string): { readModel: AnyReadModel; id: number } {
+    const id = Number(stream.slice(stream.lastIndexOf('-') + 1));
+    const readModel = this.allReadModels.find(
+      ({ aggregate }) => toStreamName(aggregate, id) === stream,
+    );
+    if (!readModel) throw new Error(`${stream} belongs to no aggregate`);
+    return { readModel, id };
+  }
+}
