@@ -2,8 +2,8 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { ConfigError } from '#kernel/config-error.js';
-import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
-import { withSecretFiles } from '#configuration/secret-files.js';
+import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
+import { readSecretFiles } from '#configuration/secret-files.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Table } from './backup-tables.js';
 import type { Place } from './log-places.js';
@@ -99,7 +99,7 @@ export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
 
 function keyMissing(missing: string[], keys: MasterKey[]): ConfigError {
   const ids = missing.map((fingerprint) => fingerprint.slice(0, 8)).join(' and ');
-  const has = keys.map(({ fingerprint }) => keyIdOf(fingerprint)).join(' and ');
+  const has = keys.map(({ fingerprint }) => getKeyId(fingerprint)).join(' and ');
   return new ConfigError(
     `This backup can be opened with the master key ${ids} alone, and ${has ? `the key given is ${has}` : 'no key is given'}: set MASTER_KEY or MASTER_KEY_FILE (and MASTER_KEY_PREVIOUS where two are named) to what the service had when the backup was made. Nothing was changed.`,
   );
@@ -110,12 +110,12 @@ function keyMissing(missing: string[], keys: MasterKey[]): ConfigError {
  * @throws ConfigError
  */
 export function givenMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
-  const { settings, faults } = withSecretFiles(
+  const { settings, errors } = readSecretFiles(
     Object.fromEntries(
       Object.entries(environment).filter(([name, value]) => value && name.startsWith('MASTER_KEY')),
     ),
   );
-  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  if (errors.length > 0) throw new ConfigError(errors.join('\n'));
   const inFolder = join(resolve(environment['DATA_DIR'] || '.data'), 'master.key');
   const texts = [settings['MASTER_KEY'], settings['MASTER_KEY_PREVIOUS']];
   if (!texts[0] && existsSync(inFolder)) texts[0] = readFileSync(inFolder, 'utf8');
@@ -123,7 +123,7 @@ export function givenMasterKeys(environment: NodeJS.ProcessEnv): MasterKey[] {
     if (!text) return [];
     const bytes = Buffer.from(text, 'base64');
     if (bytes.length !== 32) throw new ConfigError('MASTER_KEY must be 32 bytes in base64.');
-    return [masterKeyOf(bytes)];
+    return [createMasterKey(bytes)];
   });
 }
 

@@ -8,7 +8,7 @@ import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { keyIdOf, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
+import { getKeyId, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { VERSION } from '#kernel/version.js';
 import { connecting, placeOf } from '#database/connecting.js';
 import { databaseClient } from '#database/database-client.js';
@@ -182,11 +182,11 @@ async function headOf(client: pg.Client): Promise<DatabaseFacts> {
 }
 
 function keyIn({ masterKey, masterKeyPrevious }: Config, fingerprint: Buffer): MasterKey {
-  const keys = [masterKey, masterKeyPrevious].flatMap((key) => (key ? [masterKeyOf(key)] : []));
+  const keys = [masterKey, masterKeyPrevious].flatMap((key) => (key ? [createMasterKey(key)] : []));
   const sealing = keys.find((key) => key.fingerprint.equals(fingerprint));
   if (sealing) return sealing;
   throw new ConfigError(
-    `MASTER_KEY is not the key of this database (${keyIdOf(fingerprint)}): set it to what the service has.`,
+    `MASTER_KEY is not the key of this database (${getKeyId(fingerprint)}): set it to what the service has.`,
   );
 }
 

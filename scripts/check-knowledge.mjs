@@ -40,7 +40,7 @@ const EXEMPTIONS = new Map(
     'database/src/roles.ts': 'user',
     'event-store/src/eventstoredb/eventstoredb-connection.spec.ts': 'user',
     'event-store/src/eventstoredb/eventstoredb-faults.ts': 'user',
-    'kernel/src/file-faults.ts': 'user',
+    'kernel/src/file-errors.ts': 'user',
   }).map(([file, list]) => [PLATFORM + file, { allowed: list.split(' '), isUsed: false }]),
 );
 

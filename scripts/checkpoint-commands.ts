@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import pg from 'pg';
-import { checkpointSigner, keyNameFor } from '#kernel/checkpoint-key.js';
+import { loadCheckpointSigner, getKeyName } from '#kernel/checkpoint-key.js';
 import { Config, readConfig } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { isKeyName, newSignerKey, signerOf, verifierKey } from '#kernel/signed-note.js';
+import { isKeyName, createSignerKey, parseSigner, renderVerifierKey } from '#kernel/signed-note.js';
 import { Checkpoints } from '#transparency/checkpoints.service.js';
 import { openCheckpoint } from '#transparency/checkpoint.js';
 import { Tree } from '#transparency/tree.service.js';
@@ -18,9 +18,9 @@ export function addCheckpointCommands(program: Command): void {
     .description('prints the verifier key: publish it, so that others can check the checkpoints')
     .action(() => {
       runScript(async () => {
-        const signer = checkpointSigner(readConfig(process.env), false);
+        const signer = loadCheckpointSigner(readConfig(process.env), false);
         if (!signer) throw new ConfigError('There is no CHECKPOINT_KEY, so nothing is signed.');
-        console.log(JSON.stringify({ name: signer.name, verifier_key: verifierKey(signer) }));
+        console.log(JSON.stringify({ name: signer.name, verifier_key: renderVerifierKey(signer) }));
       });
     });
 
@@ -31,7 +31,7 @@ export function addCheckpointCommands(program: Command): void {
     .option('--name <name>', 'of the history; by default the public URL without its scheme')
     .action(({ out, name }: { out: string; name?: string }) => {
       runScript(async () => {
-        const keyName = name ?? keyNameFor(readConfig(process.env).publicUrl);
+        const keyName = name ?? getKeyName(readConfig(process.env).publicUrl);
         console.log(JSON.stringify(createKey(out, keyName)));
       });
     });
@@ -48,8 +48,8 @@ export function addCheckpointCommands(program: Command): void {
 /** An existing file is never replaced: the key in it may be in use. */
 function createKey(file: string, name: string): object {
   if (!isKeyName(name)) throw new ConfigError('--name: must have neither spaces nor a plus sign');
-  const key = newSignerKey(name);
-  const signer = signerOf(key);
+  const key = createSignerKey(name);
+  const signer = parseSigner(key);
   if (!signer) throw new Error('a new key is one');
   try {
     writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
@@ -57,7 +57,7 @@ function createKey(file: string, name: string): object {
     const { code } = cause as NodeJS.ErrnoException;
     throw new ConfigError(`--out: ${file} cannot be made (${code ?? String(cause)})`, { cause });
   }
-  return { name, verifier_key: verifierKey(signer), file };
+  return { name, verifier_key: renderVerifierKey(signer), file };
 }
 
 async function consistency(file: string): Promise<object> {
@@ -65,7 +65,7 @@ async function consistency(file: string): Promise<object> {
   return withServices(async (app) => {
     const config = app.get(Config);
     const pool = app.get(pg.Pool);
-    const signer = checkpointSigner(config, false);
+    const signer = loadCheckpointSigner(config, false);
     const newest = await new Checkpoints(pool, config).findNewest();
     const head = signer && newest && openCheckpoint(newest.note, signer);
     if (!head) throw new ConfigError('No checkpoint was signed with CHECKPOINT_KEY yet.');

@@ -7,8 +7,8 @@ import {
 } from '@eventstore/db-client';
 import { randomUUID } from 'node:crypto';
 import { ConfigError } from '#kernel/config-error.js';
-import { messageOf } from '#kernel/errors.js';
-import { withSecretFiles } from '#configuration/secret-files.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { readSecretFiles } from '#configuration/secret-files.js';
 import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-connection.js';
 import { classifyFault } from '#event-store/eventstoredb/eventstoredb-faults.js';
 import { createUser, userOf } from './event-store-user.js';
@@ -30,8 +30,8 @@ type Settings = { $userStreamAcl?: Acl; $systemStreamAcl?: Acl };
  */
 runScript(async () => {
   const named = userIn(process.argv.slice(2));
-  const { settings, faults } = withSecretFiles(process.env);
-  if (faults.length > 0) throw new ConfigError(faults.join('\n'));
+  const { settings, errors } = readSecretFiles(process.env);
+  if (errors.length > 0) throw new ConfigError(errors.join('\n'));
   const url = settings['EVENT_STORE_ADMIN_URL'];
   if (url === undefined) {
     throw new ConfigError(
@@ -50,7 +50,7 @@ runScript(async () => {
   } catch (error) {
     if (error instanceof ConfigError || classifyFault(error) === 'other') throw error;
     throw new ConfigError(
-      `EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: ${messageOf(error) || 'access denied'}`,
+      `EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
       { cause: error },
     );
   } finally {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'undici';
 import { ConfigError } from '#kernel/config-error.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 
 const ANSWER_WITHIN_MS = 10_000;
 const DEFAULT_PORT = 2113;
@@ -81,7 +81,7 @@ async function firstAnswer<T>(hosts: string[], ask: (host: string) => Promise<T>
     }
   }
   throw new ConfigError(
-    `EventStoreDB cannot be reached at EVENT_STORE_ADMIN_URL: ${messageOf(failure)}`,
+    `EventStoreDB cannot be reached at EVENT_STORE_ADMIN_URL: ${getErrorMessage(failure)}`,
     { cause: failure },
   );
 }

@@ -10,7 +10,7 @@ import type pg from 'pg';
 import copyStreams from 'pg-copy-streams';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { makeKeyFile } from '#kernel/key-file.js';
+import { createKeyFile } from '#kernel/key-file.js';
 import type { MasterKey } from '#kernel/keyring.js';
 import { placeOf } from '#database/connecting.js';
 import { isConnectionLoss } from '#database/connection.js';
@@ -188,8 +188,8 @@ async function keepLocalFiles(
   }
   const [masterKey] = masterKeys;
   const path = join(config.dataDir, 'master.key');
-  if (!withMasterKey || !masterKey || config.production || existsSync(path)) return;
-  makeKeyFile(path, masterKey.bytes.toString('base64'));
+  if (!withMasterKey || !masterKey || config.isProduction || existsSync(path)) return;
+  createKeyFile(path, masterKey.bytes.toString('base64'));
   console.log(`The master key is in ${path} now, where npm start looks for it.`);
 }
 

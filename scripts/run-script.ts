@@ -1,6 +1,6 @@
 import type { Config } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { inOneSentence } from '#kernel/start-fault.js';
+import { describeStartError } from '#kernel/start-error.js';
 import { placeOf } from '#database/connecting.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
@@ -21,7 +21,7 @@ function expected(error: unknown): string | undefined {
   if (refused?.code === SQLSTATE.insufficientPrivilege) {
     return `The database does not let this user do that: ${refused.message}.`;
   }
-  return inOneSentence(error);
+  return describeStartError(error);
 }
 
 /** So that nobody changes another installation than the one they meant. Standard output is for the answer. */

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { checkpointSigner } from '#kernel/checkpoint-key.js';
+import { loadCheckpointSigner } from '#kernel/checkpoint-key.js';
 import { type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { verifierOf, type Verifier } from '#kernel/signed-note.js';
+import { parseVerifier, type Verifier } from '#kernel/signed-note.js';
 import { CheckpointFiles } from '#transparency/checkpoint-folder.service.js';
 import { CheckpointVerification } from '#transparency/checkpoint-verification.service.js';
 import { Tree } from '#transparency/tree.service.js';
@@ -35,14 +35,14 @@ export async function verifyCheckpoints(
 }
 
 function ownKey(config: Config): Verifier {
-  const signer = checkpointSigner(config, false);
+  const signer = loadCheckpointSigner(config, false);
   if (!signer) throw new ConfigError('--checkpoints needs --key, since CHECKPOINT_KEY is not set.');
   return signer;
 }
 
 /** @param key itself, or a file that holds it @throws ConfigError */
 export function verifierFrom(key: string): Verifier {
-  const verifier = verifierOf(existsSync(key) ? readFileSync(key, 'utf8') : key);
+  const verifier = parseVerifier(existsSync(key) ? readFileSync(key, 'utf8') : key);
   if (!verifier) throw new ConfigError('--key: must be a verifier key, or a file that holds one');
   return verifier;
 }

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { errors, request } from 'undici';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 
 /** As much of an answer as Inkpad reads. */
 const BODY_READ = 65_536;
@@ -97,5 +97,5 @@ function faultOf(error: unknown): string {
   const { code } = Object(error) as { code?: unknown };
   if (code === 'ECONNREFUSED') return 'nothing listens there';
   // Several addresses of one name that all failed have no message of their own.
-  return messageOf(error) || String(code);
+  return getErrorMessage(error) || String(code);
 }

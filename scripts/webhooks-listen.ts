@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Webhook, WebhookVerificationError } from 'standardwebhooks';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { localService } from './local-service.js';
 import { forward } from './webhook-forward.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
@@ -102,7 +102,7 @@ const secretKnown = new Promise<string>((resolve) => {
 
 const server = createServer((request, response) => {
   receive(request, response).catch((error: unknown) => {
-    if (!ending.signal.aborted) console.error(messageOf(error));
+    if (!ending.signal.aborted) console.error(getErrorMessage(error));
     response.destroy();
   });
 });
@@ -110,7 +110,7 @@ const server = createServer((request, response) => {
 try {
   await listen();
 } catch (error) {
-  console.error(messageOf(error));
+  console.error(getErrorMessage(error));
   process.exitCode = 1;
 } finally {
   ending.abort();

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import type { Aggregate, CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { startStream, type Decision, type Handled } from '#event-store/commands/command-plan.js';
 import {
   ClaimTakenError,
@@ -330,7 +330,7 @@ describe('commands with an Idempotency-Key', () => {
   /** As a request begins: from now on it holds its key. */
   async function keyedBy(process: typeof here, key: string): Promise<KeyedRequest> {
     const fingerprint = process.responses.fingerprint(key);
-    const keyed = { key: fingerprint, holder: newId(), status: 200, stored: false };
+    const keyed = { key: fingerprint, holder: createId(), status: 200, isStored: false };
     expect(await process.responses.claimKey(keyed, REQUEST)).toEqual({ state: 'ours' });
     return keyed;
   }
@@ -344,7 +344,7 @@ describe('commands with an Idempotency-Key', () => {
 
   /** What the next request with the key is told. */
   const repeated = (keyed: KeyedRequest) =>
-    there.responses.claimKey({ ...keyed, holder: newId() }, REQUEST);
+    there.responses.claimKey({ ...keyed, holder: createId() }, REQUEST);
 
   const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
@@ -365,7 +365,7 @@ describe('commands with an Idempotency-Key', () => {
     );
     expect(await eventsOf(id)).toHaveLength(41);
     for (const [i, { keyed }] of commands.entries()) {
-      expect(keyed.stored).toBe(true);
+      expect(keyed.isStored).toBe(true);
       expect(await repeated(keyed)).toEqual({
         state: 'done',
         status: 200,
@@ -390,7 +390,7 @@ describe('commands with an Idempotency-Key', () => {
     expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2]);
     expect((await here.rows.load(counters, other))?.state.steps).toEqual([3, -2]);
-    expect([lost.stored, won.stored]).toEqual([false, true]);
+    expect([lost.isStored, won.isStored]).toEqual([false, true]);
     expect(await repeated(lost)).toEqual({ state: 'running' });
     expect(await repeated(won)).toMatchObject({ state: 'done' });
   });
@@ -417,7 +417,7 @@ describe('commands with an Idempotency-Key', () => {
       'fulfilled',
     ]);
     expect(two).toMatchObject({ reason: expect.any(KeyTakenOverError) });
-    expect(mine.map(({ stored }) => stored)).toEqual([true, false, true]);
+    expect(mine.map(({ isStored }) => isStored)).toEqual([true, false, true]);
     const answer = await countKeyed(there, id, 101, theirs);
     expect(answer.state.steps).toEqual([1, 10, 100, 102, 101]);
     expect(await repeated(theirs)).toMatchObject({ state: 'done', body: asJson(answer) });
@@ -437,7 +437,7 @@ describe('commands with an Idempotency-Key', () => {
     await first;
     expect(before).toMatchObject({ reason: expect.any(KeyTakenOverError) });
     expect([after?.status, other?.status]).toEqual(['fulfilled', 'fulfilled']);
-    expect([silent.stored, again.stored, beside.stored]).toEqual([false, true, true]);
+    expect([silent.isStored, again.isStored, beside.isStored]).toEqual([false, true, true]);
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 101, 102]);
     expect(await repeated(again)).toMatchObject({ state: 'done' });
   });

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { createClient, InkpadError } from '../clients/typescript/src/client.js';
 import { plainPng } from './support/fixtures/pictures.js';
@@ -196,7 +196,7 @@ async function withLastEvent(sample: Sample, { app }: LocalService): Promise<Sam
   const newestFirst = { direction: 'backwards' } as const;
   let id = '';
   for await (const event of app.get(EventStore).readStream('customer_card-1', newestFirst)) {
-    id = publicEventId(event.id);
+    id = toPublicEventId(event.id);
     break;
   }
   return named(sample, EVENT_ID, id);

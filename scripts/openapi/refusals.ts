@@ -1,4 +1,9 @@
-import { CATALOGUE, ERROR_CODES, worded, type ErrorCode } from '#kernel/error-catalogue.js';
+import {
+  CATALOGUE,
+  ERROR_CODES,
+  fillPlaceholders,
+  type ErrorCode,
+} from '#kernel/error-catalogue.js';
 
 type Refusal = {
   name: string;
@@ -23,7 +28,9 @@ export const REFUSALS: Record<number, Refusal> = Object.fromEntries(
       description: descriptionOf(status, code),
       error,
       ...example,
-      ...(resolution !== undefined && { resolution: worded(resolution, { seconds: 12 }) }),
+      ...(resolution !== undefined && {
+        resolution: fillPlaceholders(resolution, { seconds: 12 }),
+      }),
       headers: [...headers],
     };
     return [[status, refusal]];

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { publicEventId } from '#kernel/public-id.js';
-import { newId } from '#kernel/randomness.js';
+import { toPublicEventId } from '#kernel/public-id.js';
+import { createId } from '#kernel/randomness.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson, RedemptionJson } from '#stamping/customer-card.dto.js';
@@ -42,7 +42,7 @@ async function eventIds(path: string, type: string): Promise<string[]> {
   const events = service.running.app.get(EventStore);
   const ids: string[] = [];
   for await (const event of events.readStream(`customer_card-${path.split('/').at(-1)}`)) {
-    if (event.type === type) ids.push(publicEventId(event.id));
+    if (event.type === type) ids.push(toPublicEventId(event.id));
   }
   return ids;
 }
@@ -296,7 +296,7 @@ describe('reversing', () => {
     const knownEventId = await eventId(path);
     const ids = [
       await eventId(other.path),
-      publicEventId(newId()),
+      toPublicEventId(createId()),
       knownEventId.toLowerCase(),
       knownEventId.slice(0, -1),
       'evt_',

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { EventStore, type NewEvent } from '#event-store/port/event-store.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import type { ExplanationJson } from '#history/explanation.dto.js';
 import type { HistoryEntryJson } from '#history/history-entry.dto.js';
 import type { EnvelopeJson } from '#public-events/event-feed.dto.js';
@@ -92,7 +92,7 @@ async function undo(id: number): Promise<void> {
   const last = written.at(-1);
   if (!last) throw new Error('nothing was redeemed');
   const undoing: NewEvent = {
-    id: newId(),
+    id: createId(),
     type: 'StampsEarned',
     version: 2,
     data: {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import type { EventProofJson } from '#transparency/proof.dto.js';
 import { verifyProof } from '../../clients/verifier/verifier.mjs';
 import { checkpointKey, startSigning } from '../support/fixtures/checkpoints.js';
@@ -28,7 +28,7 @@ const proofOf = (id: string, client = store) =>
 async function lastEvent(of = service) {
   const event = (await of.running.history()).at(-1);
   if (!event) throw new Error('the story has events');
-  return { ...event, publicId: publicEventId(event.id) };
+  return { ...event, publicId: toPublicEventId(event.id) };
 }
 
 describe('the proof of an event', () => {
@@ -58,7 +58,7 @@ describe('the proof of an event', () => {
   it('PROOF-02 There is one for every event of every record; `leaf_index` is the place of the event in the log', async () => {
     const history = await service.running.history();
     for (const [index, event] of history.entries()) {
-      const { body } = await proofOf(publicEventId(event.id));
+      const { body } = await proofOf(toPublicEventId(event.id));
       expect(body).toMatchObject({ leaf_index: index, hash: event.hash });
       expect(verifyProof(body, key.verifier).event.revision).toBe(event.revision);
     }

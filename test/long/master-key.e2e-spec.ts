@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
-import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
+import { getKeyId, createMasterKey } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -22,7 +22,7 @@ const CLI = 'dist/scripts/cli.js';
 const API = 'dist/apps/api/src/main.js';
 const OLD = Buffer.alloc(32, 7);
 const NEW = Buffer.alloc(32, 8);
-const idOf = (key: Buffer) => keyIdOf(masterKeyOf(key).fingerprint);
+const idOf = (key: Buffer) => getKeyId(createMasterKey(key).fingerprint);
 const text = (key: Buffer) => key.toString('base64');
 
 const ONLY_OLD = { MASTER_KEY: text(OLD) };

@@ -15,7 +15,7 @@ import {
 import type { Config } from '#configuration/config.js';
 import { InvalidHostError } from '#kernel/errors.js';
 import { Log } from '#kernel/log.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { logAccess } from '#http/access-log.js';
 import { refuseUnavailable } from '#http/availability.js';
 import { installBodyLimits, STRANGERS_BODY_LIMIT } from '#http/body-limit.js';
@@ -234,5 +234,5 @@ function identify(request: FastifyRequest): void {
 
 /** The caller's own id where it is safe to appear in logs and events, otherwise a new one. */
 function parseRequestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : newId();
+  return typeof header === 'string' && /^[A-Za-z0-9._-]{1,128}$/.test(header) ? header : createId();
 }

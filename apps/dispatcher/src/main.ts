@@ -4,10 +4,10 @@ import { setFlagsFromString } from 'node:v8';
 import { Registry } from 'prom-client';
 import { readConfig, type Config } from '#configuration/config.js';
 import { Log } from '#kernel/log.js';
-import { messageOf } from '#kernel/errors.js';
-import { refuseToStart } from '#kernel/start-fault.js';
-import { returnStartMemory } from '#kernel/start-memory.js';
-import { stopInTime } from '#kernel/stop.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { refuseToStart } from '#kernel/start-error.js';
+import { releaseStartMemory } from '#kernel/start-memory.js';
+import { exitAfterTimeout } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
@@ -66,7 +66,7 @@ async function run(config: Config): Promise<void> {
   readiness.requires('webhooks', () => webhooks.runs);
   readiness.doesWithout('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).addToReadiness(readiness);
-  returnStartMemory();
+  releaseStartMemory();
   const health = await listenForHealth(config, () => readiness.ask(), {
     check: 'webhooks',
     isAlive: () => webhooks.isAlive,
@@ -92,10 +92,10 @@ async function run(config: Config): Promise<void> {
   const checking = app
     .get(StartCheck)
     .reportReadModelsAhead(stopping.signal)
-    .catch((error: unknown) => log.warn(`the rows could not be checked: ${messageOf(error)}`));
+    .catch((error: unknown) => log.warn(`rows could not be checked: ${getErrorMessage(error)}`));
   log.log(`started; health on port ${portOf(health)}`);
   const signal = await stopSignal;
-  stopInTime();
+  exitAfterTimeout();
   stopping.abort();
   await Promise.all([...followers, checking]);
   const [left] = await Promise.all([

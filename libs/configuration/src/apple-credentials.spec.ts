@@ -9,31 +9,31 @@ import {
   TEAM,
   type AppleCertificates,
 } from '../../../test/support/emulators/apple/certificates.mjs';
-import { appleCredentials } from './apple-credentials.js';
+import { readAppleCredentials } from './apple-credentials.js';
 import { readConfig } from './config.js';
 
 const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
 const folder = mkdtempSync(join(tmpdir(), 'inkpad-apple-'));
 
 describe('the settings of Apple Wallet', () => {
-  let made: AppleCertificates;
-  let given: Record<string, string>;
+  let certificates: AppleCertificates;
+  let settings: Record<string, string>;
 
   beforeAll(() => {
-    made = appleCertificates();
-    given = {
+    certificates = appleCertificates();
+    settings = {
       DATABASE_URL,
       DATA_DIR: folder,
       PUBLIC_URL: 'https://cards.example/',
-      APPLE_PASS_CERT: made.pass.certificate,
-      APPLE_PASS_KEY: made.pass.key,
-      APPLE_WWDR_CERT: made.wwdr,
+      APPLE_PASS_CERT: certificates.pass.certificate,
+      APPLE_PASS_KEY: certificates.pass.key,
+      APPLE_WWDR_CERT: certificates.wwdr,
     };
   });
 
   const faultsOf = (changes: Record<string, string>) => {
     try {
-      readConfig({ ...given, ...changes });
+      readConfig({ ...settings, ...changes });
       return 'none';
     } catch (error) {
       return (error as Error).message.split('\n').slice(1).join('\n').trim();
@@ -45,7 +45,7 @@ describe('the settings of Apple Wallet', () => {
   });
 
   it('take team and pass type from the certificate', () => {
-    expect(readConfig(given).apple).toMatchObject({
+    expect(readConfig(settings).apple).toMatchObject({
       passTypeId: PASS_TYPE,
       teamId: TEAM,
       push: { url: 'https://api.push.apple.com', token: null },
@@ -54,18 +54,18 @@ describe('the settings of Apple Wallet', () => {
 
   it('take PEM from a file, and in one line', () => {
     const file = join(folder, 'pass.pem');
-    writeFileSync(file, made.pass.certificate);
-    const { APPLE_PASS_CERT: _, ...others } = given;
+    writeFileSync(file, certificates.pass.certificate);
+    const { APPLE_PASS_CERT: _, ...others } = settings;
     const config = readConfig({
       ...others,
       APPLE_PASS_CERT_FILE: file,
-      APPLE_PASS_KEY: made.pass.key.trim().replaceAll('\n', '\\n'),
+      APPLE_PASS_KEY: certificates.pass.key.trim().replaceAll('\n', '\\n'),
     });
     expect(config.apple).toMatchObject({ passTypeId: PASS_TYPE });
   });
 
   it('take a key with a passphrase, and say when that is missing or wrong', () => {
-    const APPLE_PASS_KEY = createPrivateKey(made.pass.key)
+    const APPLE_PASS_KEY = createPrivateKey(certificates.pass.key)
       .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'open sesame' })
       .toString();
     const opened = (APPLE_PASS_KEY_PASSPHRASE: string) =>
@@ -93,7 +93,7 @@ describe('the settings of Apple Wallet', () => {
       'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, which phones insist on',
     );
     expect(
-      faultsOf({ APPLE_PASS_CERT: made.wwdr, APPLE_WWDR_CERT: made.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
+      faultsOf({ APPLE_PASS_CERT: certificates.wwdr, APPLE_WWDR_CERT: certificates.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
     ).toMatch(/^APPLE_PASS_CERT: is not a Pass Type ID certificate/);
   });
 
@@ -114,16 +114,18 @@ describe('the settings of Apple Wallet', () => {
     expect(faultsOf({ APPLE_PASS_KEY: p8 })).toMatch(/^APPLE_PASS_KEY: is no RSA key/);
     expect(faultsOf({ APNS_KEY: p8 })).toMatch(/^APNS_KEY: needs APNS_KEY_ID/);
     expect(faultsOf({ APNS_KEY_ID: 'K' })).toBe('APNS_KEY_ID: needs APNS_KEY');
-    expect(faultsOf({ APNS_KEY: made.pass.key, APNS_KEY_ID: 'K' })).toMatch(/^APNS_KEY: is no key/);
+    expect(faultsOf({ APNS_KEY: certificates.pass.key, APNS_KEY_ID: 'K' })).toMatch(
+      /^APNS_KEY: is no key/,
+    );
     expect(faultsOf({ APNS_KEY: p8, APNS_KEY_ID: 'K' })).toBe('none');
   });
 
   it('do not keep a service from starting when the certificate has expired', () => {
-    const settings = { ...given, APNS_URL: 'https://api.push.apple.com' };
+    const expired = { ...settings, APNS_URL: 'https://api.push.apple.com' };
     const later = new Date(Date.now() + 400 * 24 * 60 * 60 * 1000);
-    const { credentials, faults } = appleCredentials(settings, later);
-    expect(faults).toEqual([]);
+    const { credentials, errors } = readAppleCredentials(expired, later);
+    expect(errors).toEqual([]);
     expect(credentials?.expiresAt.getTime()).toBeLessThan(later.getTime());
-    expect(appleCredentials(settings, new Date(0)).faults[0]).toMatch(/is not valid before/);
+    expect(readAppleCredentials(expired, new Date(0)).errors[0]).toMatch(/is not valid before/);
   });
 });

@@ -37,8 +37,8 @@ export type AppleSettings = {
   APNS_KEY_ID?: string;
 };
 
-const TOGETHER = ['APPLE_PASS_CERT', 'APPLE_PASS_KEY', 'APPLE_WWDR_CERT'] as const;
-const NEED_THEM = [
+const REQUIRED_SETTINGS = ['APPLE_PASS_CERT', 'APPLE_PASS_KEY', 'APPLE_WWDR_CERT'] as const;
+const DEPENDENT_SETTINGS = [
   'APPLE_PASS_KEY_PASSPHRASE',
   'APPLE_PASS_TYPE_ID',
   'APPLE_TEAM_ID',
@@ -50,29 +50,29 @@ const NEED_THEM = [
  * of the settings: it must not keep a shop from stamping.
  * @returns null: passes for Apple Wallet are not wanted
  */
-export function appleCredentials(
+export function readAppleCredentials(
   settings: AppleSettings,
   now: Date,
-): { credentials: AppleCredentials | null; faults: string[] } {
+): { credentials: AppleCredentials | null; errors: string[] } {
   const { APPLE_PASS_CERT, APPLE_PASS_KEY, APPLE_WWDR_CERT } = settings;
   if (APPLE_PASS_CERT === undefined || !APPLE_PASS_KEY || !APPLE_WWDR_CERT) {
-    return { credentials: null, faults: incomplete(settings) };
+    return { credentials: null, errors: findMissingSettings(settings) };
   }
   const certificate = new X509Certificate(APPLE_PASS_CERT);
   const wwdr = new X509Certificate(APPLE_WWDR_CERT);
-  const key = keyOf(APPLE_PASS_KEY, settings.APPLE_PASS_KEY_PASSPHRASE);
-  const token = pushToken(settings);
+  const key = parsePassKey(APPLE_PASS_KEY, settings.APPLE_PASS_KEY_PASSPHRASE);
+  const token = parsePushToken(settings);
   if (typeof key === 'string' || typeof token === 'string') {
-    const faults = [key, token].filter((read) => typeof read === 'string');
-    return { credentials: null, faults };
+    const errors = [key, token].filter((result) => typeof result === 'string');
+    return { credentials: null, errors };
   }
-  const { UID: passTypeId = '', OU: teamId = '' } = namesIn(certificate.subject);
-  const wrong = [
-    ...wrongCertificate(certificate, { passTypeId, teamId }, settings, now),
+  const { UID: passTypeId = '', OU: teamId = '' } = parseDistinguishedName(certificate.subject);
+  const errors = [
+    ...findCertificateErrors(certificate, { passTypeId, teamId }, settings, now),
     ...(certificate.checkIssued(wwdr) && certificate.verify(wwdr.publicKey)
       ? []
       : [
-          `APPLE_WWDR_CERT: did not issue the pass certificate. That was ${issuerOf(certificate)}: get it from https://www.apple.com/certificateauthority/`,
+          `APPLE_WWDR_CERT: did not issue the pass certificate. That was ${getIssuerName(certificate)}: get it from https://www.apple.com/certificateauthority/`,
         ]),
     ...(certificate.checkPrivateKey(key)
       ? []
@@ -81,17 +81,17 @@ export function appleCredentials(
       ? []
       : ['APPLE_PASS_CERT: needs a PUBLIC_URL with https://, which phones insist on']),
   ];
-  if (wrong.length > 0) return { credentials: null, faults: wrong };
-  const ends = [certificate, wwdr].map(({ validTo }) => Date.parse(validTo));
+  if (errors.length > 0) return { credentials: null, errors };
+  const expiryTimes = [certificate, wwdr].map(({ validTo }) => Date.parse(validTo));
   return {
-    faults: [],
+    errors: [],
     credentials: {
       passTypeId,
       teamId,
       certificate: APPLE_PASS_CERT,
       key,
       wwdr: APPLE_WWDR_CERT,
-      expiresAt: new Date(Math.min(...ends)),
+      expiresAt: new Date(Math.min(...expiryTimes)),
       push: {
         url: settings.APNS_URL.replace(/\/+$/, ''),
         ca: settings.APNS_CA_CERT ?? null,
@@ -101,17 +101,19 @@ export function appleCredentials(
   };
 }
 
-function incomplete(settings: AppleSettings): string[] {
-  const missing = TOGETHER.filter((name) => settings[name] === undefined);
-  if (missing.length < TOGETHER.length) {
-    return [`${missing.join(', ')}: needed for passes, as some of ${TOGETHER.join(', ')} are set`];
+function findMissingSettings(settings: AppleSettings): string[] {
+  const missing = REQUIRED_SETTINGS.filter((name) => settings[name] === undefined);
+  if (missing.length < REQUIRED_SETTINGS.length) {
+    return [
+      `${missing.join(', ')}: needed for passes, as some of ${REQUIRED_SETTINGS.join(', ')} are set`,
+    ];
   }
-  return NEED_THEM.filter((name) => settings[name] !== undefined).map(
-    (name) => `${name}: needs ${TOGETHER.join(', ')}`,
+  return DEPENDENT_SETTINGS.filter((name) => settings[name] !== undefined).map(
+    (name) => `${name}: needs ${REQUIRED_SETTINGS.join(', ')}`,
   );
 }
 
-function wrongCertificate(
+function findCertificateErrors(
   certificate: X509Certificate,
   { passTypeId, teamId }: { passTypeId: string; teamId: string },
   { APPLE_PASS_TYPE_ID, APPLE_TEAM_ID }: AppleSettings,
@@ -120,26 +122,26 @@ function wrongCertificate(
   if (!passTypeId.startsWith('pass.') || teamId === '') {
     return ['APPLE_PASS_CERT: is not a Pass Type ID certificate'];
   }
-  const faults: string[] = [];
+  const errors: string[] = [];
   if (APPLE_PASS_TYPE_ID !== undefined && APPLE_PASS_TYPE_ID !== passTypeId) {
-    faults.push(`APPLE_PASS_TYPE_ID: the certificate is for ${passTypeId}`);
+    errors.push(`APPLE_PASS_TYPE_ID: the certificate is for ${passTypeId}`);
   }
   if (APPLE_TEAM_ID !== undefined && APPLE_TEAM_ID !== teamId) {
-    faults.push(`APPLE_TEAM_ID: the certificate belongs to team ${teamId}`);
+    errors.push(`APPLE_TEAM_ID: the certificate belongs to team ${teamId}`);
   }
   if (Date.parse(certificate.validFrom) > now.getTime()) {
-    faults.push(`APPLE_PASS_CERT: is not valid before ${certificate.validFrom}`);
+    errors.push(`APPLE_PASS_CERT: is not valid before ${certificate.validFrom}`);
   }
-  return faults;
+  return errors;
 }
 
 /** @returns what is wrong with it, if something is */
-function keyOf(pem: string, passphrase: string | undefined): KeyObject | string {
+function parsePassKey(pem: string, passphrase: string | undefined): KeyObject | string {
   const isEncrypted = pem.includes('ENCRYPTED');
   if (isEncrypted && passphrase === undefined) {
     return 'APPLE_PASS_KEY: is encrypted: set APPLE_PASS_KEY_PASSPHRASE';
   }
-  const key = opened(pem, passphrase);
+  const key = openPrivateKey(pem, passphrase);
   if (!key) {
     return isEncrypted
       ? 'APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY'
@@ -151,12 +153,12 @@ function keyOf(pem: string, passphrase: string | undefined): KeyObject | string 
 }
 
 /** @returns what is wrong with it, if something is */
-function pushToken({ APNS_KEY, APNS_KEY_ID }: AppleSettings): AppleToken | string {
+function parsePushToken({ APNS_KEY, APNS_KEY_ID }: AppleSettings): AppleToken | string {
   if (APNS_KEY === undefined) {
     return APNS_KEY_ID === undefined ? null : 'APNS_KEY_ID: needs APNS_KEY';
   }
   if (APNS_KEY_ID === undefined) return 'APNS_KEY: needs APNS_KEY_ID, which its page shows';
-  const key = opened(APNS_KEY);
+  const key = openPrivateKey(APNS_KEY);
   return key?.asymmetricKeyDetails?.namedCurve === 'prime256v1'
     ? { key, id: APNS_KEY_ID }
     : 'APNS_KEY: is no key of the push service (.p8)';
@@ -164,7 +166,7 @@ function pushToken({ APNS_KEY, APNS_KEY_ID }: AppleSettings): AppleToken | strin
 
 type AppleToken = AppleCredentials['push']['token'];
 
-function opened(pem: string, passphrase?: string): KeyObject | undefined {
+function openPrivateKey(pem: string, passphrase?: string): KeyObject | undefined {
   try {
     return createPrivateKey({ key: pem, ...(passphrase !== undefined && { passphrase }) });
   } catch {
@@ -173,13 +175,13 @@ function opened(pem: string, passphrase?: string): KeyObject | undefined {
   }
 }
 
-function issuerOf({ issuer }: X509Certificate): string {
-  const { CN = 'somebody unnamed', OU } = namesIn(issuer);
+function getIssuerName({ issuer }: X509Certificate): string {
+  const { CN = 'somebody unnamed', OU } = parseDistinguishedName(issuer);
   return OU === undefined ? CN : `${CN} (${OU})`;
 }
 
 /** Of a distinguished name as Node.js writes it: one a line. */
-function namesIn(name: string): Record<string, string> {
+function parseDistinguishedName(name: string): Record<string, string> {
   return Object.fromEntries(
     name.split('\n').map((line) => {
       const [type = '', ...value] = line.split('=');

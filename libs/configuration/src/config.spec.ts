@@ -18,7 +18,7 @@ describe('settings', () => {
       port: 3000,
       publicUrl: 'http://localhost:3000',
       rateLimitPerMinute: 300,
-      most: { rewards: 50, cards: 500, locations: 500, posters: 200, webhookSubscriptions: 25 },
+      limits: { rewards: 50, cards: 500, locations: 500, posters: 200, webhookSubscriptions: 25 },
       trustProxyHops: 0,
       webhookAllowedCidrs: [],
       webhookAllowInsecureTargets: false,
@@ -78,7 +78,7 @@ describe('settings', () => {
   it('know production only by its name: any other may be a slip that leaves doors open', () => {
     expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'Production' })).toThrow(/NODE_ENV/);
     expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'staging' })).toThrow(/NODE_ENV/);
-    expect(readConfig({ DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'test' }).production).toBe(
+    expect(readConfig({ DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'test' }).isProduction).toBe(
       false,
     );
   });
@@ -109,7 +109,8 @@ describe('settings', () => {
       SMS_TOKEN: 'sesame',
       SMS_FROM: '+15005550006',
     };
-    const read = (given: object) => readConfig({ DATABASE_URL, DATA_DIR: folder(), ...given }).sms;
+    const read = (changes: object) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...changes }).sms;
     expect(read({})).toBeNull();
     expect(read(whole)).toEqual({
       url: 'https://api.twilio.com',
@@ -197,19 +198,19 @@ describe('settings', () => {
   });
 
   it('take the identity provider of a company over https, or on this machine', () => {
-    const read = (given: Record<string, string>) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...given }).oidc;
-    const given = { OIDC_ISSUER: 'https://login.company.example/', OIDC_CLIENT_ID: 'inkpad' };
-    expect(read(given)).toEqual({
+    const read = (changes: Record<string, string>) =>
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...changes }).oidc;
+    const oidc = { OIDC_ISSUER: 'https://login.company.example/', OIDC_CLIENT_ID: 'inkpad' };
+    expect(read(oidc)).toEqual({
       issuer: 'https://login.company.example/',
       clientId: 'inkpad',
       clientSecret: null,
     });
-    expect(read({ ...given, OIDC_ISSUER: 'http://127.0.0.1:9/' })).not.toBeNull();
-    expect(() => read({ ...given, OIDC_ISSUER: 'http://login.company.example' })).toThrow(
+    expect(read({ ...oidc, OIDC_ISSUER: 'http://127.0.0.1:9/' })).not.toBeNull();
+    expect(() => read({ ...oidc, OIDC_ISSUER: 'http://login.company.example' })).toThrow(
       /OIDC_ISSUER: must start with https/,
     );
-    expect(() => read({ OIDC_ISSUER: given.OIDC_ISSUER })).toThrow(/needs OIDC_CLIENT_ID/);
+    expect(() => read({ OIDC_ISSUER: oidc.OIDC_ISSUER })).toThrow(/needs OIDC_CLIENT_ID/);
     expect(() => read({ OIDC_CLIENT_ID: 'inkpad' })).toThrow(/OIDC_CLIENT_ID: needs OIDC_ISSUER/);
     expect(() => read({ OIDC_CLIENT_SECRET: 'x' })).toThrow(/SECRET: needs OIDC_ISSUER/);
   });
@@ -404,7 +405,7 @@ describe('settings', () => {
       sms: { token: 'sesame' },
     });
     const files = { REDIS_URL_FILE: '/nowhere/redis', MASTER_KEY_FILE: file('empty', ' \n') };
-    expect(faultsOf({ ...files, SMTP_URL: 'smtp://m', SMTP_URL_FILE: 'x' })).toEqual(
+    expect(findErrors({ ...files, SMTP_URL: 'smtp://m', SMTP_URL_FILE: 'x' })).toEqual(
       expect.arrayContaining([
         expect.stringContaining(
           'REDIS_URL_FILE: /nowhere/redis cannot be read: it does not exist (ENOENT)',
@@ -419,13 +420,13 @@ describe('settings', () => {
     [{ MASTER_KEY_PREVIOUS: KEY }, /MASTER_KEY_PREVIOUS: needs MASTER_KEY/],
     [{ MASTER_KEY: KEY, MASTER_KEY_PREVIOUS: KEY }, /MASTER_KEY_PREVIOUS: is the same key/],
     [{ MASTER_KEY_PREVIOUS: 'short' }, /MASTER_KEY_PREVIOUS: must be 32 bytes/],
-  ])('refuse a former key that is none: %j', (given, fault) => {
-    expect(faultsOf(given).join()).toMatch(fault);
+  ])('refuse a former key that is none: %j', (environment, fault) => {
+    expect(findErrors(environment).join()).toMatch(fault);
   });
 
-  const faultsOf = (given: NodeJS.ProcessEnv) => {
+  const findErrors = (environment: NodeJS.ProcessEnv) => {
     try {
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...given });
+      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...environment });
     } catch (error) {
       if (error instanceof ConfigError) return error.message.split('\n').slice(1);
       throw error;
@@ -445,13 +446,17 @@ describe('settings', () => {
     ['2027-02-30', undefined, [/API_V1_DEPRECATION_DATE.*ISO/]],
     [undefined, 'later', [/API_V1_SUNSET_DATE.*ISO/, /needs API_V1_DEPRECATION_DATE/]],
   ])('on the end of v1: deprecated %s, retired %s', (announced, end, faults) => {
-    const said = faultsOf({ API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end });
-    expect(said).toEqual(faults.map((fault) => expect.stringMatching(fault)));
+    const errors = findErrors({ API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end });
+    expect(errors).toEqual(faults.map((fault) => expect.stringMatching(fault)));
   });
 
   it('name a bad end of v1 together with everything else', () => {
-    const said = faultsOf({ PORT: 'x', API_V1_SUNSET_DATE: '2028-02-01', REDIS_URL: 'http://x' });
-    expect(said).toHaveLength(3);
+    const errors = findErrors({
+      PORT: 'x',
+      API_V1_SUNSET_DATE: '2028-02-01',
+      REDIS_URL: 'http://x',
+    });
+    expect(errors).toHaveLength(3);
   });
 
   it.each([
@@ -460,15 +465,15 @@ describe('settings', () => {
       'https://shop.example, http://localhost:5173',
       ['https://shop.example', 'http://localhost:5173'],
     ],
-  ])('on origins: %s', (given, corsOrigins) => {
-    const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS: given });
+  ])('on origins: %s', (text, corsOrigins) => {
+    const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS: text });
     expect(config.corsOrigins).toEqual(corsOrigins);
   });
 
   it.each(['shop.example', 'https://shop.example/', 'https://shop.example/app', '*,', 'null'])(
     'refuse what is no origin: %s',
-    (given) => {
-      expect(faultsOf({ CORS_ORIGINS: given })).toEqual([expect.stringContaining('CORS_ORIGINS')]);
+    (text) => {
+      expect(findErrors({ CORS_ORIGINS: text })).toEqual([expect.stringContaining('CORS_ORIGINS')]);
     },
   );
 });

@@ -3,16 +3,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { join, resolve } from 'node:path';
 import {
-  appleCredentials,
+  readAppleCredentials,
   type AppleCredentials,
   type AppleSettings,
 } from './apple-credentials.js';
-import { fileFault } from '#kernel/file-faults.js';
-import { geocoderFaults, geocoderOf, type GeocoderChoice } from './geocoder-settings.js';
-import { makeKeyFile } from '#kernel/key-file.js';
-import { withSecretFiles } from './secret-files.js';
+import { describeFileError } from '#kernel/file-errors.js';
+import { findGeocoderErrors, readGeocoder, type GeocoderChoice } from './geocoder-settings.js';
+import { createKeyFile } from '#kernel/key-file.js';
+import { readSecretFiles } from './secret-files.js';
 import type { ServiceAccount } from './service-account.js';
-import { faultsTogether, type Reader } from './setting-faults.js';
+import { findCrossFieldErrors, type Reader } from './setting-errors.js';
 import { Settings, type AddressRange, type MailServer } from './settings.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
@@ -20,7 +20,7 @@ import { isBlankText, trimText } from '#kernel/text.js';
 
 /** The settings as the code uses them, made once at the start. */
 export class Config extends PlatformConfig {
-  override readonly production: PlatformConfig['production'];
+  override readonly isProduction: PlatformConfig['isProduction'];
   override readonly host: PlatformConfig['host'];
   override readonly port: PlatformConfig['port'];
   override readonly monitoringHost: PlatformConfig['monitoringHost'];
@@ -41,7 +41,7 @@ export class Config extends PlatformConfig {
   /** Signup forms in ten minutes: of any kind from one IP address, and complete ones for one poster. */
   readonly signups: { perAddress: number; perPoster: number };
   /** The maximum number of records: rewards per card, everything else per store. */
-  readonly most: {
+  readonly limits: {
     rewards: number;
     cards: number;
     locations: number;
@@ -55,11 +55,11 @@ export class Config extends PlatformConfig {
   /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
   readonly messagesPerAddressPerDay: number;
   /** Of drawn images in the database, which are drawn again when they are asked for later. */
-  readonly stripImagesKeptMb: number;
+  readonly stripImageCacheMb: number;
   /** Files of fonts for what the posters' own font has no letters for. */
-  readonly posterFonts: { regular: string | null; bold: string | null };
+  readonly readPosterFonts: { regular: string | null; bold: string | null };
   /** How many web cards one process keeps up to date at a time, in all and for one address. */
-  readonly openCards: { most: number; perAddress: number };
+  readonly openCards: { max: number; perAddress: number };
   override readonly trustProxyHops: PlatformConfig['trustProxyHops'];
   /** What webhooks may reach beside the public internet. */
   readonly webhookAllowedCidrs: AddressRange[];
@@ -100,9 +100,9 @@ export class Config extends PlatformConfig {
   constructor(env: Settings, reader?: Reader) {
     super();
     const dataDir = resolve(env.DATA_DIR);
-    const production = env.NODE_ENV === 'production';
-    const database = databaseOf(env, dataDir);
-    this.production = production;
+    const isProduction = env.NODE_ENV === 'production';
+    const database = readDatabaseUrls(env, dataDir);
+    this.isProduction = isProduction;
     this.host = env.HOST;
     this.port = env.PORT;
     this.monitoringHost = env.MONITORING_HOST;
@@ -115,7 +115,7 @@ export class Config extends PlatformConfig {
     this.databasePool = env.DATABASE_POOL;
     this.eventStoreUrl = env.EVENT_STORE_URL ?? null;
     this.eventStoreStreamPrefix = env.EVENT_STORE_STREAM_PREFIX;
-    const { key, file } = masterKey(env.MASTER_KEY, production, dataDir, reader);
+    const { key, file } = readMasterKey(env.MASTER_KEY, isProduction, dataDir, reader);
     this.masterKey = key;
     this.masterKeyFile = file;
     this.masterKeyPrevious =
@@ -124,16 +124,16 @@ export class Config extends PlatformConfig {
     this.accountRateLimitPerMinute = env.STORE_RATE_LIMIT_PER_MINUTE;
     this.pageRateLimitPerMinute = env.PAGE_RATE_LIMIT_PER_MINUTE;
     this.signups = { perAddress: env.SIGNUPS_PER_ADDRESS, perPoster: env.SIGNUPS_PER_POSTER };
-    this.most = caps(env);
+    this.limits = readLimits(env);
     this.messagesPerAddressPerDay = env.MAX_MESSAGES_PER_ADDRESS_PER_DAY;
-    this.stripImagesKeptMb = env.STRIP_IMAGES_KEPT_MB;
-    this.posterFonts = posterFonts(env);
-    this.openCards = { most: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
+    this.stripImageCacheMb = env.STRIP_IMAGES_KEPT_MB;
+    this.readPosterFonts = readPosterFonts(env);
+    this.openCards = { max: env.MAX_OPEN_CARDS, perAddress: env.MAX_OPEN_CARDS_PER_ADDRESS };
     this.trustProxyHops = env.TRUST_PROXY_HOPS;
     this.webhookAllowedCidrs = env.WEBHOOK_ALLOWED_CIDRS;
     this.redisUrl = env.REDIS_URL ?? null;
     this.corsOrigins = env.CORS_ORIGINS;
-    this.v1 = lifecycleOfV1(env);
+    this.v1 = readV1Dates(env);
     this.webhookAllowInsecureTargets = env.WEBHOOK_ALLOW_INSECURE_TARGETS;
     this.webPushRules = {
       webhookAllowInsecureTargets: env.WEB_PUSH_ALLOW_INSECURE_ENDPOINTS,
@@ -142,18 +142,18 @@ export class Config extends PlatformConfig {
     this.webhookRetentionDays = env.WEBHOOK_RETENTION_DAYS;
     this.addressRetentionDays = env.ADDRESS_RETENTION_DAYS;
     this.webhookTimeScale = env.WEBHOOK_TIME_SCALE;
-    this.mail = mailServer(env);
-    this.securityContact = contactUrl(env.SECURITY_CONTACT);
-    this.sms = smsProvider(env);
-    this.google = googleWallet(env);
-    this.apple = appleCredentials(env as AppleSettings, new Date()).credentials;
-    this.oidc = companySignIn(env);
-    this.geocoder = geocoderOf(env);
+    this.mail = readMail(env);
+    this.securityContact = toContactUrl(env.SECURITY_CONTACT);
+    this.sms = readSms(env);
+    this.google = readGoogleWallet(env);
+    this.apple = readAppleCredentials(env as AppleSettings, new Date()).credentials;
+    this.oidc = readOidc(env);
+    this.geocoder = readGeocoder(env);
     this.metricsPort = env.METRICS_PORT ?? null;
-    this.checkpoints = checkpoints(env, production ? null : join(dataDir, 'checkpoints'));
+    this.checkpoints = readCheckpoints(env, isProduction ? null : join(dataDir, 'checkpoints'));
     this.otlpEndpoint = env.OTEL_EXPORTER_OTLP_ENDPOINT?.replace(/\/+$/, '') ?? null;
     this.logLevel = env.LOG_LEVEL;
-    this.logFormat = env.LOG_FORMAT ?? (production ? 'json' : 'text');
+    this.logFormat = env.LOG_FORMAT ?? (isProduction ? 'json' : 'text');
   }
 }
 
@@ -170,7 +170,7 @@ export type GoogleWallet = {
 };
 
 /** Refused, not repaired: what is at the end of an address is part of it. */
-const ADDRESS = /_(?:URL|ISSUER|ENDPOINT)$/;
+const ADDRESS_SETTING = /_(?:URL|ISSUER|ENDPOINT)$/;
 
 /**
  * The one place that reads the environment. Blank values count as unset.
@@ -178,39 +178,44 @@ const ADDRESS = /_(?:URL|ISSUER|ENDPOINT)$/;
  * @throws ConfigError that names every bad value at once
  */
 export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Config {
-  const { settings: given, faults: unreadable } = withSecretFiles(
+  const { settings: texts, errors: fileErrors } = readSecretFiles(
     Object.fromEntries(
       Object.entries(environment)
-        .map(([name, text = '']) => [name, ADDRESS.test(name) ? text : trimText(text)] as const)
+        .map(
+          ([name, text = '']) =>
+            [name, ADDRESS_SETTING.test(name) ? text : trimText(text)] as const,
+        )
         .filter(([, text]) => !isBlankText(text)),
     ),
   );
-  const settings = Settings.read(given);
-  const unusable = validateSync(settings).flatMap(({ property, constraints = {} }) =>
+  const settings = Settings.read(texts);
+  const invalid = validateSync(settings).flatMap(({ property, constraints = {} }) =>
     Object.values(constraints).map((message) => `${property}: ${message}`),
   );
-  const faults = [
-    ...unreadable,
-    ...unusable,
-    ...faultsTogether(given, reader),
-    ...geocoderFaults(given),
+  const errors = [
+    ...fileErrors,
+    ...invalid,
+    ...findCrossFieldErrors(texts, reader),
+    ...findGeocoderErrors(texts),
     // How they fit together can be said only once each can be read.
-    ...(unusable.length > 0 ? [] : appleCredentials(settings as AppleSettings, new Date()).faults),
+    ...(invalid.length > 0
+      ? []
+      : readAppleCredentials(settings as AppleSettings, new Date()).errors),
   ];
-  if (faults.length > 0) {
-    throw new ConfigError(`Settings that cannot be used:\n  ${faults.join('\n  ')}`);
+  if (errors.length > 0) {
+    throw new ConfigError(`Settings that cannot be used:\n  ${errors.join('\n  ')}`);
   }
   return new Config(settings, reader);
 }
 
-function posterFonts({
+function readPosterFonts({
   POSTER_FONT_REGULAR: regular,
   POSTER_FONT_BOLD: bold,
-}: Settings): Config['posterFonts'] {
+}: Settings): Config['readPosterFonts'] {
   return { regular: regular ?? null, bold: bold ?? null };
 }
 
-function caps(env: Settings): Config['most'] {
+function readLimits(env: Settings): Config['limits'] {
   return {
     rewards: env.MAX_REWARDS_PER_CARD,
     cards: env.MAX_CARDS_PER_STORE,
@@ -223,51 +228,51 @@ function caps(env: Settings): Config['most'] {
   };
 }
 
-function mailServer({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {
+function readMail({ SMTP_URL: server, MAIL_FROM: from }: Settings): Config['mail'] {
   return from === undefined ? null : { from, server: server ?? null };
 }
 
-function contactUrl(contact: string | undefined): string | null {
+function toContactUrl(contact: string | undefined): string | null {
   if (contact === undefined) return null;
   return contact.startsWith('https://') ? contact : `mailto:${contact}`;
 }
 
-/** @param besideData the folder if none is set */
-function checkpoints(env: Settings, besideData: string | null): Config['checkpoints'] {
+/** @param defaultDir the folder if none is set */
+function readCheckpoints(env: Settings, defaultDir: string | null): Config['checkpoints'] {
   return {
     key: env.CHECKPOINT_KEY ?? null,
-    dir: env.CHECKPOINT_DIR === undefined ? besideData : resolve(env.CHECKPOINT_DIR),
+    dir: env.CHECKPOINT_DIR === undefined ? defaultDir : resolve(env.CHECKPOINT_DIR),
     mailTo: env.CHECKPOINT_MAIL_TO ?? null,
   };
 }
 
-function lifecycleOfV1(env: Settings): Config['v1'] {
+function readV1Dates(env: Settings): Config['v1'] {
   return {
     deprecatedAt: env.API_V1_DEPRECATION_DATE ?? null,
     sunsetAt: env.API_V1_SUNSET_DATE ?? null,
   };
 }
 
-function companySignIn(env: Settings): Config['oidc'] {
+function readOidc(env: Settings): Config['oidc'] {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: secret } = env;
   if (issuer === undefined || clientId === undefined) return null;
   return { issuer, clientId, clientSecret: secret ?? null };
 }
 
-function smsProvider(env: Settings): Config['sms'] {
+function readSms(env: Settings): Config['sms'] {
   const { SMS_URL: url, SMS_ACCOUNT: account, SMS_TOKEN: token, SMS_FROM: from } = env;
   if (!url || !account || !token || !from) return null;
   return { url: url.replace(/\/+$/, ''), account, token, from };
 }
 
-function databaseOf(env: Settings, dataDir: string): DatabaseOfStart {
-  return env.DATABASE_URL ? { url: env.DATABASE_URL } : embeddedDatabase(dataDir);
+function readDatabaseUrls(env: Settings, dataDir: string): DatabaseUrls {
+  return env.DATABASE_URL ? { url: env.DATABASE_URL } : readRunFile(dataDir);
 }
 
-type DatabaseOfStart = { url: string; ownerUrl?: string; publicUrl?: string };
+type DatabaseUrls = { url: string; ownerUrl?: string; publicUrl?: string };
 
 /** What `npm start` has written about itself, for tools that are started beside it, perhaps without its PORT. */
-function embeddedDatabase(dataDir: string): DatabaseOfStart {
+function readRunFile(dataDir: string): DatabaseUrls {
   const file = join(dataDir, 'run.json');
   try {
     const { postgres, base_url: publicUrl } = JSON.parse(readFileSync(file, 'utf8')) as {
@@ -289,29 +294,29 @@ function embeddedDatabase(dataDir: string): DatabaseOfStart {
   }
 }
 
-function googleWallet(env: Settings): GoogleWallet | null {
+function readGoogleWallet(env: Settings): GoogleWallet | null {
   const { GOOGLE_WALLET_ISSUER_ID: issuerId, GOOGLE_WALLET_KEY: account } = env;
   if (issuerId === undefined || account === undefined) return null;
-  const trimmed = (url: string) => url.replace(/\/+$/, '');
+  const trimSlash = (url: string) => url.replace(/\/+$/, '');
   return {
     issuerId,
     account,
     idSuffix: env.GOOGLE_WALLET_ID_SUFFIX,
-    url: trimmed(env.GOOGLE_WALLET_URL),
-    saveUrl: trimmed(env.GOOGLE_WALLET_SAVE_URL),
+    url: trimSlash(env.GOOGLE_WALLET_URL),
+    saveUrl: trimSlash(env.GOOGLE_WALLET_SAVE_URL),
     callbackKeysUrl: env.GOOGLE_WALLET_CALLBACK_KEYS_URL,
     requestsPerSecond: env.GOOGLE_WALLET_REQUESTS_PER_SECOND,
   };
 }
 
-function masterKey(
-  given: string | undefined,
-  production: boolean,
+function readMasterKey(
+  value: string | undefined,
+  isProduction: boolean,
   dataDir: string,
   reader: Reader | undefined,
 ): { key: Buffer; file: Config['masterKeyFile'] } {
-  if (given !== undefined) return { key: Buffer.from(given, 'base64'), file: null };
-  if (production) {
+  if (value !== undefined) return { key: Buffer.from(value, 'base64'), file: null };
+  if (isProduction) {
     // Of no use as a key: whatever would seal with it fails.
     if (reader === 'migrate') return { key: Buffer.alloc(0), file: null };
     throw new ConfigError(
@@ -319,7 +324,7 @@ function masterKey(
     );
   }
   const path = join(dataDir, 'master.key');
-  const { isNew, text } = keptKey(path);
+  const { isNew, text } = loadKeyFile(path);
   const key = Buffer.from(text, 'base64');
   if (key.length !== 32) {
     throw new ConfigError(`${path} is damaged: it must hold 32 bytes in base64`);
@@ -328,13 +333,13 @@ function masterKey(
 }
 
 /** @throws ConfigError */
-function keptKey(path: string): { isNew: boolean; text: string } {
+function loadKeyFile(path: string): { isNew: boolean; text: string } {
   try {
-    const isNew = !existsSync(path) && makeKeyFile(path, randomBytes(32).toString('base64'));
+    const isNew = !existsSync(path) && createKeyFile(path, randomBytes(32).toString('base64'));
     return { isNew, text: readFileSync(path, 'utf8') };
   } catch (cause) {
-    const fault = fileFault(cause);
-    if (fault === undefined) throw cause;
-    throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${fault}.`, { cause });
+    const description = describeFileError(cause);
+    if (description === undefined) throw cause;
+    throw new ConfigError(`DATA_DIR: ${path} cannot be used: ${description}.`, { cause });
   }
 }

@@ -27,7 +27,7 @@ export type GeocoderSettings = {
   GEOCODER_REQUESTS_PER_SECOND: number;
 };
 
-export function geocoderOf(settings: GeocoderSettings): GeocoderChoice {
+export function readGeocoder(settings: GeocoderSettings): GeocoderChoice {
   const { GEOCODER: protocol, GEOCODER_URL: url, GEOCODER_CONTACT: contact } = settings;
   if (protocol === 'offline' || protocol === 'none') return protocol;
   return {
@@ -40,15 +40,20 @@ export function geocoderOf(settings: GeocoderSettings): GeocoderChoice {
 }
 
 /** How the settings fit together; each alone is checked before. */
-export function geocoderFaults(given: Record<string, string | undefined>): string[] {
-  const { GEOCODER: kind = 'offline', GEOCODER_URL: url, GEOCODER_CONTACT: contact } = given;
-  const isServer = kind !== 'offline' && kind !== 'none';
+export function findGeocoderErrors(environment: Record<string, string | undefined>): string[] {
+  const {
+    GEOCODER: protocol = 'offline',
+    GEOCODER_URL: url,
+    GEOCODER_CONTACT: contact,
+  } = environment;
+  const isServer = protocol !== 'offline' && protocol !== 'none';
   if (!isServer) {
     return ['GEOCODER_URL', 'GEOCODER_KEY']
-      .filter((name) => given[name] !== undefined)
+      .filter((name) => environment[name] !== undefined)
       .map((name) => `${name}: needs GEOCODER, one of nominatim, photon, pelias`);
   }
-  if (url === undefined) return [`GEOCODER: ${kind} needs GEOCODER_URL, the address of its server`];
+  if (url === undefined)
+    return [`GEOCODER: ${protocol} needs GEOCODER_URL, the address of its server`];
   const isPublic = URL.canParse(url) && NEEDS_CONTACT.test(new URL(url).hostname);
   return isPublic && contact === undefined
     ? ['GEOCODER_CONTACT: is required by this server: an e-mail address or web page of yours']

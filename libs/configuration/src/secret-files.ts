@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { fileFault } from '#kernel/file-faults.js';
+import { describeFileError } from '#kernel/file-errors.js';
 import { trimText } from '#kernel/text.js';
 
 /**
@@ -30,23 +30,28 @@ export const SECRET_SETTINGS = [
 type Environment = Record<string, string | undefined>;
 
 /** The environment with the contents of those files filled in, and what is wrong with them. */
-export function withSecretFiles(given: Environment): { settings: Environment; faults: string[] } {
-  const settings = { ...given };
-  const faults: string[] = [];
+export function readSecretFiles(environment: Environment): {
+  settings: Environment;
+  errors: string[];
+} {
+  const settings = { ...environment };
+  const errors: string[] = [];
   for (const name of SECRET_SETTINGS) {
-    const file = given[`${name}_FILE`];
+    const file = environment[`${name}_FILE`];
     if (file === undefined) continue;
-    if (given[name] !== undefined) {
-      faults.push(`${name}_FILE: ${name} is set as well; set one of the two`);
+    if (environment[name] !== undefined) {
+      errors.push(`${name}_FILE: ${name} is set as well; set one of the two`);
       continue;
     }
     try {
       const text = trimText(readFileSync(file, 'utf8'));
-      if (text === '') faults.push(`${name}_FILE: ${file} is empty`);
+      if (text === '') errors.push(`${name}_FILE: ${file} is empty`);
       else settings[name] = text;
     } catch (error) {
-      faults.push(`${name}_FILE: ${file} cannot be read: ${fileFault(error) ?? String(error)}`);
+      errors.push(
+        `${name}_FILE: ${file} cannot be read: ${describeFileError(error) ?? String(error)}`,
+      );
     }
   }
-  return { settings, faults };
+  return { settings, errors };
 }

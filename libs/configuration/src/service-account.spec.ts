@@ -31,8 +31,9 @@ const GOOGLE = { GOOGLE_WALLET_ISSUER_ID: ISSUER, GOOGLE_WALLET_KEY: JSON.string
 const HTTPS = { PUBLIC_URL: 'https://cards.example' };
 
 const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-google-'));
-const read = (given: NodeJS.ProcessEnv) =>
-  readConfig({ DATABASE_URL: 'postgres://u:p@localhost/x', DATA_DIR: folder(), ...given }).google;
+const read = (environment: NodeJS.ProcessEnv) =>
+  readConfig({ DATABASE_URL: 'postgres://u:p@localhost/x', DATA_DIR: folder(), ...environment })
+    .google;
 
 describe('the settings of Google Wallet', () => {
   it('are not needed', () => {
@@ -88,9 +89,9 @@ describe('the settings of Google Wallet', () => {
       { ...GOOGLE, GOOGLE_WALLET_ID_SUFFIX: 'a_b' },
       /ID_SUFFIX: must match/,
     ],
-  ])('refuse %s', (_, given, fault) => {
-    expect(() => read({ ...HTTPS, ...given })).toThrow(ConfigError);
-    expect(() => read({ ...HTTPS, ...given })).toThrow(fault);
+  ])('refuse %s', (_, environment, fault) => {
+    expect(() => read({ ...HTTPS, ...environment })).toThrow(ConfigError);
+    expect(() => read({ ...HTTPS, ...environment })).toThrow(fault);
   });
 
   it.each<[string, object, RegExp]>([

@@ -10,15 +10,15 @@ export type ServiceAccount = {
   tokenUrl: string;
 };
 
-const SMALLEST_KEY_BITS = 2048;
+const MIN_KEY_BITS = 2048;
 
 /**
  * @param text the JSON file that the Google Cloud console has made
  * @returns a sentence that says what is wrong with it, without any of its content
  */
-export function serviceAccountOf(text: string): ServiceAccount | string {
-  const given = jsonObjectOf(text);
-  if (!given)
+export function parseServiceAccount(text: string): ServiceAccount | string {
+  const json = parseJsonObject(text);
+  if (!json)
     return 'must be the JSON of a service account key, as the Google Cloud console makes it';
   const {
     type,
@@ -26,7 +26,7 @@ export function serviceAccountOf(text: string): ServiceAccount | string {
     private_key_id: keyId,
     private_key: pem,
     token_uri: tokenUri,
-  } = given;
+  } = json;
   if (type !== 'service_account') return 'is not the key of a service account ("type" says so)';
   if (typeof email !== 'string' || !email.includes('@')) return 'lacks "client_email"';
   if (typeof keyId !== 'string' || keyId === '') return 'lacks "private_key_id"';
@@ -34,16 +34,16 @@ export function serviceAccountOf(text: string): ServiceAccount | string {
   if (!tokenUrl || !/^https?:$/.test(tokenUrl.protocol) || tokenUrl.hostname.endsWith('.')) {
     return 'lacks "token_uri", or it is no URL';
   }
-  const privateKey = typeof pem === 'string' ? privateKeyOf(pem) : undefined;
+  const privateKey = typeof pem === 'string' ? parsePrivateKey(pem) : undefined;
   if (!privateKey) return 'has no "private_key" that can be read';
   const bits = privateKey.asymmetricKeyDetails?.modulusLength ?? 0;
-  if (privateKey.asymmetricKeyType !== 'rsa' || bits < SMALLEST_KEY_BITS) {
-    return `has a "private_key" that is not RSA with at least ${SMALLEST_KEY_BITS} bits`;
+  if (privateKey.asymmetricKeyType !== 'rsa' || bits < MIN_KEY_BITS) {
+    return `has a "private_key" that is not RSA with at least ${MIN_KEY_BITS} bits`;
   }
   return { email, keyId, privateKey, tokenUrl: tokenUrl.href };
 }
 
-function jsonObjectOf(text: string): Record<string, unknown> | undefined {
+function parseJsonObject(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
@@ -55,7 +55,7 @@ function jsonObjectOf(text: string): Record<string, unknown> | undefined {
 }
 
 /** The reason is not passed on: OpenSSL's messages say nothing to an operator. */
-function privateKeyOf(pem: string): KeyObject | undefined {
+function parsePrivateKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem);
   } catch {

@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
@@ -97,7 +97,7 @@ export class AddressUpkeep {
     const { addressRetentionDays: days } = this.config;
     const deletions: ((client: pg.ClientBase) => Promise<number | null>)[] = [
       (client) => this.removeWithoutStore(client, days),
-      async (client) => (await client.query(FORGET_REMOVED, [days, newId()])).rowCount,
+      async (client) => (await client.query(FORGET_REMOVED, [days, createId()])).rowCount,
       async (client) => (await client.query(FORGET_INVITATIONS, [days])).rowCount,
       async (client) => (await client.query(FORGET_CHANGES)).rowCount,
     ];
@@ -112,7 +112,7 @@ export class AddressUpkeep {
   private async removeWithoutStore(client: pg.ClientBase, days: number): Promise<number> {
     const { rows } = await client.query<{ id: number }>(LEFT_STORES, [days]);
     if (rows.length === 0) return 0;
-    const { rowCount } = await client.query(REMOVE, [rows.map(({ id }) => id), newId()]);
+    const { rowCount } = await client.query(REMOVE, [rows.map(({ id }) => id), createId()]);
     await client.query('select pg_notify($1, $2)', [IDENTITY_CHANNEL, 'user.removed']);
     return rowCount ?? 0;
   }
@@ -123,7 +123,7 @@ export class AddressUpkeep {
       return true;
     } catch (error) {
       const level = isPassing(error) ? 'warn' : 'error';
-      this.log[level](`old addresses could not be deleted: ${messageOf(error)}`);
+      this.log[level](`old addresses could not be deleted: ${getErrorMessage(error)}`);
       return false;
     }
   }

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { LimitedStatement } from '#database/database-client.js';
 import { Notifications } from '#database/notifications.js';
 
@@ -67,7 +67,8 @@ export class RightsWatch {
       this.failing = false;
     } catch (error) {
       // Requests ask the database meanwhile. Said once, not three times a second.
-      if (!this.failing) this.log.warn(`changes of rights cannot be watched: ${messageOf(error)}`);
+      if (!this.failing)
+        this.log.warn(`changes of rights cannot be watched: ${getErrorMessage(error)}`);
       this.failing = true;
     } finally {
       this.looking = false;

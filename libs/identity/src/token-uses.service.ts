@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 
 const WRITE_EVERY_MS = 5_000;
@@ -66,7 +66,7 @@ export class TokenUses implements OnModuleInit, OnModuleDestroy {
       for (const [, uses] of due) uses.written = now;
     } catch (error) {
       // Kept for the next time.
-      this.log.warn(`the last use of tokens could not be written: ${messageOf(error)}`);
+      this.log.warn(`the last use of tokens could not be written: ${getErrorMessage(error)}`);
     }
   }
 }

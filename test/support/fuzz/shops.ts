@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
-import { momentOfDay } from '#kernel/zoned-time.js';
+import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { ContractClient } from '../http/contract.js';
 import type { Answer } from '../services/service.js';
@@ -479,7 +479,7 @@ export class Shops {
     const event = own.at(-1 - (step.nth % Math.max(1, own.length)));
     const all: Record<string, number | string> = {
       ...ids,
-      ...(event && { event_id: publicEventId(event.id) }),
+      ...(event && { event_id: toPublicEventId(event.id) }),
     };
     const path = step.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
       String(
@@ -651,7 +651,7 @@ function digitsAtEnd(phone: string): string {
 
 /** Reads a time. A date alone is the end of its day: only `expires_at` is drawn as one. */
 function timeOf(text: string, timeZone: string): number {
-  if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return momentOfDay(text, 'end', timeZone);
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return findMomentOfDay(text, 'end', timeZone);
   const iso = text.replace(' ', 'T');
   return Date.parse(iso.includes('T') && !/(Z|[+-]\d{2}:?\d{2})$/i.test(iso) ? `${iso}Z` : iso);
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { Pool } from 'pg';
-import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { Keyring, createMasterKey } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { toRecorded, getCurrentVersion } from '#event-store/port/codec.js';
 import type { JsonObject, NewEvent, StoredEvent } from '#event-store/port/event-store.js';
@@ -23,7 +23,7 @@ type Named = Fixture & { file: string };
 
 const FOLDER = 'test/support/stored-events';
 const FILE = /^(\w+)[.]v(\d+)[.]json$/;
-const KEY = masterKeyOf(Buffer.alloc(32, 1));
+const KEY = createMasterKey(Buffer.alloc(32, 1));
 /** They name only what has changed, so those of before a field lack it. */
 const PARTIAL = new Set(['AccountUpdated']);
 /** They change nothing to see. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
@@ -43,9 +43,9 @@ export const account: Aggregate<Account, AccountEvent> = {
           updatedAt: at,
         };
       case 'AccountUpdated':
-        return { ...existing(state), ...event.data, updatedAt: at };
+        return { ...requireState(state), ...event.data, updatedAt: at };
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
 };

@@ -44,7 +44,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
         load: async () => undefined,
         decide: () => ({
           events: createCard(id, context.accountId, attributes),
-          cap: { kind: cardCap, owner: context.accountId, id, max: this.config.most.cards },
+          cap: { kind: cardCap, owner: context.accountId, id, max: this.config.limits.cards },
         }),
         respond: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
       }),

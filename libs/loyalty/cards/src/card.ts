@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
 
@@ -34,20 +34,20 @@ export const card: Aggregate<Card, CardEvent> = {
           updatedAt: at,
         };
       case 'CardUpdated':
-        return { ...existing(state), ...event.data, updatedAt: at };
+        return { ...requireState(state), ...event.data, updatedAt: at };
       case 'CardArchived':
-        return { ...existing(state), archivedAt: at, updatedAt: at };
+        return { ...requireState(state), archivedAt: at, updatedAt: at };
       case 'CardUnarchived':
-        return { ...existing(state), archivedAt: null, updatedAt: at };
+        return { ...requireState(state), archivedAt: null, updatedAt: at };
       case 'CardStripImageSet':
         return {
-          ...existing(state),
+          ...requireState(state),
           stripType: 'image',
           stripPicture: event.data.picture,
           updatedAt: at,
         };
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
 };

@@ -23,7 +23,7 @@ const LIMITS = {
 @Injectable()
 export class StripPictures {
   /** One at once. Longer than one picture may take, for which a store waits that uploads rarely. */
-  private readonly queue = new FairQueue({ most: 1, mostWaiting: 4, waitMs: 20_000 });
+  private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 20_000 });
 
   constructor(
     private readonly pool: Pool,
@@ -44,7 +44,7 @@ export class StripPictures {
   }
 
   private async keep(accountId: number, hash: string, png: Buffer): Promise<void> {
-    const most = this.config.most.stripPictures;
+    const most = this.config.limits.stripPictures;
     // At the same moment a few more may slip in; nothing depends on the exact number.
     const [kept] = await ask<{ known: boolean; full: boolean }>(this.pool, {
       text: `select exists (select from pictures where hash = $1 and account_id = $2) as known,

@@ -1,5 +1,5 @@
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
   BooleanProperty,
@@ -76,7 +76,7 @@ export function exportedEventJson<S extends { accountId: number }, E extends Dom
 ): ExportedEventJson {
   const { personal, ...rest } = data as { personal?: object | null };
   return {
-    id: publicEventId(id),
+    id: toPublicEventId(id),
     record: name,
     record_id: recordId,
     sequence: revision,
@@ -104,7 +104,7 @@ export function exportedConsents({
   return Object.entries(given).flatMap(([name, value]) =>
     value === undefined
       ? []
-      : [{ name, value, since: meta.recordedAt, event_id: publicEventId(id) }],
+      : [{ name, value, since: meta.recordedAt, event_id: toPublicEventId(id) }],
   );
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
-import { mergeMetadata, metadataFault } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataError } from '#kernel/metadata.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { isEmail, normalizePhone } from './contact.js';
 import {
@@ -487,10 +487,10 @@ describe('metadata', () => {
   it('is bounded in keys and bytes', () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
-    expect(metadataFault(keys(50))).toBeUndefined();
-    expect(metadataFault(keys(51))).toBe('must have at most 50 keys');
-    expect(metadataFault({ a: 'é'.repeat(8_180) })).toBeUndefined();
-    expect(metadataFault({ a: 'é'.repeat(8_200) })).toBe('must have at most 16 KiB');
+    expect(findMetadataError(keys(50))).toBeUndefined();
+    expect(findMetadataError(keys(51))).toBe('must have at most 50 keys');
+    expect(findMetadataError({ a: 'é'.repeat(8_180) })).toBeUndefined();
+    expect(findMetadataError({ a: 'é'.repeat(8_200) })).toBe('must have at most 16 KiB');
   });
 
   it('is merged shallowly, and a null removes its key', () => {

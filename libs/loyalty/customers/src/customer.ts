@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
-import { dayIn } from '#kernel/day.js';
+import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
+import { getLocalDay } from '#kernel/day.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
 import { customerErased } from '#stamping/customer-subjects.js';
 import { normalizeOrRefusePhone } from './contact.js';
@@ -108,17 +108,17 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       case 'CustomerUpdated':
       case 'CustomerReferencesUpdated': {
         const { customerId: _, personal, ...consents } = event.data;
-        return withPersonal({ ...existing(state), ...consents }, personal, at);
+        return withPersonal({ ...requireState(state), ...consents }, personal, at);
       }
       case 'CustomerPhoneNormalized':
-        return withPersonal(existing(state), event.data.personal, at);
+        return withPersonal(requireState(state), event.data.personal, at);
       case 'CardLinksRequested':
-        return withCardLinkRequest(existing(state), event.data.customerCardId, at);
+        return withCardLinkRequest(requireState(state), event.data.customerCardId, at);
       case 'CustomerErased':
-        return { ...redacted(existing(state)), updatedAt: at, erasedAt: at };
+        return { ...redacted(requireState(state)), updatedAt: at, erasedAt: at };
       case 'CustomerMerged': {
         const { customerId: _, fromCustomerId, cards, personal, ...consents } = event.data;
-        const before = existing(state);
+        const before = requireState(state);
         const merge = { customerId: fromCustomerId, cards, ...takenOver(before, personal ?? {}) };
         const merges = [...(before.merges ?? []), merge];
         const holds = together(before.holds, fromCustomerId);
@@ -127,24 +127,24 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
       }
       case 'CustomerMergedAway': {
         const { intoCustomerId: customerId, personal } = event.data;
-        const before = existing(state);
+        const before = requireState(state);
         const given = pick(before, Object.keys(personal ?? {}) as (keyof PersonalFields)[]);
         const mergedInto = { customerId, given };
         return { ...before, ...personal, ...NOT_FOUND, mergedInto, updatedAt: at };
       }
       case 'CustomerUnmerged': {
-        const { merges = [], ...before } = existing(state);
+        const { merges = [], ...before } = requireState(state);
         return withPersonal({ ...before, merges: merges.slice(0, -1) }, event.data.personal, at);
       }
       case 'CustomerRestored': {
-        const { mergedInto: _, ...before } = existing(state);
+        const { mergedInto: _, ...before } = requireState(state);
         const formerlyIn = together(before.formerlyIn, event.data.fromCustomerId);
         return withPersonal({ ...before, formerlyIn }, event.data.personal, at);
       }
       case 'CustomerResealed':
-        return resealed(existing(state), event.data.personal);
+        return resealed(requireState(state), event.data.personal);
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
 };
@@ -364,10 +364,10 @@ function faultsOf(
   if (person.email === null && person.phone === null) {
     errors['base'] = ['An e-mail address or a phone number is needed'];
   }
-  if (birthday && birthday > dayIn(timeZone, now.getTime())) {
+  if (birthday && birthday > getLocalDay(timeZone, now.getTime())) {
     errors['birthday'] = ['must not be in the future'];
   }
-  const fault = metadata && metadataFault(metadata);
+  const fault = metadata && findMetadataError(metadata);
   if (fault) errors['metadata'] = [fault];
   const wrong = externalReferences && referencesFault(externalReferences);
   if (wrong) errors['external_references'] = [wrong];
@@ -376,7 +376,7 @@ function faultsOf(
 
 export function referencesFault(references: ExternalReference[]): string | undefined {
   for (const { source, metadata } of references) {
-    const fault = metadataFault(metadata);
+    const fault = findMetadataError(metadata);
     // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
     if (fault) return `of ${source}: metadata ${fault}`;
   }

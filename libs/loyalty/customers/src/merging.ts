@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { metadataFault } from '#kernel/metadata.js';
+import { findMetadataError } from '#kernel/metadata.js';
 import { customerMerged } from '#stamping/card-holder.js';
 import { customerErased } from '#stamping/customer-subjects.js';
 import {
@@ -35,7 +35,7 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
   refuseGone(other);
   const personal = takenFrom(other, survivor);
   const faults = {
-    metadata: personal.metadata && metadataFault(personal.metadata),
+    metadata: personal.metadata && findMetadataError(personal.metadata),
     external_references:
       personal.externalReferences && referencesFault(personal.externalReferences),
   };

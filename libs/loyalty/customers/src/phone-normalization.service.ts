@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
@@ -123,7 +123,7 @@ export class PhoneNormalization {
     try {
       return await this.commands.execute(new NormalizePhone(context, id));
     } catch (error) {
-      this.log.warn(`customer ${id} is tried again later: ${messageOf(error)}`);
+      this.log.warn(`customer ${id} is tried again later: ${getErrorMessage(error)}`);
       return false;
     }
   }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { accountReadModel } from '#accounts/account.entity.js';
@@ -233,7 +233,7 @@ function explanationStepJson(
   { eventId, stamps, balance }: Pick<Entry, 'eventId' | 'stamps' | 'balance'>,
   text: string,
 ): ExplanationStepJson {
-  return { event_id: publicEventId(eventId), text, stamps, balance: balance ?? 0 };
+  return { event_id: toPublicEventId(eventId), text, stamps, balance: balance ?? 0 };
 }
 
 function explainedRewardJson(

@@ -1,5 +1,5 @@
 import type { Actor, Channel, EventMeta } from '#kernel/aggregate.js';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { Field, IntegerField, OneOfField, TextField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
@@ -124,7 +124,7 @@ export function historyEntryJson({ entry, event, actorName, reversedBy }: Told):
   const { actor, channel, requestId } = event.meta;
   const { data } = event;
   return {
-    id: publicEventId(entry.eventId),
+    id: toPublicEventId(entry.eventId),
     type: entry.name,
     occurred_at: entry.occurredAt,
     recorded_at: entry.recordedAt,
@@ -141,8 +141,8 @@ export function historyEntryJson({ entry, event, actorName, reversedBy }: Told):
     staff_ref: textIn(data, 'staffRef'),
     external_ref: textIn(data, 'externalRef'),
     note: noteOf(event),
-    reverses: entry.reverses === null ? null : publicEventId(entry.reverses),
-    reversed_by: reversedBy === null ? null : publicEventId(reversedBy),
+    reverses: entry.reverses === null ? null : toPublicEventId(entry.reverses),
+    reversed_by: reversedBy === null ? null : toPublicEventId(reversedBy),
   };
 }
 

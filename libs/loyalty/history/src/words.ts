@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 import { de } from './words-de.js';
 import { en, type Words } from './words-en.js';
 import { es } from './words-es.js';
@@ -9,5 +9,6 @@ const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
 export function wordsOf(locale: string): { words: Words; locale: string } {
-  return wordsIn<Words>(LANGUAGES, locale);
+  const { translations: words, locale: textLocale } = getTranslations<Words>(LANGUAGES, locale);
+  return { words, locale: textLocale };
 }

@@ -47,7 +47,7 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
             kind: locationCap,
             owner: context.accountId,
             id,
-            max: this.config.most.locations,
+            max: this.config.limits.locations,
           },
         }),
         respond: ({ state }) => locationJson(state),

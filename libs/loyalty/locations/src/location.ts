@@ -1,4 +1,4 @@
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import type {
   Coordinates,
@@ -55,7 +55,7 @@ export const location: Aggregate<Location, LocationEvent> = {
     if (event.type === 'LocationCreated') {
       return { ...event.data, ...UNKNOWN, deletedAt: null, createdAt: at, updatedAt: at };
     }
-    return { ...existing(state), ...changesOf(event), updatedAt: at };
+    return { ...requireState(state), ...changesOf(event), updatedAt: at };
   },
 };
 
@@ -78,7 +78,7 @@ function changesOf(
     case 'LocationNotGeocoded':
       return { ...NOWHERE, geocodeStatus: event.data.status };
     default:
-      return unreachable(event);
+      return assertNever(event);
   }
 }
 

@@ -1,4 +1,4 @@
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import type { Card } from '#cards/card.js';
 import type { PosterAttributes, PosterCreated, PosterEvent } from './poster.events.js';
@@ -45,11 +45,11 @@ export const poster: Aggregate<Poster, PosterEvent> = {
       case 'PosterCreated':
         return { ...event.data, deletedAt: null, createdAt: at, updatedAt: at };
       case 'PosterUpdated':
-        return { ...existing(state), ...event.data, updatedAt: at };
+        return { ...requireState(state), ...event.data, updatedAt: at };
       case 'PosterDeleted':
-        return { ...existing(state), deletedAt: at, updatedAt: at };
+        return { ...requireState(state), deletedAt: at, updatedAt: at };
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
 };

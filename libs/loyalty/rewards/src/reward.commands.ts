@@ -43,7 +43,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
             ...attributes,
             position: attributes.position ?? next,
           }),
-          cap: { kind: rewardCap, owner: cardId, id, max: this.config.most.rewards },
+          cap: { kind: rewardCap, owner: cardId, id, max: this.config.limits.rewards },
         }),
         respond: ({ state }) => rewardJson(state),
       }),

@@ -1,4 +1,4 @@
-import { existing, unreachable, type Aggregate } from '#kernel/aggregate.js';
+import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import type { RewardAttributes, RewardEvent } from './reward.events.js';
 
@@ -23,11 +23,11 @@ export const reward: Aggregate<Reward, RewardEvent> = {
       case 'RewardCreated':
         return { ...event.data, deletedAt: null, createdAt: at, updatedAt: at };
       case 'RewardUpdated':
-        return { ...existing(state), ...event.data, updatedAt: at };
+        return { ...requireState(state), ...event.data, updatedAt: at };
       case 'RewardDeleted':
-        return { ...existing(state), deletedAt: at, updatedAt: at };
+        return { ...requireState(state), deletedAt: at, updatedAt: at };
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
 };

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Recorded } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { eventIdOf } from '#kernel/public-id.js';
+import { parsePublicEventId } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
@@ -50,7 +50,7 @@ export class CorrectionsService {
   }
 
   private async getStored(id: number, publicId: string): Promise<StoredEvent> {
-    const eventId = eventIdOf(publicId);
+    const eventId = parsePublicEventId(publicId);
     const stored =
       eventId && (await this.events.findEvent(toStreamName(customerCard, id), eventId));
     if (!stored) throw new NotFoundError('Event');

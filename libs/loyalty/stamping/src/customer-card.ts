@@ -1,4 +1,4 @@
-import { existing, unreachable, type Aggregate, type Recorded } from '#kernel/aggregate.js';
+import { requireState, assertNever, type Aggregate, type Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { isExpired } from '#cards/card.js';
 import {
@@ -107,9 +107,9 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
           updatedAt,
         };
       case 'StampsEarned':
-        return { ...withStamps(existing(state), event), updatedAt };
+        return { ...withStamps(requireState(state), event), updatedAt };
       case 'StampsRemoved': {
-        const card = existing(state);
+        const card = requireState(state);
         const { stamps, countedAt } = event.data;
         return {
           ...card,
@@ -122,31 +122,31 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
         };
       }
       case 'RewardUnlocked':
-        return { ...unlockReward(existing(state), event.data), updatedAt };
+        return { ...unlockReward(requireState(state), event.data), updatedAt };
       case 'RewardRedeemed':
-        return { ...withRedemption(existing(state), event.data), updatedAt };
+        return { ...withRedemption(requireState(state), event.data), updatedAt };
       case 'CustomerCardMoved':
-        return { ...handedOver(existing(state), event.data), updatedAt };
+        return { ...handedOver(requireState(state), event.data), updatedAt };
       case 'CustomerCardMerged': {
         const { customerId, intoId: id, stamps } = event.data;
-        const card = handedOver(existing(state), event.data);
+        const card = handedOver(requireState(state), event.data);
         return { ...card, mergedInto: { customerId, id, stamps }, updatedAt };
       }
       case 'CustomerCardRestored': {
-        const { mergedInto: _, ...card } = existing(state);
+        const { mergedInto: _, ...card } = requireState(state);
         return { ...handedOver(endAdding(card), event.data), updatedAt };
       }
       case 'CustomerCardAbsorbed': {
         const { fromId, unlocked } = event.data;
-        return { ...absorbUnlocked(existing(state), fromId, unlocked), updatedAt };
+        return { ...absorbUnlocked(requireState(state), fromId, unlocked), updatedAt };
       }
       case 'CustomerCardUnmerged': {
         const { restoredId, stamps } = event.data;
-        const card = existing(state);
+        const card = requireState(state);
         return { ...giveBackUnlocked(card, restoredId, card.stampsCount - stamps), updatedAt };
       }
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
   balanceChange(event) {
@@ -166,7 +166,7 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
       case 'CustomerCardRestored':
         return null;
       default:
-        return unreachable(event);
+        return assertNever(event);
     }
   },
 };

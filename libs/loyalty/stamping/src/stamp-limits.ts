@@ -1,4 +1,4 @@
-import { dayIn } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/day.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { StampSource } from './customer-card.events.js';
 
@@ -34,9 +34,9 @@ export function checkLimits(
     if (tooClose) limitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
   }
   if (maxStampsPerDay !== null) {
-    const day = dayIn(timeZone, at.getTime());
+    const day = getLocalDay(timeZone, at.getTime());
     const today = stampings
-      .filter(({ last }) => dayIn(timeZone, last) === day)
+      .filter(({ last }) => getLocalDay(timeZone, last) === day)
       .reduce((sum, stamping) => sum + stamping.stamps, 0);
     if (today + stamps > maxStampsPerDay) {
       limitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);

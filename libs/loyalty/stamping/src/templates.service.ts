@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { roughBytes } from '#kernel/rough-bytes.js';
+import { estimateBytes } from '#kernel/rough-bytes.js';
 import { ask } from '#database/connection.js';
 import { accountVersion } from '#database/account-version.js';
 import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
@@ -49,7 +49,7 @@ const TEMPLATES = {
 export class TemplatesService {
   private readonly known = new LRUCache<number, Versioned>({
     maxSize: KEPT_BYTES,
-    sizeCalculation: roughBytes,
+    sizeCalculation: estimateBytes,
   });
 
   constructor(

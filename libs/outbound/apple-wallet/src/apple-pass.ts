@@ -1,4 +1,4 @@
-import { zonedTime } from '#kernel/zoned-time.js';
+import { renderZonedTime } from '#kernel/zoned-time.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import type { PassField, PassJson } from './pass-json.js';
@@ -64,7 +64,7 @@ export function renderApplePass(
     // A card that is no longer valid does not belong on a lock screen.
     ...(!isVoid && content.locations.length > 0 && { locations: toPassPlaces(content) }),
     ...(content.expiresAt !== null && {
-      expirationDate: zonedTime(content.expiresAt, content.timeZone),
+      expirationDate: renderZonedTime(content.expiresAt, content.timeZone),
     }),
     ...(isVoid && { voided: true }),
     storeCard: {
@@ -157,7 +157,7 @@ function renderBackFields(
           {
             key: 'expires',
             label: translations.expires,
-            value: zonedTime(expiresAt, timeZone),
+            value: renderZonedTime(expiresAt, timeZone),
             dateStyle: 'PKDateStyleMedium' as const,
             timeStyle: 'PKDateStyleNone' as const,
             ignoresTimeZone: true as const,

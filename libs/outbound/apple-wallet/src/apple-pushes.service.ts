@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import type { AppleCredentials } from '#configuration/apple-credentials.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import {
   PassSender,
   type PassOutcome,
@@ -86,7 +86,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
     try {
       response = await this.getClient(credentials).push(device.pushToken, signal);
     } catch (error) {
-      return { kind: 'failed', error: `Apple: ${messageOf(error)}` };
+      return { kind: 'failed', error: `Apple: ${getErrorMessage(error)}` };
     }
     return this.handleResponse(response, device);
   }

@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type AppleTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -12,6 +12,6 @@ export function getAppleTranslations(locale: string): {
   translations: AppleTranslations;
   locale: string;
 } {
-  const { words: translations, locale: language } = wordsIn<AppleTranslations>(LANGUAGES, locale);
+  const { translations, locale: language } = getTranslations<AppleTranslations>(LANGUAGES, locale);
   return { translations, locale: language };
 }

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
 import { ask } from '#database/connection.js';
 import { hashDesign, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
@@ -113,7 +113,7 @@ export class StripImages {
         await this.prune();
       }
     } catch (error) {
-      this.log.warn(`an image could not be stored: ${messageOf(error)}`);
+      this.log.warn(`an image could not be stored: ${getErrorMessage(error)}`);
     }
   }
 
@@ -126,7 +126,7 @@ export class StripImages {
           from strip_images
         ) aged
         where aged.hash = i.hash and aged.name = i.name and aged.bytes > $1`,
-      values: [this.config.stripImagesKeptMb * MB],
+      values: [this.config.stripImageCacheMb * MB],
     });
   }
 }

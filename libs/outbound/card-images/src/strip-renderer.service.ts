@@ -56,8 +56,8 @@ export type StripImage = { filled: number; size: StripSize } | { icon: IconSize 
 @Injectable()
 export class StripRenderer {
   private readonly queue = new FairQueue({
-    most: CONCURRENCY,
-    mostWaiting: MAX_WAITING,
+    concurrency: CONCURRENCY,
+    maxWaiting: MAX_WAITING,
     waitMs: QUEUE_TIMEOUT_MS,
   });
   /** Caches resized pictures as data URIs: the images of a card differ only in their stamps. */

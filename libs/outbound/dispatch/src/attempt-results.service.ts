@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool, type PoolClient } from 'pg';
 import { Config } from '#configuration/config.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { Batcher, Lanes } from '#database/batcher.js';
 import { inTransaction, isPassing } from '#database/connection.js';
@@ -207,7 +207,7 @@ export class AttemptResults {
       [
         delivery.subscriptionId,
         'webhook_subscription.disabled',
-        newId(),
+        createId(),
         { reason, event_id: delivery.eventId },
         at,
         reason,
@@ -255,7 +255,7 @@ async function deleteSubscription(client: PoolClient, { delivery }: Result): Pro
     [
       delivery.subscriptionId,
       'webhook_subscription.deleted',
-      newId(),
+      createId(),
       { status: 410, event_id: delivery.eventId },
     ],
   );

@@ -2,8 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
-import { messageOf, UnavailableError } from '#kernel/errors.js';
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, traced, type Span } from '#kernel/tracing.js';
+import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
+import { ROOT_CONTEXT, SpanKind, SpanStatusCode, runInSpan, type Span } from '#kernel/tracing.js';
 import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable, isPassing } from '#database/connection.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import {
@@ -104,7 +104,10 @@ export class DeliveryAttempts {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
       mayFollow = !isPassing(error);
-      this.log.warn(`a delivery failed before it was sent: ${messageOf(error)}`, aboutOf(delivery));
+      this.log.warn(
+        `a delivery failed before it was sent: ${getErrorMessage(error)}`,
+        aboutOf(delivery),
+      );
     }
     const milliseconds = performance.now() - slot.since;
     this.lanes.slots.end(slot, attempted !== undefined);
@@ -182,10 +185,10 @@ export class DeliveryAttempts {
       body: formatBody(body, delivery.payloadFormat),
       mayBeSent: () => this.isCurrent(delivery, readAt),
     };
-    return traced('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
+    return runInSpan('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
       kind: SpanKind.CLIENT,
       // Starts a trace of its own: whatever woke this lane has nothing to do with this attempt.
-      within: ROOT_CONTEXT,
+      parent: ROOT_CONTEXT,
     });
   }
 
@@ -250,7 +253,7 @@ export class DeliveryAttempts {
         if (!isDatabaseUnavailable(error) && ++refusals === RECORD_TRIES) {
           // It will be sent again later, under the same id.
           this.log.error(
-            `the result of an attempt could not be recorded: ${messageOf(error)}`,
+            `the result of an attempt could not be recorded: ${getErrorMessage(error)}`,
             aboutOf(delivery),
           );
           owned.hold = 'trouble';

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DATABASE_UNAVAILABLE_MS } from '#database/connection.js';
@@ -128,13 +128,13 @@ export class DeliveryWorker {
       try {
         await this.release(late ? [...this.lanes.all] : idle);
       } catch (error) {
-        this.log.warn(`lanes could not be released at the stop: ${messageOf(error)}`);
+        this.log.warn(`lanes could not be released at the stop: ${getErrorMessage(error)}`);
         await wait(Math.min(DATABASE_UNAVAILABLE_MS, milliseconds));
       }
       if (this.lanes.size === 0 || late) break;
       await wait(20);
     }
-    await this.leases.leave().catch((error: unknown) => this.log.debug(messageOf(error)));
+    await this.leases.leave().catch((error: unknown) => this.log.debug(getErrorMessage(error)));
     return this.lanes.slots.inFlight;
   }
 
@@ -156,11 +156,11 @@ export class DeliveryWorker {
     for (let unavailable = false; !signal.aborted;) {
       this.woken = false;
       try {
-        const claimed = await this.stalls.during(() => this.claim());
+        const claimed = await this.stalls.watch(() => this.claim());
         unavailable = false;
         if (!claimed) await this.idle();
       } catch (error) {
-        if (!unavailable) this.log.warn(`lanes could not be claimed: ${messageOf(error)}`);
+        if (!unavailable) this.log.warn(`lanes could not be claimed: ${getErrorMessage(error)}`);
         unavailable = true;
         await wait(DATABASE_UNAVAILABLE_MS);
       }
@@ -200,7 +200,7 @@ export class DeliveryWorker {
     this.attempts.pump();
     if (released.length > 0) {
       this.release(released).catch((error: unknown) =>
-        this.log.warn(`lanes could not be released: ${messageOf(error)}`),
+        this.log.warn(`lanes could not be released: ${getErrorMessage(error)}`),
       );
     }
   }
@@ -254,7 +254,7 @@ export class DeliveryWorker {
     while (!signal.aborted) {
       try {
         const asked = performance.now();
-        const ours = await this.stalls.during(() => this.leases.renew());
+        const ours = await this.stalls.watch(() => this.leases.renew());
         // Of a lane that was claimed by a statement whose answer was lost nobody else would ever hear.
         for (const id of ours) if (!this.lanes.get(id)) this.lanes.own(id, 'fast');
         // Before the others may send again: what somebody else has taken must not be sent with them.
@@ -267,7 +267,7 @@ export class DeliveryWorker {
         await this.share();
         unavailable = false;
       } catch (error) {
-        if (!unavailable) this.log.warn(`leases could not be renewed: ${messageOf(error)}`);
+        if (!unavailable) this.log.warn(`leases could not be renewed: ${getErrorMessage(error)}`);
         unavailable = true;
       }
       await pause(unavailable ? DATABASE_UNAVAILABLE_MS : RENEW_EVERY_MS, signal);

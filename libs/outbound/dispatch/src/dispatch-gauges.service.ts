@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 
@@ -107,7 +107,7 @@ export class DispatchGauges {
     if (performance.now() - this.lookedAt < LOOK_EVERY_MS) return this.looking ?? Promise.resolve();
     this.lookedAt = performance.now();
     this.looking = this.ask().catch((error: unknown) =>
-      this.log.warn(`the gauges could not be read: ${messageOf(error)}`),
+      this.log.warn(`the gauges could not be read: ${getErrorMessage(error)}`),
     );
     return this.looking;
   }

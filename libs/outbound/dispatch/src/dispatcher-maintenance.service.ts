@@ -2,9 +2,9 @@ import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
@@ -156,7 +156,7 @@ export class DispatcherMaintenance {
       return true;
     } catch (error) {
       const level = isPassing(error) ? 'warn' : 'error';
-      this.log[level](`${what}: ${messageOf(error)}; will be tried again`);
+      this.log[level](`${what}: ${getErrorMessage(error)}; will be tried again`);
       return false;
     }
   }
@@ -233,7 +233,7 @@ export class DispatcherMaintenance {
     const { disabled, notices } = await inTransaction(this.pool, async (client) => {
       const ended = await client.query<{ id: number }>({
         ...DISABLE_FAILING,
-        values: [disable, newId()],
+        values: [disable, createId()],
       });
       const warned = await client.query<{ id: number }>({
         ...WARN_FAILING,

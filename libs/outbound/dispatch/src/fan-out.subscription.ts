@@ -1,10 +1,10 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
-import { publicEventId } from '#kernel/public-id.js';
-import { ROOT_CONTEXT, traced } from '#kernel/tracing.js';
+import { toPublicEventId } from '#kernel/public-id.js';
+import { ROOT_CONTEXT, runInSpan } from '#kernel/tracing.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { LeaderLock } from '#database/leader-lock.js';
 import { readCheckpoint, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
@@ -97,7 +97,7 @@ export class FanOut {
       batch: BATCH,
       readPosition: () => readCheckpoint(this.pool, PLANNED),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
-        await this.stalls.during(() => this.advance(from, events, to));
+        await this.stalls.watch(() => this.advance(from, events, to));
       },
       // A single dispatcher goes on with the other tasks of a leader.
       shouldStepDown: () => !this.worker.isAlone,
@@ -114,7 +114,7 @@ export class FanOut {
       if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
       if (error instanceof UnknownEventTypeError && events.length === 1) throw error;
       this.log.warn(
-        `a batch of ${events.length} events failed and is repeated one by one: ${messageOf(error)}`,
+        `a batch of ${events.length} events failed and is repeated one by one: ${getErrorMessage(error)}`,
       );
     }
     let position = from;
@@ -126,7 +126,9 @@ export class FanOut {
       } catch (cause) {
         if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
         if (cause instanceof UnknownEventTypeError) throw cause;
-        throw new Error(`event ${event.id} blocks all webhooks: ${messageOf(cause)}`, { cause });
+        throw new Error(`event ${event.id} blocks all webhooks: ${getErrorMessage(cause)}`, {
+          cause,
+        });
       }
     }
   }
@@ -153,7 +155,7 @@ export class FanOut {
     // The position alone moves often, past events that are not published.
     if (events.length === 0) return work();
     const about = { 'inkpad.events': events.length };
-    return traced('webhook fan-out', about, work, { within: ROOT_CONTEXT });
+    return runInSpan('webhook fan-out', about, work, { parent: ROOT_CONTEXT });
   }
 
   /** What is published of the events. */
@@ -163,7 +165,7 @@ export class FanOut {
       const type = findPublicType(this.types, stored.type);
       if (!type) return [];
       return {
-        eventId: publicEventId(stored.id),
+        eventId: toPublicEventId(stored.id),
         customerId: getEventCustomerId(stored),
         type,
         stored,

@@ -11,7 +11,7 @@ class Fillings extends StallDetector {
   count = 0;
   onFill: () => void = () => undefined;
 
-  override during<R>(): Promise<R> {
+  override watch<R>(): Promise<R> {
     this.count++;
     this.onFill();
     return Promise.resolve(undefined as R);

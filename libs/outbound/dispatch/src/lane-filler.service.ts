@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
 import { DATABASE_UNAVAILABLE_MS, isPassing } from '#database/connection.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
@@ -87,10 +87,10 @@ export class LaneFiller {
         lane.busy = 'filling';
       }
       try {
-        await this.stalls.during(() => this.fillSome(some));
+        await this.stalls.watch(() => this.fillSome(some));
       } catch (error) {
         this.log[isPassing(error) ? 'warn' : 'error'](
-          `lanes could not be filled: ${messageOf(error)}`,
+          `lanes could not be filled: ${getErrorMessage(error)}`,
         );
         for (const lane of some) this.lanes.startOver(lane);
         await wait(DATABASE_UNAVAILABLE_MS);
@@ -169,10 +169,10 @@ export class LaneFiller {
   private async mayHaveMore(lane: Lane, before: Date | 'infinity'): Promise<boolean> {
     if (lane.lost) return false;
     try {
-      return await this.stalls.during(() => this.pending.giveUp(lane.id, before));
+      return await this.stalls.watch(() => this.pending.giveUp(lane.id, before));
     } catch (error) {
       this.log[isPassing(error) ? 'warn' : 'error'](
-        `deliveries could not be failed: ${messageOf(error)}`,
+        `deliveries could not be failed: ${getErrorMessage(error)}`,
         { subscription_id: lane.id },
       );
       await wait(DATABASE_UNAVAILABLE_MS);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import type { Pace } from './delivery-lane.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -119,7 +119,7 @@ const FORGET_LANE = {
 @Injectable()
 export class LaneLeases {
   /** Identifies this process among all dispatchers. */
-  readonly me = newId();
+  readonly me = createId();
 
   constructor(
     private readonly pool: Pool,

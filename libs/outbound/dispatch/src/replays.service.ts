@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing } from '#database/connection.js';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
@@ -120,7 +120,7 @@ export class Replays {
         progress = await this.round(signal);
       } catch (error) {
         const level = isPassing(error) ? 'warn' : 'error';
-        this.log[level](`${messageOf(error)}; will be tried again`);
+        this.log[level](`${getErrorMessage(error)}; will be tried again`);
       }
       if (!progress) await pause(ROUND_MS, signal);
     }

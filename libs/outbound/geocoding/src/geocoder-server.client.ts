@@ -1,5 +1,5 @@
 import { Agent, request } from 'undici';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { GeocoderServer } from '#configuration/geocoder-settings.js';
 import { pause } from '#kernel/pause.js';
 import type { GeocodingCache } from './geocoding-cache.service.js';
@@ -49,7 +49,7 @@ export class ServerGeocoder extends Geocoder {
       response = await this.request(address, signal);
     } catch (error) {
       if (signal.aborted) return { kind: 'busy' };
-      return { kind: 'failed', error: `cannot be reached: ${messageOf(error)}` };
+      return { kind: 'failed', error: `cannot be reached: ${getErrorMessage(error)}` };
     }
     // The request may have been delayed, and the server counts by the time of arrival.
     await this.rateLimiter.pauseFor(this.provider, 1000 / this.server.requestsPerSecond);

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { messageOf, NotFoundError } from '#kernel/errors.js';
+import { getErrorMessage, NotFoundError } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { retryUntilAborted } from '#event-store/log/follow-log.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
@@ -62,7 +62,7 @@ export class GeocodingWorker {
       const { rows } = await this.pool.query<{ seconds: number | null }>(OLDEST_DUE);
       oldestDueGauge.set(rows[0]?.seconds ?? 0);
     } catch (error) {
-      this.log.warn(`the queue could not be measured: ${messageOf(error)}`);
+      this.log.warn(`the queue could not be measured: ${getErrorMessage(error)}`);
     }
   }
 

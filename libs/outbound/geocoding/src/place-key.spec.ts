@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
-import { packageFile } from '#kernel/package-file.js';
+import { getPackageFileUrl } from '#kernel/package-file.js';
 import { toPlaceKey } from './place-key.js';
 
 it('returns the same key for all spellings of a name', () => {
@@ -14,7 +14,9 @@ it('returns the same key for all spellings of a name', () => {
 });
 
 it('returns the keys of the bundled places', () => {
-  const text = brotliDecompressSync(readFileSync(packageFile('data/places.tsv.br'))).toString();
+  const text = brotliDecompressSync(
+    readFileSync(getPackageFileUrl('data/places.tsv.br')),
+  ).toString();
   const lines = text.trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(150_000);
   for (let i = 0; i < lines.length; i += 97) {

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { packageFile } from '#kernel/package-file.js';
+import { getPackageFileUrl } from '#kernel/package-file.js';
 
 export const PLACES = 'places';
 const FILE = 'data/places.tsv.br';
@@ -60,7 +60,7 @@ export class PlacesLoader {
 
   /** Loads the places. Rows of a process that was killed half-way are not part of the gazetteer. */
   async load(): Promise<void> {
-    const file = await readFile(packageFile(FILE));
+    const file = await readFile(getPackageFileUrl(FILE));
     const version = createHash('sha256').update(file).digest('hex');
     const currentLoad = await this.pool.query<{ version: string; load_id: number }>(
       'select version, load_id from gazetteer_parts where part = $1',

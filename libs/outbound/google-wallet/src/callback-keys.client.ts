@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import { messageOf, UnavailableError } from '#kernel/errors.js';
+import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { parseRootKeys, type RootKey } from './callback.js';
 
 const DEADLINE_MS = 5_000;
@@ -70,7 +70,9 @@ export class CallbackKeys {
       this.keys = keys;
       this.fetchedAt = this.attemptedAt;
     } catch (cause) {
-      throw new UnavailableError(`Google's keys cannot be fetched: ${messageOf(cause)}`, { cause });
+      throw new UnavailableError(`Google's keys cannot be fetched: ${getErrorMessage(cause)}`, {
+        cause,
+      });
     }
   }
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { zonedTime } from '#kernel/zoned-time.js';
+import { renderZonedTime } from '#kernel/zoned-time.js';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import { isExpired } from '#cards/card.js';
 import type { PassContent, PassLocation } from '#passes/pass-content.js';
@@ -139,7 +139,7 @@ export function renderLoyaltyObject(
       ],
     },
     validTimeInterval:
-      expiresAt === null ? null : { end: { date: zonedTime(expiresAt, content.timeZone) } },
+      expiresAt === null ? null : { end: { date: renderZonedTime(expiresAt, content.timeZone) } },
     merchantLocations: areShared(content.locations) ? [] : toSortedLocations(content.locations),
   };
 }

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { ServiceAccount } from '#configuration/service-account.js';
 import { createAssertionJwt } from './google-jwt.js';
 
@@ -72,7 +72,7 @@ async function requestToken(
     return { status: response.status, text: await response.text() };
   } catch (cause) {
     const { cause: networkError } = cause as Error;
-    throw new TokenError(`no access token: ${messageOf(networkError ?? cause)}`, { cause });
+    throw new TokenError(`no access token: ${getErrorMessage(networkError ?? cause)}`, { cause });
   }
 }
 

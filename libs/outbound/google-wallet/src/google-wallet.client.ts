@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { RequestInit } from 'undici';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { parseGoogleResponse, type GoogleResponse } from './google-response.js';
 import { GoogleRateLimiter } from './google-rate-limiter.service.js';
@@ -144,5 +144,5 @@ function toPath(kind: GoogleKind, id: string): string {
 /** Formats the cause of a failed `fetch`, which is why the connection failed. */
 function formatNetworkError(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  return `cannot be reached: ${messageOf(cause ?? error)}`;
+  return `cannot be reached: ${getErrorMessage(cause ?? error)}`;
 }

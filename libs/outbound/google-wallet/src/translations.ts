@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 
 /** The texts of a pass besides the store's own. */
 export type GoogleTranslations = {
@@ -70,5 +70,5 @@ const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
 export function getGoogleTranslations(locale: string): GoogleTranslations {
-  return wordsIn<GoogleTranslations>(LANGUAGES, locale).words;
+  return getTranslations<GoogleTranslations>(LANGUAGES, locale).translations;
 }

@@ -92,7 +92,7 @@ export class CardMessageSending {
   }
 
   private async hasSentTooMany(accountId: number): Promise<boolean> {
-    const { smsPerDay } = this.config.most;
+    const { smsPerDay } = this.config.limits;
     return (await this.messages.smsSent(accountId, smsPerDay)) >= smsPerDay;
   }
 

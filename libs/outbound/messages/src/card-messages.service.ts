@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { lastServed } from '#kernel/turns.js';
+import { findLastServed } from '#kernel/turns.js';
 import { findMailboxKey } from '#kernel/email-address.js';
 import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
@@ -189,7 +189,7 @@ export class CardMessages {
       values: [channel, limit, after],
     });
     const stores = rows.map((row) => row.account_id);
-    this.served[channel] = lastServed(after, stores);
+    this.served[channel] = findLastServed(after, stores);
     return rows.map((row) => ({
       id: row.id,
       accountId: row.account_id,

@@ -3,7 +3,7 @@ import pg, { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { findMailboxKey } from '#kernel/email-address.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
@@ -80,7 +80,7 @@ export class MailOutbox {
     giveUpAt?: Date,
   ): Promise<string[]> {
     if (this.config.mail === null || mails.length === 0) return [];
-    const ids = mails.map(() => newId());
+    const ids = mails.map(() => createId());
     await client.query({
       name: 'mail_add',
       text: `insert into mail_outbox (id, sealed, due_at, created_at, give_up_at)

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing } from '#database/connection.js';
 import { CardMessageSending } from './card-message-sending.service.js';
@@ -57,7 +57,7 @@ export class MessageDispatch {
         if (messages.length === AT_ONCE) continue;
       } catch (error) {
         const level = isPassing(error) ? 'warn' : 'error';
-        this.log[level](`${queue.name} cannot be processed: ${messageOf(error)}`);
+        this.log[level](`${queue.name} cannot be processed: ${getErrorMessage(error)}`);
       }
       await pause(ROUND_MS, signal);
     }

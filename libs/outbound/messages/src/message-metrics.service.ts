@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Counter, Gauge, Registry } from 'prom-client';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 
 const POLL_INTERVAL_MS = 5_000;
 
@@ -55,7 +55,7 @@ export class MessageMetrics {
       return this.looking ?? Promise.resolve();
     this.lookedAt = performance.now();
     this.looking = this.ask().catch((error: unknown) =>
-      this.log.warn(`the messages could not be counted: ${messageOf(error)}`),
+      this.log.warn(`the messages could not be counted: ${getErrorMessage(error)}`),
     );
     return this.looking;
   }

@@ -1,4 +1,4 @@
-import { remindedFrom } from '#kernel/retirement.js';
+import { getReminderStart } from '#kernel/retirement.js';
 import type { Mail } from './mail.js';
 
 /** How far back a use of a token makes its user one who has to know. */
@@ -35,7 +35,7 @@ export function occasionDue(retirement: Retirement, now: Date): Occasion | undef
   if (sunsetAt) {
     if (now >= sunsetAt) return undefined;
     const isReminded = remindedOf?.getTime() === sunsetAt.getTime();
-    if (now >= remindedFrom(sunsetAt)) return isReminded ? undefined : 'reminder';
+    if (now >= getReminderStart(sunsetAt)) return isReminded ? undefined : 'reminder';
   }
   if (!toldAt) return 'announced';
   return sunsetAt && !toldSunsetAt ? 'sunset' : undefined;

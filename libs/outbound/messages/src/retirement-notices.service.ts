@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { MailOutbox } from './mail-outbox.service.js';
@@ -92,7 +92,7 @@ export class RetirementNotices {
         while (more && !signal.aborted) more = await this.tellSome();
       } catch (error) {
         const level = isPassing(error) ? 'warn' : 'error';
-        this.log[level](`users cannot be told of a retirement: ${messageOf(error)}`);
+        this.log[level](`users cannot be told of a retirement: ${getErrorMessage(error)}`);
       }
       await pause(every, signal);
     }

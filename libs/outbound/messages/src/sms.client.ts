@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { RequestInit, Response } from 'undici';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { parseSmsOutcome, type SmsOutcome } from './sms-answer.js';
 import { createSmsCallbackUrl } from './sms-callback.js';
@@ -77,5 +77,5 @@ async function textOf({ body }: Response): Promise<string> {
 /** `fetch` hides in the cause why a connection failed. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
-  return messageOf(cause ?? error);
+  return getErrorMessage(cause ?? error);
 }

@@ -1,5 +1,5 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing } from '#database/connection.js';
 import { PASS_SENDERS, type PassOutcome, type PassSender } from './pass-sender.js';
@@ -52,7 +52,7 @@ export class PassDispatch {
         }
       } catch (error) {
         const level = isPassing(error) ? 'warn' : 'error';
-        this.log[level](`updates of ${sender.channel} cannot be read: ${messageOf(error)}`);
+        this.log[level](`updates of ${sender.channel} cannot be read: ${getErrorMessage(error)}`);
       }
       await pause(ROUND_MS, signal);
     }
@@ -67,8 +67,8 @@ export class PassDispatch {
       outcome = await sender.send(update, this.cut.signal);
     } catch (error) {
       const stack = error instanceof Error && !isPassing(error) ? error.stack : undefined;
-      if (stack) this.log.error(`${what} failed: ${messageOf(error)}`, stack);
-      outcome = { kind: 'failed', error: messageOf(error) };
+      if (stack) this.log.error(`${what} failed: ${getErrorMessage(error)}`, stack);
+      outcome = { kind: 'failed', error: getErrorMessage(error) };
     }
     try {
       if (outcome.kind === 'failed') {
@@ -81,7 +81,7 @@ export class PassDispatch {
       await this.updates.finish(update);
     } catch (error) {
       this.log.warn(
-        `${what} is made again, since its result cannot be stored: ${messageOf(error)}`,
+        `${what} is made again, since its result cannot be stored: ${getErrorMessage(error)}`,
       );
     }
   }

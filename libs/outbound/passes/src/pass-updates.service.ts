@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { lastServed } from '#kernel/turns.js';
+import { findLastServed } from '#kernel/turns.js';
 import type { PassChannel, PassUpdate, WantedUpdate } from './pass-sender.js';
 
 /** Longer than an attempt can last: after that, another dispatcher may take the update of one that has died. */
@@ -110,7 +110,7 @@ export class PassUpdates {
         values: [channel, priority, limit - claimed.length, after],
       });
       const stores = rows.map((row) => row.account_id);
-      this.served.set(turns, lastServed(after, stores));
+      this.served.set(turns, findLastServed(after, stores));
       for (const { account_id: accountId, asked, ...row } of rows) {
         claimed.push({ ...row, accountId, asked: Number(asked) });
       }

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing } from '#database/connection.js';
 
@@ -64,7 +64,7 @@ export class StandInUpkeep {
       return true;
     } catch (error) {
       const level = isPassing(error) ? 'warn' : 'error';
-      this.log[level](`old stand-ins could not be forgotten: ${messageOf(error)}`);
+      this.log[level](`old stand-ins could not be forgotten: ${getErrorMessage(error)}`);
       return false;
     }
   }

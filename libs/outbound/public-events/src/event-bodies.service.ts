@@ -1,6 +1,6 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { countKeptBytes, encodeToKeep } from '#kernel/kept-bytes.js';
 import { byteaArray } from '#database/bytea-array.js';
@@ -8,8 +8,8 @@ import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { NOBODY, PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { seal } from '#kernel/sealing.js';
-import { roughBytes } from '#kernel/rough-bytes.js';
-import { publicEventId } from '#kernel/public-id.js';
+import { estimateBytes } from '#kernel/rough-bytes.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import {
   belongsTo,
   getDefined,
@@ -102,7 +102,7 @@ export class EventBodies {
   private readonly recentEvents = new ExpiringCache<string, StoredEvent>({
     maxSize: EVENT_CACHE_BYTES,
     ttl: EVENT_CACHE_MS,
-    sizeCalculation: (event) => roughBytes(event) + OVERHEAD_BYTES,
+    sizeCalculation: (event) => estimateBytes(event) + OVERHEAD_BYTES,
   });
 
   constructor(
@@ -131,11 +131,11 @@ export class EventBodies {
     try {
       const envelopes = await this.renderEnvelopes(ready);
       return new Map(
-        ready.map(({ id }, i) => [publicEventId(id), getDefined(envelopes[i], 'an envelope')]),
+        ready.map(({ id }, i) => [toPublicEventId(id), getDefined(envelopes[i], 'an envelope')]),
       );
     } catch (error) {
       // The error occurs again when they are needed, and is reported then.
-      this.log.debug(messageOf(error));
+      this.log.debug(getErrorMessage(error));
       return new Map();
     }
   }
@@ -262,7 +262,7 @@ export class EventBodies {
   }
 
   private markUnrendered(ref: PublicEventRef, error: unknown, bodies: Bodies): void {
-    this.log.error(`an event cannot be rendered: ${messageOf(error)}`, {
+    this.log.error(`an event cannot be rendered: ${getErrorMessage(error)}`, {
       event_id: ref.eventId,
       account_id: ref.accountId,
     });
@@ -377,7 +377,7 @@ export class EventBodies {
       values: [missing.map(({ accountId }) => accountId), missing.map(({ seq }) => seq)],
     });
     for (const event of await this.eventStore.readEvents(rows)) {
-      events.set(publicEventId(event.id), event);
+      events.set(toPublicEventId(event.id), event);
     }
     const placed = new Set(rows.map(({ seq }) => seq));
     return { events, expired: missing.filter(({ seq }) => !placed.has(seq)) };

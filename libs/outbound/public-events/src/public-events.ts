@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { EventMeta } from '#kernel/aggregate.js';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
 import { customer as customerAggregate } from '#customers/customer.js';
 import type { CustomerEvent } from '#customers/customer.events.js';
@@ -237,7 +237,7 @@ function toEnvelope<T extends (PublishedCustomerEvent | CustomerCardEvent)['type
   data: object,
 ): PublicEvent {
   return {
-    id: publicEventId(id),
+    id: toPublicEventId(id),
     type: assertPublicType(names[type]),
     timestamp: meta.recordedAt,
     sequence: revision,

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
-import { roughBytes } from '#kernel/rough-bytes.js';
+import { estimateBytes } from '#kernel/rough-bytes.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -22,7 +22,7 @@ export type StreamSnapshot<S> = { state: S; revision: number };
 export class StreamProjections {
   private readonly cache = new ExpiringCache<string, StreamSnapshot<object>>({
     maxSize: CACHE_BYTES,
-    sizeCalculation: roughBytes,
+    sizeCalculation: estimateBytes,
   });
 
   constructor(
@@ -152,7 +152,7 @@ export class StreamProjections {
       i += READ_AHEAD.batchSize
     ) {
       const batch = await this.eventStore.readEvents(refs.slice(i, i + READ_AHEAD.batchSize));
-      for (const event of batch) bytes += roughBytes(event);
+      for (const event of batch) bytes += estimateBytes(event);
       read.push(...batch);
     }
     const byStream = new Map<string, StoredEvent[]>();

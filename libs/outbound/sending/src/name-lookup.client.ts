@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Resolver } from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { isLocalName, LOCAL_ADDRESSES } from './target-address.js';
 
@@ -96,7 +96,7 @@ export class NameLookup {
         answer.status === 'rejected' && !saysThereIsNone(answer.reason) ? [answer.reason] : [],
       );
       if (records.length === 0) {
-        const why = faults.length > 0 ? messageOf(faults[0]) : 'there is no such name';
+        const why = faults.length > 0 ? getErrorMessage(faults[0]) : 'there is no such name';
         return { found: new UnresolvedNameError(`${name}: ${why}`), keepMs: FAILED_MS };
       }
       const complete = faults.length === 0;

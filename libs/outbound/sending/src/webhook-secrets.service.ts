@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { SECRET_BYTES, signingSecret } from './webhook-secret.js';
@@ -44,7 +44,7 @@ export class WebhookSecrets {
       return this.keys.open(PURPOSE, sealed, contextOf(subscriptionId)).toString();
     } catch (error) {
       const about = { subscription_id: subscriptionId };
-      this.log.debug(`a secret could not be decrypted: ${messageOf(error)}`, about);
+      this.log.debug(`a secret could not be decrypted: ${getErrorMessage(error)}`, about);
       return null;
     }
   }

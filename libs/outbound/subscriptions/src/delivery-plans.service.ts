@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { messageOf, UnavailableError } from '#kernel/errors.js';
+import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import {
   BEGINNING,
@@ -105,9 +105,12 @@ export class DeliveryPlans {
       await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
       await this.hints.about(subscriptionId);
     } catch (error) {
-      this.log.warn(`dispatchers will notice a changed subscription later: ${messageOf(error)}`, {
-        subscription_id: subscriptionId,
-      });
+      this.log.warn(
+        `dispatchers will notice a changed subscription later: ${getErrorMessage(error)}`,
+        {
+          subscription_id: subscriptionId,
+        },
+      );
     }
   }
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -162,7 +162,7 @@ export class WebhookDeliveriesService {
       types: wanted.length === PUBLIC_EVENTS.length ? null : wanted,
       head: await this.events.head(),
     };
-    const request = newId();
+    const request = createId();
     const matched = await this.plans.matched(replay);
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;

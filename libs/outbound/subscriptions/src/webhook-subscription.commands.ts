@@ -5,13 +5,13 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import {
   InvalidFieldsError,
-  messageOf,
+  getErrorMessage,
   NotFoundError,
   RejectedError,
   UnavailableError,
 } from '#kernel/errors.js';
-import { publicEventId } from '#kernel/public-id.js';
-import { newId } from '#kernel/randomness.js';
+import { toPublicEventId } from '#kernel/public-id.js';
+import { createId } from '#kernel/randomness.js';
 import { IdTakenError, withNewId } from '#database/ids.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { Batcher } from '#database/batcher.js';
@@ -115,7 +115,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
         subscription,
         sealed,
         activeFrom,
-        this.config.most.webhookSubscriptions,
+        this.config.limits.webhookSubscriptions,
       );
       if (!inserted && !transaction.isRepeated) throw new IdTakenError(TABLE, id);
       if (inserted) {
@@ -300,7 +300,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   async execute({ context, id }: TestWebhookSubscription): Promise<WebhookTestJson> {
     const { accountId } = context;
     const row = await this.table.find(accountId, id);
-    const eventId = publicEventId(newId());
+    const eventId = toPublicEventId(createId());
     const attempt = {
       url: row.target_url,
       ...this.secretsOf(row),
@@ -320,7 +320,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const error = errorOf(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
     await this.table.attempted(id, { at, status, error }).catch((fault: unknown) =>
-      this.log.warn(`the result of a test could not be stored: ${messageOf(fault)}`, {
+      this.log.warn(`the result of a test could not be stored: ${getErrorMessage(fault)}`, {
         subscription_id: id,
       }),
     );

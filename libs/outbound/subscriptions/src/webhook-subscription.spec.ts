@@ -16,7 +16,7 @@ import {
 } from './webhook-subscription.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { signingSecret } from '#sending/webhook-secret.js';
-import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { Keyring, createMasterKey } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 
 const URL_OF_OURS = 'https://example.com/hooks';
@@ -102,7 +102,7 @@ it('names the event only when there is exactly one', () => {
 });
 
 it('keeps a secret sealed to its subscription', () => {
-  const key = masterKeyOf(randomBytes(32));
+  const key = createMasterKey(randomBytes(32));
   const secrets = new WebhookSecrets(MasterKeys.holding(new Keyring([key], key), new Map()));
   const secret = signingSecret(Buffer.alloc(32, 7));
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 
 /** Whoever adds work or changes a subscription notifies this channel; dispatchers listen to it. */
 export const WORK_CHANNEL = 'inkpad_webhooks';
@@ -48,7 +48,7 @@ export class WorkHints {
         values: [payload],
       });
     } catch (error) {
-      this.log.warn(`dispatchers could not be notified and will poll: ${messageOf(error)}`);
+      this.log.warn(`dispatchers could not be notified and will poll: ${getErrorMessage(error)}`);
     }
   }
 }

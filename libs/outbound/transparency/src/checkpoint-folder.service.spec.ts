@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { newSignerKey, signerOf } from '#kernel/signed-note.js';
+import { createSignerKey, parseSigner } from '#kernel/signed-note.js';
 import { CheckpointFiles } from './checkpoint-folder.service.js';
 import { signCheckpoint } from './checkpoint.js';
 
@@ -15,7 +15,7 @@ describe('CheckpointFiles', () => {
   afterEach(() => rmSync(dir, { recursive: true }));
 
   it('does not list a checkpoint whose write has failed, so that it is written again', async () => {
-    const signer = signerOf(newSignerKey('shop.example'));
+    const signer = parseSigner(createSignerKey('shop.example'));
     if (!signer) throw new Error('a new key signs');
     const note = signCheckpoint({ size: 3, root: Buffer.alloc(32, 1) }, signer);
     const files = new CheckpointFiles(dir);

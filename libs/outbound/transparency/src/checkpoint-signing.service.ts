@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { checkpointSigner } from '#kernel/checkpoint-key.js';
+import { loadCheckpointSigner } from '#kernel/checkpoint-key.js';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { Signer } from '#kernel/signed-note.js';
 import { inTransaction, isPassing } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
@@ -39,7 +39,7 @@ export class CheckpointSigning {
     private readonly outbox: MailOutbox,
     registry: Registry,
   ) {
-    this.signer = checkpointSigner(config, true);
+    this.signer = loadCheckpointSigner(config, true);
     this.refusedGauge = new Gauge({
       name: 'inkpad_checkpoint_refused',
       help: '1 while no checkpoint is signed because it would contradict an earlier one',
@@ -96,7 +96,7 @@ export class CheckpointSigning {
     } catch (error) {
       if (error instanceof ContradictionError) this.isRefused = true;
       const level = isPassing(error) ? 'warn' : 'error';
-      this.log[level](`no checkpoint was signed: ${messageOf(error)}`);
+      this.log[level](`no checkpoint was signed: ${getErrorMessage(error)}`);
     }
     this.refusedGauge.set(this.isRefused ? 1 : 0);
   }

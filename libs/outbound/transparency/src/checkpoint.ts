@@ -1,17 +1,17 @@
 import { HASH_BYTES } from './merkle-tree.js';
-import { openedNote, signedNote, type Signer, type Verifier } from '#kernel/signed-note.js';
+import { openNote, signNote, type Signer, type Verifier } from '#kernel/signed-note.js';
 
 /** The number of events in the tree, and its root. */
 export type TreeHead = { size: number; root: Buffer };
 
 /** Signs a checkpoint (C2SP tlog-checkpoint). The origin is the name of the key. */
 export function signCheckpoint({ size, root }: TreeHead, signer: Signer): string {
-  return signedNote(`${signer.name}\n${size}\n${root.toString('base64')}\n`, signer);
+  return signNote(`${signer.name}\n${size}\n${root.toString('base64')}\n`, signer);
 }
 
 /** Opens a checkpoint. @returns undefined unless this key has signed it */
 export function openCheckpoint(note: string, verifier: Verifier): TreeHead | undefined {
-  const text = openedNote(note, verifier);
+  const text = openNote(note, verifier);
   const [origin, sizeText = '', rootText = ''] = text?.split('\n') ?? [];
   if (origin !== verifier.name || !/^(0|[1-9]\d{0,15})$/.test(sizeText)) return undefined;
   const root = Buffer.from(rootText, 'base64');

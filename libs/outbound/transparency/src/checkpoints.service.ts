@@ -46,7 +46,7 @@ export class Checkpoints {
       if (newest && newest.size > index) return newest;
       if (performance.now() > deadline) {
         // Only the dispatcher knows whether there is a key. Without one there will never be a checkpoint.
-        if (!newest && this.config.production) throw new NotFoundError('Checkpoint');
+        if (!newest && this.config.isProduction) throw new NotFoundError('Checkpoint');
         throw new UnavailableError('No checkpoint covers this event yet');
       }
       await ask(this.pool, { text: `select pg_notify('${CHECKPOINT_REQUESTED}', '')` });

@@ -1,4 +1,4 @@
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { Dto } from '#http/fields.pipe.js';
 import {
@@ -56,7 +56,7 @@ export type EventProof = {
 export function toEventProofJson(proof: EventProof): EventProofJson {
   const { stream, revision, id, type, version, data, meta, hash } = proof.event;
   return {
-    event_id: publicEventId(id),
+    event_id: toPublicEventId(id),
     leaf_index: proof.index,
     tree_size: proof.size,
     root_hash: proof.root,

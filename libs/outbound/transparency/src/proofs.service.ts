@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
-import { eventIdOf } from '#kernel/public-id.js';
+import { parsePublicEventId } from '#kernel/public-id.js';
 import { ask } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { HistoryTable } from '#history/history-table.service.js';
@@ -38,7 +38,11 @@ export class Proofs {
    * @throws UnavailableError when history or checkpoint do not reach the event in time
    */
   async getEventProof(accountId: number, publicId: string): Promise<EventProof> {
-    const { seq: index, stream, revision } = await this.getPlace(accountId, eventIdOf(publicId));
+    const {
+      seq: index,
+      stream,
+      revision,
+    } = await this.getPlace(accountId, parsePublicEventId(publicId));
     const { note, size } = await this.checkpoints.getCoveringCheckpoint(index);
     const { event, previousHash } = await this.readEvent(stream, revision);
     if (!(await this.tree.getLeaf(index)).equals(hashLeaf(event))) {

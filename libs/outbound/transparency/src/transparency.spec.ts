@@ -14,12 +14,12 @@ import {
   type Range,
 } from './merkle-tree.js';
 import {
-  newSignerKey,
-  openedNote,
-  signedNote,
-  signerOf,
-  verifierKey,
-  verifierOf,
+  createSignerKey,
+  openNote,
+  signNote,
+  parseSigner,
+  renderVerifierKey,
+  parseVerifier,
 } from '#kernel/signed-note.js';
 import {
   readEdge,
@@ -190,14 +190,14 @@ test('events are chained and become leaves as another implementation computes it
 
 describe('a signed checkpoint', () => {
   const { signer_key, verifier_key, checkpoint, witnessed } = vectors.note;
-  const signer = signerOf(signer_key);
-  const verifier = verifierOf(verifier_key);
+  const signer = parseSigner(signer_key);
+  const verifier = parseVerifier(verifier_key);
   if (!signer || !verifier) throw new Error('the keys of the vectors must be read');
   const head = { size: 3, root: Buffer.from(vectors.events.roots[2] ?? '', 'base64') };
 
   test('is byte for byte what Go signs', () => {
     expect(signCheckpoint(head, signer)).toBe(checkpoint);
-    expect(verifierKey(signer)).toBe(verifier_key);
+    expect(renderVerifierKey(signer)).toBe(verifier_key);
   });
 
   test('is opened with the verifier key, also beside the signature of a witness', () => {
@@ -216,23 +216,23 @@ describe('a signed checkpoint', () => {
   });
 
   test('of another key or of another log of the same key is not opened', () => {
-    const other = signerOf(newSignerKey(signer.name));
+    const other = parseSigner(createSignerKey(signer.name));
     if (!other) throw new Error('a new key must be read');
     expect(openCheckpoint(checkpoint, other)).toBeUndefined();
     expect(openCheckpoint(signCheckpoint(head, other), other)).toEqual(head);
-    const foreign = signedNote(`other.example\n3\n${head.root.toString('base64')}\n`, signer);
-    expect(openedNote(foreign, verifier)).toBeDefined();
+    const foreign = signNote(`other.example\n3\n${head.root.toString('base64')}\n`, signer);
+    expect(openNote(foreign, verifier)).toBeDefined();
     expect(openCheckpoint(foreign, verifier)).toBeUndefined();
   });
 
   test.each(['-1', '03', '3.0', '99999999999999999', ''])('of size "%s" is not opened', (size) => {
     const text = `${signer.name}\n${size}\n${head.root.toString('base64')}\n`;
-    expect(openCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
+    expect(openCheckpoint(signNote(text, signer), verifier)).toBeUndefined();
   });
 
   test.each(['', 'AAAA', 'not base64'])('with the root "%s" is not opened', (root) => {
     const text = `${signer.name}\n3\n${root}\n`;
-    expect(openCheckpoint(signedNote(text, signer), verifier)).toBeUndefined();
+    expect(openCheckpoint(signNote(text, signer), verifier)).toBeUndefined();
   });
 
   test.each([
@@ -242,13 +242,13 @@ describe('a signed checkpoint', () => {
     verifier_key.replace('shop', 'stop'),
     verifier_key.slice(0, -4),
   ])('has no verifier key "%s"', (text) => {
-    expect(verifierOf(text)).toBeUndefined();
+    expect(parseVerifier(text)).toBeUndefined();
   });
 
   test.each(['', verifier_key, signer_key.replace('shop', 'stop'), signer_key.slice(0, -8)])(
     'has no signer key "%s"',
     (text) => {
-      expect(signerOf(text)).toBeUndefined();
+      expect(parseSigner(text)).toBeUndefined();
     },
   );
 });

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { TypeORMError } from 'typeorm';
 import { ConfigError, UnreachableError } from '#kernel/config-error.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 
 const NETWORK = new Map([
   ['ECONNREFUSED', 'nothing listens there'],
@@ -48,5 +48,5 @@ function reasonOf(error: Error): string {
   const words = NETWORK.get(code);
   if (words !== undefined) return `${words} (${code})`;
   if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such user';
-  return messageOf(first).replace(/\.$/, '');
+  return getErrorMessage(first).replace(/\.$/, '');
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { keyIdOf, masterKeyOf } from '#kernel/keyring.js';
+import { getKeyId, createMasterKey } from '#kernel/keyring.js';
 import { ANSWER_WITHIN_MS, CONNECTION, DatabasePool } from './database-client.js';
 import type { SessionSettings } from './session.js';
 
@@ -69,7 +69,7 @@ export function applicationNameOf(
   application: string,
 ): string {
   const keys = masterKeyPrevious ? [masterKey, masterKeyPrevious] : [masterKey];
-  const ids = keys.map((key) => keyIdOf(masterKeyOf(key).fingerprint));
+  const ids = keys.map((key) => getKeyId(createMasterKey(key).fingerprint));
   return `inkpad ${application} key ${ids.join('+')}`;
 }
 

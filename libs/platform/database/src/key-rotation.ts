@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
-import { keyIdOf, Keyring, masterKeyOf, PREFIX_BYTES, prefixOf } from '#kernel/keyring.js';
+import { getKeyId, Keyring, createMasterKey, PREFIX_BYTES, getKeyPrefix } from '#kernel/keyring.js';
 import { keyStateIn } from './master-keys.js';
 import type { SealedColumn } from './sealed-column.js';
 
@@ -35,15 +35,15 @@ export async function rotateMasterKey(rotation: Rotation): Promise<Rotated> {
       'Set MASTER_KEY to the new key (openssl rand -base64 32) and MASTER_KEY_PREVIOUS to the former one in every process, restart them, then run this again.',
     );
   }
-  const current = masterKeyOf(config.masterKey);
-  const previous = masterKeyOf(config.masterKeyPrevious);
-  const key = keyIdOf(current.fingerprint);
+  const current = createMasterKey(config.masterKey);
+  const previous = createMasterKey(config.masterKeyPrevious);
+  const key = getKeyId(current.fingerprint);
   await refuseProcessesWithout(pool, key);
   await begin(pool, current.fingerprint, previous.fingerprint);
-  say(`sealing with key ${key} instead of ${keyIdOf(previous.fingerprint)}`);
+  say(`sealing with key ${key} instead of ${getKeyId(previous.fingerprint)}`);
   await wait(NOTICED_WITHIN_MS);
   const ring = new Keyring([current, previous], current);
-  const step = { ...rotation, ring, prefix: prefixOf(current.fingerprint) };
+  const step = { ...rotation, ring, prefix: getKeyPrefix(current.fingerprint) };
   const before = await sealAll(step);
   await untilCommitsEnded(pool);
   // From here on the database refuses values of the previous key; anything still in progress until then is found now.

@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { checkNowAndThen, databaseClient } from './database-client.js';
 
@@ -38,7 +38,8 @@ export class LeaderLock {
         if (await this.campaign({ name, lock }, log, signal, lead)) wait = STEPPED_DOWN_MS;
         unavailable = false;
       } catch (error) {
-        if (!unavailable) log.warn(`the leader's lock could not be requested: ${messageOf(error)}`);
+        if (!unavailable)
+          log.warn(`the leader's lock could not be requested: ${getErrorMessage(error)}`);
         unavailable = true;
       }
       await pause(wait, signal);
@@ -81,7 +82,7 @@ export class LeaderLock {
       }
       return false;
     } finally {
-      await client.end().catch((error: unknown) => log.debug(messageOf(error)));
+      await client.end().catch((error: unknown) => log.debug(getErrorMessage(error)));
     }
   }
 }

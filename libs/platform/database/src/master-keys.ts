@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
-import { messageOf } from '#kernel/errors.js';
-import { keyIdOf, Keyring, masterKeyOf, type MasterKey } from '#kernel/keyring.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { askAtStart } from './connection.js';
 import type { SealedColumn } from './sealed-column.js';
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
@@ -78,7 +78,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     const { pool, config } = this;
     await refuseUnfinishedRestore(pool);
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
-      key === null ? [] : [masterKeyOf(key)],
+      key === null ? [] : [createMasterKey(key)],
     );
     const state = (await keyStateIn(pool)) ?? (await recordKey(pool, config));
     const sealing = keyFor(state, keys);
@@ -86,7 +86,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     const { previous } = state;
     if (previous && !keyFor({ fingerprint: previous }, keys)) {
       throw new ConfigError(
-        `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${keyIdOf(previous)}) until npm run cli key:rotate has said that it is done.`,
+        `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${getKeyId(previous)}) until npm run cli key:rotate has said that it is done.`,
       );
     }
     const ring = new Keyring(keys, sealing);
@@ -127,7 +127,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     };
     this.timer = setInterval(() => {
       look().catch((error: unknown) =>
-        this.log.warn(`the key that seals could not be read: ${messageOf(error)}`),
+        this.log.warn(`the key that seals could not be read: ${getErrorMessage(error)}`),
       );
     }, LOOK_EVERY_MS);
     this.timer.unref();
@@ -141,7 +141,7 @@ export function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefi
 /** Records the key of a new database. When two processes start at once with different keys, one is refused. */
 async function recordKey(pool: Pool, { masterKey }: PlatformConfig): Promise<KeyState> {
   await pool.query('insert into master_key (fingerprint) values ($1) on conflict do nothing', [
-    masterKeyOf(masterKey).fingerprint,
+    createMasterKey(masterKey).fingerprint,
   ]);
   const state = await keyStateIn(pool);
   if (!state) throw new Error('the master key was just recorded');
@@ -159,7 +159,7 @@ const WAY_OUT =
   'set MASTER_KEY to the key that was used until now (npm start keeps its own in master.key in the data folder), or use the database that belongs to this key.';
 
 function wrongKey(state: KeyState, config: PlatformConfig): ConfigError {
-  const ids = `${keyIdOf(masterKeyOf(config.masterKey).fingerprint)}, not ${keyIdOf(state.fingerprint)}`;
+  const ids = `${getKeyId(createMasterKey(config.masterKey).fingerprint)}, not ${getKeyId(state.fingerprint)}`;
   return new ConfigError(
     `${keySource(config)} is not the key of this database (${ids}): ${WAY_OUT}`,
   );

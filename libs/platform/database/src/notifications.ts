@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import pg from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import {
   checkNowAndThen,
   databaseClient,
@@ -63,7 +63,7 @@ export class Notifications {
     if (error instanceof Error) this.log.warn(`${this.channel}: ${error.message}; reconnecting`);
     this.onLost();
     // Its listeners stay: an error that comes late must not end the process.
-    client.end().catch((late: unknown) => this.log.debug(messageOf(late)));
+    client.end().catch((late: unknown) => this.log.debug(getErrorMessage(late)));
     this.retry = setTimeout(() => void this.listen(), RECONNECT_MS);
   }
 }

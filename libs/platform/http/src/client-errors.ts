@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { messageOf } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { createId } from '#kernel/randomness.js';
 import { answerOf, errorJson } from './error-answer.js';
 import { limitHeaders, type Usage } from './rate-limit.js';
 import { retirementHeaders } from './versioning.js';
@@ -69,7 +69,7 @@ export class ClientErrors {
     try {
       return await count(socket.remoteAddress ?? '');
     } catch (error) {
-      this.log.warn(`answered without rate limit headers: ${messageOf(error)}`);
+      this.log.warn(`answered without rate limit headers: ${getErrorMessage(error)}`);
       return undefined;
     }
   }
@@ -81,7 +81,7 @@ export class ClientErrors {
 
   private textOf(fault: NodeJS.ErrnoException, usage: Usage | undefined): string {
     const code = CODES[fault.code ?? ''] ?? NOT_HTTP;
-    const requestId = newId();
+    const requestId = createId();
     const answer = answerOf(code);
     const body = JSON.stringify(errorJson(answer, requestId, this.config.publicUrl));
     const { status } = answer;

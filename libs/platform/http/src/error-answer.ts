@@ -1,4 +1,4 @@
-import { CATALOGUE, worded, type ErrorCode } from '#kernel/error-catalogue.js';
+import { CATALOGUE, fillPlaceholders, type ErrorCode } from '#kernel/error-catalogue.js';
 import type { ExistingRecord, FieldErrors } from '#kernel/errors.js';
 import { ERROR_PAGE } from './error.dto.js';
 import type { VersioningJson } from './versioning.js';
@@ -29,7 +29,7 @@ export function answerOf(
     status,
     code,
     error: error ?? meaning,
-    ...(resolution !== undefined && { resolution: worded(resolution, values) }),
+    ...(resolution !== undefined && { resolution: fillPlaceholders(resolution, values) }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
     ...known,
   };

@@ -22,8 +22,8 @@ import {
   TakenError,
   UnauthorizedError,
   UnavailableError,
-  messageOf,
-  messageWithCause,
+  getErrorMessage,
+  getMessageWithCause,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
 import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
@@ -125,17 +125,19 @@ export class ErrorsFilter implements ExceptionFilter {
     }
     const answer = answerTo(error);
     const about = { request_id: request.requestId };
-    if (answer.status === 503) this.log.warn(messageWithCause(error), about);
+    if (answer.status === 503) this.log.warn(getMessageWithCause(error), about);
     if (answer.status === 500 && !(isPage && this.pages.isExpected(error))) {
       this.log.error(
-        messageWithCause(error),
+        getMessageWithCause(error),
         about,
         error instanceof Error ? error.stack : undefined,
       );
     }
     sayWhenToRetry(answer, reply);
     if (isPage) {
-      const known = unsettled ? new UnknownOutcomeError(messageOf(error), { cause: error }) : error;
+      const known = unsettled
+        ? new UnknownOutcomeError(getErrorMessage(error), { cause: error })
+        : error;
       this.pages.send(known, answer, request, reply);
       return;
     }

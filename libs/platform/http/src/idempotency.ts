@@ -4,12 +4,12 @@ import { PlatformConfig } from '#kernel/platform-config.js';
 import {
   InProgressError,
   InvalidFieldsError,
-  messageOf,
+  getErrorMessage,
   RejectedError,
   UnavailableError,
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
 import type { Caller, GatedRequest } from './caller.js';
@@ -66,7 +66,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     });
     server.addHook('onSend', (plain, reply, payload, done) => {
       const request = plain as GatedRequest;
-      if (!request.keyed || request.keyed.stored) return done(null, payload);
+      if (!request.keyed || request.keyed.isStored) return done(null, payload);
       this.settle(request, reply, payload).then(
         () => done(null, payload),
         (error: unknown) => done(null, failed(error, request, reply, this.config)),
@@ -82,8 +82,8 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   ): Promise<boolean> {
     const keyed = {
       key: this.responses.fingerprint(caller.tokenId, request.method, request.url, keyOf(header)),
-      holder: newId(),
-      stored: false,
+      holder: createId(),
+      isStored: false,
       subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
       // The status of its success: Nest sets it before it calls the handler.
       get status() {
@@ -139,7 +139,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   }
 
   private warn(what: string, error: unknown, { requestId }: GatedRequest): void {
-    this.log.warn(`${what}: ${messageOf(error)}`, { request_id: requestId });
+    this.log.warn(`${what}: ${getErrorMessage(error)}`, { request_id: requestId });
   }
 
   private async pruneNowAndThen(): Promise<void> {
@@ -148,7 +148,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
       try {
         while (!signal.aborted && (await this.responses.prune())) continue;
       } catch (error) {
-        this.log.warn(`expired responses will be deleted later: ${messageOf(error)}`);
+        this.log.warn(`expired responses will be deleted later: ${getErrorMessage(error)}`);
       }
       await pause(PRUNE_EVERY_MS, signal);
     }

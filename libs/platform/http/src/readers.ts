@@ -1,6 +1,11 @@
-import { mergeMetadata, metadataFault, type Metadata } from '#kernel/metadata.js';
+import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
-import { EARLIEST_TIME, LATEST_TIME, momentOfDay, type MomentOfDay } from '#kernel/zoned-time.js';
+import {
+  EARLIEST_TIME,
+  LATEST_TIME,
+  findMomentOfDay,
+  type MomentOfDay,
+} from '#kernel/zoned-time.js';
 
 /**
  * Coercion of what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (contract
@@ -152,7 +157,7 @@ export function readTime(moment: MomentOfDay): Read<Date> {
 
 function parseTime(text: string, moment: MomentOfDay, timeZone: string): number | undefined {
   if (!isRealDay(text)) return undefined;
-  if (DATE.test(text)) return momentOfDay(text, moment, timeZone);
+  if (DATE.test(text)) return findMomentOfDay(text, moment, timeZone);
   const parts = TIME.exec(text);
   if (!parts) return undefined;
   const [, day = '', clock = '', , sign, hours, minutes = '00'] = parts;
@@ -197,7 +202,7 @@ export function readMetadata(given: unknown): Checked<Metadata> {
     return fault('must be an object');
   }
   const unfit =
-    jsonFault(given, METADATA_DEPTH) ?? metadataFault(mergeMetadata({}, given as Metadata));
+    jsonFault(given, METADATA_DEPTH) ?? findMetadataError(mergeMetadata({}, given as Metadata));
   return unfit ? fault(unfit) : { value: { ...given } };
 }
 

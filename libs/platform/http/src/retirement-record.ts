@@ -3,8 +3,8 @@ import pg, { Pool } from 'pg';
 import { findChanges } from '#kernel/changes.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { newId } from '#kernel/randomness.js';
-import { retirementStep, shownDate, type Announcement } from '#kernel/retirement.js';
+import { createId } from '#kernel/randomness.js';
+import { decideRetirementStep, renderDate, type Announcement } from '#kernel/retirement.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
 import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
@@ -68,8 +68,8 @@ export class RetirementRecord implements OnModuleInit {
     if (!row) throw new Error('the left join has one row');
     const { deprecatedAt, sunsetAt } = this.config.v1;
     const wanted = deprecatedAt && { deprecatedAt, sunsetAt };
-    const step = retirementStep(wanted, announcementIn(row), row.now);
-    if (step.kind === 'refuse') throw new ConfigError(step.why);
+    const step = decideRetirementStep(wanted, announcementIn(row), row.now);
+    if (step.kind === 'refuse') throw new ConfigError(step.reason);
     if (step.kind === 'none' || wanted === null) return undefined;
     if (step.kind === 'announce') {
       await client.query(
@@ -87,8 +87,8 @@ export class RetirementRecord implements OnModuleInit {
     const type = isNew ? 'api_version.retirement_announced' : 'api_version.retirement_changed';
     const former = { deprecatedAt: row.deprecated_at, sunsetAt: row.sunset_at };
     await audit(client, type, wanted, row.id === null ? null : former);
-    const end = sunsetAt ? `retired from ${shownDate(sunsetAt)}` : 'without an end yet';
-    return `the retirement of v1 was ${isNew ? 'announced' : 'changed'}: deprecated from ${shownDate(wanted.deprecatedAt)}, ${end}`;
+    const end = sunsetAt ? `retired from ${renderDate(sunsetAt)}` : 'without an end yet';
+    return `the retirement of v1 was ${isNew ? 'announced' : 'changed'}: deprecated from ${renderDate(wanted.deprecatedAt)}, ${end}`;
   }
 }
 
@@ -112,7 +112,7 @@ async function audit(
     version: 'v1',
     ...(former ? { changes: findChanges(datesJson(former), datesAfter) } : datesAfter),
   };
-  await client.query(AUDIT, [type, newId(), JSON.stringify(subject)]);
+  await client.query(AUDIT, [type, createId(), JSON.stringify(subject)]);
 }
 
 type Dates = { deprecatedAt: Date; sunsetAt: Date | null };

@@ -1,6 +1,6 @@
 import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import {
   counted,
   LocalCounts,
@@ -120,7 +120,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     if (this.asking) return;
     this.asking = setInterval(() => void this.ask(), ASK_AGAIN_EVERY_MS).unref();
     this.log.warn(
-      `Redis is unavailable (${messageOf(error)}): until it is back, this process counts by itself`,
+      `Redis is unavailable (${getErrorMessage(error)}): until it is back, this process counts by itself`,
     );
   }
 

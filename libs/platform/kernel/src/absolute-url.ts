@@ -1,7 +1,7 @@
 /** Spaces, controls, and characters that nobody sees. */
-const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u;
+const INVISIBLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Z}]/u;
 /** Of the web's schemes the parser takes any number of slashes, and backslashes too. */
-const BEGINNING =
+const ABSOLUTE_START =
   /^(?:(?:https?|wss?|ftp):\/\/[^/]|(?!https?:|wss?:|ftp:|file:)[a-z][a-z\d+.-]*:\/\/)/i;
 
 /**
@@ -12,6 +12,6 @@ const BEGINNING =
  * @returns undefined for what is no URL, what the parser had to trim or repair, and for one with a fragment
  */
 export function parseAbsoluteUrl(text: string): URL | undefined {
-  if (UNSEEN.test(text) || /[\\#]/.test(text) || !BEGINNING.test(text)) return undefined;
+  if (INVISIBLE.test(text) || /[\\#]/.test(text) || !ABSOLUTE_START.test(text)) return undefined;
   return URL.canParse(text) ? new URL(text) : undefined;
 }

@@ -15,11 +15,11 @@ export type KeyedRequest = {
   /** HTTP status of its success. */
   readonly status: number;
   /** The response was stored in the commit that it reports. */
-  stored: boolean;
+  isStored: boolean;
   /** The person whom the request is about: the response is stored sealed with their key, so that it goes with them. */
   subjectId?: number | undefined;
   /** Fields that the stored response has beside those of the response, for whoever sends the request again. */
-  storedOnly?: Readonly<Record<string, unknown>>;
+  storedOnlyFields?: Readonly<Record<string, unknown>>;
 };
 
 /** Where a request comes from. @property ipAddress personal: for the access log and the audit log, and in no event */
@@ -77,7 +77,7 @@ export type Aggregate<S extends { accountId: number }, E extends DomainEvent> = 
  * Lets the compiler prove that a switch is exhaustive. The message has only the type: the rest may be
  * personal.
  */
-export function unreachable(value: never): never {
+export function assertNever(value: never): never {
   const { type } = Object(value) as { type?: unknown };
   throw new Error(`unexpected ${typeof type === 'string' ? type : typeof value}`);
 }
@@ -86,7 +86,7 @@ export function unreachable(value: never): never {
  * @throws when an event other than the first has no state: the stream is damaged, or was not read from its
  *   beginning
  */
-export function existing<S>(state: S | undefined): S {
+export function requireState<S>(state: S | undefined): S {
   if (state === undefined) throw new Error('the stream does not begin with its creation event');
   return state;
 }

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
 
 /** More than there are names of time zones, in their usual spelling. */
-const KEPT = 1_000;
-const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: KEPT });
+const MAX_FORMATS = 1_000;
+const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
 
 /**
  * The calendar day of a moment in a time zone, as YYYY-MM-DD.
  * @param timeZone IANA name
  * @param at ms since 1970
  */
-export function dayIn(timeZone: string, at: number): string {
+export function getLocalDay(timeZone: string, at: number): string {
   let format = formats.get(timeZone);
   if (!format) {
     format = new Intl.DateTimeFormat('en-CA', { timeZone, dateStyle: 'short' });

@@ -213,6 +213,6 @@ export const CATALOGUE: Readonly<Record<ErrorCode, Entry>> = ERRORS;
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
 /** @param values of the parts in braces; one that is not given stays as it is */
-export function worded(text: string, values: Record<string, string | number>): string {
+export function fillPlaceholders(text: string, values: Record<string, string | number>): string {
   return text.replaceAll(/\{(\w+)\}/g, (part, name: string) => String(values[name] ?? part));
 }

@@ -1,12 +1,12 @@
-import { ERRORS, worded, type RejectionCode } from './error-catalogue.js';
+import { ERRORS, fillPlaceholders, type RejectionCode } from './error-catalogue.js';
 
 /** Messages by field name; `base` is a fault of the whole record (contract section 1). */
 export type FieldErrors = Record<string, string[]>;
 
 /** The record is not there, or the caller may not know that it is. Answers 404. */
 export class NotFoundError extends Error {
-  constructor(what: string) {
-    super(`${what} not found`);
+  constructor(name: string) {
+    super(`${name} not found`);
   }
 }
 
@@ -78,7 +78,7 @@ export class MethodNotAllowedError extends Error {
     method: string,
     readonly allowed: string[],
   ) {
-    super(worded(ERRORS.method_not_allowed.error, { method }));
+    super(fillPlaceholders(ERRORS.method_not_allowed.error, { method }));
   }
 }
 
@@ -98,12 +98,12 @@ export class UnavailableError extends Error {}
 export class UnknownOutcomeError extends Error {}
 
 /** For one log line. */
-export function messageOf(error: unknown): string {
+export function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 /** The message with that of its cause, because the caller is told less than the log. */
-export function messageWithCause(error: unknown): string {
+export function getMessageWithCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
 }

@@ -4,25 +4,25 @@ import { FairQueue } from './fair-queue.js';
 
 /** Work that ends when it is told to. */
 function works(queue: FairQueue) {
-  const begun: string[] = [];
+  const started: string[] = [];
   const ends = new Map<string, () => void>();
   const add = (owner: string, name: string) =>
     queue.run(owner, () => {
-      begun.push(name);
+      started.push(name);
       return new Promise<string>((resolve) => ends.set(name, () => resolve(name)));
     });
   const end = async (name: string) => {
     ends.get(name)?.();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { begun, add, end };
+  return { started, add, end };
 }
 
-const QUEUE = { most: 1, mostWaiting: 3, waitMs: 60_000 };
+const QUEUE = { concurrency: 1, maxWaiting: 3, waitMs: 60_000 };
 
 describe('a fair queue', () => {
   it('lets owners take turns, however much one of them wants', async () => {
-    const { begun, add, end } = works(new FairQueue(QUEUE));
+    const { started, add, end } = works(new FairQueue(QUEUE));
     const all = [
       add('flood', 'f1'),
       add('flood', 'f2'),
@@ -33,12 +33,12 @@ describe('a fair queue', () => {
     ];
     for (const name of ['f1', 'o1', 't1', 'f2', 'f3', 'f4']) await end(name);
     expect(await Promise.all(all)).toHaveLength(6);
-    expect(begun).toEqual(['f1', 'o1', 't1', 'f2', 'f3', 'f4']);
+    expect(started).toEqual(['f1', 'o1', 't1', 'f2', 'f3', 'f4']);
   });
 
   it('lets somebody who rarely comes wait for the running one only, however many are always there', async () => {
     let now = 0;
-    const { begun, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
+    const { started, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
     const endAfter = async (ms: number, name: string) => {
       now += ms;
       await end(name);
@@ -48,10 +48,10 @@ describe('a fair queue', () => {
     );
     for (const name of ['a1', 'b1', 'c1']) await endAfter(10_000, name);
     for (let turn = 1; turn <= 6; turn++) {
-      const flood = begun.at(-1) ?? '';
+      const flood = started.at(-1) ?? '';
       all.push(add('rare', `r${turn}`));
       await endAfter(10_000, flood);
-      expect([flood, begun.at(-1)]).toEqual([flood, `r${turn}`]);
+      expect([flood, started.at(-1)]).toEqual([flood, `r${turn}`]);
       await endAfter(100, `r${turn}`);
     }
     expect(await Promise.all(all)).toHaveLength(15);
@@ -59,7 +59,7 @@ describe('a fair queue', () => {
 
   it('holds against nobody what they took while nobody else wanted it', async () => {
     let now = 0;
-    const { begun, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
+    const { started, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
     const alone = add('a', 'a1');
     now += 60_000;
     await end('a1');
@@ -67,27 +67,27 @@ describe('a fair queue', () => {
     const all = [add('b', 'b1'), add('a', 'a2'), add('b', 'b2')];
     for (const name of ['b1', 'a2', 'b2']) await end(name);
     await Promise.all(all);
-    expect(begun).toEqual(['a1', 'b1', 'a2', 'b2']);
+    expect(started).toEqual(['a1', 'b1', 'a2', 'b2']);
   });
 
   it('runs as many at once as it may, and no more', async () => {
-    const { begun, add, end } = works(new FairQueue({ ...QUEUE, most: 2 }));
+    const { started, add, end } = works(new FairQueue({ ...QUEUE, concurrency: 2 }));
     const all = [add('a', '1'), add('b', '2'), add('c', '3')];
-    expect(begun).toEqual(['1', '2']);
+    expect(started).toEqual(['1', '2']);
     for (const name of ['2', '1', '3']) await end(name);
     expect(await Promise.all(all)).toEqual(['1', '2', '3']);
   });
 
   it('refuses an owner of whom too many wait, and nobody else', async () => {
-    const { add, end } = works(new FairQueue({ ...QUEUE, mostWaiting: 1 }));
-    const kept = [add('a', '1'), add('a', '2'), add('b', '3')];
+    const { add, end } = works(new FairQueue({ ...QUEUE, maxWaiting: 1 }));
+    const results = [add('a', '1'), add('a', '2'), add('b', '3')];
     await expect(add('a', '4')).rejects.toThrow(UnavailableError);
     for (const name of ['1', '3', '2']) await end(name);
-    expect(await Promise.all(kept)).toEqual(['1', '2', '3']);
+    expect(await Promise.all(results)).toEqual(['1', '2', '3']);
   });
 
   it('gives up what has waited for too long, and goes on', async () => {
-    const { begun, add, end } = works(new FairQueue({ ...QUEUE, waitMs: 1 }));
+    const { started, add, end } = works(new FairQueue({ ...QUEUE, waitMs: 1 }));
     const first = add('a', '1');
     await expect(add('b', '2')).rejects.toThrow(UnavailableError);
     await end('1');
@@ -95,7 +95,7 @@ describe('a fair queue', () => {
     const third = add('b', '3');
     await end('3');
     expect(await third).toBe('3');
-    expect(begun).toEqual(['1', '3']);
+    expect(started).toEqual(['1', '3']);
   });
 
   it('passes its place on when work fails', async () => {

@@ -2,14 +2,14 @@ import { UnavailableError } from './errors.js';
 
 type Options = {
   /** How many run at once. */
-  most: number;
+  concurrency: number;
   /** How many of one owner may wait. */
-  mostWaiting: number;
+  maxWaiting: number;
   waitMs: number;
   now?: () => number;
 };
 
-type Waiting = { begin: () => void; giveUp: NodeJS.Timeout };
+type Waiter = { start: () => void; giveUp: NodeJS.Timeout };
 
 /**
  * In virtual time: when the owner began to wait, and until when they have been served.
@@ -20,7 +20,7 @@ type Owner = {
   servedUntil: number;
   turnMs: number;
   running: number;
-  waiting: Waiting[];
+  waiting: Waiter[];
 };
 
 /** What a turn costs besides its time, so that turns too short to be measured are shared out as well. */
@@ -44,8 +44,8 @@ export class FairQueue {
 
   /** @throws UnavailableError when too many of the owner wait, or this one has waited for too long */
   async run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
-    const owner = this.findOrAdd(key);
-    if (this.running < this.options.most) this.start(owner);
+    const owner = this.getOwner(key);
+    if (this.running < this.options.concurrency) this.start(owner);
     else await this.wait(owner);
     const startedAt = this.now();
     try {
@@ -59,7 +59,7 @@ export class FairQueue {
     }
   }
 
-  private findOrAdd(key: string | number): Owner {
+  private getOwner(key: string | number): Owner {
     const existing = this.owners.get(key);
     if (existing) return existing;
     const owner: Owner = {
@@ -74,7 +74,7 @@ export class FairQueue {
   }
 
   private start(owner: Owner): void {
-    this.virtualTime = startTag(owner);
+    this.virtualTime = getStartTag(owner);
     owner.servedUntil = this.virtualTime + TURN_COST_MS;
     owner.running++;
     this.running++;
@@ -82,15 +82,15 @@ export class FairQueue {
 
   /** Resolves when the turn has begun. */
   private wait(owner: Owner): Promise<void> {
-    const { mostWaiting, waitMs } = this.options;
-    if (owner.waiting.length >= mostWaiting) throw tooMany();
+    const { maxWaiting, waitMs } = this.options;
+    if (owner.waiting.length >= maxWaiting) throw createOverloadError();
     if (owner.waiting.length === 0) owner.arrivedAt = this.virtualTime;
     return new Promise((resolve, reject) => {
       const giveUp = setTimeout(() => {
         owner.waiting = owner.waiting.filter((one) => one !== waiting);
-        reject(tooMany());
+        reject(createOverloadError());
       }, waitMs);
-      const waiting = { begin: resolve, giveUp };
+      const waiting = { start: resolve, giveUp };
       owner.waiting.push(waiting);
     });
   }
@@ -99,7 +99,7 @@ export class FairQueue {
     let next: Owner | undefined;
     for (const [key, owner] of this.owners) {
       if (owner.waiting.length > 0) {
-        if (!next || endTag(owner) < endTag(next)) next = owner;
+        if (!next || getEndTag(owner) < getEndTag(next)) next = owner;
       } else if (owner.running === 0 && owner.servedUntil <= this.virtualTime) {
         this.owners.delete(key);
       }
@@ -108,7 +108,7 @@ export class FairQueue {
     if (next && first) {
       clearTimeout(first.giveUp);
       this.start(next);
-      first.begin();
+      first.start();
     } else if (this.running === 0) {
       // Nobody owes anything for having used what nobody else wanted.
       this.owners.clear();
@@ -117,14 +117,14 @@ export class FairQueue {
   }
 }
 
-function startTag({ arrivedAt, servedUntil }: Owner): number {
+function getStartTag({ arrivedAt, servedUntil }: Owner): number {
   return Math.max(arrivedAt, servedUntil);
 }
 
-function endTag(owner: Owner): number {
-  return startTag(owner) + owner.turnMs;
+function getEndTag(owner: Owner): number {
+  return getStartTag(owner) + owner.turnMs;
 }
 
-function tooMany(): UnavailableError {
+function createOverloadError(): UnavailableError {
   return new UnavailableError('Too many images are being made');
 }

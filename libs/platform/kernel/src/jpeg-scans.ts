@@ -4,7 +4,7 @@ const END_OF_IMAGE = 0xd9;
 /** From SOF0 on, markers are followed by a length (ITU-T T.81, table B.1). */
 const FIRST_WITH_LENGTH = 0xc0;
 /** RST0 to RST7 and SOI are markers alone, as are those below SOF0. */
-const isAlone = (code: number) => code < FIRST_WITH_LENGTH || (code >= 0xd0 && code <= 0xd8);
+const isStandalone = (code: number) => code < FIRST_WITH_LENGTH || (code >= 0xd0 && code <= 0xd8);
 
 /**
  * Counts the scans of a JPEG as libjpeg finds them, without decoding any. A progressive one may have any number, and each
@@ -17,18 +17,18 @@ const isAlone = (code: number) => code < FIRST_WITH_LENGTH || (code >= 0xd0 && c
  */
 export function countScans(jpeg: Uint8Array, limit: number): number {
   let count = 0;
-  let at = 0;
+  let offset = 0;
   while (count < limit) {
-    at = jpeg.indexOf(MARKER, at);
-    if (at < 0) break;
+    offset = jpeg.indexOf(MARKER, offset);
+    if (offset < 0) break;
     // Any number of fill bytes may precede a marker (ITU-T T.81, section B.1.1.2).
-    while (jpeg[at] === MARKER) at++;
-    const code = jpeg[at++];
+    while (jpeg[offset] === MARKER) offset++;
+    const code = jpeg[offset++];
     if (code === undefined || code === END_OF_IMAGE) break;
-    if (isAlone(code)) continue;
+    if (isStandalone(code)) continue;
     if (code === START_OF_SCAN) count++;
-    const length = (jpeg[at] ?? 0) * 256 + (jpeg[at + 1] ?? 0);
-    at += Math.max(length, 2);
+    const length = (jpeg[offset] ?? 0) * 256 + (jpeg[offset + 1] ?? 0);
+    offset += Math.max(length, 2);
   }
   return count;
 }

@@ -1,13 +1,13 @@
 import { linkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { makeFolder } from './file-faults.js';
+import { createFolder } from './file-errors.js';
 
 /**
  * Only its owner may read the file. An existing one stays as it is.
  * @returns false when there is one already, perhaps from another process that was first
  */
-export function makeKeyFile(path: string, key: string): boolean {
-  makeFolder(dirname(path));
+export function createKeyFile(path: string, key: string): boolean {
+  createFolder(dirname(path));
   const draft = `${path}.${process.pid}`;
   writeFileSync(draft, key, { mode: 0o600 });
   try {

@@ -8,17 +8,17 @@ export const PREFIX_BYTES = MARK.length + ID_BYTES;
 /** @property fingerprint identifies the key without revealing anything about it; 32 bytes */
 export type MasterKey = { bytes: Buffer; fingerprint: Buffer };
 
-export function masterKeyOf(bytes: Buffer): MasterKey {
+export function createMasterKey(bytes: Buffer): MasterKey {
   return { bytes, fingerprint: deriveKey(bytes, 'fingerprint') };
 }
 
 /** The id of a key in messages and process names. */
-export function keyIdOf(fingerprint: Buffer): string {
+export function getKeyId(fingerprint: Buffer): string {
   return fingerprint.subarray(0, ID_BYTES).toString('hex');
 }
 
 /** The prefix of the values that the key has sealed. */
-export function prefixOf(fingerprint: Buffer): Buffer {
+export function getKeyPrefix(fingerprint: Buffer): Buffer {
   return Buffer.concat([MARK, fingerprint.subarray(0, ID_BYTES)]);
 }
 
@@ -38,22 +38,22 @@ export class Keyring {
 
   /** @param purpose a value sealed for one purpose cannot be opened for another, nor with another context */
   seal(purpose: string, plain: Buffer, context: string): Buffer {
-    const sealed = seal(this.keyFor(this.sealing, purpose), plain, context);
-    return Buffer.concat([prefixOf(this.sealing.fingerprint), sealed]);
+    const sealed = seal(this.deriveKeyFor(this.sealing, purpose), plain, context);
+    return Buffer.concat([getKeyPrefix(this.sealing.fingerprint), sealed]);
   }
 
   /** @throws when the key that sealed it is not given, or does not open it */
   open(purpose: string, sealed: Buffer, context: string): Buffer {
     const prefix = sealed.subarray(0, PREFIX_BYTES);
-    const key = this.keys.find(({ fingerprint }) => prefixOf(fingerprint).equals(prefix));
+    const key = this.keys.find(({ fingerprint }) => getKeyPrefix(fingerprint).equals(prefix));
     if (!key) throw new Error('the value was sealed with another master key');
-    return open(this.keyFor(key, purpose), sealed.subarray(PREFIX_BYTES), context);
+    return open(this.deriveKeyFor(key, purpose), sealed.subarray(PREFIX_BYTES), context);
   }
 
-  private keyFor(key: MasterKey, purpose: string): Buffer {
-    const name = `${keyIdOf(key.fingerprint)} ${purpose}`;
-    const known = this.derived.get(name);
-    if (known) return known;
+  private deriveKeyFor(key: MasterKey, purpose: string): Buffer {
+    const name = `${getKeyId(key.fingerprint)} ${purpose}`;
+    const cached = this.derived.get(name);
+    if (cached) return cached;
     const derived = deriveKey(key.bytes, purpose);
     this.derived.set(name, derived);
     return derived;

@@ -4,11 +4,11 @@
  * @param locale a BCP 47 tag
  * @returns `locale` as given for dates and numbers, or English with the English words
  */
-export function wordsIn<W>(
-  languages: { en: W } & Partial<Record<string, W>>,
+export function getTranslations<T>(
+  languages: { en: T } & Partial<Record<string, T>>,
   locale: string,
-): { words: W; locale: string } {
+): { translations: T; locale: string } {
   const { language } = new Intl.Locale(locale);
-  const words = Object.hasOwn(languages, language) ? languages[language] : undefined;
-  return words ? { words, locale } : { words: languages.en, locale: 'en' };
+  const translations = Object.hasOwn(languages, language) ? languages[language] : undefined;
+  return translations ? { translations, locale } : { translations: languages.en, locale: 'en' };
 }

@@ -3,7 +3,7 @@ import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
 
 /** The framework announces every route and module at each start; nobody reads that. */
-const CHATTER = new Set([
+const STARTUP_CONTEXTS = new Set([
   'InstanceLoader',
   'NestApplication',
   'NestFactory',
@@ -11,8 +11,8 @@ const CHATTER = new Set([
   'RoutesResolver',
 ]);
 
-/** Under this name the framework logs what it throws to us all the same, and that stands last (see start-fault.ts). */
-const TOLD_AGAIN = 'ExceptionHandler';
+/** Under this name the framework logs what it throws to us all the same, and that stands last (see start-error.ts). */
+const RETHROWN_CONTEXT = 'ExceptionHandler';
 
 type Fields = Record<string, unknown>;
 
@@ -25,7 +25,7 @@ export class ScriptLog extends ConsoleLogger {
   }
 
   override error(message: unknown, ...more: unknown[]): void {
-    if (more.at(-1) !== TOLD_AGAIN) super.error(message, ...more);
+    if (more.at(-1) !== RETHROWN_CONTEXT) super.error(message, ...more);
   }
 }
 
@@ -39,10 +39,10 @@ export class Log extends ConsoleLogger {
     private readonly program: ProcessName,
   ) {
     const order = ['fatal', 'error', 'warn', 'log', 'debug'] as const;
-    const upTo = { silent: 0, fatal: 1, error: 2, warn: 3, info: 4, debug: 5 }[logLevel];
+    const levelCount = { silent: 0, fatal: 1, error: 2, warn: 3, info: 4, debug: 5 }[logLevel];
     const json = logFormat === 'json';
     super({
-      logLevels: order.slice(0, upTo),
+      logLevels: order.slice(0, levelCount),
       colors: !json && process.stdout.isTTY === true,
       json,
       prefix: 'inkpad',
@@ -51,12 +51,12 @@ export class Log extends ConsoleLogger {
 
   override log(message: unknown, ...more: unknown[]): void {
     const context = more.at(-1);
-    if (typeof context === 'string' && CHATTER.has(context)) return;
+    if (typeof context === 'string' && STARTUP_CONTEXTS.has(context)) return;
     super.log(message, ...(more.length > 0 ? more : ['']));
   }
 
   override error(message: unknown, ...more: unknown[]): void {
-    if (more.at(-1) !== TOLD_AGAIN) super.error(message, ...more);
+    if (more.at(-1) !== RETHROWN_CONTEXT) super.error(message, ...more);
   }
 
   protected override printAsJson(

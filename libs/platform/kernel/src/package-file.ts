@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 
 /** A file that Inkpad comes with. @param path from the folder of package.json */
-export function packageFile(path: string): URL {
+export function getPackageFileUrl(path: string): URL {
   let folder = new URL('.', import.meta.url);
   while (!existsSync(new URL('package.json', folder))) {
     const parent = new URL('..', folder);

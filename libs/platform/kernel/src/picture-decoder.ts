@@ -48,7 +48,7 @@ export async function decodePicture(bytes: Uint8Array, decoding: Decoding): Prom
     child.once('error', () => resolve());
   });
   try {
-    const result = await exchange(child, { ...decoding, bytes });
+    const result = await requestDecoding(child, { ...decoding, bytes });
     if ('error' in result) throw new PictureError(result.error);
     return Buffer.from(result.png);
   } finally {
@@ -57,7 +57,7 @@ export async function decodePicture(bytes: Uint8Array, decoding: Decoding): Prom
   }
 }
 
-function exchange(child: ChildProcess, request: DecodingRequest): Promise<DecodingResult> {
+function requestDecoding(child: ChildProcess, request: DecodingRequest): Promise<DecodingResult> {
   const { timeMs } = request.limits;
   return new Promise((resolve, reject) => {
     const timeout = setTimeout(

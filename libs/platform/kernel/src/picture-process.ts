@@ -6,10 +6,10 @@ import type { DecodingRequest, DecodingResult } from './picture-decoder.js';
  * process has gone, and ignores the signals that a terminal sends to all processes, since requests are still answered
  * then. Never `process.exit()`, which waits for the decoder's thread.
  */
-const MEMORY_WATCHED_EVERY_MS = 10;
+const MEMORY_CHECK_INTERVAL_MS = 10;
 
 process.on('disconnect', end);
-sacrificeFirst();
+raiseOomScore();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
 process.once('message', (request) => void run(request as DecodingRequest));
 if (!process.connected) end();
@@ -20,7 +20,7 @@ async function run(request: DecodingRequest): Promise<void> {
     if (process.memoryUsage.rss() <= memoryBytes) return;
     clearInterval(watch);
     send({ error: `takes more than ${memoryBytes} bytes of memory` });
-  }, MEMORY_WATCHED_EVERY_MS);
+  }, MEMORY_CHECK_INTERVAL_MS);
   send(await decode(request));
 }
 
@@ -40,7 +40,7 @@ async function decode({ bytes, width, height, limits }: DecodingRequest): Promis
 }
 
 /** Where memory runs out, Linux ends this process and not the one that answers requests (proc(5), oom_score_adj). */
-function sacrificeFirst(): void {
+function raiseOomScore(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
   } catch {

@@ -1,6 +1,6 @@
 /** The settings that the platform uses. Whoever reads the environment extends it with those of the product. */
 export abstract class PlatformConfig {
-  abstract readonly production: boolean;
+  abstract readonly isProduction: boolean;
   abstract readonly host: string;
   abstract readonly port: number;
   /** The host on which operators reach metrics and the dispatcher's health. */

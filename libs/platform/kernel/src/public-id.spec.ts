@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { eventIdOf, publicEventId } from './public-id.js';
-import { newId } from './randomness.js';
+import { parsePublicEventId, toPublicEventId } from './public-id.js';
+import { createId } from './randomness.js';
 
 describe('the public id of an event', () => {
   it('leads back to the event', () => {
@@ -9,15 +9,15 @@ describe('the public id of an event', () => {
       '00000000-0000-0000-0000-000000000000',
       'ffffffff-ffff-ffff-ffff-ffffffffffff',
       '018f3c1e-1111-7222-8333-444455556666',
-      newId(),
+      createId(),
     ];
-    expect(ids.map((id) => eventIdOf(publicEventId(id)))).toEqual(ids);
+    expect(ids.map((id) => parsePublicEventId(toPublicEventId(id)))).toEqual(ids);
   });
 
   it('is the number that the event id is, to base 32', () => {
     fc.assert(
       fc.property(fc.uuid(), (id) => {
-        const digits = Array.from(publicEventId(id).slice('evt_'.length));
+        const digits = Array.from(toPublicEventId(id).slice('evt_'.length));
         const number = digits.reduce(
           (sum, digit) => 32n * sum + BigInt('0123456789ABCDEFGHJKMNPQRSTVWXYZ'.indexOf(digit)),
           0n,
@@ -28,22 +28,22 @@ describe('the public id of an event', () => {
   });
 
   it('is not read from anything else', () => {
-    const known = publicEventId('018f3c1e-1111-7222-8333-444455556666');
+    const publicId = toPublicEventId('018f3c1e-1111-7222-8333-444455556666');
     for (const text of [
       '',
       'evt_',
       '1',
-      known.toLowerCase(),
-      known.slice(0, -1),
-      `${known}0`,
-      ` ${known}`,
-      `${known}\n`,
-      known.replace('evt_', 'whd_'),
-      known.replace('evt_0', 'evt_8'),
-      known.replace(/.$/, 'U'),
+      publicId.toLowerCase(),
+      publicId.slice(0, -1),
+      `${publicId}0`,
+      ` ${publicId}`,
+      `${publicId}\n`,
+      publicId.replace('evt_', 'whd_'),
+      publicId.replace('evt_0', 'evt_8'),
+      publicId.replace(/.$/, 'U'),
       '018f3c1e-1111-7222-8333-444455556666',
     ]) {
-      expect([text, eventIdOf(text)]).toEqual([text, undefined]);
+      expect([text, parsePublicEventId(text)]).toEqual([text, undefined]);
     }
   });
 });

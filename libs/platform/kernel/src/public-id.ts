@@ -11,18 +11,18 @@ const PAIRS = Array.from(
 );
 
 /** `evt_` and 26 characters of Crockford base 32, always the same for the same stored event. */
-export function publicEventId(uuid: string): string {
+export function toPublicEventId(uuid: string): string {
   const hex = uuid.replaceAll('-', '');
   // 8 of the 128 bits, then 20 at a time, which numbers can hold: with a BigInt this takes three times as long.
-  let text = PREFIX + pairOf(parseInt(hex.slice(0, 2), 16));
+  let text = PREFIX + getPair(parseInt(hex.slice(0, 2), 16));
   for (let at = 2; at < 32; at += 5) {
     const bits = parseInt(hex.slice(at, at + 5), 16);
-    text += pairOf(bits >> 10) + pairOf(bits & 1023);
+    text += getPair(bits >> 10) + getPair(bits & 1023);
   }
   return text;
 }
 
-function pairOf(bits: number): string {
+function getPair(bits: number): string {
   const pair = PAIRS[bits];
   if (pair === undefined) throw new TypeError('not a UUID');
   return pair;
@@ -31,7 +31,7 @@ function pairOf(bits: number): string {
 const PUBLIC_ID = new RegExp(PUBLIC_ID_PATTERN);
 
 /** The way back, exactly as it is shown. Undefined: no event has such an id. */
-export function eventIdOf(publicId: string): string | undefined {
+export function parsePublicEventId(publicId: string): string | undefined {
   if (!PUBLIC_ID.test(publicId)) return undefined;
   let bits = 0n;
   for (const character of publicId.slice(PREFIX.length))

@@ -5,7 +5,7 @@ const pool = Buffer.alloc(16 * 1024);
 let used = pool.length;
 
 /** Takes random bytes from a buffer: a call to the generator for a few costs as much as one for many. */
-export function randomFew(bytes: number): Buffer {
+export function getRandomBytes(bytes: number): Buffer {
   if (used + bytes > pool.length) {
     randomFillSync(pool);
     used = 0;
@@ -14,6 +14,6 @@ export function randomFew(bytes: number): Buffer {
 }
 
 /** UUIDv7: ids made one after the other lie side by side in an index. */
-export function newId(): string {
-  return uuid({ random: randomFew(16) });
+export function createId(): string {
+  return uuid({ random: getRandomBytes(16) });
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { createCipheriv, randomBytes } from 'node:crypto';
-import { publicEventId } from './public-id.js';
+import { toPublicEventId } from './public-id.js';
 import { deriveKey, fingerprint, open, seal } from './sealing.js';
 
 const key = randomBytes(32);
@@ -47,10 +47,10 @@ describe('sealing', () => {
 
 describe('public event id', () => {
   it('is evt_ and 26 characters, the same for the same event', () => {
-    const id = publicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570');
+    const id = toPublicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570');
     expect(id).toMatch(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/);
-    expect(publicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570')).toBe(id);
-    expect(publicEventId('00000000-0000-0000-0000-000000000000')).toBe(`evt_${'0'.repeat(26)}`);
-    expect(publicEventId('ffffffff-ffff-ffff-ffff-ffffffffffff')).toBe(`evt_7${'Z'.repeat(25)}`);
+    expect(toPublicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570')).toBe(id);
+    expect(toPublicEventId('00000000-0000-0000-0000-000000000000')).toBe(`evt_${'0'.repeat(26)}`);
+    expect(toPublicEventId('ffffffff-ffff-ffff-ffff-ffffffffffff')).toBe(`evt_7${'Z'.repeat(25)}`);
   });
 });

@@ -6,7 +6,7 @@ import {
   hkdfSync,
   type KeyObject,
 } from 'node:crypto';
-import { randomFew } from './randomness.js';
+import { getRandomBytes } from './randomness.js';
 
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -21,7 +21,7 @@ export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
  * `context` is authenticated but not stored: a sealed value moved to another place does not open.
  */
 export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
-  const nonce = randomFew(NONCE_BYTES);
+  const nonce = getRandomBytes(NONCE_BYTES);
   const cipher = createCipheriv('aes-256-gcm', keyObject(key), nonce);
   cipher.setAAD(Buffer.from(context));
   const sealed = cipher.update(plain);
@@ -51,9 +51,9 @@ export function fingerprint(key: Buffer, ...parts: (string | number)[]): Buffer 
 const keyObjects = new WeakMap<Buffer, KeyObject>();
 
 function keyObject(key: Buffer): KeyObject {
-  const known = keyObjects.get(key);
-  if (known) return known;
-  const made = createSecretKey(key);
-  keyObjects.set(key, made);
-  return made;
+  const cached = keyObjects.get(key);
+  if (cached) return cached;
+  const created = createSecretKey(key);
+  keyObjects.set(key, created);
+  return created;
 }

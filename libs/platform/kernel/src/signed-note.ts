@@ -23,42 +23,42 @@ export type Verifier = { name: string; id: Buffer; key: KeyObject };
 export type Signer = Verifier & { secret: KeyObject };
 
 /** @returns undefined unless it is `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package writes it */
-export function signerOf(text: string): Signer | undefined {
+export function parseSigner(text: string): Signer | undefined {
   const [, rest] = /^PRIVATE\+KEY\+(.+)$/.exec(text.trim()) ?? [];
-  const parts = rest === undefined ? undefined : partsOf(rest);
+  const parts = rest === undefined ? undefined : parseKey(rest);
   if (!parts) return undefined;
   const secret = createPrivateKey({
     key: Buffer.concat([PRIVATE_DER, parts.key]),
     format: 'der',
     type: 'pkcs8',
   });
-  const verifier = verifierFor(parts.name, createPublicKey(secret));
+  const verifier = createVerifier(parts.name, createPublicKey(secret));
   return verifier.id.equals(parts.id) ? { ...verifier, secret } : undefined;
 }
 
 /** @returns undefined unless it is `<name>+<id>+<base64>` */
-export function verifierOf(text: string): Verifier | undefined {
-  const parts = partsOf(text.trim());
+export function parseVerifier(text: string): Verifier | undefined {
+  const parts = parseKey(text.trim());
   if (!parts) return undefined;
   const key = createPublicKey({
     key: Buffer.concat([PUBLIC_DER, parts.key]),
     format: 'der',
     type: 'spki',
   });
-  const verifier = verifierFor(parts.name, key);
+  const verifier = createVerifier(parts.name, key);
   return verifier.id.equals(parts.id) ? verifier : undefined;
 }
 
 /** @param name see `isKeyName` */
-export function newSignerKey(name: string): string {
+export function createSignerKey(name: string): string {
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');
-  const { id } = verifierFor(name, publicKey);
+  const { id } = createVerifier(name, publicKey);
   const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-KEY_BYTES);
-  return `PRIVATE+KEY+${keyText(name, id, seed)}`;
+  return `PRIVATE+KEY+${renderKey(name, id, seed)}`;
 }
 
-export function verifierKey({ name, id, key }: Verifier): string {
-  return keyText(name, id, bytesOf(key));
+export function renderVerifierKey({ name, id, key }: Verifier): string {
+  return renderKey(name, id, getPublicKeyBytes(key));
 }
 
 /** Not empty, without spaces and without a plus sign; that it looks like a URL without its scheme is custom. */
@@ -67,7 +67,7 @@ export function isKeyName(name: string): boolean {
 }
 
 /** @param text ends with a newline */
-export function signedNote(text: string, { name, id, secret }: Signer): string {
+export function signNote(text: string, { name, id, secret }: Signer): string {
   const signature = Buffer.concat([id, sign(null, Buffer.from(text), secret)]);
   return `${text}\n— ${name} ${signature.toString('base64')}\n`;
 }
@@ -76,7 +76,7 @@ export function signedNote(text: string, { name, id, secret }: Signer): string {
  * The text of a note that this key has signed. Signatures of others are ignored, as the format demands.
  * @returns undefined if it has not signed it
  */
-export function openedNote(note: string, { name, id, key }: Verifier): string | undefined {
+export function openNote(note: string, { name, id, key }: Verifier): string | undefined {
   const end = note.lastIndexOf('\n\n');
   if (end < 0 || !note.endsWith('\n')) return undefined;
   const text = note.slice(0, end + 1);
@@ -91,23 +91,23 @@ export function openedNote(note: string, { name, id, key }: Verifier): string | 
   return undefined;
 }
 
-function verifierFor(name: string, key: KeyObject): Verifier {
-  const typed = Buffer.concat([Buffer.from([ED25519]), bytesOf(key)]);
+function createVerifier(name: string, key: KeyObject): Verifier {
+  const typed = Buffer.concat([Buffer.from([ED25519]), getPublicKeyBytes(key)]);
   const id = hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), typed]), 'buffer');
   return { name, key, id: id.subarray(0, ID_BYTES) };
 }
 
-function bytesOf(key: KeyObject): Buffer {
+function getPublicKeyBytes(key: KeyObject): Buffer {
   return key.export({ format: 'der', type: 'spki' }).subarray(-KEY_BYTES);
 }
 
-function keyText(name: string, id: Buffer, key: Buffer): string {
+function renderKey(name: string, id: Buffer, key: Buffer): string {
   const typed = Buffer.concat([Buffer.from([ED25519]), key]);
   return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
 }
 
 /** The base64 part may contain a plus sign itself. */
-function partsOf(text: string): { name: string; id: Buffer; key: Buffer } | undefined {
+function parseKey(text: string): { name: string; id: Buffer; key: Buffer } | undefined {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text) ?? [];
   if (!isKeyName(name) || !BASE64.test(encoded)) return undefined;
   const typed = Buffer.from(encoded, 'base64');

@@ -6,11 +6,11 @@ describe('StallDetector', () => {
     let now = 0;
     let end: () => void = () => undefined;
     const stalls = new StallDetector(() => now);
-    const slow = stalls.during(() => new Promise<void>((resolve) => (end = resolve)));
+    const slow = stalls.watch(() => new Promise<void>((resolve) => (end = resolve)));
     now = 60_000;
     expect(stalls.isStuck).toBe(false);
     now = 60_001;
-    await stalls.during(async () => expect(stalls.isStuck).toBe(true));
+    await stalls.watch(async () => expect(stalls.isStuck).toBe(true));
     end();
     await slow;
     expect(stalls.isStuck).toBe(false);
@@ -19,7 +19,7 @@ describe('StallDetector', () => {
   it('is not stuck by work that failed, and hands its failure on', async () => {
     let now = 0;
     const stalls = new StallDetector(() => now);
-    await expect(stalls.during(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
+    await expect(stalls.watch(() => Promise.reject(new Error('away')))).rejects.toThrow('away');
     now = 1e9;
     expect(stalls.isStuck).toBe(false);
   });

@@ -8,7 +8,7 @@ type Collect = (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }
  * generation of a hundred megabytes. Under load it grows again to what the load needs. Takes some tenths of a second, in
  * which nothing else runs, so call it before anybody waits for an answer.
  */
-export function returnStartMemory(): void {
+export function releaseStartMemory(): void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as Collect;
   setFlagsFromString('--no-expose-gc');

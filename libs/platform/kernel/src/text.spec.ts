@@ -134,8 +134,8 @@ describe('normalizePassword', () => {
     ['٣', '٣'],
     ['ﬁ', 'ﬁ'],
     ['', ''],
-  ])('reads %j as %j', (given, normal) => {
-    expect(normalizePassword(given)).toBe(normal);
+  ])('reads %j as %j', (password, normal) => {
+    expect(normalizePassword(password)).toBe(normal);
   });
 });
 

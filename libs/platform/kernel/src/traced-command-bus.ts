@@ -1,11 +1,11 @@
 import { CommandBus, type Command, type ICommand } from '@nestjs/cqrs';
-import { traced } from './tracing.js';
+import { runInSpan } from './tracing.js';
 
 /** A span for each command: the bus knows no interceptors. */
 export class TracedCommandBus extends CommandBus {
   override execute<R>(command: Command<R>): Promise<R>;
   override execute<T extends ICommand, R = unknown>(command: T): Promise<R>;
   override execute<R>(command: object): Promise<R> {
-    return traced(command.constructor.name, {}, () => super.execute<ICommand, R>(command));
+    return runInSpan(command.constructor.name, {}, () => super.execute<ICommand, R>(command));
   }
 }

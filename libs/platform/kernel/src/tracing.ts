@@ -19,7 +19,7 @@ export const tracer = trace.getTracer('inkpad', VERSION);
 type Options = {
   kind?: SpanKind;
   /** The span's parent; by default the active one. */
-  within?: Context;
+  parent?: Context;
 };
 
 export {
@@ -34,8 +34,8 @@ export {
 
 const NO_SPAN = trace.wrapSpanContext(INVALID_SPAN_CONTEXT);
 
-let started = false;
-let stop: () => Promise<void> = () => Promise.resolve();
+let isStarted = false;
+let shutDown: () => Promise<void> = () => Promise.resolve();
 
 /** Loads the libraries only where OTEL_EXPORTER_OTLP_ENDPOINT is set. */
 export async function startTracing(
@@ -44,28 +44,28 @@ export async function startTracing(
 ): Promise<void> {
   if (otlpEndpoint === null) return;
   const { exportSpans } = await import('./span-export.js');
-  stop = exportSpans(otlpEndpoint, program);
-  started = true;
+  shutDown = exportSpans(otlpEndpoint, program);
+  isStarted = true;
 }
 
 /** Sends what is left, within a second. */
 export async function stopTracing(): Promise<void> {
-  await stop();
+  await shutDown();
 }
 
 /** A piece of work as a span. Attributes name things by id, never people, secrets or contents. */
-export function traced<R>(
+export function runInSpan<R>(
   name: string,
   attributes: Attributes,
   work: (span: Span) => Promise<R>,
-  { kind = SpanKind.INTERNAL, within = context.active() }: Options = {},
+  { kind = SpanKind.INTERNAL, parent = context.active() }: Options = {},
 ): Promise<R> {
-  if (!started) return work(NO_SPAN);
-  return tracer.startActiveSpan(name, { kind, attributes }, within, async (span) => {
+  if (!isStarted) return work(NO_SPAN);
+  return tracer.startActiveSpan(name, { kind, attributes }, parent, async (span) => {
     try {
       return await work(span);
     } catch (error) {
-      failed(span, error);
+      recordError(span, error);
       throw error;
     } finally {
       span.end();
@@ -74,7 +74,7 @@ export function traced<R>(
 }
 
 /** Records only the kind of the error: its message may name people. */
-export function failed(span: Span, error: unknown): void {
+export function recordError(span: Span, error: unknown): void {
   const kind = error instanceof Error ? error.constructor.name : typeof error;
   span.setAttribute('error.type', kind);
   span.setStatus({ code: SpanStatusCode.ERROR });

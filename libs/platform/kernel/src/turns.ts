@@ -4,7 +4,7 @@
  * @param served now, in any order
  * @returns which one it is next time
  */
-export function lastServed(after: number, served: number[]): number {
+export function findLastServed(after: number, served: number[]): number {
   const [last] = served.toSorted((a, b) => Number(a > after) - Number(b > after) || b - a);
   return last ?? after;
 }

@@ -1,9 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { EARLIEST_TIME, LATEST_TIME, momentOfDay, zonedTime } from './zoned-time.js';
+import { EARLIEST_TIME, LATEST_TIME, findMomentOfDay, renderZonedTime } from './zoned-time.js';
 
 const ZONES = [...Intl.supportedValuesOf('timeZone'), 'UTC', 'Etc/GMT-14', 'Etc/GMT+12'];
 const yearsAt = (at: number) =>
-  ZONES.map((zone) => Number(zonedTime(new Date(at).toISOString(), zone).split(/(?<=.)-/)[0]));
+  ZONES.map((zone) =>
+    Number(renderZonedTime(new Date(at).toISOString(), zone).split(/(?<=.)-/)[0]),
+  );
 
 describe('zonedTime', () => {
   it.each([
@@ -22,8 +24,8 @@ describe('zonedTime', () => {
     ['1800-01-01T00:00:00Z', 'America/Metlakatla', '1800-01-01T15:13:00+15:13'],
     ['9999-12-31T09:59:59Z', 'Pacific/Kiritimati', '9999-12-31T23:59:59+14:00'],
   ])('renders %s in %s as %s', (time, zone, expected) => {
-    expect(zonedTime(time, zone)).toBe(expected);
-    expect(new Date(zonedTime(time, zone))).toEqual(new Date(time));
+    expect(renderZonedTime(time, zone)).toBe(expected);
+    expect(new Date(renderZonedTime(time, zone))).toEqual(new Date(time));
   });
 });
 
@@ -75,19 +77,19 @@ describe('momentOfDay', () => {
     ['0001-01-01', 'Asia/Manila', '0001-01-01T15:56:08.000Z', '0001-01-02T15:56:07.999Z'],
     ['9999-12-31', 'Pacific/Kiritimati', '9999-12-30T10:00:00.000Z', '9999-12-31T09:59:59.999Z'],
   ])('%s in %s is from %s to %s', (day, zone, start, end) => {
-    expect(new Date(momentOfDay(day, 'start', zone)).toISOString()).toBe(start);
-    expect(new Date(momentOfDay(day, 'end', zone)).toISOString()).toBe(end);
+    expect(new Date(findMomentOfDay(day, 'start', zone)).toISOString()).toBe(start);
+    expect(new Date(findMomentOfDay(day, 'end', zone)).toISOString()).toBe(end);
   });
 
   it('ends the day where the next one begins, and stays in it, in every zone', () => {
     for (const zone of ZONES) {
       for (const day of ['2026-03-28', '2026-12-31', '2027-02-28', '2028-02-29']) {
-        const end = momentOfDay(day, 'end', zone);
-        expect(momentOfDay(day, 'next', zone)).toBe(end + 1);
-        expect(zonedTime(new Date(end).toISOString(), zone).slice(0, 10)).toBe(day);
-        const start = momentOfDay(day, 'start', zone);
-        expect(zonedTime(new Date(start).toISOString(), zone).slice(0, 10)).toBe(day);
-        expect(zonedTime(new Date(start - 1).toISOString(), zone).slice(0, 10)).not.toBe(day);
+        const end = findMomentOfDay(day, 'end', zone);
+        expect(findMomentOfDay(day, 'next', zone)).toBe(end + 1);
+        expect(renderZonedTime(new Date(end).toISOString(), zone).slice(0, 10)).toBe(day);
+        const start = findMomentOfDay(day, 'start', zone);
+        expect(renderZonedTime(new Date(start).toISOString(), zone).slice(0, 10)).toBe(day);
+        expect(renderZonedTime(new Date(start - 1).toISOString(), zone).slice(0, 10)).not.toBe(day);
       }
     }
   });

@@ -25,15 +25,15 @@ const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
  * @param time ISO 8601
  * @param timeZone IANA name
  */
-export function zonedTime(time: string, timeZone: string): string {
+export function renderZonedTime(time: string, timeZone: string): string {
   const at = Date.parse(time);
-  const offset = Math.floor(offsetMs(timeZone, at) / MINUTE_MS);
+  const offset = Math.floor(getOffsetMs(timeZone, at) / MINUTE_MS);
   const clock = new Date(at + offset * MINUTE_MS).toISOString();
   const minutes = Math.abs(offset);
   const sign = offset < 0 ? '-' : '+';
   return clock.replace(
     /\.\d{3}Z$/,
-    `${sign}${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}`,
+    `${sign}${padTwoDigits(Math.floor(minutes / 60))}:${padTwoDigits(minutes % 60)}`,
   );
 }
 
@@ -42,10 +42,10 @@ export function zonedTime(time: string, timeZone: string): string {
  * the day after. A day that the zone skipped begins and ends where the next one begins.
  * @param day YYYY-MM-DD, which exists in the calendar
  */
-export function momentOfDay(day: string, moment: MomentOfDay, timeZone: string): number {
+export function findMomentOfDay(day: string, moment: MomentOfDay, timeZone: string): number {
   const midnight = Date.parse(`${day}T00:00:00Z`);
-  if (moment === 'start') return dayBoundary(timeZone, midnight).first;
-  const next = dayBoundary(timeZone, midnight + DAY_MS);
+  if (moment === 'start') return findDayBoundary(timeZone, midnight).first;
+  const next = findDayBoundary(timeZone, midnight + DAY_MS);
   return moment === 'next' ? next.first : next.last - 1;
 }
 
@@ -54,42 +54,44 @@ export function momentOfDay(day: string, moment: MomentOfDay, timeZone: string):
  * begins with the jump. It may also come twice, with a minute of the day between (St. John's until 2011).
  * @param midnight what the clock would show, read as UTC
  */
-function dayBoundary(timeZone: string, midnight: number): { first: number; last: number } {
-  const offsets = [-DAY_MS, DAY_MS].map((away) => offsetMs(timeZone, midnight + away));
+function findDayBoundary(timeZone: string, midnight: number): { first: number; last: number } {
+  const offsets = [-DAY_MS, DAY_MS].map((away) => getOffsetMs(timeZone, midnight + away));
   const begins = offsets
     .map((offset) => midnight - offset)
-    .filter((at) => clockAt(timeZone, at) === midnight && clockAt(timeZone, at - 1) < midnight);
+    .filter(
+      (at) => getClockMs(timeZone, at) === midnight && getClockMs(timeZone, at - 1) < midnight,
+    );
   if (begins.length > 0) return { first: Math.min(...begins), last: Math.max(...begins) };
   let [before, after] = [midnight - Math.max(...offsets), midnight - Math.min(...offsets)];
   while (after - before > 1) {
     const middle = Math.floor((before + after) / 2);
-    if (clockAt(timeZone, middle) < midnight) before = middle;
+    if (getClockMs(timeZone, middle) < midnight) before = middle;
     else after = middle;
   }
   return { first: after, last: after };
 }
 
 /** What the clock shows, read as UTC. */
-function clockAt(timeZone: string, at: number): number {
-  return at + offsetMs(timeZone, at);
+function getClockMs(timeZone: string, at: number): number {
+  return at + getOffsetMs(timeZone, at);
 }
 
 /** How far the clock is ahead of UTC. The parts are read back, because a named offset leaves out its seconds. */
-function offsetMs(timeZone: string, at: number): number {
+function getOffsetMs(timeZone: string, at: number): number {
   const parts = new Map(
-    formatIn(timeZone)
+    getFormat(timeZone)
       .formatToParts(at)
       .map(({ type, value }) => [type, value]),
   );
   const number = (name: Intl.DateTimeFormatPartTypes) => Number(parts.get(name));
   const year = parts.get('era') === 'B' ? 1 - number('year') : number('year');
-  const shown = new Date(0);
-  shown.setUTCFullYear(year, number('month') - 1, number('day'));
-  shown.setUTCHours(number('hour'), number('minute'), number('second'));
-  return shown.getTime() - Math.floor(at / SECOND_MS) * SECOND_MS;
+  const clock = new Date(0);
+  clock.setUTCFullYear(year, number('month') - 1, number('day'));
+  clock.setUTCHours(number('hour'), number('minute'), number('second'));
+  return clock.getTime() - Math.floor(at / SECOND_MS) * SECOND_MS;
 }
 
-function formatIn(timeZone: string): Intl.DateTimeFormat {
+function getFormat(timeZone: string): Intl.DateTimeFormat {
   let format = formats.get(timeZone);
   if (!format) {
     format = new Intl.DateTimeFormat('en-US-u-ca-gregory-nu-latn', {
@@ -108,6 +110,6 @@ function formatIn(timeZone: string): Intl.DateTimeFormat {
   return format;
 }
 
-function twoDigits(count: number): string {
+function padTwoDigits(count: number): string {
   return String(count).padStart(2, '0');
 }

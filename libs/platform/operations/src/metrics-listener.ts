@@ -3,7 +3,7 @@ import type { RequestListener, Server } from 'node:http';
 import { collectDefaultMetrics, Gauge, type Registry } from 'prom-client';
 import { type PlatformConfig } from '#kernel/platform-config.js';
 import { METRICS_PORTS, type ProcessName } from '#kernel/process-name.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { VERSION } from '#kernel/version.js';
 import { pathOf } from '#http/path.js';
 import { isPortTaken, listenBeside, portOf } from './side-listener.js';
@@ -14,7 +14,7 @@ import { isPortTaken, listenBeside, portOf } from './side-listener.js';
  * @throws ConfigError when the port cannot be had
  */
 export async function listenForMetrics(
-  { monitoringHost: host, metricsPort, production }: PlatformConfig,
+  { monitoringHost: host, metricsPort, isProduction }: PlatformConfig,
   program: ProcessName,
   registry: Registry,
 ): Promise<Server> {
@@ -34,14 +34,14 @@ export async function listenForMetrics(
     registry.metrics().then(
       (text) => response.writeHead(200, { 'content-type': registry.contentType }).end(text),
       (error: unknown) => {
-        log.error(`cannot be collected: ${messageOf(error)}`);
+        log.error(`cannot be collected: ${getErrorMessage(error)}`);
         response.writeHead(500).end();
       },
     );
   };
   const listen = (port: number) => listenBeside('METRICS_PORT', { host, port }, serve);
   const server = await listen(metricsPort ?? METRICS_PORTS[program]).catch((error: unknown) => {
-    if (metricsPort !== null || production || !isPortTaken(error)) throw error;
+    if (metricsPort !== null || isProduction || !isPortTaken(error)) throw error;
     return listen(0);
   });
   log.log(`on port ${portOf(server)}`);

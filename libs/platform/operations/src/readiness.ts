@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleDestroy } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { messageWithCause } from '#kernel/errors.js';
+import { getMessageWithCause } from '#kernel/errors.js';
 import { poolOf } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { assertWritable } from '#database/outages.js';
@@ -128,7 +128,7 @@ class Check {
       await asked;
       return undefined;
     } catch (error) {
-      return messageWithCause(error);
+      return getMessageWithCause(error);
     }
   }
 }

@@ -6,7 +6,7 @@ import {
 } from '@nestjs/common';
 import { Pool } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 
 /** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
 const LOOK_EVERY_MS = 10_000;
@@ -48,7 +48,7 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
       }
       this.seen = apis;
     } catch (error) {
-      this.log.debug(`other apis cannot be counted: ${messageOf(error)}`);
+      this.log.debug(`other apis cannot be counted: ${getErrorMessage(error)}`);
     }
   }
 }

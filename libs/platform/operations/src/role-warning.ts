@@ -1,6 +1,6 @@
 import { Injectable, Logger, type OnApplicationBootstrap } from '@nestjs/common';
 import { Pool } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { mayRewriteHistory } from '#database/roles.js';
 
 /** Warns when the process could rewrite the history, as with one database role for everything. */
@@ -19,7 +19,9 @@ export class RoleWarning implements OnApplicationBootstrap {
       );
     } catch (error) {
       // Readiness reports what is wrong with the database.
-      this.log.debug(`the rights of the database role could not be read: ${messageOf(error)}`);
+      this.log.debug(
+        `the rights of the database role could not be read: ${getErrorMessage(error)}`,
+      );
     }
   }
 }

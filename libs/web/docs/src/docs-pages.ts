@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import type { Config } from '#configuration/config.js';
-import { packageFile } from '#kernel/package-file.js';
+import { getPackageFileUrl } from '#kernel/package-file.js';
 import { VERSION_POLICY } from '#http/versioning.js';
 import { loadAsset, ICON } from '#pages/assets.js';
 import { getRootPath } from '#pages/page.js';
@@ -109,7 +109,7 @@ function serveReference(
   serveCompressedFile(server, `${REFERENCE}/scalar.js`, {
     type: 'text/javascript',
     policy,
-    file: packageFile('data/scalar.js.br'),
+    file: getPackageFileUrl('data/scalar.js.br'),
   });
   const body = layout(
     {

@@ -1,4 +1,4 @@
-import { CATALOGUE, worded } from '#kernel/error-catalogue.js';
+import { CATALOGUE, fillPlaceholders } from '#kernel/error-catalogue.js';
 
 /** Renders every error code, each with an anchor of its name, to which error responses link. */
 export function renderErrorCodes(): string {
@@ -13,5 +13,7 @@ export function renderErrorCodes(): string {
 /** Fills the placeholders of an advice, and escapes its angle brackets. */
 function escapeAdvice(text: string): string {
   const { seconds, allowed } = { seconds: 'the', allowed: 'those in Allow' };
-  return worded(text, { seconds, allowed }).replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return fillPlaceholders(text, { seconds, allowed })
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
 }

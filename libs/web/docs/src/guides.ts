@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { packageFile } from '#kernel/package-file.js';
+import { getPackageFileUrl } from '#kernel/package-file.js';
 
 export const HOME = '/docs';
 
@@ -20,7 +20,7 @@ export type MenuLink = { path: string; name: string };
 export type Menu = { title: string; links: MenuLink[] }[];
 
 export function readGuides(): Guide[] {
-  return JSON.parse(readFileSync(packageFile('dist/docs/guides.json'), 'utf8')) as Guide[];
+  return JSON.parse(readFileSync(getPackageFileUrl('dist/docs/guides.json'), 'utf8')) as Guide[];
 }
 
 /** Returns the menu of the home page. @throws Error if a guide is missing, or not in the menu */

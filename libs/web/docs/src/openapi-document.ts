@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { packageFile } from '#kernel/package-file.js';
+import { getPackageFileUrl } from '#kernel/package-file.js';
 
 export type OpenApiDocument = Record<string, unknown> & {
   paths: Record<string, Record<string, Record<string, unknown>>>;
@@ -7,6 +7,8 @@ export type OpenApiDocument = Record<string, unknown> & {
 
 /** Reads the document that `npm run openapi` generates from the code, for the service at this address. */
 export function readOpenApiDocument(publicUrl: string): OpenApiDocument {
-  const document = JSON.parse(readFileSync(packageFile('openapi.json'), 'utf8')) as OpenApiDocument;
+  const document = JSON.parse(
+    readFileSync(getPackageFileUrl('openapi.json'), 'utf8'),
+  ) as OpenApiDocument;
   return { ...document, servers: [{ url: publicUrl }] };
 }

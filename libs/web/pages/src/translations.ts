@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 
 /** The texts of error pages. */
 export type ErrorTranslations = {
@@ -105,6 +105,9 @@ export const languages: string[] = Object.keys(LANGUAGES);
 
 /** Finds the texts in a language, or in English. @param locale a BCP 47 tag */
 export function findErrorTranslations(locale: string): { t: ErrorTranslations; locale: string } {
-  const { words: t, locale: textLocale } = wordsIn<ErrorTranslations>(LANGUAGES, locale);
+  const { translations: t, locale: textLocale } = getTranslations<ErrorTranslations>(
+    LANGUAGES,
+    locale,
+  );
   return { t, locale: textLocale };
 }

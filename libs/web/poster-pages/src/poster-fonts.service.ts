@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { fileFault } from '#kernel/file-faults.js';
-import { messageOf } from '#kernel/errors.js';
+import { describeFileError } from '#kernel/file-errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import type { Weight } from './drawing.js';
 
 /** The files of the package @expo-google-fonts/inter, as Google Fonts publishes them. */
@@ -36,7 +36,7 @@ export class PosterFonts {
   /** The hash of the font files, which is part of a document's hash. */
   readonly hash: string;
 
-  constructor({ posterFonts: { regular, bold } }: Config) {
+  constructor({ readPosterFonts: { regular, bold } }: Config) {
     const own = {
       regular: regular === null ? null : { setting: 'POSTER_FONT_REGULAR', path: regular },
       bold: bold === null ? null : { setting: 'POSTER_FONT_BOLD', path: bold },
@@ -133,7 +133,7 @@ function loadOperatorFace(name: string, { setting, path }: OwnFont): Face {
     assertOutlines(face.font);
     return face;
   } catch (error) {
-    const why = fileFault(error) ?? messageOf(error);
+    const why = describeFileError(error) ?? getErrorMessage(error);
     throw new ConfigError(`${setting}: ${path} cannot be used: ${why}`, { cause: error });
   }
 }

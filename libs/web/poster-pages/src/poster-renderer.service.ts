@@ -21,8 +21,8 @@ export type Format = 'pdf' | 'png' | 'svg';
 @Injectable()
 export class PosterRenderer {
   private readonly queue = new FairQueue({
-    most: CONCURRENCY,
-    mostWaiting: MAX_WAITING,
+    concurrency: CONCURRENCY,
+    maxWaiting: MAX_WAITING,
     waitMs: WAIT_MS,
   });
 

@@ -9,7 +9,7 @@ import { PosterFonts } from './poster-fonts.service.js';
 import { layOutPoster } from './poster-layout.js';
 import { PosterRenderer } from './poster-renderer.service.js';
 
-const fonts = new PosterFonts({ posterFonts: { regular: null, bold: null } } as Config);
+const fonts = new PosterFonts({ readPosterFonts: { regular: null, bold: null } } as Config);
 
 const drawing: Drawing = {
   width: 100,
@@ -113,7 +113,7 @@ describe('fonts', () => {
   it('of an operator are refused without glyphs', () => {
     for (const path of ['/nowhere.ttf', new URL(import.meta.url).pathname]) {
       expect(
-        () => new PosterFonts({ posterFonts: { regular: null, bold: path } } as Config),
+        () => new PosterFonts({ readPosterFonts: { regular: null, bold: path } } as Config),
       ).toThrow(/^POSTER_FONT_BOLD: .* cannot be used/);
     }
   });

@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type PosterTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -11,6 +11,9 @@ export type PosterLocalization = { t: PosterTranslations; locale: string };
 
 /** Finds the texts in the language of a store, or in English. @param locale a BCP 47 tag */
 export function findPosterTranslations(locale: string): PosterLocalization {
-  const { words: t, locale: textLocale } = wordsIn<PosterTranslations>(LANGUAGES, locale);
+  const { translations: t, locale: textLocale } = getTranslations<PosterTranslations>(
+    LANGUAGES,
+    locale,
+  );
   return { t, locale: textLocale };
 }

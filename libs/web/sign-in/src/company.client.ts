@@ -12,7 +12,7 @@ import {
   type Configuration,
 } from 'openid-client';
 import { Config } from '#configuration/config.js';
-import { messageWithCause } from '#kernel/errors.js';
+import { getMessageWithCause } from '#kernel/errors.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { CompanyPerson } from '#identity/company-sign-ins.service.js';
 import { PageError } from '#pages/page-error.js';
@@ -92,7 +92,7 @@ export class IdentityProvider {
         returnTo: pending.returnTo,
       };
     } catch (error) {
-      this.log.warn(`a sign-in was refused: ${messageWithCause(error)}`);
+      this.log.warn(`a sign-in was refused: ${getMessageWithCause(error)}`);
       throw createRefusal('Your company’s sign-in did not confirm who you are.');
     }
   }
@@ -104,7 +104,7 @@ export class IdentityProvider {
       return await this.configuration;
     } catch (error) {
       this.configuration = undefined;
-      this.log.warn(`OIDC_ISSUER cannot be used: ${messageWithCause(error)}`);
+      this.log.warn(`OIDC_ISSUER cannot be used: ${getMessageWithCause(error)}`);
       throw new PageError(
         503,
         'Your company’s sign-in cannot be reached',

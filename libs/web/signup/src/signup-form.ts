@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { dayIn } from '#kernel/day.js';
+import { getLocalDay } from '#kernel/day.js';
 import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/text.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
 import { isDiallable, isEmail, normalizePhone } from '#customers/contact.js';
@@ -127,7 +127,7 @@ export function findLatestBirthday(today: string, minimumAge: number): string {
 }
 
 export function findDay({ timeZone }: { timeZone: string }, now: Date): string {
-  return dayIn(timeZone, now.getTime());
+  return getLocalDay(timeZone, now.getTime());
 }
 
 function readValues(form: Readonly<Record<string, string | undefined>>): Values {

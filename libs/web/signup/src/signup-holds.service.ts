@@ -72,7 +72,7 @@ export class SignupHolds {
   }
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {
-    const { signupMailsPerDay } = this.config.most;
+    const { signupMailsPerDay } = this.config.limits;
     const network = ['signup mails of a network', accountId, networkKey(ip)];
     if (!(await this.isWithin(network, calculateShare(signupMailsPerDay)))) return false;
     return this.isWithin(['signup mails', accountId], signupMailsPerDay);
@@ -80,7 +80,7 @@ export class SignupHolds {
 
   private countSms({ accountId, ip }: Visit): Promise<boolean> {
     const network = ['signup SMS of a network', accountId, networkKey(ip)];
-    return this.isWithin(network, calculateShare(this.config.most.smsPerDay));
+    return this.isWithin(network, calculateShare(this.config.limits.smsPerDay));
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {

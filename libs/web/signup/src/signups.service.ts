@@ -4,8 +4,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
-import { messageOf, RejectedError, UnavailableError } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
+import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
+import { createId } from '#kernel/randomness.js';
 import { ask } from '#database/connection.js';
 import { createMeta } from '#event-store/commands/decided-events.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -71,7 +71,7 @@ export class Signups {
   ): Promise<SignedUp> {
     // With what was said in it: somebody may go back and sign up somebody else.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
-    const keyed: KeyedRequest = { key, holder: newId(), status: 303, stored: false };
+    const keyed: KeyedRequest = { key, holder: createId(), status: 303, isStored: false };
     for (const deadline = performance.now() + MAX_WAIT_MS; ; await wait(POLL_INTERVAL_MS)) {
       const begun = await this.responses.claimKey(keyed, key);
       if (begun.state === 'ours') break;
@@ -86,14 +86,14 @@ export class Signups {
     }
     try {
       const heldChannels = await this.holds.note({ ...visit, accountId: at.store.id }, signup);
-      keyed.storedOnly = { held_channels: heldChannels };
+      keyed.storedOnlyFields = { held_channels: heldChannels };
       const uuid = await this.signUpNewOrKnown(at, signup, visit.requestId, keyed);
-      if (!keyed.stored) {
+      if (!keyed.isStored) {
         await this.responses.save(keyed, { status: 303, body: { customer_card: { uuid } } });
       }
       return { uuid, heldChannels };
     } catch (error) {
-      if (!keyed.stored) await this.responses.release(keyed);
+      if (!keyed.isStored) await this.responses.release(keyed);
       throw error;
     }
   }
@@ -163,7 +163,7 @@ export class Signups {
     } catch (error) {
       // Erased, merged or enrolled meanwhile. Sending the form again finds out; saying so here would tell.
       if (!(error instanceof RejectedError)) throw error;
-      this.log.warn(`no links of a card are sent: ${messageOf(error)}`, {
+      this.log.warn(`no links of a card are sent: ${getErrorMessage(error)}`, {
         request_id: context.requestId,
       });
     }

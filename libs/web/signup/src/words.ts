@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 import { de } from './words-de.js';
 import { en, type Words } from './words-en.js';
 import { es } from './words-es.js';
@@ -16,5 +16,6 @@ export type Told = { words: Words; locale: string };
 
 /** @param locale of the store, or of a browser */
 export function wordsOf(locale: string): Told {
-  return wordsIn<Words>(LANGUAGES, locale);
+  const { translations: words, locale: textLocale } = getTranslations<Words>(LANGUAGES, locale);
+  return { words, locale: textLocale };
 }

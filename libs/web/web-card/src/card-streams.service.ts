@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
-import { messageOf, RateLimitedError, UnavailableError } from '#kernel/errors.js';
+import { getErrorMessage, RateLimitedError, UnavailableError } from '#kernel/errors.js';
 import { ask } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { addressKey } from '#http/rate-limit.js';
@@ -77,7 +77,7 @@ export class CardStreams implements OnModuleDestroy {
   }
 
   private admit(customerCardId: number, shownTag: number | null, ip: string): Watcher {
-    const { most: maxStreams, perAddress } = this.config.openCards;
+    const { max: maxStreams, perAddress } = this.config.openCards;
     const address = addressKey(ip);
     const addressCount = this.byAddress.get(address) ?? 0;
     if (addressCount >= perAddress) throw new RateLimitedError(RETRY_AFTER_SECONDS);
@@ -135,7 +135,9 @@ export class CardStreams implements OnModuleDestroy {
 
   private sendAllMissedChanges(): void {
     this.sendMissedChanges([...this.watchers.keys()]).catch((error: unknown) =>
-      this.log.warn(`open cards could not be checked for missed changes: ${messageOf(error)}`),
+      this.log.warn(
+        `open cards could not be checked for missed changes: ${getErrorMessage(error)}`,
+      ),
     );
   }
 

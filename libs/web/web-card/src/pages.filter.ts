@@ -1,7 +1,7 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
-import { messageWithCause } from '#kernel/errors.js';
+import { getMessageWithCause } from '#kernel/errors.js';
 import { isPassing } from '#database/connection.js';
 import type { GatedRequest } from '#http/caller.js';
 import { renderMessagePage, type Page } from './card-page.js';
@@ -18,10 +18,10 @@ export class PagesFilter implements ExceptionFilter {
     request.failure = error;
     const isTransient = isPassing(error);
     const about = { request_id: request.requestId };
-    if (isTransient) this.log.warn(messageWithCause(error), about);
+    if (isTransient) this.log.warn(getMessageWithCause(error), about);
     else {
       const stack = error instanceof Error ? error.stack : undefined;
-      this.log.error(messageWithCause(error), about, stack);
+      this.log.error(getMessageWithCause(error), about, stack);
     }
     const { t, locale } = negotiateTranslations(request);
     const reply = http.getResponse<FastifyReply>();

@@ -1,4 +1,4 @@
-import { wordsIn } from '#kernel/languages.js';
+import { getTranslations } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type CardTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -14,6 +14,9 @@ export type CardLocalization = { t: CardTranslations; locale: string };
 
 /** Finds the texts in the language of a store, or in English. @param locale a BCP 47 tag */
 export function findCardTranslations(locale: string): CardLocalization {
-  const { words: t, locale: textLocale } = wordsIn<CardTranslations>(LANGUAGES, locale);
+  const { translations: t, locale: textLocale } = getTranslations<CardTranslations>(
+    LANGUAGES,
+    locale,
+  );
   return { t, locale: textLocale };
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Config } from '#configuration/config.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
@@ -113,7 +113,7 @@ export class WebPushes extends PassSender {
         ? { kind: 'refused', error: 'its address is not a public one' }
         : { kind: 'done' };
     }
-    const error = errorOf(outcome) ?? messageOf(outcome);
+    const error = errorOf(outcome) ?? getErrorMessage(outcome);
     await this.passes.synced(customerCardId, accountId, 'web', error);
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
       await this.subscriptions.markNotified(stored, noticeTag);

@@ -67,7 +67,7 @@ export class AuditedWrites {
           }
           return body;
         });
-        if (by.keyed) by.keyed.stored = true;
+        if (by.keyed) by.keyed.isStored = true;
         return result;
       } catch (error) {
         // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.

@@ -1,6 +1,6 @@
 import type { CommandContext, DomainEvent, EventMeta, Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { getCurrentVersion } from '../port/codec.js';
 import type { NewStream } from './command-plan.js';
 import type { JsonObject, NewEvent, ReadModelWrite } from '../port/event-store.js';
@@ -32,7 +32,7 @@ export function project(
   from: { accountId: number } | undefined,
   events: DomainEvent[],
   meta: EventMeta,
-  getId: (event: DomainEvent) => string = newId,
+  getId: (event: DomainEvent) => string = createId,
 ): { state: { accountId: number } | undefined; recorded: Recorded<DomainEvent>[] } {
   let state = from;
   const recorded = events.map((event) => {

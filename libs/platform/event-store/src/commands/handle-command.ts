@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import type { DomainEvent, EventMeta } from '#kernel/aggregate.js';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
-import { publicEventId } from '#kernel/public-id.js';
+import { toPublicEventId } from '#kernel/public-id.js';
 import { IdTakenError } from '#database/ids.js';
-import { context, traced, type Context } from '#kernel/tracing.js';
+import { context, runInSpan, type Context } from '#kernel/tracing.js';
 import {
   ConflictError,
   EventStore,
@@ -251,7 +251,7 @@ export class CommandPipeline {
       const response = keyed && (await this.responses.seal(keyed, stream, told));
       return {
         settle: () => {
-          if (keyed) keyed.stored = true;
+          if (keyed) keyed.isStored = true;
           pending.resolve(told);
         },
         alone,
@@ -303,7 +303,7 @@ export class CommandPipeline {
       const [member] = segment.members;
       const { writes, beside, responses } = segment;
       const accountId = member?.pending.command.context.accountId ?? 0;
-      const heads = await traced(
+      const heads = await runInSpan(
         'commit',
         { 'inkpad.commands': segment.members.length },
         (span) => {
@@ -312,7 +312,7 @@ export class CommandPipeline {
           if (span.isRecording()) {
             span.setAttribute(
               'inkpad.event_ids',
-              events.map(({ id }) => publicEventId(id)),
+              events.map(({ id }) => toPublicEventId(id)),
             );
           }
           return this.metrics.measureCommit(events.length, () =>
@@ -320,7 +320,7 @@ export class CommandPipeline {
           );
         },
         // Several commands may be committed at once; the span belongs to the trace of the first.
-        member && { within: member.pending.trace },
+        member && { parent: member.pending.trace },
       );
       after = heads[0] ?? head;
     }

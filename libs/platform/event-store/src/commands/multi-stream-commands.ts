@@ -160,7 +160,7 @@ export class MultiStreamCommands {
         responses: storedResponse ? [storedResponse] : [],
       }),
     );
-    if (keyed) keyed.stored = true;
+    if (keyed) keyed.isStored = true;
     return response;
   }
 

@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { messageOf, UnknownOutcomeError } from '#kernel/errors.js';
+import { getErrorMessage, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   ConflictError,
   type EventStore,
@@ -64,7 +64,7 @@ export class RemainingWrites {
         write = undefined;
         if (error instanceof ConflictError) continue;
         this.log.warn(
-          `${planned.stream} has to wait for the rest of a commit: ${messageOf(error)}`,
+          `${planned.stream} has to wait for the rest of a commit: ${getErrorMessage(error)}`,
         );
         await wait(RETRY_DELAY_MS);
       }

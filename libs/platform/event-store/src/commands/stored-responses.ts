@@ -112,8 +112,8 @@ export class StoredResponses {
     body: unknown,
     read?: Reader,
   ): Promise<SealedResponse> {
-    const { key, holder, status, storedOnly } = keyed;
-    const stored = storedOnly ? { ...(body as object), ...storedOnly } : body;
+    const { key, holder, status, storedOnlyFields } = keyed;
+    const stored = storedOnlyFields ? { ...(body as object), ...storedOnlyFields } : body;
     const plain = await this.encode(keyed, toText(stored), read);
     return {
       key,

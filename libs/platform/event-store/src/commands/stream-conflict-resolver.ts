@@ -1,6 +1,6 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { toRecorded } from '../port/codec.js';
 import { project, toNewEvent, toReadModelWrite } from './decided-events.js';
 import {
@@ -50,7 +50,7 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
     const getId = ({ type }: DomainEvent) => {
       const plannedId = idsByType.get(type);
       idsByType.delete(type);
-      return plannedId ?? newId();
+      return plannedId ?? createId();
     };
     const projected = project(readModel, current.state, newEvents, first.meta, getId);
     if (!projected.state) throw new Error(`${stream} has no state`);

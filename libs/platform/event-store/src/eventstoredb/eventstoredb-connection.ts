@@ -1,6 +1,6 @@
 import { EventStoreDBClient } from '@eventstore/db-client';
 import { ConfigError } from '#kernel/config-error.js';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import {
   RESPONSE_TIMEOUT_MS,
   isCallError,
@@ -140,7 +140,7 @@ function createClient(url: string, setting: string): EventStoreDBClient {
     throw new Error(ignored);
   } catch (error) {
     // After its first line the message shows the string.
-    const [firstLine] = messageOf(error).split('\n');
+    const [firstLine] = getErrorMessage(error).split('\n');
     throw new ConfigError(`${setting}: ${firstLine}`);
   } finally {
     console.warn = warn;

@@ -4,13 +4,13 @@ import { Pool } from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import {
-  messageWithCause,
-  messageOf,
+  getMessageWithCause,
+  getErrorMessage,
   UnavailableError,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { Lanes } from '#database/batcher.js';
 import { ask, isConnectionLoss, isPassing } from '#database/connection.js';
 import {
@@ -115,7 +115,7 @@ export class EventStoreDbEventStore
       if (!(error instanceof UnavailableError)) throw error;
       const { cause } = error;
       if (cause instanceof RefusedError) throw new ConfigError(cause.message, { cause: error });
-      this.log.warn(messageWithCause(error));
+      this.log.warn(getMessageWithCause(error));
     }
     this.recovery = this.recoverPeriodically();
   }
@@ -149,7 +149,7 @@ export class EventStoreDbEventStore
       );
     return isSingleAppend
       ? this.commitOne(commit)
-      : this.commitIntent(createIntent(newId(), commit));
+      : this.commitIntent(createIntent(createId(), commit));
   }
 
   override async *readStream(
@@ -197,7 +197,7 @@ export class EventStoreDbEventStore
         await this.assertOurs();
         break;
       } catch (error) {
-        this.log.warn(`a subscription waits for the event store: ${messageWithCause(error)}`);
+        this.log.warn(`a subscription waits for the event store: ${getMessageWithCause(error)}`);
         await pause(RECOVER_EVERY_MS, signal);
       }
     }
@@ -342,7 +342,7 @@ export class EventStoreDbEventStore
     try {
       await write();
     } catch (error) {
-      this.log.warn(`a row lags behind its stream for now: ${messageOf(error)}`);
+      this.log.warn(`a row lags behind its stream for now: ${getErrorMessage(error)}`);
     }
   }
 
@@ -352,7 +352,9 @@ export class EventStoreDbEventStore
         await this.assertOurs();
         for (const stored of await takeOverIntents(this.pool, 20)) await this.tryFinish(stored);
       } catch (error) {
-        this.log.warn(`intents could not be checked, trying again later: ${messageOf(error)}`);
+        this.log.warn(
+          `intents could not be checked, trying again later: ${getErrorMessage(error)}`,
+        );
       }
       await pause(RECOVER_EVERY_MS, this.stopped.signal);
     }
@@ -367,7 +369,7 @@ export class EventStoreDbEventStore
       await this.finish(await unsealIntent(this.keys, stored));
     } catch (error) {
       this.log.warn(
-        `intent ${stored.id} could not be finished, trying again later: ${messageOf(error)}`,
+        `intent ${stored.id} could not be finished, trying again later: ${getErrorMessage(error)}`,
       );
     }
   }

@@ -1,4 +1,4 @@
-import { messageOf, UnavailableError } from '#kernel/errors.js';
+import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 
 /** For one append, or one page of a read: the client itself has no time-out. */
 export const RESPONSE_TIMEOUT_MS = 5_000;
@@ -66,7 +66,7 @@ export function toUnavailableError(error: unknown, operation: 'read' | 'append')
 }
 
 function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
-  const message = messageOf(error);
+  const message = getErrorMessage(error);
   const [untrusted] = UNTRUSTED.exec(message) ?? [];
   if (untrusted !== undefined) {
     return `The certificate of EventStoreDB is not trusted (${untrusted}): name the certificate of its authority as tlsCAFile in EVENT_STORE_URL.`;

@@ -1,5 +1,5 @@
 import { Logger } from '@nestjs/common';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import type { Position, StoredEvent, Subscriber } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
@@ -75,7 +75,7 @@ export class EventStoreDbSubscription {
         this.tail.begin(await this.head());
         await this.followAlone(() => this.tail.end, PAGE, signal, add);
       } catch (error) {
-        this.log.warn(`the end of the log cannot be read: ${messageOf(error)}`);
+        this.log.warn(`the end of the log cannot be read: ${getErrorMessage(error)}`);
         await pause(RECONNECT_MS.longest, signal);
       }
     }
@@ -159,7 +159,7 @@ export class EventStoreDbSubscription {
       }
     } finally {
       signal.removeEventListener('abort', onAbort);
-      await following.close().catch((error: unknown) => this.log.debug(messageOf(error)));
+      await following.close().catch((error: unknown) => this.log.debug(getErrorMessage(error)));
     }
   }
 }

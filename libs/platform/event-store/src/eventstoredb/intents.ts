@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { newId } from '#kernel/randomness.js';
+import { createId } from '#kernel/randomness.js';
 import { ask, inTransaction } from '#database/connection.js';
 import { getCapName, checkCap } from '../port/caps.js';
 import {
@@ -268,7 +268,7 @@ export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Int
            where id in (select id from es.intents where leased_until < now()
                         order by leased_until limit $1 for update skip locked)
            returning id, holder, content`,
-    values: [limit, newId()],
+    values: [limit, createId()],
   });
 }
 

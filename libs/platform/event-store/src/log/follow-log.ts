@@ -1,5 +1,5 @@
 import type { Logger } from '@nestjs/common';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing } from '#database/connection.js';
 import { OvertakenError } from '../port/checkpoint.js';
@@ -75,7 +75,7 @@ export async function retryUntilAborted(
       await work(onSuccess);
     } catch (error) {
       const isUnknownType = error instanceof UnknownEventTypeError;
-      const message = `${messageOf(error)}; next try in ${delayMs} ms`;
+      const message = `${getErrorMessage(error)}; next try in ${delayMs} ms`;
       if (isPassing(error)) log.warn(message);
       else log.error(message, isUnknownType || !(error instanceof Error) ? undefined : error.stack);
       await pause(delayMs, signal);

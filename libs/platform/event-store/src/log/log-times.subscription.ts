@@ -1,5 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { messageWithCause } from '#kernel/errors.js';
+import { getMessageWithCause } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { LogTimes } from './log-times.service.js';
 
@@ -20,7 +20,7 @@ export class LogTimesFollower {
         const hasMore = await this.times.addDueEntry();
         if (!hasMore) await pause(POLL_MS, signal);
       } catch (error) {
-        this.log.warn(`not written, trying again in 5 s: ${messageWithCause(error)}`);
+        this.log.warn(`not written, trying again in 5 s: ${getMessageWithCause(error)}`);
         await pause(RETRY_MS, signal);
       }
     }

@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { messageWithCause, UnavailableError } from '#kernel/errors.js';
+import { getMessageWithCause, UnavailableError } from '#kernel/errors.js';
 import { greatestId, raiseSequence } from '#database/ids.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import { EventStore } from '../port/event-store.js';
@@ -38,7 +38,7 @@ export class StartCheck implements OnModuleInit {
       if (!(error instanceof UnavailableError)) throw error;
       // The process also starts without its event store; creating a record then finds out by itself which ids are
       // taken.
-      this.log.warn(`the history could not be looked at: ${messageWithCause(error)}`);
+      this.log.warn(`the history could not be looked at: ${getMessageWithCause(error)}`);
     }
   }
 

@@ -2,8 +2,8 @@ import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@ne
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { messageOf } from '#kernel/errors.js';
-import { newId } from '#kernel/randomness.js';
+import { getErrorMessage } from '#kernel/errors.js';
+import { createId } from '#kernel/randomness.js';
 import { ask, isPassing } from '#database/connection.js';
 import type { LimitedStatement } from '#database/database-client.js';
 import { Notifications } from '#database/notifications.js';
@@ -48,7 +48,7 @@ type Notice = { id: number; subject_ids: number[] };
 @Injectable()
 export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('erasures');
-  private readonly id = newId();
+  private readonly id = createId();
   private readonly notifications: Notifications;
   private timer: NodeJS.Timeout | undefined;
   private applied = 0;
@@ -86,7 +86,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     this.keys.erasures.trustUntil(-Infinity);
     await this.notifications
       .ask({ text: 'delete from erasure_watchers where id = $1', values: [this.id] })
-      .catch((error: unknown) => this.log.debug(messageOf(error)));
+      .catch((error: unknown) => this.log.debug(getErrorMessage(error)));
     await this.notifications.close();
   }
 
@@ -103,7 +103,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     const aware = this.untilAware(subjectIds, now);
     // It goes on after that, and nobody is left to catch what it throws.
     aware.catch((error: unknown) =>
-      this.log.warn(`an erasure could not be announced: ${messageOf(error)}`),
+      this.log.warn(`an erasure could not be announced: ${getErrorMessage(error)}`),
     );
     try {
       await Promise.race([aware, limit]);
@@ -170,7 +170,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
       this.isFailing = false;
     } catch (error) {
       // Said once, not every second.
-      if (!this.isFailing) this.log.warn(`erasures cannot be watched: ${messageOf(error)}`);
+      if (!this.isFailing) this.log.warn(`erasures cannot be watched: ${getErrorMessage(error)}`);
       this.isFailing = true;
     } finally {
       this.isBeating = false;

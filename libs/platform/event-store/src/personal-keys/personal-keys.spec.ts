@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
-import { Keyring, masterKeyOf } from '#kernel/keyring.js';
+import { Keyring, createMasterKey } from '#kernel/keyring.js';
 import { RejectedError } from '#kernel/errors.js';
 import { seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
@@ -10,7 +10,7 @@ import { NOBODY, PERSONAL_KEYS_COLUMN, PersonalKeys } from './personal-keys.js';
 import { Subjects } from './personal-parts.js';
 
 const ringOf = (byte: number) => {
-  const key = masterKeyOf(Buffer.alloc(32, byte));
+  const key = createMasterKey(Buffer.alloc(32, byte));
   return new Keyring([key], key);
 };
 

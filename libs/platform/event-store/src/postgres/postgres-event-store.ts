@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown, type OnModuleInit } fro
 import { setTimeout as wait } from 'node:timers/promises';
 import { Pool, type PoolClient } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
-import { messageOf, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
+import { getErrorMessage, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   inTransaction,
   isAnswering,
@@ -83,7 +83,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     super();
     this.reader = new PostgresReader(pool);
     this.announcements = new Announcements(pool, (error) =>
-      this.log.warn(`subscribers could not be notified and will poll: ${messageOf(error)}`),
+      this.log.warn(`subscribers could not be notified and will poll: ${getErrorMessage(error)}`),
     );
   }
 
@@ -214,7 +214,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       return await this.shared.read(after, limit);
     } catch (error) {
       if (!isConnectionLoss(error)) throw error;
-      this.log.warn(`the log could not be read, trying again: ${messageOf(error)}`);
+      this.log.warn(`the log could not be read, trying again: ${getErrorMessage(error)}`);
       return [];
     }
   }
@@ -231,7 +231,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
         // Nothing was asked, and what each of them would wait for adds up.
         if (error instanceof UnavailableError) throw error;
         this.log.debug(
-          `a group of ${group.length} appends failed and is repeated one by one: ${messageOf(error)}`,
+          `a group of ${group.length} appends failed and is repeated one by one: ${getErrorMessage(error)}`,
         );
         isUnknown = isConnectionLoss(error);
         if (isOutage(error)) refusal = toUnavailableError(error);

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { roughBytes } from '#kernel/rough-bytes.js';
+import { estimateBytes } from '#kernel/rough-bytes.js';
 import {
   STREAM_BATCH_SIZE,
   type EventRef,
@@ -287,7 +287,7 @@ function groupRanges(ranges: StreamRange[]): StreamRange[][] {
 
 /** As many events as take a few megabytes, if they are like these. */
 function computeBatchSize(rows: FactRow[], { first, max, bytes }: typeof READ_BATCH): number {
-  const average = rows.reduce((sum, { data }) => sum + roughBytes(data), 0) / rows.length;
+  const average = rows.reduce((sum, { data }) => sum + estimateBytes(data), 0) / rows.length;
   return Math.max(first / 5, Math.min(max, Math.floor(bytes / average)));
 }
 

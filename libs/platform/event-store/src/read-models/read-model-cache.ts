@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
-import { roughBytes } from '#kernel/rough-bytes.js';
+import { estimateBytes } from '#kernel/rough-bytes.js';
 
 const MAX_BYTES = 16 * 1024 * 1024;
 /** A caller reads a record and changes it well within that. No key of somebody who was erased is held for longer. */
@@ -20,7 +20,7 @@ export class ReadModelCache<R extends Cacheable> {
   private readonly entries = new ExpiringCache<string, R>({
     maxSize: MAX_BYTES,
     ttl: MAX_AGE_MS,
-    sizeCalculation: roughBytes,
+    sizeCalculation: estimateBytes,
   });
   /**
    * By account, how many of its rows are still to be loaded, kept or not: where several processes change the same records, or

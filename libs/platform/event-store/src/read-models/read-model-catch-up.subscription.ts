@@ -1,6 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient } from 'pg';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isPassing, withConnection } from '#database/connection.js';
 import { readCheckpoint } from '../port/checkpoint.js';
@@ -42,7 +42,7 @@ export class ReadModelCatchUp {
       try {
         await this.follow(signal);
       } catch (error) {
-        this.log.warn(`failed, trying again in a second: ${messageOf(error)}`);
+        this.log.warn(`failed, trying again in a second: ${getErrorMessage(error)}`);
         await pause(RETRY_MS, signal);
       }
     }

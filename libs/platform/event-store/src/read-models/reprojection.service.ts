@@ -1,7 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
-import { messageOf } from '#kernel/errors.js';
+import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 import type { EventStore } from '../port/event-store.js';
@@ -49,7 +49,7 @@ export class Reprojection {
         try {
           await this.reproject(readModel, signal);
         } catch (error) {
-          this.log.warn(`${readModel.table} is folded anew later: ${messageOf(error)}`);
+          this.log.warn(`${readModel.table} is folded anew later: ${getErrorMessage(error)}`);
         }
       }
       await pause(RETRY_MS, signal);
@@ -162,6 +162,6 @@ function catchMessage(work: () => void): string | undefined {
     work();
     return undefined;
   } catch (error) {
-    return messageOf(error);
+    return getErrorMessage(error);
   }
 }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-const WORDS = new Map([
+const DESCRIPTIONS = new Map([
   ['EACCES', 'permission denied'],
   ['EPERM', 'not permitted'],
   ['EROFS', 'the file system is read-only'],
@@ -16,17 +16,17 @@ const WORDS = new Map([
 ]);
 
 /** Why a file or folder cannot be used; undefined for any other error. */
-export function fileFault(error: unknown): string | undefined {
+export function describeFileError(error: unknown): string | undefined {
   const code =
     typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
-  const words = WORDS.get(code);
-  return words && `${words} (${code})`;
+  const description = DESCRIPTIONS.get(code);
+  return description && `${description} (${code})`;
 }
 
 /** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
-export function makeFolder(folder: string): void {
+export function createFolder(folder: string): void {
   if (existsSync(folder)) return;
-  makeFolder(dirname(folder));
+  createFolder(dirname(folder));
   try {
     mkdirSync(folder);
   } catch (error) {

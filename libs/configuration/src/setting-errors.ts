@@ -1,47 +1,47 @@
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
-import { earliestSunset } from '#kernel/retirement.js';
-import { momentOf, Settings } from './settings.js';
+import { getEarliestSunset } from '#kernel/retirement.js';
+import { parseMoment, Settings } from './settings.js';
 
 /** Processes that need less than all settings. */
 export type Reader = 'api' | 'migrate';
 
-type Given = Readonly<Record<string, string | undefined>>;
+type Environment = Readonly<Record<string, string | undefined>>;
 
 const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
 
-/** Validates settings that depend on each other. @param given before they were read */
-export function faultsTogether(given: Given, reader?: Reader): string[] {
+/** Validates settings that depend on each other. @param environment before they were read */
+export function findCrossFieldErrors(environment: Environment, reader?: Reader): string[] {
   return [
-    ...retirementFaults(given),
-    ...portFaults(given),
-    ...oidcFaults(given),
-    ...mailFaults(given, reader),
-    ...smsFaults(given),
-    ...googleFaults(given),
-    ...keyFaults(given),
+    ...findRetirementErrors(environment),
+    ...findPortErrors(environment),
+    ...findOidcErrors(environment),
+    ...findMailErrors(environment, reader),
+    ...findSmsErrors(environment),
+    ...findGoogleErrors(environment),
+    ...findKeyErrors(environment),
   ];
 }
 
 /** How the two dates relate (contract section 9); each alone is checked above. */
-function retirementFaults(given: Given): string[] {
-  const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = given;
+function findRetirementErrors(environment: Environment): string[] {
+  const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = environment;
   if (end !== undefined && announced === undefined) {
     return ['API_V1_SUNSET_DATE: needs API_V1_DEPRECATION_DATE, at least twelve months before it'];
   }
-  const deprecatedAt = momentOf(announced ?? '');
-  const sunsetAt = momentOf(end ?? '');
+  const deprecatedAt = parseMoment(announced ?? '');
+  const sunsetAt = parseMoment(end ?? '');
   if (!deprecatedAt || !sunsetAt) return [];
   if (sunsetAt < deprecatedAt) {
     return ['API_V1_SUNSET_DATE: lies before API_V1_DEPRECATION_DATE'];
   }
-  return sunsetAt < earliestSunset(deprecatedAt)
+  return sunsetAt < getEarliestSunset(deprecatedAt)
     ? ['API_V1_SUNSET_DATE: lies less than twelve months after API_V1_DEPRECATION_DATE']
     : [];
 }
 
 /** Refused before anything is started: one of the two would find its port taken when half of the process is up. */
-function portFaults(given: Given): string[] {
-  const ports = { ...new Settings(), ...given };
+function findPortErrors(environment: Environment): string[] {
+  const ports = { ...new Settings(), ...environment };
   const metrics = Number(ports.METRICS_PORT);
   return (['PORT', 'HEALTH_PORT'] as const)
     .filter((name) => metrics > 0 && Number(ports[name]) === metrics)
@@ -49,11 +49,11 @@ function portFaults(given: Given): string[] {
 }
 
 /** Anybody in between could sign in as anybody, except on this machine. */
-function oidcFaults({
+function findOidcErrors({
   OIDC_ISSUER: issuer,
   OIDC_CLIENT_ID: id,
   OIDC_CLIENT_SECRET: secret,
-}: Given): string[] {
+}: Environment): string[] {
   if (issuer === undefined) {
     if (id === undefined && secret === undefined) return [];
     return [`${id === undefined ? 'OIDC_CLIENT_SECRET' : 'OIDC_CLIENT_ID'}: needs OIDC_ISSUER`];
@@ -61,13 +61,13 @@ function oidcFaults({
   if (id === undefined) return ['OIDC_ISSUER: needs OIDC_CLIENT_ID'];
   if (!URL.canParse(issuer)) return [];
   const { protocol, hostname } = new URL(issuer);
-  const isHere = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
-  return protocol === 'https:' || isHere ? [] : ['OIDC_ISSUER: must start with https://'];
+  const isLocal = ['localhost', '127.0.0.1', '[::1]'].includes(hostname);
+  return protocol === 'https:' || isLocal ? [] : ['OIDC_ISSUER: must start with https://'];
 }
 
 /** One without the other would be a mistake that nobody notices until a mail is missed. */
-function mailFaults(
-  { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Given,
+function findMailErrors(
+  { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Environment,
   reader: Reader | undefined,
 ): string[] {
   if (reader === 'api' && SMTP_URL === undefined) return [];
@@ -81,38 +81,41 @@ function mailFaults(
 }
 
 /** All or none, and the token only to where nobody can read it on the way. */
-function smsFaults(given: Given): string[] {
-  const set = SMS_SETTINGS.filter((name) => given[name] !== undefined);
+function findSmsErrors(environment: Environment): string[] {
+  const set = SMS_SETTINGS.filter((name) => environment[name] !== undefined);
   const [first] = set;
   if (first === undefined) return [];
   const missing = SMS_SETTINGS.filter((name) => !set.includes(name));
   if (missing.length > 0) return [`${first}: needs ${missing.join(', ')}`];
-  const open = given['NODE_ENV'] === 'production' && protocolOf(given['SMS_URL']) === 'http:';
-  return open ? ['SMS_URL: must begin with https:// in production'] : [];
+  const isUnencrypted =
+    environment['NODE_ENV'] === 'production' && getProtocol(environment['SMS_URL']) === 'http:';
+  return isUnencrypted ? ['SMS_URL: must begin with https:// in production'] : [];
 }
 
 /** As the parser reads it: `HTTP://…` is http too. */
-function protocolOf(url: string | undefined): string | undefined {
+function getProtocol(url: string | undefined): string | undefined {
   return parseAbsoluteUrl(url ?? '')?.protocol;
 }
 
 /** Google is either set up whole or not at all: half of it would look like an outage. */
-function googleFaults(given: Given): string[] {
-  const { GOOGLE_WALLET_ISSUER_ID: issuer, GOOGLE_WALLET_KEY: key, PUBLIC_URL } = given;
+function findGoogleErrors(environment: Environment): string[] {
+  const { GOOGLE_WALLET_ISSUER_ID: issuer, GOOGLE_WALLET_KEY: key, PUBLIC_URL } = environment;
   if (issuer === undefined && key === undefined) return [];
   if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
   if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
   // A counterpart on this machine takes images over http as well.
-  const isCounterpart = protocolOf(given['GOOGLE_WALLET_URL']) === 'http:';
-  if (isCounterpart || protocolOf(PUBLIC_URL) === 'https:') return [];
+  const isEmulator = getProtocol(environment['GOOGLE_WALLET_URL']) === 'http:';
+  if (isEmulator || getProtocol(PUBLIC_URL) === 'https:') return [];
   return [
     'PUBLIC_URL: must begin with https:// and be reachable from the internet when GOOGLE_WALLET_ISSUER_ID is set: Google fetches the images of passes from there, and refuses passes without them',
   ];
 }
 
-function keyFaults({ MASTER_KEY, MASTER_KEY_PREVIOUS }: Given): string[] {
+function findKeyErrors({ MASTER_KEY, MASTER_KEY_PREVIOUS }: Environment): string[] {
   if (MASTER_KEY_PREVIOUS === undefined) return [];
   if (MASTER_KEY === undefined) return ['MASTER_KEY_PREVIOUS: needs MASTER_KEY, the new key'];
-  const same = Buffer.from(MASTER_KEY, 'base64').equals(Buffer.from(MASTER_KEY_PREVIOUS, 'base64'));
-  return same ? ['MASTER_KEY_PREVIOUS: is the same key as MASTER_KEY'] : [];
+  const isSame = Buffer.from(MASTER_KEY, 'base64').equals(
+    Buffer.from(MASTER_KEY_PREVIOUS, 'base64'),
+  );
+  return isSame ? ['MASTER_KEY_PREVIOUS: is the same key as MASTER_KEY'] : [];
 }
