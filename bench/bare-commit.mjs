@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { customerCard, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
-import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
 import { readConfig } from '../dist/libs/configuration/src/config.js';
@@ -13,8 +13,8 @@ import { stampBody } from './stamp-body.mjs';
  * head kept in memory. No HTTP, no load, no sealing (the note is a constant of the same size).
  */
 const config = readConfig(process.env);
-const source = await dataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(poolOf(source), config);
+const source = await createDataSource(config, 'bench').initialize();
+const store = new PostgresEventStore(getPool(source), config);
 
 const accountId = Number(process.argv[2]);
 const count = Number(process.argv[3]);

@@ -3,7 +3,7 @@ import { card, createCard } from '../dist/libs/loyalty/cards/src/card.js';
 import { customerCard, issue, stamp } from '../dist/libs/loyalty/stamping/src/customer-card.js';
 import { customerSubjects } from '../dist/libs/loyalty/stamping/src/customer-subjects.js';
 import { MasterKeys } from '../dist/libs/platform/database/src/master-keys.js';
-import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
 import { versionOf } from '../dist/libs/platform/event-store/src/port/codec.js';
 import { PersonalKeys } from '../dist/libs/platform/event-store/src/personal-keys/personal-keys.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
@@ -20,11 +20,11 @@ const WRITERS = 2;
 const accountId = 1;
 
 const config = readConfig(process.env);
-const source = await dataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(poolOf(source), config);
-const masterKeys = new MasterKeys(poolOf(source), config);
+const source = await createDataSource(config, 'bench').initialize();
+const store = new PostgresEventStore(getPool(source), config);
+const masterKeys = new MasterKeys(getPool(source), config);
 await masterKeys.onModuleInit();
-const keys = new PersonalKeys(poolOf(source), masterKeys, customerSubjects);
+const keys = new PersonalKeys(getPool(source), masterKeys, customerSubjects);
 const template = {
   cardId: 1,
   version: 1,
@@ -109,7 +109,7 @@ await Promise.all(
     }
   }),
 );
-await poolOf(source).query('vacuum analyze');
+await getPool(source).query('vacuum analyze');
 masterKeys.onModuleDestroy();
 await store.onApplicationShutdown();
 await source.destroy();

@@ -3,7 +3,7 @@ import { readModels } from '../dist/apps/read-models.js';
 import { HistoryTable } from '../dist/libs/loyalty/history/src/history-table.service.js';
 import { hashLeaf } from '../dist/libs/outbound/transparency/src/leaf.js';
 import { Tree } from '../dist/libs/outbound/transparency/src/tree.service.js';
-import { dataSource, poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { createDataSource, getPool } from '../dist/libs/platform/database/src/data-source.js';
 import { EventTypes } from '../dist/libs/platform/event-store/src/port/event-types.js';
 import { BEGINNING } from '../dist/libs/platform/event-store/src/port/event-store.js';
 import { PostgresEventStore } from '../dist/libs/platform/event-store/src/postgres/postgres-event-store.js';
@@ -18,8 +18,8 @@ import { cpuTime } from './cpu-time.mjs';
 const BATCH = { history: 1_000, tree: 2_000 };
 
 const config = readConfig(process.env);
-const source = await dataSource(config, 'bench').initialize();
-const store = new PostgresEventStore(poolOf(source), config);
+const source = await createDataSource(config, 'bench').initialize();
+const store = new PostgresEventStore(getPool(source), config);
 // Integers as the service reads them.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 const writer = new pg.Pool({ connectionString: config.databaseUrl, max: 1 });

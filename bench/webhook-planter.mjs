@@ -7,7 +7,7 @@ import { CreateAccount } from '../dist/libs/loyalty/accounts/src/account.command
 import { AddMember } from '../dist/libs/identity/src/member.commands.js';
 import { readConfig } from '../dist/libs/configuration/src/config.js';
 import { StampCustomerCard } from '../dist/libs/loyalty/stamping/src/customer-card.commands.js';
-import { poolOf } from '../dist/libs/platform/database/src/data-source.js';
+import { getPool } from '../dist/libs/platform/database/src/data-source.js';
 import { EventBodies } from '../dist/libs/outbound/public-events/src/event-bodies.service.js';
 import { OwnedLanes } from '../dist/libs/outbound/dispatch/src/owned-lanes.service.js';
 import { FanOut } from '../dist/libs/outbound/dispatch/src/fan-out.subscription.js';
@@ -130,7 +130,7 @@ async function lead({ on, follows }) {
  * well.
  */
 async function render() {
-  const pool = poolOf(planning.get(DataSource, { strict: false }));
+  const pool = getPool(planning.get(DataSource, { strict: false }));
   const bodies = planning.get(EventBodies, { strict: false });
   for (let after = 0; ;) {
     const { rows } = await pool.query(

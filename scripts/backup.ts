@@ -10,9 +10,9 @@ import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getKeyId, createMasterKey, type MasterKey } from '#kernel/keyring.js';
 import { VERSION } from '#kernel/version.js';
-import { connecting, placeOf } from '#database/connecting.js';
-import { databaseClient } from '#database/database-client.js';
-import { keyStateIn } from '#database/master-keys.js';
+import { connectFirst, describeDatabase } from '#database/first-connection.js';
+import { createDatabaseClient } from '#database/database-client.js';
+import { findKeyState } from '#database/master-keys.js';
 import { checkFiles, FORMAT, macOf, MANIFEST, readManifest, sealKey } from './backup-manifest.js';
 import type { Manifest } from './backup-manifest.js';
 import { copyOut, daysIn, sequencesIn, sqlName, tablesIn, type Table } from './backup-tables.js';
@@ -65,10 +65,10 @@ function optionsIn(args: string[]): { folder: string; check: boolean } {
 /** Under another name until it is complete, so that nobody takes half a backup for a whole one. */
 async function backUp(config: Config, folder: string): Promise<Manifest> {
   if (config.eventStoreUrl !== null) throw new ConfigError(NOT_OF_EVENTSTOREDB);
-  const client = databaseClient(config.databaseUrl, 'backup', { query_timeout: 0 });
+  const client = createDatabaseClient(config.databaseUrl, 'backup', { query_timeout: 0 });
   const draft = `${folder}.unfinished-${process.pid}`;
   try {
-    await connecting(config.databaseUrl, () => client.connect());
+    await connectFirst(config.databaseUrl, () => client.connect());
     console.log(`backing up into ${folder} …`);
     await mkdir(dirname(folder), { recursive: true });
     await mkdir(draft, { mode: 0o700 });
@@ -92,7 +92,7 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     .filter(({ path }) => existsSync(path))
     .map(({ name, path }) => ({ name, content: readFileSync(path) }));
   const tables = await inOneSnapshot(client);
-  const state = await keyStateIn(client);
+  const state = await findKeyState(client);
   if (!state) throw new ConfigError('Nothing was ever started on this database.');
   const sealing = keyIn(config, state.fingerprint);
   const [id, key] = [randomUUID(), randomBytes(32)];
@@ -118,7 +118,7 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     taken_at: head.at.toISOString(),
     inkpad: VERSION,
     postgresql: head.server,
-    database: placeOf(config.databaseUrl),
+    database: describeDatabase(config.databaseUrl),
     engine: 'postgresql',
     migrations: head.migrations,
     log: {

@@ -36,7 +36,7 @@ const EXEMPTIONS = new Map(
     'kernel/src/error-catalogue.ts': '*',
     'kernel/src/errors.ts': 'customer card',
     // Users of a database or an operating system.
-    'database/src/connecting.ts': 'user',
+    'database/src/first-connection.ts': 'user',
     'database/src/roles.ts': 'user',
     'event-store/src/eventstoredb/eventstoredb-connection.spec.ts': 'user',
     'event-store/src/eventstoredb/eventstoredb-faults.ts': 'user',

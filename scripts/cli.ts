@@ -56,7 +56,7 @@ program
           pool: app.get(Pool),
           config: app.get(Config),
           columns: sealedColumns,
-          say: (line) => console.error(line),
+          print: (line) => console.error(line),
         });
         await app
           .get(AuditedWrites)
@@ -127,7 +127,7 @@ program
     runScript(async () => {
       const entries = await withServices(async (app) => {
         const timeZone =
-          account === undefined ? 'UTC' : await app.get(AccountsService).timeZoneOf(account);
+          account === undefined ? 'UTC' : await app.get(AccountsService).getTimeZone(account);
         const filter = {
           type: type ?? null,
           actor: actor ?? null,

@@ -54,7 +54,7 @@ export function time(moment: MomentOfDay): (text: string) => TimeOption {
   return (text) => {
     const parse: TimeOption = (timeZone) => {
       const read = readTime(moment)(text, timeZone);
-      if ('faults' in read) throw new InvalidArgumentError(read.faults.join(', '));
+      if ('errors' in read) throw new InvalidArgumentError(read.errors.join(', '));
       return read.value;
     };
     parse('UTC');

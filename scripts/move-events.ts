@@ -3,8 +3,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type pg from 'pg';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
-import { connecting } from '#database/connecting.js';
-import { applicationNameOf, dataSource, poolOf } from '#database/data-source.js';
+import { connectFirst } from '#database/first-connection.js';
+import { createApplicationName, createDataSource, getPool } from '#database/data-source.js';
 import { inTransaction } from '#database/connection.js';
 import { groupAppends } from '#event-store/postgres/append-groups.js';
 import {
@@ -68,10 +68,10 @@ function targetIn(args: string[]): Engine {
 }
 
 async function move(guard: pg.Client, config: Config, to: Engine): Promise<void> {
-  const database = await connecting(config.databaseUrl, () =>
-    dataSource(config, COPY).initialize(),
+  const database = await connectFirst(config.databaseUrl, () =>
+    createDataSource(config, COPY).initialize(),
   );
-  const pool = poolOf(database);
+  const pool = getPool(database);
   const postgres = new PostgresEventStore(pool, config);
   const keys = await personalKeys(pool, config);
   const eventstoredb = new EventStoreDbEventStore(pool, keys, config, readModels);
@@ -89,7 +89,7 @@ async function move(guard: pg.Client, config: Config, to: Engine): Promise<void>
       places,
     } = await compare(from, target, moved ? [] : await positionsIn(guard));
     if (to === 'postgres') await bringUpRows(pool, config, target, heads);
-    await refuseWhileConnected(guard, applicationNameOf(config, COPY));
+    await refuseWhileConnected(guard, createApplicationName(config, COPY));
     if (!moved) await takePlaces(pool, to, target, places);
     console.log(
       `${to} holds all ${events} events of ${heads.size} streams, ${copied} of them copied in this run; order, ids and hashes match`,

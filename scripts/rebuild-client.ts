@@ -1,6 +1,6 @@
 import type { Config } from '#configuration/config.js';
-import { connecting } from '#database/connecting.js';
-import { databaseClient, type DatabaseClient } from '#database/database-client.js';
+import { connectFirst } from '#database/first-connection.js';
+import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
 import { STAGING } from '#event-store/verification/staging-tables.js';
 
 /**
@@ -15,8 +15,8 @@ const SESSION = `
 
 /** A connection of the tables' owner whose unqualified names mean the shadows. */
 export async function ownerClient({ databaseMigrationUrl }: Config): Promise<DatabaseClient> {
-  const client = databaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
-  await connecting(databaseMigrationUrl, () => client.connect());
+  const client = createDatabaseClient(databaseMigrationUrl, 'rebuild', { query_timeout: 0 });
+  await connectFirst(databaseMigrationUrl, () => client.connect());
   await client.query(`set search_path = ${STAGING}`);
   await client.query(SESSION);
   return client;

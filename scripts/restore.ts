@@ -12,7 +12,7 @@ import { readConfig, type Config } from '#configuration/config.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { createKeyFile } from '#kernel/key-file.js';
 import type { MasterKey } from '#kernel/keyring.js';
-import { placeOf } from '#database/connecting.js';
+import { describeDatabase } from '#database/first-connection.js';
 import { isConnectionLoss } from '#database/connection.js';
 import { getMigrationNames, migrate } from '#database/migrate.js';
 import {
@@ -48,7 +48,7 @@ runScript(async () => {
   sayWhere({ ...config, databaseUrl: config.databaseMigrationUrl });
   const { manifest } = backup;
   await withServicesStopped(config.databaseMigrationUrl, 'restore', async (guard) => {
-    await refuseUsed(guard, placeOf(config.databaseMigrationUrl));
+    await refuseUsed(guard, describeDatabase(config.databaseMigrationUrl));
     console.log('restoring …');
     await markUnfinishedRestore(guard);
     await migrate(config, migrations, manifest.migrations);

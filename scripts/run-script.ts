@@ -1,9 +1,9 @@
 import type { Config } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { describeStartError } from '#kernel/start-error.js';
-import { placeOf } from '#database/connecting.js';
+import { describeDatabase } from '#database/first-connection.js';
 import { isConnectionLoss } from '#database/connection.js';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
 /** An error that the user can fix is printed as one sentence; any other is a bug and shows its stack. */
 export function runScript(work: () => Promise<void>): void {
@@ -17,7 +17,7 @@ export function runScript(work: () => Promise<void>): void {
 function expected(error: unknown): string | undefined {
   if (error instanceof RejectedError || error instanceof NotFoundError) return error.message;
   if (isConnectionLoss(error)) return `The connection to the database was lost: ${error.message}.`;
-  const refused = databaseErrorOf(error);
+  const refused = findDatabaseError(error);
   if (refused?.code === SQLSTATE.insufficientPrivilege) {
     return `The database does not let this user do that: ${refused.message}.`;
   }
@@ -28,7 +28,7 @@ function expected(error: unknown): string | undefined {
 export function sayWhere({ databaseUrl, eventStoreUrl, publicUrl }: Config): void {
   const events =
     eventStoreUrl === null ? '' : `, events in EventStoreDB at ${hostsOf(eventStoreUrl)}`;
-  console.error(`database: ${placeOf(databaseUrl)}${events}; service: ${publicUrl}`);
+  console.error(`database: ${describeDatabase(databaseUrl)}${events}; service: ${publicUrl}`);
 }
 
 /** Without user and password. */

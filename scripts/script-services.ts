@@ -6,7 +6,7 @@ import { readConfig, type Config } from '#configuration/config.js';
 import { ScriptLog } from '#kernel/log.js';
 import { DatabaseModule } from '#database/database.module.js';
 import { EventStoreModule } from '#event-store/event-store.module.js';
-import { LargeAnswers } from '#http/large-answers.js';
+import { LargeResponses } from '#http/large-responses.js';
 import { IdentityModule } from '#identity/identity.module.js';
 import { AccountsModule } from '#accounts/accounts.module.js';
 import { CustomersModule } from '#customers/customers.module.js';
@@ -22,8 +22,8 @@ class ScriptModule {
       module: ScriptModule,
       // What the controllers of these modules take from the server.
       global: true,
-      providers: [LargeAnswers],
-      exports: [LargeAnswers],
+      providers: [LargeResponses],
+      exports: [LargeResponses],
       imports: [
         DatabaseModule.forRoot(config, 'script'),
         EventStoreModule.forRoot({

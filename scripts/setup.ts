@@ -1,6 +1,6 @@
 import { readConfig } from '#configuration/config.js';
-import { connecting } from '#database/connecting.js';
-import { databaseClient } from '#database/database-client.js';
+import { connectFirst } from '#database/first-connection.js';
+import { createDatabaseClient } from '#database/database-client.js';
 import { runScript } from './run-script.js';
 
 const CONNECT_WITHIN_MS = 10_000;
@@ -20,11 +20,11 @@ runScript(async () => {
 
 async function hasTokens(): Promise<boolean> {
   const { databaseUrl } = readConfig(process.env);
-  const client = databaseClient(databaseUrl, 'setup', {
+  const client = createDatabaseClient(databaseUrl, 'setup', {
     connectionTimeoutMillis: CONNECT_WITHIN_MS,
     query_timeout: CONNECT_WITHIN_MS,
   });
-  return connecting(databaseUrl, async () => {
+  return connectFirst(databaseUrl, async () => {
     try {
       await client.connect();
       const { rowCount } = await client.query('select from api_tokens limit 1');

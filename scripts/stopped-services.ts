@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
-import { connecting } from '#database/connecting.js';
-import { databaseClient } from '#database/database-client.js';
+import { connectFirst } from '#database/first-connection.js';
+import { createDatabaseClient } from '#database/database-client.js';
 
 /**
  * For work that requires everything else of Inkpad to be stopped. The connection stays open until the work
@@ -14,8 +14,8 @@ export async function withServicesStopped<R>(
   work: (guard: pg.Client) => Promise<R>,
 ): Promise<R> {
   // Its statements may rewrite whole tables.
-  const guard = databaseClient(databaseUrl, script, { query_timeout: 0 });
-  await connecting(databaseUrl, () => guard.connect());
+  const guard = createDatabaseClient(databaseUrl, script, { query_timeout: 0 });
+  await connectFirst(databaseUrl, () => guard.connect());
   try {
     await refuseWhileConnected(guard);
     return await work(guard);

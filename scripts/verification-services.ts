@@ -3,8 +3,8 @@ import { Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { readConfig, type Config } from '#configuration/config.js';
 import { ScriptLog } from '#kernel/log.js';
-import { connecting } from '#database/connecting.js';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { connectFirst } from '#database/first-connection.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { openEventStore } from '#event-store/port/engine.js';
 import type { EventStore } from '#event-store/port/event-store.js';
@@ -37,9 +37,9 @@ export async function withVerification<R>(
     Logger.overrideLogger(new ScriptLog());
     sayWhere(config);
   }
-  const source = dataSource(config, 'script');
-  await connecting(config.databaseUrl, () => source.initialize());
-  const pool = poolOf(source);
+  const source = createDataSource(config, 'script');
+  await connectFirst(config.databaseUrl, () => source.initialize());
+  const pool = getPool(source);
   const masterKeys = new MasterKeys(pool, config);
   const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
   const store = await openEventStore(pool, keys, config, readModels, plainTables);

@@ -6,7 +6,7 @@ import { AttemptResults } from '../libs/outbound/dispatch/src/attempt-results.se
 import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
 import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
-import { databaseClient } from '#database/database-client.js';
+import { createDatabaseClient } from '#database/database-client.js';
 import { afterAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
@@ -164,7 +164,7 @@ describe('attempts', () => {
     // In another queue; ids are given in order.
     let [other, delivery] = await createDeliveries(null, 1);
     while (other % 4 === id % 4) [other, delivery] = await createDeliveries(null, 1);
-    const somebody = databaseClient(service.database.url, 'test');
+    const somebody = createDatabaseClient(service.database.url, 'test');
     await somebody.connect();
     await somebody.query('begin');
     await somebody.query('select from webhook_subscriptions where id = $1 for update', [id]);

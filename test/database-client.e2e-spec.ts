@@ -4,8 +4,8 @@ import { memoryUsage } from 'node:process';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import pg from 'pg';
-import { byteaArray } from '#database/bytea-array.js';
-import { databaseClient, type DatabaseClient } from '#database/database-client.js';
+import { encodeByteaArray } from '#database/bytea-array.js';
+import { createDatabaseClient, type DatabaseClient } from '#database/database-client.js';
 import { testDatabase, type TestDatabase } from './support/database/database.js';
 
 const STATEMENTS = 500;
@@ -16,7 +16,7 @@ let client: DatabaseClient;
 
 beforeAll(async () => {
   database = await testDatabase();
-  client = databaseClient(database.url, 'test');
+  client = createDatabaseClient(database.url, 'test');
   await client.connect();
 });
 afterAll(async () => {
@@ -58,7 +58,7 @@ it.each([
 ])('sends bytes as they are: %s', async (_what, items) => {
   const { rows } = await client.query<{ items: unknown; count: number }>(
     'select $1::bytea[] as items, cardinality($1::bytea[]) as count',
-    [byteaArray(items)],
+    [encodeByteaArray(items)],
   );
   expect(rows).toEqual([{ items, count: items.length }]);
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { databaseClient } from '#database/database-client.js';
-import { dataSource, poolOf, QUEUE_LIMITS } from '#database/data-source.js';
+import { createDatabaseClient } from '#database/database-client.js';
+import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.js';
 import { PINNED } from '#database/session.js';
 import {
   testConfig,
@@ -77,7 +77,7 @@ describe('a database whose settings are not ours', () => {
   });
 
   it('pins every setting on a connection that listens, leads or belongs to a script', async () => {
-    const client = databaseClient(service.database.url, 'test', {
+    const client = createDatabaseClient(service.database.url, 'test', {
       session: { tcp_keepalives_idle: '4' },
     });
     await client.connect();
@@ -90,11 +90,11 @@ describe('a database whose settings are not ours', () => {
     ['an api', undefined],
     ['a dispatcher', QUEUE_LIMITS],
   ])('pins every setting in the pool of %s, and its limits', async (_what, limits) => {
-    const source = dataSource(testConfig(service.database.url), 'test', limits);
+    const source = createDataSource(testConfig(service.database.url), 'test', limits);
     await source.initialize();
     const { session } = limits ?? { session: { statement_timeout: '20s', lock_timeout: '10s' } };
     const expected = { ...PINNED, ...session };
-    expect(await settingsOf(poolOf(source), Object.keys(expected))).toEqual(expected);
+    expect(await settingsOf(getPool(source), Object.keys(expected))).toEqual(expected);
     const [typeorm] = (await source.query(`select current_setting('datestyle') as style`)) as {
       style: string;
     }[];
@@ -147,9 +147,9 @@ describe('a database in another encoding', () => {
     const database = await testDatabase();
     const url = await databaseIn(encoding, database);
     const refusal = `has the encoding ${encoding}, which does not hold every text`;
-    const client = databaseClient(url, 'test');
+    const client = createDatabaseClient(url, 'test');
     await expect(client.connect()).rejects.toThrow(refusal);
-    const source = dataSource(testConfig(url), 'test');
+    const source = createDataSource(testConfig(url), 'test');
     await expect(source.initialize()).rejects.toThrow(refusal);
     await eventually(
       () => database.query(`select from pg_stat_activity where datname = $1`, [nameIn(url)]),

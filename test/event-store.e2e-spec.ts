@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import { event, eventStoreContract, newStream } from '#event-store/port/event-store.contract.js';
 import { ConflictError, type Head, type StoredEvent } from '#event-store/port/event-store.js';
 import { isAfter } from '#event-store/port/position.js';
@@ -12,8 +12,8 @@ import { Line } from './support/database/database-proxy.js';
 async function open() {
   const database = await testDatabase();
   const config = testConfig(database.url);
-  const source = await dataSource(config, 'test').initialize();
-  const store = new PostgresEventStore(poolOf(source), config);
+  const source = await createDataSource(config, 'test').initialize();
+  const store = new PostgresEventStore(getPool(source), config);
   return {
     database,
     store,
@@ -50,8 +50,8 @@ describe('events in PostgreSQL', () => {
   async function connectOverLine() {
     const line = await Line.to(database.url);
     const config = testConfig(line.url);
-    const source = await dataSource(config, 'test').initialize();
-    const remote = new PostgresEventStore(poolOf(source), config);
+    const source = await createDataSource(config, 'test').initialize();
+    const remote = new PostgresEventStore(getPool(source), config);
     hangUp = async () => {
       await remote.onApplicationShutdown();
       await source.destroy();

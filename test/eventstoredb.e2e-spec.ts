@@ -4,7 +4,7 @@ import { event, eventStoreContract, newStream } from '#event-store/port/event-st
 import type { Head, Position } from '#event-store/port/event-store.js';
 import { EventStoreDbEventStore } from '#event-store/eventstoredb/eventstoredb-event-store.js';
 import { isAfter } from '#event-store/port/position.js';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import {
   testConfig,
   testDatabase,
@@ -35,8 +35,8 @@ async function openOn(
   kinds = streamKinds('thing'),
 ) {
   const config = testConfig(database.url, environment);
-  const source = await dataSource(config, 'test').initialize();
-  const pool = poolOf(source);
+  const source = await createDataSource(config, 'test').initialize();
+  const pool = getPool(source);
   const store = new EventStoreDbEventStore(pool, await keysIn(pool, config), config, kinds);
   return {
     config,
@@ -65,7 +65,7 @@ describe('a subscription whose filter lets nothing through', () => {
       { batchAppend: true },
       streamKinds('nobody'),
     );
-    const pool = poolOf(source);
+    const pool = getPool(source);
     const keys = await keysIn(pool, config);
     const writer = new EventStoreDbEventStore(pool, keys, config, streamKinds('thing'));
     const from = await store.head();

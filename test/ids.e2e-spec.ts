@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { nextId, raiseSequence } from '#database/ids.js';
+import { takeNextId, raiseSequence } from '#database/ids.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { readModels } from '../apps/read-models.js';
 import { eventually } from './support/jest/eventually.js';
@@ -133,9 +133,9 @@ describe('a sequence that is far behind', () => {
     await restart('redemptions', 1);
     const used = 2 ** 40;
     expect(await raiseSequence(pool, 'redemptions', used)).toBe(used);
-    expect(await nextId(pool, 'redemptions')).toBe(used + 1);
+    expect(await takeNextId(pool, 'redemptions')).toBe(used + 1);
     expect(await raiseSequence(pool, 'redemptions', used)).toBe(0);
-    expect(await nextId(pool, 'redemptions')).toBe(used + 2);
+    expect(await takeNextId(pool, 'redemptions')).toBe(used + 2);
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import { event, newStream } from '#event-store/port/event-store.contract.js';
 import { ConflictError, type Commit, type Head } from '#event-store/port/event-store.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
@@ -13,8 +13,8 @@ describe('a commit of one stream', () => {
   beforeAll(async () => {
     database = await testDatabase();
     const config = testConfig(database.url);
-    const source = await dataSource(config, 'test').initialize();
-    store = new PostgresEventStore(poolOf(source), config);
+    const source = await createDataSource(config, 'test').initialize();
+    store = new PostgresEventStore(getPool(source), config);
     close = async () => {
       await store.onApplicationShutdown();
       await source.destroy();

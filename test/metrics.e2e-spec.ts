@@ -4,7 +4,7 @@ import { connect, createServer, type AddressInfo } from 'node:net';
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { listenForMetrics } from '#operations/metrics-listener.js';
-import { portOf } from '#operations/side-listener.js';
+import { getPort } from '#operations/operator-server.js';
 import { testConfig } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { samples, type Samples } from './support/services/metrics.js';
@@ -122,7 +122,7 @@ describe('the port of metrics', () => {
   it('shows them, and nothing else', async () => {
     const config = testConfig('postgres://u:p@localhost:5432/x', { METRICS_PORT: '0' });
     const server = await listenForMetrics(config, 'dispatcher', new Registry());
-    const at = `http://127.0.0.1:${portOf(server)}`;
+    const at = `http://127.0.0.1:${getPort(server)}`;
     const answer = await fetch(`${at}/metrics`);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([
       200,
@@ -154,8 +154,8 @@ describe('the port of metrics', () => {
     const config = testConfig(url, { METRICS_PORT: '' });
     const first = await listenForMetrics(config, 'api', new Registry());
     const second = await listenForMetrics(config, 'api', new Registry());
-    expect(portOf(second)).not.toBe(portOf(first));
-    expect([portOf(first), portOf(second)]).not.toContain(0);
+    expect(getPort(second)).not.toBe(getPort(first));
+    expect([getPort(first), getPort(second)]).not.toContain(0);
     const production = { ...config, production: true };
     await expect(listenForMetrics(production, 'api', new Registry())).rejects.toThrow(
       /^METRICS_PORT: cannot listen on port 9464 .*EADDRINUSE/,

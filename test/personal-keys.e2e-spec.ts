@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { event } from '#event-store/port/event-store.contract.js';
 import type { NewEvent } from '#event-store/port/event-store.js';
@@ -17,10 +17,10 @@ let close: () => Promise<void>;
 beforeAll(async () => {
   database = await testDatabase();
   const config = testConfig(database.url);
-  const source = await dataSource(config, 'test').initialize();
-  const masterKeys = new MasterKeys(poolOf(source), config);
+  const source = await createDataSource(config, 'test').initialize();
+  const masterKeys = new MasterKeys(getPool(source), config);
   await masterKeys.onModuleInit();
-  openKeys = () => new PersonalKeys(poolOf(source), masterKeys, customerSubjects);
+  openKeys = () => new PersonalKeys(getPool(source), masterKeys, customerSubjects);
   close = async () => {
     masterKeys.onModuleDestroy();
     await source.destroy();

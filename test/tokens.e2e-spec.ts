@@ -68,11 +68,11 @@ describe('tokens', () => {
     const store = await service.newStore();
     const { accountId: unasked } = await service.newStore();
     const tokens = service.running.app.get(Authenticator);
-    const caller = await tokens.callerOf(store.token ?? '');
+    const caller = await tokens.authenticate(store.token ?? '');
     if (!caller) throw new Error('the token is unknown');
     await service.running.execute(new RemoveUser(cli, store.email));
     await expect(
-      (async () => tokens.refusal(caller, unasked, 'getAccount'))(),
+      (async () => tokens.findRefusal(caller, unasked, 'getAccount'))(),
     ).rejects.toBeInstanceOf(UnauthorizedError);
   });
 

@@ -2,7 +2,7 @@ import type { INestApplication } from '@nestjs/common';
 import * as swagger from '@nestjs/swagger';
 import type { OpenApiDocument } from '#docs/openapi-document.js';
 import { HEADERS, PARAMETERS } from '#docs/openapi-headers.js';
-import { documentWith } from '#http/documentation.js';
+import { applySwaggerDecorators } from '#http/documentation.js';
 import { endpoints, publishedEvents, tags } from '#http/endpoint.js';
 import { ErrorBody, ProblemBody } from '#http/error.dto.js';
 import {
@@ -27,7 +27,7 @@ The examples take the service's address and a token from two shell variables:
  * @throws Error that names an operation without a declaration or an example
  */
 export function openApiDocument(app: INestApplication, publicUrl: string): OpenApiDocument {
-  documentWith(swagger);
+  applySwaggerDecorators(swagger);
   const document = swagger.SwaggerModule.createDocument(
     app,
     new swagger.DocumentBuilder().setOpenAPIVersion('3.1.0').build(),
@@ -61,7 +61,7 @@ export function openApiDocument(app: INestApplication, publicUrl: string): OpenA
     servers: [{ url: publicUrl }],
     security: [{ token: [] }],
     tags: [...tags.values()]
-      .sort((one, other) => one.place - other.place)
+      .sort((one, other) => one.order - other.order)
       .map(({ name, description }) => ({ name, description })),
     paths,
     webhooks,

@@ -97,7 +97,7 @@ export function operationObject(
     tags: [spec.tag],
     summary: spec.summary,
     description: describe(spec),
-    ...(spec.open && { security: [] }),
+    ...(spec.isPublic && { security: [] }),
     parameters: [
       ...pathParameters(spec, parameters),
       ...query,
@@ -141,7 +141,7 @@ function responsesOf(
   const done = operation.responses?.[spec.status];
   const answer = done?.content?.['application/json']?.schema;
   const statuses = [
-    ...(spec.open ? [] : [401]),
+    ...(spec.isPublic ? [] : [401]),
     ...(isForSome ? [403] : []),
     ...(spec.errors ?? []),
     ...(writes ? [400, 409, 413, 415] : []),
@@ -215,8 +215,8 @@ function samplesOf(
     query: examplesOf(parameters.filter((one) => one.in === 'query')),
     body,
     picture: spec.picture !== undefined,
-    open: spec.open === true,
-    answers: spec.answer !== undefined,
+    open: spec.isPublic === true,
+    answers: spec.response !== undefined,
   };
   return [
     { lang: 'shell', label: 'curl', source: curlSample(sample) },

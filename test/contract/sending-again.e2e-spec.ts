@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { poolOf } from '#database/data-source.js';
+import { getPool } from '#database/data-source.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import type { RewardJson } from '#rewards/reward.dto.js';
@@ -42,7 +42,7 @@ const balance = async (path: string) =>
   (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
 const sql = async <R extends object>(text: string): Promise<R[]> =>
-  (await poolOf(service.running.app.get(DataSource)).query<R>(text)).rows;
+  (await getPool(service.running.app.get(DataSource)).query<R>(text)).rows;
 
 describe('sending again', () => {
   it('RETRY-01 Without the header two identical requests are executed twice', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { databaseClient } from '#database/database-client.js';
-import { dataSource, poolOf, QUEUE_LIMITS } from '#database/data-source.js';
+import { createDatabaseClient } from '#database/database-client.js';
+import { createDataSource, getPool, QUEUE_LIMITS } from '#database/data-source.js';
 import { PINNED } from '#database/session.js';
 import { testConfig, testDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
@@ -105,11 +105,11 @@ describe('PgBouncer that pools by session', () => {
     const role = `alter role ${username} in database ${pathname.slice(1)} set`;
     await service.database.query(`${role} datestyle = 'German'`);
     await service.database.query(`${role} bytea_output = 'escape'`);
-    const source = dataSource(testConfig(pooler.url), 'test', QUEUE_LIMITS);
+    const source = createDataSource(testConfig(pooler.url), 'test', QUEUE_LIMITS);
     await source.initialize();
     const expected = { ...PINNED, ...QUEUE_LIMITS.session };
     const names = Object.keys(expected).map((name) => `current_setting('${name}') as ${name}`);
-    const { rows } = await poolOf(source).query(`select ${names.join(', ')}`);
+    const { rows } = await getPool(source).query(`select ${names.join(', ')}`);
     expect(rows).toEqual([expected]);
     await source.destroy();
   });
@@ -132,7 +132,7 @@ describe('PgBouncer in its way', () => {
       pool_mode: 'transaction',
       default_pool_size: '3',
     });
-    const clients = Array.from({ length: 3 }, () => databaseClient(pooler.url, 'test'));
+    const clients = Array.from({ length: 3 }, () => createDatabaseClient(pooler.url, 'test'));
     for (const client of clients) await client.connect();
     // In transactions that overlap, so that each has another session than the one it was opened on.
     const styles = await Promise.all(

@@ -4,7 +4,7 @@ import type { CreatedCustomerJson } from '#customers/customer.dto.js';
 import { EventStore, type Commit, type StoredEvent } from '#event-store/port/event-store.js';
 import { createIntent, openIntent } from '#event-store/eventstoredb/intents.js';
 import { ReadModelCatchUp } from '#event-store/read-models/read-model-catch-up.subscription.js';
-import { poolOf } from '#database/data-source.js';
+import { getPool } from '#database/data-source.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { readModels } from '../../apps/read-models.js';
 import { testConfig, testEnvironment } from '../support/database/database.js';
@@ -276,7 +276,7 @@ describe('a process that died between append and row', () => {
     async () => {
       const { customer } = await enrol(store);
       const commit = abandonedCommit(`reward-${900_000}`);
-      await openIntent(poolOf(other.source), createIntent(randomUUID(), commit));
+      await openIntent(getPool(other.source), createIntent(randomUUID(), commit));
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
       );
@@ -300,7 +300,7 @@ describe('a process that died between append and row', () => {
       const stream = `reward-${900_001}`;
       const winner = abandonedCommit(stream);
       await other.store.commit({ accountId: winner.accountId, writes: winner.writes });
-      await openIntent(poolOf(other.source), createIntent(randomUUID(), abandonedCommit(stream)));
+      await openIntent(getPool(other.source), createIntent(randomUUID(), abandonedCommit(stream)));
       await service.database.query(
         `update es.intents set leased_until = now() - interval '1 hour'`,
       );
@@ -343,7 +343,7 @@ describe('an append that the server refuses for good', () => {
   it('does not hold up the intents of others', async () => {
     const poison = createIntent(randomUUID(), tooLarge('reward-900003'));
     const good = createIntent(randomUUID(), abandonedCommit('reward-900004'));
-    for (const intent of [poison, good]) await openIntent(poolOf(other.source), intent);
+    for (const intent of [poison, good]) await openIntent(getPool(other.source), intent);
     await service.database.query(`update es.intents set leased_until = now() - interval '1 hour'`);
     await eventually(
       async () => (await service.database.query('select id from es.intents')).rows,

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
-import { poolOf } from '#database/data-source.js';
+import { getPool } from '#database/data-source.js';
 import type { Commit, StoredEvent } from '#event-store/port/event-store.js';
 import {
   createIntent,
@@ -98,7 +98,7 @@ async function openAndDie(card: Card, stamps: number, receipt: string): Promise<
     claims: [dead.keys.createClaim(accountId, 'stamp_receipt', receipt, card.stream)],
   };
   const intent = createIntent(randomUUID(), commit);
-  await openIntent(poolOf(dead.source), intent);
+  await openIntent(getPool(dead.source), intent);
   return intent;
 }
 
@@ -350,7 +350,7 @@ describe('the intent of a change of a person', () => {
       writes: [{ stream, expected: { revision: last.revision, hash: last.hash }, events, row }],
       claims: [dead.keys.createClaim(store.accountId, 'email', personal.email, stream)],
     });
-    await openIntent(poolOf(dead.source), await sealIntent(dead.keys, intent));
+    await openIntent(getPool(dead.source), await sealIntent(dead.keys, intent));
   }
 
   const stored = async () =>
@@ -448,7 +448,7 @@ describe('the intent of a change of a person', () => {
         writes: [{ stream: person.stream, expected, events: [event], row }],
         erasures: [{ subjectId: person.id, stream: person.stream }],
       });
-      await openIntent(poolOf(dead.source), await sealIntent(dead.keys, intent));
+      await openIntent(getPool(dead.source), await sealIntent(dead.keys, intent));
       const keys = () =>
         service.database.query('select from personal_keys where subject_id = $1', [person.id]);
       expect((await keys()).rowCount).toBe(1);

@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { isConnectionLoss } from '#database/connection.js';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import {
-  databaseClient,
+  createDatabaseClient,
   SilentConnectionError,
   type LimitedStatement,
 } from '#database/database-client.js';
@@ -137,7 +137,7 @@ describe('a connection that falls silent', () => {
   });
 
   it('is given up as soon as one answer is overdue, whatever was asked after it', async () => {
-    const client = databaseClient(line.url, 'silence');
+    const client = createDatabaseClient(line.url, 'silence');
     const lost = new Promise((resolve) => client.on('error', resolve));
     await client.connect();
     const statement: LimitedStatement = { text: 'select 1', query_timeout: 1_000 };
@@ -181,8 +181,8 @@ describe('a connection that falls silent', () => {
   });
 
   it('in a transaction of TypeORM is not used again, nor are those that lay idle beside it', async () => {
-    const source = await dataSource(testConfig(line.url), 'test').initialize();
-    const pool = poolOf(source);
+    const source = await createDataSource(testConfig(line.url), 'test').initialize();
+    const pool = getPool(source);
     await Promise.all([1, 2, 3].map(() => pool.query('select pg_sleep(0.1)')));
     const open = pool.totalCount;
     expect(open).toBeGreaterThan(2);

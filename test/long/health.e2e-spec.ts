@@ -133,8 +133,8 @@ it('a dispatcher is ready while its loops run', async () => {
   });
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
-  readiness.requires('webhooks', () => webhooks.runs);
-  const server = await listenForHealth(config, () => readiness.ask());
+  readiness.addRequiredPart('webhooks', () => webhooks.runs);
+  const server = await listenForHealth(config, () => readiness.check());
   const { port } = server.address() as AddressInfo;
   const ready = () => ask(`http://127.0.0.1:${port}/health/ready`);
   const metric = async () =>

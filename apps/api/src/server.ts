@@ -18,32 +18,32 @@ import { Log } from '#kernel/log.js';
 import { createId } from '#kernel/randomness.js';
 import { logAccess } from '#http/access-log.js';
 import { refuseUnavailable } from '#http/availability.js';
-import { installBodyLimits, STRANGERS_BODY_LIMIT } from '#http/body-limit.js';
-import { Authenticator, type GatedRequest } from '#http/caller.js';
+import { installBodyLimits, ANONYMOUS_BODY_LIMIT } from '#http/body-limit.js';
+import { Authenticator, type AuthenticatedRequest } from '#http/caller.js';
 import { readClientAddress } from '#http/client-address.js';
 import { ClientErrors } from '#http/client-errors.js';
 import { readDatesInAccountTime, AccountTimeZones } from '#http/date-input.js';
 import { serveDocs } from '#docs/docs-pages.js';
 import { ErrorsFilter } from '#http/errors.filter.js';
-import { Gate } from '#http/gate.js';
+import { RequestGuard } from '#http/request-guard.js';
 import { Idempotency } from '#http/idempotency.js';
 import { countFields, installHeaders } from '#http/headers.js';
 import { endOverdueRequests } from '#http/overdue-requests.js';
 import { HttpMetrics } from '#http/http-metrics.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
-import { answerMethods } from '#http/methods.js';
-import { decodable } from '#http/path.js';
+import { installMethodChecks } from '#http/methods.js';
+import { toDecodableTarget } from '#http/path.js';
 import { RateLimits } from '#http/rate-limit.js';
 import { requireRecord } from '#http/record.js';
-import { judgeBodies } from '#http/request-bodies.js';
+import { installBodyChecks } from '#http/request-bodies.js';
 import type { Counts } from '#http/throttler-storage.js';
-import { readForms } from '#http/form-parsing.js';
-import { readPictures } from '#http/picture-bodies.js';
+import { installFormParser } from '#http/form-parsing.js';
+import { installPictureParser } from '#http/picture-bodies.js';
 import { ConsoleGuard } from '#pages/console-guard.service.js';
 import { HtmlErrorPages } from '#pages/error-pages.js';
 import { Readiness } from '#operations/readiness.js';
 import { traceRequests } from '#http/request-traces.js';
-import { nameUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
+import { reportUnknownInput, refuseUnknownInput } from '#http/unknown-input.js';
 import { customerRequests } from '#stamping/customer-subjects.js';
 
 /** How long a client may take to send a request: first its header, then all of it. */
@@ -65,14 +65,14 @@ export async function createServer(
   const clientErrors = new ClientErrors(config);
   // The storage belongs to the module, which is created after the adapter; nobody can connect before that.
   const countRequests = (ip: string) =>
-    new RateLimits(app.get(getStorageToken(), { strict: false }), config).ofAddress(ip);
+    new RateLimits(app.get(getStorageToken(), { strict: false }), config).countAddress(ip);
   const adapter = new FastifyAdapter({
     ...serverOptions(config),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       identify(request);
-      errors.answer(error, request as unknown as GatedRequest, reply);
+      errors.answer(error, request as unknown as AuthenticatedRequest, reply);
     },
-    clientErrorHandler: (error, socket) => void clientErrors.answer(error, socket, countRequests),
+    clientErrorHandler: (error, socket) => void clientErrors.respond(error, socket, countRequests),
   });
   const app = await NestFactory.create<NestFastifyApplication>(module, adapter, {
     bodyParser: false,
@@ -85,10 +85,10 @@ export async function createServer(
   const server = adapter.getInstance();
   clientErrors.watch(server.server);
   await installHooks(app, server, config, errors);
-  judgeBodies(server);
+  installBodyChecks(server);
   readBodies(server);
-  readPictures(server);
-  readForms(server);
+  installPictureParser(server);
+  installFormParser(server);
   serveDocs(server, config);
   closeIdleConnections(server);
   await app.init();
@@ -98,7 +98,7 @@ export async function createServer(
 
 function serverOptions(config: Config): FastifyHttpOptions<Server> {
   return {
-    bodyLimit: STRANGERS_BODY_LIMIT,
+    bodyLimit: ANONYMOUS_BODY_LIMIT,
     requestTimeout: REQUEST_WITHIN_MS,
     http: {
       headersTimeout: HEADER_WITHIN_MS,
@@ -109,7 +109,7 @@ function serverOptions(config: Config): FastifyHttpOptions<Server> {
     trustProxy: (_address: string, hop: number) => hop < config.trustProxyHops,
     // Longer than any header can be, so that an overlong id is answered as a record that does not exist (404).
     routerOptions: { maxParamLength: 64 * 1024, ignoreTrailingSlash: true },
-    rewriteUrl: ({ url = '/' }) => decodable(url),
+    rewriteUrl: ({ url = '/' }) => toDecodableTarget(url),
     genReqId: ({ headers }: IncomingMessage) => parseRequestId(headers['x-request-id']),
     // Keys with these names are ignored like any other unknown key, not refused.
     onProtoPoisoning: 'remove',
@@ -136,10 +136,10 @@ async function installHooks(
   // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) =>
-      errors.answer(error, request as GatedRequest, reply);
+      errors.answer(error, request as AuthenticatedRequest, reply);
   });
   installBodyLimits(server);
-  nameUnknownInput(server);
+  reportUnknownInput(server);
   // Must run before compression, because it stores the uncompressed body.
   app.get(Idempotency, { strict: false }).install(server, customerRequests);
   readDatesInAccountTime(server, app.get(AccountTimeZones, { strict: false }));
@@ -147,14 +147,14 @@ async function installHooks(
   await installHeaders(server, config);
   const storage = app.get<Counts>(getStorageToken(), { strict: false });
   if (storage.areShared !== undefined) {
-    app.get(Readiness).doesWithout('redis', () => storage.areShared === true);
+    app.get(Readiness).addOptionalPart('redis', () => storage.areShared === true);
   }
   app.get(AppleCertificate, { strict: false }).addToReadiness(app.get(Readiness));
   const authenticator = app.get(Authenticator, { strict: false });
-  new Gate(storage, authenticator, metrics, config).install(server);
+  new RequestGuard(storage, authenticator, metrics, config).install(server);
   assertHost(server);
   app.get(ConsoleGuard, { strict: false }).install(server);
-  answerMethods(server);
+  installMethodChecks(server);
   refuseUnavailable(server, config);
 }
 

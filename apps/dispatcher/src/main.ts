@@ -11,7 +11,7 @@ import { exitAfterTimeout } from '#kernel/stop.js';
 import { startTracing } from '#kernel/tracing.js';
 import { listenForMetrics } from '#operations/metrics-listener.js';
 import { Readiness } from '#operations/readiness.js';
-import { portOf } from '#operations/side-listener.js';
+import { getPort } from '#operations/operator-server.js';
 import { StartCheck } from '#event-store/log/start-check.js';
 import { LogTimesFollower } from '#event-store/log/log-times.subscription.js';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
@@ -63,11 +63,11 @@ async function run(config: Config): Promise<void> {
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
   const signing = app.get(CheckpointSigning);
-  readiness.requires('webhooks', () => webhooks.runs);
-  readiness.doesWithout('checkpoints', () => signing.isConsistent);
+  readiness.addRequiredPart('webhooks', () => webhooks.runs);
+  readiness.addOptionalPart('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).addToReadiness(readiness);
   releaseStartMemory();
-  const health = await listenForHealth(config, () => readiness.ask(), {
+  const health = await listenForHealth(config, () => readiness.check(), {
     check: 'webhooks',
     isAlive: () => webhooks.isAlive,
   });
@@ -93,7 +93,7 @@ async function run(config: Config): Promise<void> {
     .get(StartCheck)
     .reportReadModelsAhead(stopping.signal)
     .catch((error: unknown) => log.warn(`rows could not be checked: ${getErrorMessage(error)}`));
-  log.log(`started; health on port ${portOf(health)}`);
+  log.log(`started; health on port ${getPort(health)}`);
   const signal = await stopSignal;
   exitAfterTimeout();
   stopping.abort();

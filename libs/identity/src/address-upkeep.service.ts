@@ -5,7 +5,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { inTransaction, isPassing } from '#database/connection.js';
+import { inTransaction, isTransient } from '#database/connection.js';
 import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 
 const DAY_MS = 24 * 3_600_000;
@@ -122,7 +122,7 @@ export class AddressUpkeep {
       await this.deleteOld(signal);
       return true;
     } catch (error) {
-      const level = isPassing(error) ? 'warn' : 'error';
+      const level = isTransient(error) ? 'warn' : 'error';
       this.log[level](`old addresses could not be deleted: ${getErrorMessage(error)}`);
       return false;
     }

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { getEmailKey, isEmailAddress, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
@@ -127,7 +127,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
         await tell(manager, { name, former, email });
       });
     } catch (error) {
-      if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
+      if (findDatabaseError(error)?.code !== SQLSTATE.uniqueViolation) throw error;
       throw createEmailTakenError();
     }
   }

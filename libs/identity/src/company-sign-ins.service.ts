@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { findEmailKey } from '#kernel/email-address.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
 import { SignIns, type SignedInAnew, type Visitor } from './sign-ins.service.js';
@@ -46,7 +46,7 @@ export class CompanySignIns {
     const { issuer, subject, email } = person;
     const key = email === null ? null : (findEmailKey(email) ?? null);
     const values = [issuer, subject, key];
-    const [candidate] = await ask<{ id: number }>(this.pool, { ...FIND, values });
+    const [candidate] = await query<{ id: number }>(this.pool, { ...FIND, values });
     if (!candidate) return { kind: 'unknown' };
     const { id: userId } = candidate;
     return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {

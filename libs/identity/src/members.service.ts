@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { invitationHash } from './invitation.js';
 import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
@@ -58,7 +58,7 @@ export class Members {
   ) {}
 
   of(accountId: number): Promise<Member[]> {
-    return ask<Member>(this.pool, {
+    return query<Member>(this.pool, {
       name: 'members_of_store',
       text: `select u.id, u.name, u.email, m.role, u.email_confirmed_at is not null as "isConfirmed"
              from memberships m join users u on u.id = m.user_id
@@ -70,7 +70,7 @@ export class Members {
   }
 
   invitationsTo(accountId: number): Promise<OpenInvitation[]> {
-    return ask<OpenInvitation>(this.pool, {
+    return query<OpenInvitation>(this.pool, {
       name: 'members_invitations',
       text: `select i.id, i.email, i.role, u.name as "invitedBy", i.expires_at as "expiresAt"
              from invitations i join users u on u.id = i.invited_by
@@ -83,7 +83,7 @@ export class Members {
 
   /** The addresses of those invitations, by id, that were not deleted yet. */
   async invitedAddresses(accountId: number, ids: number[]): Promise<Map<number, string>> {
-    const rows = await ask<{ id: number; email: string }>(this.pool, {
+    const rows = await query<{ id: number; email: string }>(this.pool, {
       name: 'members_invited_addresses',
       text: 'select id, email from invitations where id = any ($2) and account_id = $1',
       values: [accountId, ids],
@@ -95,7 +95,7 @@ export class Members {
   async invitation(secret: string): Promise<FoundInvitation | undefined> {
     const sha256 = invitationHash(secret);
     if (!sha256) return undefined;
-    const [invitation] = await ask<Omit<FoundInvitation, 'store'>>(this.pool, {
+    const [invitation] = await query<Omit<FoundInvitation, 'store'>>(this.pool, {
       name: 'members_invitation',
       text: `select i.account_id as "accountId", i.email, i.role,
                u.name as "invitedBy",
@@ -115,7 +115,7 @@ export class Members {
 
   /** That are in force or have expired, the newest first. @param userId null: of everybody */
   tokensFor(accountId: number, userId: number | null): Promise<ListedToken[]> {
-    return ask<ListedToken>(this.pool, {
+    return query<ListedToken>(this.pool, {
       name: 'members_tokens',
       text: `select t.id, t.name, u.id as "ownerId", u.name as "ownerName",
                t.created_at as "createdAt", t.expires_at as "expiresAt",
@@ -130,7 +130,7 @@ export class Members {
 
   /** The stores that the user is an owner of: how many, and the settings of the newest. */
   async storesOwnedBy(userId: number): Promise<OwnedStores> {
-    const owned = await ask<{ account_id: number }>(this.pool, {
+    const owned = await query<{ account_id: number }>(this.pool, {
       name: 'members_stores_owned',
       text: `select account_id from memberships where user_id = $1 and role = 'owner'`,
       values: [userId],

@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { normalizePassword } from '#kernel/text.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { passwordFault, type CommonPasswords } from './password.js';
 import { StoreProfiles } from './store-profiles.service.js';
 
@@ -54,7 +54,7 @@ export class Passwords {
   ): Promise<string | undefined> {
     const [common, memberships] = await Promise.all([
       readCommonPasswords(),
-      ask<{ account_id: number }>(this.pool, {
+      query<{ account_id: number }>(this.pool, {
         name: 'passwords_stores',
         text: 'select account_id from memberships where user_id = $1',
         values: [userId ?? null],

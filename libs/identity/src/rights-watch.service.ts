@@ -58,7 +58,7 @@ export class RightsWatch {
     this.looking = true;
     const begun = performance.now();
     try {
-      const rows = await this.notifications.ask<{ version: number }>(VERSION);
+      const rows = await this.notifications.query<{ version: number }>(VERSION);
       const version = rows?.[0]?.version;
       if (version === undefined) return;
       if (version !== this.version) this.onChange();

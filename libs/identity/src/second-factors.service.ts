@@ -3,7 +3,7 @@ import { hashRaw } from '@node-rs/argon2';
 import { randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
@@ -36,7 +36,7 @@ export const SECOND_FACTOR_COLUMN: SealedColumn = {
   id: 'user_id',
   idType: 'bigint',
   purpose: PURPOSE,
-  contextOf,
+  getContext: contextOf,
 };
 
 type FactorRow = { secret: Buffer; confirmed: boolean; last_step: number };
@@ -90,7 +90,7 @@ export class SecondFactors {
     const row = await this.find(userId);
     if (!row) return { state: 'off' };
     if (!row.confirmed) return { state: 'waiting', secret: this.open(userId, row.secret) };
-    const [left] = await ask<{ count: number }>(this.pool, {
+    const [left] = await query<{ count: number }>(this.pool, {
       name: 'recovery_codes_left',
       text: `select count(*)::int as count from recovery_codes where user_id = $1 and used_at is null`,
       values: [userId],
@@ -213,7 +213,7 @@ export class SecondFactors {
   }
 
   private async find(userId: number): Promise<FactorRow | undefined> {
-    const [row] = await ask<FactorRow>(this.pool, { ...FIND, values: [userId] });
+    const [row] = await query<FactorRow>(this.pool, { ...FIND, values: [userId] });
     return row;
   }
 

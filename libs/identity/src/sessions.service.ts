@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { sha256Of } from './token.js';
 
 export const SESSION_COOKIE = 'inkpad';
@@ -58,7 +58,7 @@ export class Sessions {
     const values = [sha256Of(token), awaitsCode];
     const [row]: SessionRow[] = manager
       ? await manager.query(FIND.text, values)
-      : await ask<SessionRow>(this.pool, { ...FIND, values });
+      : await query<SessionRow>(this.pool, { ...FIND, values });
     return (
       row && {
         userId: row.user_id,
@@ -94,7 +94,7 @@ export class Sessions {
    */
   async renew(signedIn: SignedIn): Promise<{ token: string; signedIn: SignedIn }> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'sessions_renew',
       text: 'update sessions set sha256 = $2 where id = $1',
       values: [signedIn.sessionId, sha256Of(token)],
@@ -121,7 +121,7 @@ export class Sessions {
 
   /** How many the user has besides the given one. */
   async countOthers({ userId, sessionId }: SignedIn): Promise<number> {
-    const [row] = await ask<{ count: number }>(this.pool, {
+    const [row] = await query<{ count: number }>(this.pool, {
       name: 'sessions_count',
       text: `select count(*)::int as count from sessions s
              where user_id = $1 and id <> $2 and not awaits_code and ${IN_FORCE}`,

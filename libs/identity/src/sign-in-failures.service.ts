@@ -1,15 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { fingerprint } from '#kernel/sealing.js';
-import { ask } from '#database/connection.js';
-import { countWithin } from '#database/expiring-count.js';
+import { query } from '#database/connection.js';
+import { renderCount } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
 
 export const MOST_FAILURES = 10;
 
 const COUNT = {
   name: 'sign_in_failures_count',
-  text: countWithin('sign_in_failures', 'failures', '15 minutes'),
+  text: renderCount('sign_in_failures', 'failures', '15 minutes'),
 };
 
 type Queries = { query: (text: string, values: unknown[]) => Promise<unknown> };
@@ -35,11 +35,11 @@ export class SignInFailures {
    */
   async count(who: string, browser: Buffer | null): Promise<Counted> {
     const key = fingerprint(
-      this.keys.dataKey('sign-in failures'),
+      this.keys.getDataKey('sign-in failures'),
       who,
       browser?.toString('base64') ?? '',
     );
-    const [row] = await ask<Omit<Counted, 'key'>>(this.pool, { ...COUNT, values: [key] });
+    const [row] = await query<Omit<Counted, 'key'>>(this.pool, { ...COUNT, values: [key] });
     if (!row) throw new Error('counting an attempt returned nothing');
     return { key, ...row };
   }

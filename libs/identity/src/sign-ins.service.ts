@@ -4,14 +4,14 @@ import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { RequestSource } from '#kernel/aggregate.js';
 import { findEmailKey } from '#kernel/email-address.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import {
   AuditedWrites,
   type AuditedTransaction,
   type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { isWritten, RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 import { Passwords } from './passwords.service.js';
 import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
 import { SecondFactors } from './second-factors.service.js';
@@ -81,7 +81,7 @@ export class SignIns {
   async withPassword(visitor: Visitor, given: string, password: string): Promise<SignInOutcome> {
     const key = findEmailKey(given);
     const browser = sha256Of(visitor.browser ?? '');
-    const [user] = await ask<UserRow>(this.pool, { ...FIND, values: [key ?? null, browser] });
+    const [user] = await query<UserRow>(this.pool, { ...FIND, values: [key ?? null, browser] });
     // Whatever is no address is counted together: as it is, it could be the name of another count.
     const who = key ?? '';
     const failures = await this.failures.count(who, user?.known ? browser : null);
@@ -231,7 +231,7 @@ export class SignIns {
     await this.writes.write(system, async (transaction) => {
       const audit = (times: number) =>
         auditUser(transaction, userId, 'user.sign_in_failed', { method, times });
-      const kind = ['sign-in', method, who, addressKey(visitor.ipAddress)];
+      const kind = ['sign-in', method, who, getAddressKey(visitor.ipAddress)];
       const times = await this.repeated.count(transaction, kind);
       if (userId !== null && isWritten(times)) return audit(times);
       const group = userId === null ? 'nobody' : 'somebody';

@@ -1,7 +1,7 @@
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 
 const WRITE_EVERY_MS = 5_000;
 /** A token's last use is written no more often. */
@@ -62,7 +62,7 @@ export class TokenUses implements OnModuleInit, OnModuleDestroy {
     if (due.length === 0) return;
     const values = [due.map(([id]) => id), due.map(([, { used }]) => new Date(used))];
     try {
-      await ask(this.pool, { ...WRITE, values });
+      await query(this.pool, { ...WRITE, values });
       for (const [, uses] of due) uses.written = now;
     } catch (error) {
       // Kept for the next time.

@@ -35,7 +35,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
   async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
     const { by, user, expiresAt } = command;
     const name = checkNewToken(command, new Date());
-    const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.dataKey('token checksums'));
+    const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
     const sha256 = sha256Of(token);
     return this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;

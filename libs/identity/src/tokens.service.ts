@@ -4,7 +4,7 @@ import { hash } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { UnauthorizedError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
@@ -79,13 +79,13 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     await this.rights.stop();
   }
 
-  override callerOf(token: string): Caller | undefined | Promise<Caller | undefined> {
+  override authenticate(token: string): Caller | undefined | Promise<Caller | undefined> {
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const key = hash('sha256', token, 'base64');
     const known = this.cached(this.callers, key);
     // What is cached was made here.
     if (known !== undefined) return this.inForce(known);
-    if (!hasValidChecksum(token, this.keys.dataKey('token checksums'))) return undefined;
+    if (!hasValidChecksum(token, this.keys.getDataKey('token checksums'))) return undefined;
     return this.find(key).then((found) => this.inForce(found));
   }
 
@@ -93,7 +93,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     return this.cached(this.roles, roleKey(userId, accountId)) !== undefined;
   }
 
-  override refusal(
+  override findRefusal(
     { principalId: userId }: Caller,
     accountId: number,
     operation: string | undefined,
@@ -127,7 +127,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     const { changes } = this;
     const asked = performance.now();
     const values = [Buffer.from(key, 'base64')];
-    const [row] = await ask<TokenRow>(this.pool, { ...FIND_TOKEN, values });
+    const [row] = await query<TokenRow>(this.pool, { ...FIND_TOKEN, values });
     const found = row !== undefined && {
       caller: { tokenId: row.id, principalId: row.user_id, perMinute: row.per_minute },
       until: asked + (row.expires_in ?? Infinity),
@@ -145,7 +145,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   private async roleOf(userId: number, accountId: number, key: string): Promise<Role | null> {
     const { changes } = this;
     const values = [userId, accountId];
-    const [user] = await ask<{ role: Role | null }>(this.pool, { ...FIND_MEMBERSHIP, values });
+    const [user] = await query<{ role: Role | null }>(this.pool, { ...FIND_MEMBERSHIP, values });
     // Removed since the token was looked up.
     if (!user) throw new UnauthorizedError();
     if (user.role !== null && changes === this.changes) this.roles.set(key, user.role);

@@ -3,7 +3,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { getEmailKey, normalizeEmailAddress } from '#kernel/email-address.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   createEmailTakenError,
@@ -116,7 +116,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
         return { userId };
       });
     } catch (error) {
-      if (databaseErrorOf(error)?.code !== SQLSTATE.uniqueViolation) throw error;
+      if (findDatabaseError(error)?.code !== SQLSTATE.uniqueViolation) throw error;
       throw createEmailTakenError();
     }
   }

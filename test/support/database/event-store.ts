@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { dataSource, poolOf } from '#database/data-source.js';
+import { createDataSource, getPool } from '#database/data-source.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { readConfig, type Config } from '#configuration/config.js';
 import { BEGINNING, type EventStore, type StoredEvent } from '#event-store/port/event-store.js';
@@ -16,8 +16,8 @@ import { eventually } from '../jest/eventually.js';
 
 /** The event store of the engine that the settings name, without the rest of a service. */
 export async function openStore(config: Config, kinds: StreamKind[] = readModels) {
-  const source = await dataSource(config, 'test').initialize();
-  const pool = poolOf(source);
+  const source = await createDataSource(config, 'test').initialize();
+  const pool = getPool(source);
   const masterKeys = new MasterKeys(pool, config);
   await masterKeys.onModuleInit();
   const keys = new PersonalKeys(pool, masterKeys, customerSubjects);
@@ -80,7 +80,7 @@ export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredE
   const config = readConfig(environment);
   const { source, store, close } = await openStore(config);
   try {
-    const pool = poolOf(source);
+    const pool = getPool(source);
     if (config.eventStoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
     return await historyOf(store);
   } finally {

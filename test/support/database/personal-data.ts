@@ -32,7 +32,7 @@ export async function findValues(
     const ids = customers.map((row) => row.customer_id);
     const keys = [
       ...sealedColumns.map(({ purpose }) => deriveKey(config.masterKey, purpose)),
-      ...DATA_KEY_PURPOSES.map((purpose) => masterKeys.dataKey(purpose)),
+      ...DATA_KEY_PURPOSES.map((purpose) => masterKeys.getDataKey(purpose)),
       ...(await opened.keys.load([NOBODY, ...ids])).values(),
     ];
     const places = new Set<string>();

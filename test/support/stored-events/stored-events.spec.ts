@@ -32,14 +32,14 @@ const WRITE = process.env['STORED_EVENTS'] === 'write';
 
 function keys(): PersonalKeys {
   const ring = new Keyring([KEY], KEY);
-  const { purpose, contextOf } = PERSONAL_KEYS_COLUMN;
+  const { purpose, getContext } = PERSONAL_KEYS_COLUMN;
   // Nothing listens there: the one key is known.
   const made = new PersonalKeys(
     new Pool({ host: '127.0.0.1', port: 1 }),
-    MasterKeys.holding(ring, new Map()),
+    MasterKeys.withKeys(ring, new Map()),
     customerSubjects,
   );
-  const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), contextOf(CUSTOMER_ID));
+  const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), getContext(CUSTOMER_ID));
   made.remember(CUSTOMER_ID, { wrapped, former: null, renewed: false }, performance.now());
   return made;
 }

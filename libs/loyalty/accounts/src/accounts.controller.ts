@@ -11,7 +11,7 @@ import { AccountsService } from './accounts.service.js';
 
 @DeclaresTag({
   name: 'Stores',
-  place: 20,
+  order: 20,
   description: 'The stores that a token may access; paths call them accounts.',
 })
 @Controller('/api/v1/accounts')
@@ -28,7 +28,7 @@ export class AccountsController {
     summary: 'List stores',
     description: 'Every store that the token may access, by id.',
     status: 200,
-    answer: [AccountJson],
+    response: [AccountJson],
     errors: [422],
   })
   async list(
@@ -38,8 +38,8 @@ export class AccountsController {
   ): Promise<AccountJson[]> {
     const key = ({ id }: AccountJson) => [id];
     return time === null
-      ? pages.answer(page, (range) => this.accounts.listFor(userId, range), key)
-      : pages.answerOf(page, await this.accounts.listPastFor(userId, time), key);
+      ? pages.getPage(page, (range) => this.accounts.listFor(userId, range), key)
+      : pages.getPageFrom(page, await this.accounts.listPastFor(userId, time), key);
   }
 
   @Get(':account_id')
@@ -50,7 +50,7 @@ export class AccountsController {
     description: 'Its names, settings and how many records it has.',
     path: ['account_id'],
     status: 200,
-    answer: AccountJson,
+    response: AccountJson,
     errors: [404, 422],
   })
   async show(
@@ -71,7 +71,7 @@ export class AccountsController {
     description: 'Only the given fields change.',
     path: ['account_id'],
     status: 200,
-    answer: AccountJson,
+    response: AccountJson,
     errors: [404, 422],
   })
   async update(

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import { PastCounts, type PastCount } from '#event-store/log/past-counts.service.js';
 import type { AccountTimeZones } from '#http/date-input.js';
@@ -69,7 +69,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** Every store that the user belongs to. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
-    const rows = await ask<AccountRow>(this.pool, {
+    const rows = await query<AccountRow>(this.pool, {
       text: `${OF_USER} and m.account_id > $2 order by m.account_id limit $3`,
       values: [userId, after?.[0] ?? 0, limit],
     });
@@ -78,14 +78,14 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** @throws NotFoundError */
   async find(userId: number, id: number): Promise<AccountJson> {
-    const [row] = await ask<AccountRow>(this.pool, { ...ONE, values: [userId, id] });
+    const [row] = await query<AccountRow>(this.pool, { ...ONE, values: [userId, id] });
     if (!row) throw new NotFoundError('Store');
     return accountJson(row.state, row, row.personal);
   }
 
   /** @throws NotFoundError */
-  async timeZoneOf(id: number): Promise<string> {
-    const [row] = await ask<{ time_zone: string }>(this.pool, {
+  async getTimeZone(id: number): Promise<string> {
+    const [row] = await query<{ time_zone: string }>(this.pool, {
       name: 'accounts_time_zone',
       text: 'select time_zone from accounts where id = $1',
       values: [id],
@@ -98,12 +98,12 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const { text, name } = PROFILES;
     return manager
       ? manager.query(text, [ids])
-      : ask<StoreProfile>(this.pool, { name, text, values: [ids] });
+      : query<StoreProfile>(this.pool, { name, text, values: [ids] });
   }
 
   /** Finds what only the console shows of a store's settings. @throws NotFoundError */
   async findConsoleSettings(id: number): Promise<ConsoleSettings> {
-    const [row] = await ask<{ state: Account }>(this.pool, {
+    const [row] = await query<{ state: Account }>(this.pool, {
       name: 'accounts_console_settings',
       text: 'select state from accounts where id = $1',
       values: [id],
@@ -125,7 +125,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   /** The stores that the user belongs to now, as they were. */
   async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
     const past = await this.asOf.toMoment(time);
-    const rows = await ask<{ id: number } & Seen>(this.pool, {
+    const rows = await query<{ id: number } & Seen>(this.pool, {
       text: `select account_id as id, personal from memberships
              where user_id = $1 order by account_id`,
       values: [userId],
@@ -141,7 +141,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
   }
 
   private async countsPast(id: number, past: PastMoment): Promise<AccountCounts> {
-    const [own] = await ask<Record<'cards' | 'locations' | 'posters', number[]>>(this.pool, {
+    const [own] = await query<Record<'cards' | 'locations' | 'posters', number[]>>(this.pool, {
       name: 'accounts_own',
       text: `select array(select id from cards where account_id = $1) as cards,
         array(select id from locations where account_id = $1) as locations,
@@ -160,7 +160,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** Besides what its history says. Zeros if there is no such store. */
   async seenBy(userId: number, id: number): Promise<AccountCounts & Seen> {
-    const [row] = await ask<AccountCounts & Seen>(this.pool, {
+    const [row] = await query<AccountCounts & Seen>(this.pool, {
       name: 'accounts_seen_by',
       text: `select ${COUNTS}, exists (select from memberships m
                where m.account_id = a.id and m.user_id = $2 and m.personal) as personal

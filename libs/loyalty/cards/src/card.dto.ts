@@ -242,19 +242,19 @@ function readScope(value: unknown): Checked<(typeof SCOPES)[number]> {
 }
 
 function readAuxiliaryFields(given: unknown): Checked<AuxiliaryField[]> {
-  if (!Array.isArray(given)) return { faults: ['must be a list of objects'] };
+  if (!Array.isArray(given)) return { errors: ['must be a list of objects'] };
   const filled: unknown[] = given.filter((element) => !isBlank(element));
   if (filled.length > MOST_AUXILIARY_FIELDS) {
-    return { faults: [`must have at most ${MOST_AUXILIARY_FIELDS} elements`] };
+    return { errors: [`must have at most ${MOST_AUXILIARY_FIELDS} elements`] };
   }
   const value: AuxiliaryField[] = [];
   const faults: string[] = [];
   for (const [i, element] of filled.entries()) {
     const checked = readElement(AuxiliaryFieldDto, element);
-    if ('faults' in checked) faults.push(...checked.faults.map((fault) => `${i + 1}: ${fault}`));
+    if ('errors' in checked) faults.push(...checked.errors.map((fault) => `${i + 1}: ${fault}`));
     else value.push({ key: `aux_${i + 1}`, ...checked.value });
   }
-  return faults.length > 0 ? { faults } : { value };
+  return faults.length > 0 ? { errors: faults } : { value };
 }
 
 function isBlank(element: unknown): boolean {

@@ -6,9 +6,9 @@ import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { PICTURE_TYPES, pictureIn, TakesPicture } from '#http/picture-bodies.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { PICTURE_TYPES, getPicture, TakesPicture } from '#http/picture-bodies.js';
+import { createRecordLookup } from '#http/record.js';
 import {
   ArchiveCard,
   CreateCard,
@@ -26,13 +26,13 @@ import {
 import { CardsService } from './cards.service.js';
 import { StripPictures } from './strip-pictures.service.js';
 
-const CARD = recordOf(CardsService, (cards, accountId, { id = '' }) =>
-  cards.find(accountId, pathId(id)),
+const CARD = createRecordLookup(CardsService, (cards, accountId, { id = '' }) =>
+  cards.find(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Cards',
-  place: 30,
+  order: 30,
   description: 'Templates of stamp cards: their looks, and how many stamps fill them.',
 })
 @Controller('/api/v1/accounts/:account_id/cards')
@@ -52,7 +52,7 @@ export class CardsController {
       'The card templates of a store, by id; archived ones only when scope asks for them.',
     path: ['account_id'],
     status: 200,
-    answer: [CardJson],
+    response: [CardJson],
     errors: [404, 422],
   })
   async list(
@@ -62,8 +62,8 @@ export class CardsController {
   ): Promise<CardJson[]> {
     const key = ({ id }: CardJson) => [id];
     return time === null
-      ? pages.answer(page, (range) => this.cards.list(accountId, scope, range), key)
-      : pages.answerOf(page, await this.cards.listPast(accountId, scope, time), key);
+      ? pages.getPage(page, (range) => this.cards.list(accountId, scope, range), key)
+      : pages.getPageFrom(page, await this.cards.listPast(accountId, scope, time), key);
   }
 
   @Get(':id')
@@ -74,7 +74,7 @@ export class CardsController {
     description: 'One card template, archived or not.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CardJson,
+    response: CardJson,
     errors: [404, 422],
     record: CARD,
   })
@@ -83,7 +83,7 @@ export class CardsController {
     @Param('id') path: string,
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<CardJson> {
-    const id = pathId(path);
+    const id = parsePathId(path);
     return time === null
       ? this.cards.find(accountId, id)
       : this.cards.findPast(accountId, id, time);
@@ -97,7 +97,7 @@ export class CardsController {
     description: 'A template, of which each customer gets a card of their own.',
     path: ['account_id'],
     status: 201,
-    answer: CardJson,
+    response: CardJson,
     errors: [404, 422],
   })
   async create(@Context() context: CommandContext, @Body() body: CreateCardDto): Promise<CardJson> {
@@ -112,7 +112,7 @@ export class CardsController {
     description: 'Only the given fields change.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CardJson,
+    response: CardJson,
     errors: [404, 422],
     record: CARD,
   })
@@ -121,7 +121,7 @@ export class CardsController {
     @Param('id') path: string,
     @Body() body: UpdateCardDto,
   ): Promise<CardJson> {
-    return this.commands.execute(new UpdateCard(context, pathId(path), cardAttributes(body)));
+    return this.commands.execute(new UpdateCard(context, parsePathId(path), cardAttributes(body)));
   }
 
   @Put(':id/strip_image')
@@ -138,7 +138,7 @@ export class CardsController {
       description: 'The picture itself: PNG, JPEG or WebP, at most 2 MiB and 25 megapixels',
     },
     status: 200,
-    answer: CardJson,
+    response: CardJson,
     errors: [404],
     record: CARD,
   })
@@ -147,9 +147,9 @@ export class CardsController {
     @Param('id') path: string,
     @Req() request: FastifyRequest,
   ): Promise<CardJson> {
-    const id = pathId(path);
+    const id = parsePathId(path);
     await this.cards.find(context.accountId, id);
-    const picture = await this.pictures.store(context.accountId, ...pictureIn(request));
+    const picture = await this.pictures.store(context.accountId, ...getPicture(request));
     return this.commands.execute(new SetStripImage(context, id, picture));
   }
 
@@ -161,12 +161,12 @@ export class CardsController {
     description: 'It is hidden from the list; customers who have it keep it.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CardJson,
+    response: CardJson,
     errors: [404],
     record: CARD,
   })
   async archive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
-    return this.commands.execute(new ArchiveCard(context, pathId(id)));
+    return this.commands.execute(new ArchiveCard(context, parsePathId(id)));
   }
 
   @Post(':id/unarchive')
@@ -177,11 +177,11 @@ export class CardsController {
     description: 'It stands in the list again.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CardJson,
+    response: CardJson,
     errors: [404],
     record: CARD,
   })
   async unarchive(@Context() context: CommandContext, @Param('id') id: string): Promise<CardJson> {
-    return this.commands.execute(new UnarchiveCard(context, pathId(id)));
+    return this.commands.execute(new UnarchiveCard(context, parsePathId(id)));
   }
 }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import {
   PastStates,
   type PastMoment,
@@ -34,7 +34,7 @@ export class CardsService {
   ) {}
 
   async list(accountId: number, scope: Scope, { after, limit }: Range): Promise<CardJson[]> {
-    const rows = await ask<CardRow>(this.pool, {
+    const rows = await query<CardRow>(this.pool, {
       name: 'cards_list',
       text: `${CARDS} where c.account_id = $1
          and ($2 = 'all' or (c.state ->> 'archivedAt' is null) = ($2 = 'active'))
@@ -47,7 +47,7 @@ export class CardsService {
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<CardJson> {
-    const [row] = await ask<CardRow>(this.pool, {
+    const [row] = await query<CardRow>(this.pool, {
       name: 'cards_find',
       text: `${CARDS} where c.id = $1 and c.account_id = $2`,
       values: [id, accountId],
@@ -68,7 +68,7 @@ export class CardsService {
   /** As they were, by id. */
   async listPast(accountId: number, scope: Scope, time: Date): Promise<CardJson[]> {
     const past = await this.asOf.toMoment(time);
-    const rows = await ask<{ id: number }>(this.pool, {
+    const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from cards where account_id = $1 order by id',
       values: [accountId],
     });
@@ -92,7 +92,7 @@ export class CardsService {
     findOwners: async (events) => {
       const ids = events.map(({ stream }) => Number(stream.slice(stream.lastIndexOf('-') + 1)));
       if (ids.length === 0) return [];
-      const rows = await ask<{ id: number; card_id: number }>(this.pool, {
+      const rows = await query<{ id: number; card_id: number }>(this.pool, {
         name: 'past_cards_of_customer_cards',
         text: 'select id, card_id from customer_cards where id = any ($1)',
         values: [ids],
@@ -104,7 +104,7 @@ export class CardsService {
 
   private async withPastCounts(cards: Card[], past: PastMoment): Promise<CardJson[]> {
     const ids = cards.map(({ id }) => id);
-    const rows = await ask<{ id: number }>(this.pool, {
+    const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from rewards where card_id = any ($1)',
       values: [ids],
     });
@@ -124,7 +124,7 @@ export class CardsService {
 
   /** Zeros if there is no such card. */
   async counts(id: number): Promise<{ rewards: number; customerCards: number }> {
-    const [row] = await ask<Omit<CardRow, 'state'>>(this.pool, {
+    const [row] = await query<Omit<CardRow, 'state'>>(this.pool, {
       name: 'cards_counts',
       text: `select ${COUNTS} from (select $1::bigint as id) c`,
       values: [id],

@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { InvalidFieldsError, RejectedError } from '#kernel/errors.js';
 import { FairQueue } from '#kernel/fair-queue.js';
 import { decodePicture, PictureError } from '#kernel/picture-decoder.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { PictureType } from '#http/picture-bodies.js';
 import { isOfType } from './picture-type.js';
 
@@ -46,7 +46,7 @@ export class StripPictures {
   private async keep(accountId: number, hash: string, png: Buffer): Promise<void> {
     const most = this.config.limits.stripPictures;
     // At the same moment a few more may slip in; nothing depends on the exact number.
-    const [kept] = await ask<{ known: boolean; full: boolean }>(this.pool, {
+    const [kept] = await query<{ known: boolean; full: boolean }>(this.pool, {
       text: `select exists (select from pictures where hash = $1 and account_id = $2) as known,
           (select count(*) from pictures where account_id = $2) >= $3 as full`,
       values: [hash, accountId, most],
@@ -59,7 +59,7 @@ export class StripPictures {
         'Choose one of the presets, or ask whoever runs the service to raise the limit.',
       );
     }
-    await ask(this.pool, {
+    await query(this.pool, {
       text: `insert into pictures (hash, account_id, png) values ($1, $2, $3)
         on conflict (hash, account_id) do nothing`,
       values: [hash, accountId, png],

@@ -14,7 +14,7 @@ import {
 /** The stored form of what a request says, in a store of the country. */
 const read = (given: unknown, country: string | null = null) => {
   const checked = readPhone(given);
-  return 'value' in checked ? normalizePhone(checked.value, country) : checked.faults;
+  return 'value' in checked ? normalizePhone(checked.value, country) : checked.errors;
 };
 
 describe('readPhone', () => {

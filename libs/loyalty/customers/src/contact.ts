@@ -158,19 +158,19 @@ export function isEmail(text: string): boolean {
 
 export function readEmail(given: unknown): Checked<string> {
   const text = readIdentifier(254)(given);
-  if ('faults' in text || isEmail(text.value)) return text;
-  return { faults: ['must be an e-mail address'] };
+  if ('errors' in text || isEmail(text.value)) return text;
+  return { errors: ['must be an e-mail address'] };
 }
 
 /** Reads a number as it is written: what it becomes depends on the store's country. */
 export function readPhone(given: unknown): Checked<string> {
   const text = readText(64)(given);
-  if ('faults' in text) return text;
+  if ('errors' in text) return text;
   if (isShortenedNumber(text.value)) {
-    return { faults: ['looks like a spreadsheet has shortened it'] };
+    return { errors: ['looks like a spreadsheet has shortened it'] };
   }
   const phone = readPhoneText(text.value);
   return phone === undefined || normalizePhone(phone, null) === undefined
-    ? { faults: ['must be a phone number'] }
+    ? { errors: ['must be a phone number'] }
     : { value: phone };
 }

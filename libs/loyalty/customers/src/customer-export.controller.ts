@@ -4,14 +4,14 @@ import { Readable } from 'node:stream';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { CustomerExportJson } from './customer-export.dto.js';
 import { CustomerExport } from './customer-export.service.js';
 import { CustomersService } from './customers.service.js';
 
-const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) =>
-  customers.find(accountId, pathId(id)),
+const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
+  customers.find(accountId, parsePathId(id)),
 );
 
 @Controller('/api/v1/accounts/:account_id/customers')
@@ -27,7 +27,7 @@ export class CustomerExportController {
       'All that is held on one person, as one JSON document. Who the customer is, every event of them and of their cards with all that was recorded, and when each consent was given or withdrawn. Customers who are merged are one person: the export of one has all of them. Of an erased person, what is left.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CustomerExportJson,
+    response: CustomerExportJson,
     errors: [404],
     record: CUSTOMER,
   })
@@ -36,7 +36,7 @@ export class CustomerExportController {
     @Param('id') path: string,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Readable> {
-    const id = pathId(path);
+    const id = parsePathId(path);
     const parts = await this.exports.of(context, id, new Date());
     void reply
       .type('application/json; charset=utf-8')

@@ -6,7 +6,7 @@ import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 import { customerCard } from '#stamping/customer-card.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { customer } from './customer.js';
@@ -63,7 +63,7 @@ export class CustomerExport {
 
   private async audit(by: CommandContext, id: number): Promise<void> {
     const { accountId, actor, ipAddress } = by;
-    const kind = ['customer export', id, actor.type, actor.id, addressKey(ipAddress)];
+    const kind = ['customer export', id, actor.type, actor.id, getAddressKey(ipAddress)];
     await this.repeated.write(by, kind, (transaction, times) =>
       transaction.audit({
         accountIds: [accountId],

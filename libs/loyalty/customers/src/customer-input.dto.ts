@@ -160,26 +160,26 @@ function ReferencesField(options: FieldOptions): PropertyDecorator {
 }
 
 function readReferences(given: unknown): Checked<ExternalReferenceDto[]> {
-  if (!Array.isArray(given)) return { faults: ['must be a list of objects'] };
+  if (!Array.isArray(given)) return { errors: ['must be a list of objects'] };
   // Before any of them is looked at: what is wrong with each takes longer to say than to send.
   if (given.length > MOST_REFERENCES) {
-    return { faults: [`must have at most ${MOST_REFERENCES} elements`] };
+    return { errors: [`must have at most ${MOST_REFERENCES} elements`] };
   }
   const value: ExternalReferenceDto[] = [];
   const faults: string[] = [];
   for (const [i, element] of given.entries()) {
     const checked = readElement(ExternalReferenceDto, element);
-    if ('faults' in checked) faults.push(...checked.faults.map((fault) => `${i} ${fault}`));
+    if ('errors' in checked) faults.push(...checked.errors.map((fault) => `${i} ${fault}`));
     else value.push(checked.value);
   }
-  return faults.length > 0 ? { faults } : { value };
+  return faults.length > 0 ? { errors: faults } : { value };
 }
 
 function readExternalId(given: unknown): Checked<string> {
   // A longer number has already lost its last digits when it gets here, and would be another record's id.
   if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
-    return { faults: ['must be a string when it is so long a number'] };
+    return { errors: ['must be a string when it is so long a number'] };
   }
   const id = readIdentifier(255)(typeof given === 'number' ? String(given) : given);
-  return 'faults' in id ? { faults: ['must be a string or number, up to 255 long'] } : id;
+  return 'errors' in id ? { errors: ['must be a string or number, up to 255 long'] } : id;
 }

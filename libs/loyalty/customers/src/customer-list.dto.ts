@@ -141,6 +141,6 @@ function readUnencoded(plus: RegExp, read: Read<string>): Read<string> {
 
 function readItems(given: unknown): Checked<number> {
   const items = readInteger()(given);
-  if ('faults' in items) return items;
+  if ('errors' in items) return items;
   return { value: Math.min(PAGE_SIZE.max, Math.max(1, items.value)) };
 }

@@ -2,7 +2,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { Actor, CommandContext } from '#kernel/aggregate.js';
 import { TakenError } from '#kernel/errors.js';
-import { nextId, withNewId } from '#database/ids.js';
+import { takeNextId, withNewId } from '#database/ids.js';
 import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
 import { startStream } from '#event-store/commands/command-plan.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -72,7 +72,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
     const { accountId, channel } = given;
     const context = { ...given, actor: actorOf(given, id) };
     const customerCardId =
-      cardId === null ? null : await nextId(this.pool, customerCardReadModel.table);
+      cardId === null ? null : await takeNextId(this.pool, customerCardReadModel.table);
     await this.keys.create(id, customerReadModel.table);
     return this.pipeline.handleCommand({
       readModel: customerReadModel,

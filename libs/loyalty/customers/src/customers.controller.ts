@@ -4,8 +4,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
 import { EraseCustomer } from './erasing.commands.js';
 import { CreatedCustomerJson, CustomerJson } from './customer.dto.js';
@@ -18,13 +18,13 @@ import {
 import { customerFilter, CustomerListJson, CustomerListQuery } from './customer-list.dto.js';
 import { CustomersService } from './customers.service.js';
 
-const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) =>
-  customers.find(accountId, pathId(id)),
+const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
+  customers.find(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Customers',
-  place: 50,
+  order: 50,
   description:
     'The members of a store’s programme, found by a search term or by another system’s id.',
 })
@@ -44,7 +44,7 @@ export class CustomersController {
       'Newest first. Filters narrow each other down; those who are merged or erased are found by none.',
     path: ['account_id'],
     status: 200,
-    answer: CustomerListJson,
+    response: CustomerListJson,
     errors: [404, 422],
   })
   list(
@@ -62,7 +62,7 @@ export class CustomersController {
     description: 'One customer with their cards.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CustomerJson,
+    response: CustomerJson,
     errors: [404, 422],
     record: CUSTOMER,
   })
@@ -71,7 +71,7 @@ export class CustomersController {
     @Param('id') path: string,
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<CustomerJson> {
-    const id = pathId(path);
+    const id = parsePathId(path);
     return time === null
       ? this.customers.find(accountId, id)
       : this.customers.findPast(accountId, id, time);
@@ -86,7 +86,7 @@ export class CustomersController {
       'With card_id, the customer is enrolled on that card at once. Sends customer.created, and what an enrolment sends.',
     path: ['account_id'],
     status: 201,
-    answer: CreatedCustomerJson,
+    response: CreatedCustomerJson,
     errors: [404, 422],
   })
   async create(
@@ -107,7 +107,7 @@ export class CustomersController {
       'Only the given fields change. metadata is merged key by key, and external_references are added to the existing ones. Sends customer.updated, unless only external_references changed.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CustomerJson,
+    response: CustomerJson,
     errors: [404, 422],
     record: CUSTOMER,
   })
@@ -116,7 +116,9 @@ export class CustomersController {
     @Param('id') path: string,
     @Body() body: UpdateCustomerDto,
   ): Promise<CustomerJson> {
-    return this.commands.execute(new UpdateCustomer(context, pathId(path), customerChanges(body)));
+    return this.commands.execute(
+      new UpdateCustomer(context, parsePathId(path), customerChanges(body)),
+    );
   }
 
   @Post(':id/erase')
@@ -132,6 +134,6 @@ export class CustomersController {
     record: CUSTOMER,
   })
   async erase(@Context() context: CommandContext, @Param('id') path: string): Promise<void> {
-    await this.commands.execute(new EraseCustomer(context, pathId(path)));
+    await this.commands.execute(new EraseCustomer(context, parsePathId(path)));
   }
 }

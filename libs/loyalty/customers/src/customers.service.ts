@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { PastStates } from '#event-store/log/past-states.service.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
@@ -44,7 +44,7 @@ export class CustomersService {
     const country =
       phone === null && search === null ? null : (await this.places.get(accountId)).country;
     const { where, values } = condition(accountId, { ...filter, country }, this.keys);
-    const [total] = await ask<{ count: number }>(this.pool, {
+    const [total] = await query<{ count: number }>(this.pool, {
       text: `select count(*) as count from customers c where ${where}`,
       values,
     });
@@ -60,7 +60,7 @@ export class CustomersService {
     const rows: CustomerRow[] =
       left === 0
         ? []
-        : await ask<CustomerRow>(this.pool, {
+        : await query<CustomerRow>(this.pool, {
             text: `select p.state from customers p where p.id = any (array(
                select m.id from (${matching}) m order by m.id ${order} limit ${Math.min(items, left)} offset ${offset}))
              order by p.id desc`,
@@ -74,7 +74,7 @@ export class CustomersService {
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<CustomerJson> {
-    const rows = await ask<CustomerRow>(this.pool, {
+    const rows = await query<CustomerRow>(this.pool, {
       name: 'customers_find',
       text: 'select state from customers where id = $1 and account_id = $2',
       values: [id, accountId],

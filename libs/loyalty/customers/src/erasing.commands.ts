@@ -3,7 +3,7 @@ import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { createEraseStatement as eraseStatement } from '#event-store/postgres/commit-arguments.js';
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
@@ -98,7 +98,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
     } catch (error) {
       if (!(error instanceof ErasedAlready)) throw error;
       // A database that was restored may have the key again, of somebody whom the history knows to be erased.
-      await ask(this.pool, eraseStatement(context.accountId, error.group.ids.map(erasureOf)));
+      await query(this.pool, eraseStatement(context.accountId, error.group.ids.map(erasureOf)));
       return error.group;
     }
   }

@@ -3,15 +3,15 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { CustomerJson } from './customer.dto.js';
 import { MergeDto } from './customer-input.dto.js';
 import { CustomersService } from './customers.service.js';
 import { MergeCustomers, UnmergeCustomers } from './merging.commands.js';
 
-const CUSTOMER = recordOf(CustomersService, (customers, accountId, { id = '' }) =>
-  customers.find(accountId, pathId(id)),
+const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
+  customers.find(accountId, parsePathId(id)),
 );
 
 @Controller('/api/v1/accounts/:account_id/customers/:id')
@@ -27,7 +27,7 @@ export class MergingController {
       'This customer goes on for both: keeps what it has, takes what it lacks, and gets the cards of the other one; where both have a card of one template, the stamps are added together. The other one is found only by id, with merged_into. Sends customer.updated about both, and for stamps that move to another card stamp.removed, stamp.earned and reward.unlocked. Undone by unmerge.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CustomerJson,
+    response: CustomerJson,
     errors: [404, 422],
     record: CUSTOMER,
   })
@@ -37,7 +37,7 @@ export class MergingController {
     @Body() { from_customer_id: otherId }: MergeDto,
   ): Promise<CustomerJson> {
     return this.commands.execute(
-      new MergeCustomers(context, { survivorId: pathId(path), otherId }),
+      new MergeCustomers(context, { survivorId: parsePathId(path), otherId }),
     );
   }
 
@@ -50,7 +50,7 @@ export class MergingController {
       'The other customer has again what the merge took from it; of stamps that were added to another card, as many as are still there. Sends customer.updated about both, and for stamps that go back stamp.removed and stamp.earned.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: CustomerJson,
+    response: CustomerJson,
     errors: [404, 422],
     record: CUSTOMER,
   })
@@ -60,7 +60,7 @@ export class MergingController {
     @Body() { from_customer_id: otherId }: MergeDto,
   ): Promise<CustomerJson> {
     return this.commands.execute(
-      new UnmergeCustomers(context, { survivorId: pathId(path), otherId }),
+      new UnmergeCustomers(context, { survivorId: parsePathId(path), otherId }),
     );
   }
 }

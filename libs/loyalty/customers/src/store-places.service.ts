@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { Place } from './customer.js';
 
 /** Reads where stores are. */
@@ -11,7 +11,7 @@ export class StorePlaces {
 
   /** @throws NotFoundError */
   async get(accountId: number): Promise<Place> {
-    const [row] = await ask<{ time_zone: string; country: string | null }>(this.pool, {
+    const [row] = await query<{ time_zone: string; country: string | null }>(this.pool, {
       name: 'customers_place',
       text: 'select time_zone, country from accounts where id = $1',
       values: [accountId],

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { Actor } from '#kernel/aggregate.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 
 const NAMES = {
   name: 'history_actor_names',
@@ -21,7 +21,7 @@ export class ActorNames {
     const idsOf = (type: Actor['type']) => [
       ...new Set(actors.filter((actor) => actor.type === type).map(({ id }) => id)),
     ];
-    const rows = await ask<{ type: Actor['type']; id: number; name: string }>(this.pool, {
+    const rows = await query<{ type: Actor['type']; id: number; name: string }>(this.pool, {
       ...NAMES,
       values: [idsOf('token'), idsOf('user'), idsOf('customer')],
     });

@@ -19,7 +19,7 @@ export class AuditController {
     description: 'What was done to users, tokens and webhook subscriptions, newest first.',
     path: ['account_id'],
     status: 200,
-    answer: [AuditEntryJson],
+    response: [AuditEntryJson],
     errors: [404, 422],
   })
   async list(
@@ -27,7 +27,7 @@ export class AuditController {
     @Query() { limit, cursor, ...filter }: AuditQuery,
     @Paged() pages: Pages,
   ): Promise<AuditEntryJson[]> {
-    const shown = await pages.answer(
+    const shown = await pages.getPage(
       { limit: limit ?? ENTRIES_SHOWN, cursor },
       (range) =>
         this.audit.list(accountId, filter, {

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { ActorNames } from './actor-names.service.js';
 import {
   auditEntryJson,
@@ -40,7 +40,7 @@ export class AuditService {
     if (from !== null) conditions.push(`recorded_at >= ${value(from)}`);
     if (to !== null) conditions.push(`recorded_at < ${value(to)}`);
     if (before !== null) conditions.push(`id < ${value(before)}`);
-    const rows = await ask<AuditRow>(this.pool, {
+    const rows = await query<AuditRow>(this.pool, {
       text: `select id, type, actor, channel, request_id, subject, host(ip_address) as ip_address, recorded_at from audit_log
              where ${conditions.join(' and ')} order by id desc limit ${value(limit)}`,
       values,

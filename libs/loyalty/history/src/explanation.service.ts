@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { toPublicEventId } from '#kernel/public-id.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import { accountReadModel } from '#accounts/account.entity.js';
 import type { Location } from '#locations/location.js';
@@ -156,7 +156,7 @@ export class ExplanationService {
   }
 
   private async milestones(id: number, tail: Entry[]): Promise<Milestones> {
-    const rows = await ask<{ reward_id: number; name: string; seq: number; occurred_at: Date }>(
+    const rows = await query<{ reward_id: number; name: string; seq: number; occurred_at: Date }>(
       this.pool,
       { ...MILESTONES, values: [id] },
     );
@@ -184,7 +184,7 @@ export class ExplanationService {
   ): Promise<Date | null> {
     const late = tail.filter(({ seq, name }) => seq > unlocked.seq && name === 'reward.redeemed');
     for (let after = unlocked.seq; ;) {
-      const rows = await ask<EntryRow>(this.pool, { ...REDEEMED_SINCE, values: [id, after] });
+      const rows = await query<EntryRow>(this.pool, { ...REDEEMED_SINCE, values: [id, after] });
       const entries = rows.length > 0 ? rows.map(entryIn) : late;
       const told = await this.history.told(entries.map((entry) => ({ entry })));
       const locking = told.find((redemption) => hasLocked(redemption, reward));
@@ -197,7 +197,7 @@ export class ExplanationService {
 
   private async locations(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map();
-    const rows = await ask<{ id: number; state: Location }>(this.pool, {
+    const rows = await query<{ id: number; state: Location }>(this.pool, {
       ...LOCATIONS,
       values: [[...new Set(ids)]],
     });
@@ -210,7 +210,7 @@ export class ExplanationService {
     const named = told.flatMap(({ entry, reversedBy }) => [entry.reverses, reversedBy]);
     const missing = named.filter((id): id is string => id !== null && !times.has(id));
     if (missing.length === 0) return times;
-    const rows = await ask<{ event_id: string; occurred_at: Date }>(this.pool, {
+    const rows = await query<{ event_id: string; occurred_at: Date }>(this.pool, {
       ...WHEN,
       values: [missing],
     });

@@ -175,7 +175,7 @@ export function textIn(part: unknown, name: string): string | null {
 
 export function readActor(given: unknown): Checked<string> {
   if (typeof given === 'string' && ACTOR.test(given)) return { value: given };
-  return { faults: [`must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`] };
+  return { errors: [`must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`] };
 }
 
 export function actorWords() {

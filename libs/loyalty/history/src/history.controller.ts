@@ -3,8 +3,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { ExplanationJson } from './explanation.dto.js';
 import { ExplanationService } from './explanation.service.js';
@@ -23,13 +23,13 @@ const TAG = 'History';
 
 type CardPath = { customer_id: string; id: string };
 
-const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
+const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, path) =>
   cards.find(accountId, idsOf(path as CardPath)),
 );
 
 @DeclaresTag({
   name: TAG,
-  place: 75,
+  order: 75,
   description:
     'What happened, who did it and through which channel, and how each balance came about.',
 })
@@ -49,7 +49,7 @@ export class HistoryController {
     description: 'Every change, with who made it and through which channel.',
     path: ['account_id'],
     status: 200,
-    answer: [HistoryEntryJson],
+    response: [HistoryEntryJson],
     errors: [404, 422],
   })
   async list(
@@ -68,7 +68,7 @@ export class HistoryController {
     description: 'Each entry has the balance after it, and who did it through which channel.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: [HistoryEntryJson],
+    response: [HistoryEntryJson],
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -92,7 +92,7 @@ export class HistoryController {
       'How the balance and the rewards of a customer card came about, step by step, in the language of the store.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: ExplanationJson,
+    response: ExplanationJson,
     errors: [404],
     record: CUSTOMER_CARD,
   })
@@ -112,7 +112,7 @@ export class HistoryController {
     pages: Pages,
   ): Promise<HistoryEntryJson[]> {
     const find = await this.history.list(accountId, filter);
-    const shown = await pages.answer(
+    const shown = await pages.getPage(
       { limit: limit ?? ENTRIES_SHOWN, cursor },
       async (range) =>
         (await find(range)).map((told) => ({
@@ -126,5 +126,5 @@ export class HistoryController {
 }
 
 function idsOf({ customer_id, id }: CardPath): { customerId: number; id: number } {
-  return { customerId: pathId(customer_id), id: pathId(id) };
+  return { customerId: parsePathId(customer_id), id: parsePathId(id) };
 }

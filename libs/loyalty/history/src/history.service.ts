@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventTypes } from '#event-store/port/event-types.js';
@@ -123,7 +123,7 @@ export class HistoryService {
     if (left > 0 && low <= high) {
       const upTo = after ? Math.min(high, await this.lastBefore(after, high)) : high;
       const slice = { accountId, low, high: upTo, limit: left };
-      const rows = await ask<EntryRow>(this.pool, historyQuery(ENTRY_COLUMNS, slice, filter));
+      const rows = await query<EntryRow>(this.pool, historyQuery(ENTRY_COLUMNS, slice, filter));
       found.push(...rows.map((row) => ({ entry: entryIn(row) })));
     }
     return this.told(found, tail);
@@ -173,7 +173,7 @@ export class HistoryService {
 
   /** What the table does not have yet of one stream, however much that is. */
   private async tailOfStream(accountId: number, stream: string): Promise<Tail> {
-    const [ends] = await ask<{ seq: number | null; revision: number | null }>(this.pool, {
+    const [ends] = await query<{ seq: number | null; revision: number | null }>(this.pool, {
       ...ENDS,
       values: [stream],
     });
@@ -206,7 +206,7 @@ export class HistoryService {
     end: number,
   ): Promise<{ low: number; high: number }> {
     if (from === null && to === null) return { low: 0, high: end };
-    const [times] = await ask<{ low: number | null; high: number | null }>(this.pool, {
+    const [times] = await query<{ low: number | null; high: number | null }>(this.pool, {
       ...TIMES,
       values: [from, to],
     });
@@ -218,7 +218,7 @@ export class HistoryService {
   }
 
   private async lastBefore(after: CursorKey, end: number): Promise<number> {
-    const [row] = await ask<{ seq: number }>(this.pool, { ...BEFORE, values: [placeOf(after)] });
+    const [row] = await query<{ seq: number }>(this.pool, { ...BEFORE, values: [placeOf(after)] });
     return row ? row.seq - 1 : end;
   }
 
@@ -232,7 +232,7 @@ export class HistoryService {
     const rows =
       ids.length === 0
         ? []
-        : await ask<{ reverses: string; event_id: string; recorded_at: Date }>(this.pool, {
+        : await query<{ reverses: string; event_id: string; recorded_at: Date }>(this.pool, {
             ...REVERSED,
             values: [ids],
           });

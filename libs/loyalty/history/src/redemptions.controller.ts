@@ -25,7 +25,7 @@ export class RedemptionsController {
       'To be compared with receipts: from and to go by redeemed_at, which is also the order. A redemption that was undone stays in the list, with reversed_at.',
     path: ['account_id'],
     status: 200,
-    answer: [ListedRedemptionJson],
+    response: [ListedRedemptionJson],
     errors: [404, 422],
   })
   async list(
@@ -35,7 +35,7 @@ export class RedemptionsController {
   ): Promise<ListedRedemptionJson[]> {
     const filter = redemptionFilterOf(query);
     const find = await this.redemptions.list(accountId, filter, query.external_ref);
-    const shown = await pages.answer(
+    const shown = await pages.getPage(
       query,
       async (range) =>
         (await find(range)).map((told) => ({

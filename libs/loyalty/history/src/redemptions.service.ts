@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { Range } from '#http/page.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
@@ -52,8 +52,8 @@ export class RedemptionsService {
     }
     const late = tail.filter(({ entry }) => isRedemption(filter, entry));
     return async (range) => {
-      const query = redemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
-      const rows = await ask<EntryRow>(this.pool, query);
+      const statement = redemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
+      const rows = await query<EntryRow>(this.pool, statement);
       const { after, limit } = range;
       const found: Found[] = [
         ...late.filter(({ entry }) => after === null || isOlder(entry, after)),
@@ -85,13 +85,16 @@ export class RedemptionsService {
   }
 
   private async inTable({ stream, revision }: Used, end: number): Promise<Found[]> {
-    const rows = await ask<EntryRow>(this.pool, { ...LAST_UP_TO, values: [stream, revision, end] });
+    const rows = await query<EntryRow>(this.pool, {
+      ...LAST_UP_TO,
+      values: [stream, revision, end],
+    });
     return rows.map((row) => ({ entry: entryIn(row) }));
   }
 
   private async claimed(accountId: number, externalRef: string): Promise<Used | undefined> {
     const { kind, value } = this.keys.createClaim(accountId, REDEEM_RECEIPT, externalRef, '');
-    const [used] = await ask<Used>(this.pool, {
+    const [used] = await query<Used>(this.pool, {
       name: 'redemptions_receipt',
       text: `select stream_id as stream, revision from es.claims
              where account_id = $1 and kind = $2 and value = $3`,

@@ -4,19 +4,19 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, PageQuery, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { CreateLocation, DeleteLocation, UpdateLocation } from './location.commands.js';
 import { CreateLocationDto, LocationJson, UpdateLocationDto } from './location.dto.js';
 import { LocationsService } from './locations.service.js';
 
-const LOCATION = recordOf(LocationsService, (locations, accountId, { id = '' }) =>
-  locations.find(accountId, pathId(id)),
+const LOCATION = createRecordLookup(LocationsService, (locations, accountId, { id = '' }) =>
+  locations.find(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Locations',
-  place: 70,
+  order: 70,
   description: 'The physical shops of a store. Their addresses are geocoded for the wallets.',
 })
 @Controller('/api/v1/accounts/:account_id/locations')
@@ -34,7 +34,7 @@ export class LocationsController {
     description: 'The locations of a store, by id.',
     path: ['account_id'],
     status: 200,
-    answer: [LocationJson],
+    response: [LocationJson],
     errors: [404, 422],
   })
   list(
@@ -42,7 +42,7 @@ export class LocationsController {
     @Query() query: PageQuery,
     @Paged() pages: Pages,
   ): Promise<LocationJson[]> {
-    return pages.answer(
+    return pages.getPage(
       query,
       (range) => this.locations.list(accountId, range),
       ({ id }) => [id],
@@ -57,12 +57,12 @@ export class LocationsController {
     description: 'One location with its coordinates, once they are known.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: LocationJson,
+    response: LocationJson,
     errors: [404],
     record: LOCATION,
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<LocationJson> {
-    return this.locations.find(accountId, pathId(id));
+    return this.locations.find(accountId, parsePathId(id));
   }
 
   @Post()
@@ -74,7 +74,7 @@ export class LocationsController {
       'Its address is geocoded in the background; until then geocode_status is pending. A pin says where exactly the shop is, and nothing is geocoded.',
     path: ['account_id'],
     status: 201,
-    answer: LocationJson,
+    response: LocationJson,
     errors: [404, 422],
   })
   async create(
@@ -93,7 +93,7 @@ export class LocationsController {
       'Only the given fields change. A changed address clears the coordinates, those of a pin included, until it has been geocoded; a pin in the same request stays.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: LocationJson,
+    response: LocationJson,
     errors: [404, 422],
     record: LOCATION,
   })
@@ -107,7 +107,7 @@ export class LocationsController {
       ...(address !== undefined && { address }),
       ...(pin !== undefined && { pin }),
     };
-    return this.commands.execute(new UpdateLocation(context, pathId(path), changes));
+    return this.commands.execute(new UpdateLocation(context, parsePathId(path), changes));
   }
 
   @Delete(':id')
@@ -122,6 +122,6 @@ export class LocationsController {
     record: LOCATION,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
-    await this.commands.execute(new DeleteLocation(context, pathId(id)));
+    await this.commands.execute(new DeleteLocation(context, parsePathId(id)));
   }
 }

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { IsNull, Repository } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
-import { asked } from '#database/connection.js';
+import { awaitQuery } from '#database/connection.js';
 import type { Range } from '#http/page.js';
 import { locationJson, type LocationJson } from './location.dto.js';
 import type { Location } from './location.js';
@@ -26,7 +26,7 @@ export class LocationsService {
       .andWhere('l.id > :after', { after: after?.[0] ?? 0 })
       .orderBy('l.id')
       .limit(limit ?? undefined);
-    return (await asked(query.getMany())).map(({ state }) => state);
+    return (await awaitQuery(query.getMany())).map(({ state }) => state);
   }
 
   /** @throws NotFoundError */
@@ -36,7 +36,7 @@ export class LocationsService {
 
   /** @throws NotFoundError */
   async state(accountId: number, id: number): Promise<Location> {
-    const row = await asked(
+    const row = await awaitQuery(
       this.locations.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
     );
     if (!row) throw new NotFoundError('Location');

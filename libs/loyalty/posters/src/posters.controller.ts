@@ -4,20 +4,20 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { RewardListQuery } from '#rewards/reward.dto.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
 import { CreatePosterDto, posterAttributes, PosterJson, UpdatePosterDto } from './poster.dto.js';
 import { PostersService } from './posters.service.js';
 
-const POSTER = recordOf(PostersService, (posters, accountId, { id = '' }) =>
-  posters.find(accountId, pathId(id)),
+const POSTER = createRecordLookup(PostersService, (posters, accountId, { id = '' }) =>
+  posters.find(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Posters',
-  place: 80,
+  order: 80,
   description: 'Printed signup posters, each with a public signup URL.',
 })
 @Controller('/api/v1/accounts/:account_id/posters')
@@ -35,7 +35,7 @@ export class PostersController {
     description: 'The signup posters of a store, by id.',
     path: ['account_id'],
     status: 200,
-    answer: [PosterJson],
+    response: [PosterJson],
     errors: [404, 422],
   })
   list(
@@ -44,7 +44,7 @@ export class PostersController {
     @Query() { card_id: cardId, active, ...page }: RewardListQuery,
     @Paged() pages: Pages,
   ): Promise<PosterJson[]> {
-    return pages.answer(
+    return pages.getPage(
       page,
       (range) => this.posters.list(accountId, { cardId, active }, range),
       ({ id }) => [id],
@@ -59,12 +59,12 @@ export class PostersController {
     description: 'One poster with its public addresses.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: PosterJson,
+    response: PosterJson,
     errors: [404],
     record: POSTER,
   })
   show(@Context() { accountId }: CommandContext, @Param('id') id: string): Promise<PosterJson> {
-    return this.posters.find(accountId, pathId(id));
+    return this.posters.find(accountId, parsePathId(id));
   }
 
   @Post()
@@ -76,7 +76,7 @@ export class PostersController {
       "The card's name and colours are copied; later changes to the card do not affect the poster.",
     path: ['account_id'],
     status: 201,
-    answer: PosterJson,
+    response: PosterJson,
     errors: [404, 422],
   })
   async create(
@@ -95,7 +95,7 @@ export class PostersController {
       'Only the given fields change. The fields must be consistent after the change. A mode that collects one contact requires that one and not the other, and anything else is refused. After a change back to both, what was required stays required.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: PosterJson,
+    response: PosterJson,
     errors: [404, 422],
     record: POSTER,
   })
@@ -104,7 +104,9 @@ export class PostersController {
     @Param('id') path: string,
     @Body() body: UpdatePosterDto,
   ): Promise<PosterJson> {
-    return this.commands.execute(new UpdatePoster(context, pathId(path), posterAttributes(body)));
+    return this.commands.execute(
+      new UpdatePoster(context, parsePathId(path), posterAttributes(body)),
+    );
   }
 
   @Delete(':id')
@@ -119,6 +121,6 @@ export class PostersController {
     record: POSTER,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
-    await this.commands.execute(new DeletePoster(context, pathId(id)));
+    await this.commands.execute(new DeletePoster(context, parsePathId(id)));
   }
 }

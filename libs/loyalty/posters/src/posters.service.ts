@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { IsNull, Repository } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask, asked } from '#database/connection.js';
+import { query, awaitQuery } from '#database/connection.js';
 import type { Range } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
@@ -34,12 +34,12 @@ export class PostersService {
     if (filter.active !== null) {
       query.andWhere("(p.state ->> 'active')::boolean = :active", { active: filter.active });
     }
-    return (await asked(query.getMany())).map(({ state }) => this.shown(state));
+    return (await awaitQuery(query.getMany())).map(({ state }) => this.shown(state));
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<PosterJson> {
-    const row = await asked(
+    const row = await awaitQuery(
       this.posters.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
     );
     if (!row) throw new NotFoundError('Poster');
@@ -48,7 +48,7 @@ export class PostersService {
 
   /** What a new poster copies. @throws NotFoundError if the store has no such card */
   async designOf(accountId: number, cardId: number): Promise<CardDesign> {
-    const [row] = await ask<{ state: Card }>(this.pool, {
+    const [row] = await query<{ state: Card }>(this.pool, {
       text: 'select state from cards where id = $1 and account_id = $2',
       values: [cardId, accountId],
     });

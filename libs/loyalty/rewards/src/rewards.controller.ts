@@ -5,8 +5,8 @@ import { AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
 import {
   CreateRewardDto,
@@ -17,13 +17,13 @@ import {
 } from './reward.dto.js';
 import { RewardsService } from './rewards.service.js';
 
-const REWARD = recordOf(RewardsService, (rewards, accountId, { id = '' }) =>
-  rewards.find(accountId, pathId(id)),
+const REWARD = createRecordLookup(RewardsService, (rewards, accountId, { id = '' }) =>
+  rewards.find(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Rewards',
-  place: 40,
+  order: 40,
   description: 'What a customer gets for a number of stamps on a card.',
 })
 @Controller('/api/v1/accounts/:account_id/rewards')
@@ -41,7 +41,7 @@ export class RewardsController {
     description: 'The rewards of a store, by card and position.',
     path: ['account_id'],
     status: 200,
-    answer: [RewardJson],
+    response: [RewardJson],
     errors: [404, 422],
   })
   async list(
@@ -52,8 +52,8 @@ export class RewardsController {
     const filter = { cardId, active };
     const key = (one: RewardJson) => [one.card_id, one.position, one.stamps_required, one.id];
     return time === null
-      ? pages.answer(page, (range) => this.rewards.list(accountId, filter, range), key)
-      : pages.answerOf(page, await this.rewards.listPast(accountId, filter, time), key);
+      ? pages.getPage(page, (range) => this.rewards.list(accountId, filter, range), key)
+      : pages.getPageFrom(page, await this.rewards.listPast(accountId, filter, time), key);
   }
 
   @Get(':id')
@@ -64,7 +64,7 @@ export class RewardsController {
     description: 'One reward, active or not.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: RewardJson,
+    response: RewardJson,
     errors: [404, 422],
     record: REWARD,
   })
@@ -73,7 +73,7 @@ export class RewardsController {
     @Param('id') path: string,
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<RewardJson> {
-    const id = pathId(path);
+    const id = parsePathId(path);
     return time === null
       ? this.rewards.find(accountId, id)
       : this.rewards.findPast(accountId, id, time);
@@ -87,7 +87,7 @@ export class RewardsController {
     description: 'It belongs to one card for good.',
     path: ['account_id'],
     status: 201,
-    answer: RewardJson,
+    response: RewardJson,
     errors: [404, 422],
   })
   async create(
@@ -114,7 +114,7 @@ export class RewardsController {
     description: 'Only the given fields change.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: RewardJson,
+    response: RewardJson,
     errors: [404, 422],
     record: REWARD,
   })
@@ -123,7 +123,7 @@ export class RewardsController {
     @Param('id') path: string,
     @Body() body: UpdateRewardDto,
   ): Promise<RewardJson> {
-    return this.commands.execute(new UpdateReward(context, pathId(path), rewardChanges(body)));
+    return this.commands.execute(new UpdateReward(context, parsePathId(path), rewardChanges(body)));
   }
 
   @Delete(':id')
@@ -138,6 +138,6 @@ export class RewardsController {
     record: REWARD,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
-    await this.commands.execute(new DeleteReward(context, pathId(id)));
+    await this.commands.execute(new DeleteReward(context, parsePathId(id)));
   }
 }

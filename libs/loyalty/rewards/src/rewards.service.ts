@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { PastStates } from '#event-store/log/past-states.service.js';
 import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
@@ -24,7 +24,7 @@ export class RewardsService {
     filter: RewardFilter,
     { after, limit }: Range,
   ): Promise<RewardJson[]> {
-    const rows = await ask<RewardRow>(this.pool, {
+    const rows = await query<RewardRow>(this.pool, {
       name: 'rewards_list',
       text: `select state from rewards
        where account_id = $1 and deleted_at is null
@@ -41,7 +41,7 @@ export class RewardsService {
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<RewardJson> {
-    const [row] = await ask<RewardRow>(this.pool, {
+    const [row] = await query<RewardRow>(this.pool, {
       name: 'rewards_find',
       text: `select state from rewards
        where id = $1 and account_id = $2 and deleted_at is null`,
@@ -63,7 +63,7 @@ export class RewardsService {
   /** As they were, in the order of `list`. */
   async listPast(accountId: number, filter: RewardFilter, time: Date): Promise<RewardJson[]> {
     const past = await this.asOf.toMoment(time);
-    const rows = await ask<{ id: number }>(this.pool, {
+    const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from rewards where account_id = $1 and ($2::bigint is null or card_id = $2)',
       values: [accountId, filter.cardId],
     });
@@ -86,7 +86,7 @@ export class RewardsService {
 
   /** The position after the last reward. @throws NotFoundError if there is no such card */
   async nextPosition(accountId: number, cardId: number): Promise<number> {
-    const [row] = await ask<{ next: number }>(this.pool, {
+    const [row] = await query<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
                 where w.card_id = c.id and w.deleted_at is null) as next
        from cards c where c.id = $1 and c.account_id = $2`,
@@ -97,7 +97,7 @@ export class RewardsService {
   }
 
   async everRedeemed(id: number): Promise<boolean> {
-    const rows = await ask(this.pool, {
+    const rows = await query(this.pool, {
       text: `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
        where w.id = $1 and k.redeemed_reward_ids @> to_jsonb($1::bigint) limit 1`,
       values: [id],

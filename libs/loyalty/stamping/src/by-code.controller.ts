@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { recordOf } from '#http/record.js';
+import { createRecordLookup } from '#http/record.js';
 import type { CardPath } from './card-holder.js';
 import {
   CardActionQuery,
@@ -17,7 +17,7 @@ import { bodyOf, redemptionOf, stampingOf } from './customer-cards.controller.js
 import { CustomerCardsService } from './customer-cards.service.js';
 import { CARD_CODE } from './path-parameters.js';
 
-const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, { code = '' }) =>
+const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, { code = '' }) =>
   cards.pathOf(accountId, code),
 );
 
@@ -37,7 +37,7 @@ export class ByCodeController {
     description: 'As by its ids, for tills that scan a code and know no ids.',
     path: ['account_id', CARD_CODE],
     status: 200,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404],
     record: CUSTOMER_CARD,
   })
@@ -57,7 +57,7 @@ export class ByCodeController {
       'As by id: sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again, by code or by id, repeats the first answer and adds nothing.',
     path: ['account_id', CARD_CODE],
     status: 200,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -82,7 +82,7 @@ export class ByCodeController {
       'As by id: deducts its stamps and sends reward.redeemed. The same external_ref again, by code or by id, repeats the first answer.',
     path: ['account_id', CARD_CODE],
     status: 200,
-    answer: RedemptionJson,
+    response: RedemptionJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })

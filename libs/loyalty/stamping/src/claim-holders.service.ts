@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { Claim } from '#event-store/port/event-store.js';
 import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 
@@ -23,7 +23,7 @@ export class ClaimHolders {
     claims: Claim[],
     { rows, mergedInto }: { rows: ReadModel<S, E>; mergedInto: (state: S) => number | undefined },
   ): Promise<number | undefined> {
-    const [held] = await ask<{ stream_id: string }>(this.pool, {
+    const [held] = await query<{ stream_id: string }>(this.pool, {
       name: 'claim_holders_find',
       text: `select c.stream_id
              from unnest($2::text[], $3::bytea[], $4::text[]) with ordinality as x (kind, value, stream, place)

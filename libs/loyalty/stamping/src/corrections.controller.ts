@@ -3,7 +3,7 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { recordOf } from '#http/record.js';
+import { createRecordLookup } from '#http/record.js';
 import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
 import { CorrectionsService } from './corrections.service.js';
 import { AdjustDto, CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';
@@ -12,7 +12,7 @@ import { EVENT_ID } from './path-parameters.js';
 
 type EventPath = Path & { event_id: string };
 
-const CARD_EVENT = recordOf(CorrectionsService, (corrections, accountId, path) => {
+const CARD_EVENT = createRecordLookup(CorrectionsService, (corrections, accountId, path) => {
   const eventPath = path as EventPath;
   return corrections.refuseUnknown(accountId, idsOf(eventPath), eventPath.event_id);
 });
@@ -30,7 +30,7 @@ export class CorrectionsController {
       'Adds or takes off stamps, for a reason that stands in the history. Sends stamp.earned with the source adjustment, and reward.unlocked for each reward whose threshold is reached, or stamp.removed. Works on expired cards too, and counts towards no limit.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -51,7 +51,7 @@ export class CorrectionsController {
       'Of a stamping, a redemption or an adjustment, and once only: takes the stamps off again, or gives back those that were spent. Sends stamp.removed, or stamp.earned with the source adjustment and reward.unlocked for each reward whose threshold is reached. A reversed stamping no longer counts towards the limits; its receipt number stays used up.',
     path: ['account_id', 'customer_id', 'id', EVENT_ID],
     status: 200,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404, 422],
     record: CARD_EVENT,
   })

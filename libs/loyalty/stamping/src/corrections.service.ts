@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { Recorded } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { EventStore, type Claim, type StoredEvent } from '#event-store/port/event-store.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
@@ -62,7 +62,7 @@ export class CorrectionsService {
    * commit claims before it appends; the commit of whoever decides on this revision finds out.
    */
   async isTaken(accountId: number, { kind, value }: Claim, upTo: number): Promise<boolean> {
-    const taken = await ask(this.pool, {
+    const taken = await query(this.pool, {
       name: 'corrections_taken',
       text: `select 1 from es.claims
              where account_id = $1 and kind = $2 and value = $3 and revision <= $4`,

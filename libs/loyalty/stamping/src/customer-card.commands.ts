@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, TakenError, UnavailableError } from '#kernel/errors.js';
-import { nextId, withNewId } from '#database/ids.js';
+import { takeNextId, withNewId } from '#database/ids.js';
 import { CapReachedError } from '#event-store/port/caps.js';
 import { ClaimTakenError, type Claim } from '#event-store/port/event-store.js';
 import type { Decision } from '#event-store/commands/command-plan.js';
@@ -283,7 +283,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
         return first && redemptionJson(first.card, first.event);
       },
       now: async () => {
-        const redemptionId = await nextId(this.pool, 'redemptions');
+        const redemptionId = await takeNextId(this.pool, 'redemptions');
         const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
           readModel: customerCardReadModel,

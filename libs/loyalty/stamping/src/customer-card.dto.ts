@@ -253,5 +253,5 @@ function ReasonField(): PropertyDecorator {
 
 function readAdjustment(value: unknown): Checked<number> {
   const read = readInteger(-MOST_ADJUSTED, MOST_ADJUSTED)(value);
-  return 'value' in read && read.value === 0 ? { faults: ['must not be 0'] } : read;
+  return 'value' in read && read.value === 0 ? { errors: ['must not be 0'] } : read;
 }

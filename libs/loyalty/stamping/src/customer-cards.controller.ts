@@ -6,8 +6,8 @@ import { AsOfPageQuery, AsOfQuery } from '#http/as-of.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import type { CardPath } from './card-holder.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
@@ -25,16 +25,18 @@ import type { ActionResult } from './receipts.service.js';
 
 export type Path = { customer_id: string; id: string };
 
-const CUSTOMER = recordOf(CustomerCardsService, (cards, accountId, { customer_id = '' }) =>
-  cards.refuseUnknownCustomer(accountId, pathId(customer_id)),
+const CUSTOMER = createRecordLookup(
+  CustomerCardsService,
+  (cards, accountId, { customer_id = '' }) =>
+    cards.refuseUnknownCustomer(accountId, parsePathId(customer_id)),
 );
-export const CUSTOMER_CARD = recordOf(CustomerCardsService, (cards, accountId, path) =>
+export const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, path) =>
   cards.find(accountId, idsOf(path as Path)),
 );
 
 @DeclaresTag({
   name: 'Customer cards',
-  place: 60,
+  order: 60,
   description: 'A customer’s own card: stamp it, and redeem rewards from it.',
 })
 @Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards')
@@ -52,7 +54,7 @@ export class CustomerCardsController {
     description: 'By id, in the list shape.',
     path: ['account_id', 'customer_id'],
     status: 200,
-    answer: [CustomerCardJson],
+    response: [CustomerCardJson],
     errors: [404, 422],
     record: CUSTOMER,
   })
@@ -62,13 +64,13 @@ export class CustomerCardsController {
     @Query() { as_of: time, ...page }: AsOfPageQuery,
     @Paged() pages: Pages,
   ): Promise<CustomerCardJson[]> {
-    const customerId = pathId(path);
+    const customerId = parsePathId(path);
     await this.customerCards.refuseUnknownCustomer(accountId, customerId);
     const key = ({ id }: CustomerCardJson) => [id];
     if (time === null) {
-      return pages.answer(page, (range) => this.customerCards.list(customerId, range), key);
+      return pages.getPage(page, (range) => this.customerCards.list(customerId, range), key);
     }
-    return pages.answerOf(page, await this.customerCards.listPast(customerId, time), key);
+    return pages.getPageFrom(page, await this.customerCards.listPast(customerId, time), key);
   }
 
   @Get(':id')
@@ -79,7 +81,7 @@ export class CustomerCardsController {
     description: 'In the detail shape, with the rewards that its balance covers.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -103,7 +105,7 @@ export class CustomerCardsController {
       'The new card has the welcome stamps of its template. Sends customer_card.created, stamp.earned for welcome stamps, and reward.unlocked for each threshold that they reach. A customer has at most one card of each template.',
     path: ['account_id', 'customer_id'],
     status: 201,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404, 422],
     record: CUSTOMER,
   })
@@ -112,7 +114,7 @@ export class CustomerCardsController {
     @Param('customer_id') path: string,
     @Body() { card_id }: EnrolDto,
   ): Promise<CustomerCardDetailJson> {
-    return this.commands.execute(new EnrolCustomer(context, pathId(path), card_id));
+    return this.commands.execute(new EnrolCustomer(context, parsePathId(path), card_id));
   }
 
   @Post(':id/stamp')
@@ -124,7 +126,7 @@ export class CustomerCardsController {
       'Sends stamp.earned, and reward.unlocked for each reward whose threshold is reached. The same external_ref again repeats the first answer and adds nothing.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: CustomerCardDetailJson,
+    response: CustomerCardDetailJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -148,7 +150,7 @@ export class CustomerCardsController {
       'Deducts its stamps and sends reward.redeemed. The same external_ref again repeats the first answer.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: RedemptionJson,
+    response: RedemptionJson,
     errors: [404, 422],
     record: CUSTOMER_CARD,
   })
@@ -193,5 +195,5 @@ function contextOf({ context, dryRun, reply }: ActionRequest): CommandContext {
 }
 
 export function idsOf({ customer_id, id }: Path): { customerId: number; id: number } {
-  return { customerId: pathId(customer_id), id: pathId(id) };
+  return { customerId: parsePathId(customer_id), id: parsePathId(id) };
 }

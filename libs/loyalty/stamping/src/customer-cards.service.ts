@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PastCounts } from '#event-store/log/past-counts.service.js';
@@ -39,7 +39,7 @@ export class CustomerCardsService {
   ) {}
 
   async list(customerId: number, { after, limit }: Range): Promise<CustomerCardJson[]> {
-    const rows = await ask<CustomerCardRow>(this.pool, {
+    const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customer',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
              where customer_id = $1 and merged_into is null and id > $2 order by id limit $3`,
@@ -50,7 +50,7 @@ export class CustomerCardsService {
 
   /** Each customer's cards, by id. Planned once, like the templates. */
   async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
-    const rows = await ask<CustomerCardRow>(this.pool, {
+    const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
              where customer_id = any (array(select unnest($1::bigint[]))) and merged_into is null
@@ -94,7 +94,7 @@ export class CustomerCardsService {
   async pathOf(accountId: number, given: string): Promise<CardPath> {
     const code = normalizeCardCode(given);
     const [card] = CODE.test(code)
-      ? await ask<CardPath>(this.pool, {
+      ? await query<CardPath>(this.pool, {
           name: 'customer_cards_of_code',
           text: `select id, customer_id as "customerId" from customer_cards
                  where account_id = $1 and code = $2`,
@@ -109,7 +109,7 @@ export class CustomerCardsService {
   async idsOf(
     customerIds: number[],
   ): Promise<{ id: number; customerId: number; cardId: number }[]> {
-    const rows = await ask<{ id: number; customer_id: number; card_id: number }>(this.pool, {
+    const rows = await query<{ id: number; customer_id: number; card_id: number }>(this.pool, {
       name: 'customer_cards_ids_of_customers',
       text: `select id, customer_id, card_id from customer_cards where customer_id = any ($1) order by id`,
       values: [customerIds],
@@ -123,7 +123,7 @@ export class CustomerCardsService {
 
   /** @throws NotFoundError; RejectedError when the customer was erased, or merged into another */
   async refuseEnrolmentOf(accountId: number, customerId: number): Promise<void> {
-    const [customer] = await ask<{ merged_into: number | null; erased: boolean }>(this.pool, {
+    const [customer] = await query<{ merged_into: number | null; erased: boolean }>(this.pool, {
       name: 'customer_cards_enrolled',
       text: `select c.merged_into,
                not exists (select from personal_keys k where k.subject_id = c.id) as erased
@@ -174,7 +174,7 @@ export class CustomerCardsService {
   async past(customerId: number, past: PastMoment): Promise<CustomerCardJson[]> {
     // Read first: what the history takes in meanwhile is then in both, and never in neither.
     const late = await this.pastCounts.readBeyondHistory(past);
-    const rows = await ask<{ id: number }>(this.pool, {
+    const rows = await query<{ id: number }>(this.pool, {
       name: 'customer_cards_ids',
       // Of another customer now are those that were theirs before a merge, or as long as it lasted.
       text: `select id from customer_cards where customer_id = $1
@@ -200,7 +200,7 @@ export class CustomerCardsService {
 
   /** @throws NotFoundError when the store has no such customer */
   async refuseUnknownCustomer(accountId: number, customerId: number): Promise<void> {
-    const customers = await ask(this.pool, {
+    const customers = await query(this.pool, {
       name: 'customer_cards_customer',
       text: 'select 1 from customers where id = $1 and account_id = $2',
       values: [customerId, accountId],
@@ -237,7 +237,7 @@ export class CustomerCardsService {
 
   /** Which of these customer cards were on a phone at a time, as far as installing them again does not hide it. */
   async installedAmong(ids: number[], at: Date): Promise<Set<number>> {
-    const rows = await ask<{ id: number }>(this.pool, {
+    const rows = await query<{ id: number }>(this.pool, {
       name: 'customer_cards_installed',
       text: `select distinct customer_card_id as id from pass_installations
              where customer_card_id = any ($1) and installed_at <= $2 and (removed_at is null or removed_at > $2)`,

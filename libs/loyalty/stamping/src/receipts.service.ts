@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { CommandContext, Recorded } from '#kernel/aggregate.js';
 import { NotFoundError, TakenError, UnavailableError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -105,7 +105,7 @@ export class ReceiptsService {
     accountId: number,
     { kind, value }: Claim,
   ): Promise<{ stream_id: string; revision: number } | undefined> {
-    const [used] = await ask<{ stream_id: string; revision: number }>(this.pool, {
+    const [used] = await query<{ stream_id: string; revision: number }>(this.pool, {
       name: 'receipts_find',
       text: `select stream_id, revision from es.claims
              where account_id = $1 and kind = $2 and value = $3`,

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { accountVersion } from '#database/account-version.js';
 import { PastStates, type PastMoment } from '#event-store/log/past-states.service.js';
 import type { Card } from '#cards/card.js';
@@ -87,7 +87,7 @@ export class TemplatesService {
 
   /** As of a moment in the past, by card id. */
   async past(cardIds: number[], past: PastMoment): Promise<Map<number, ShownTemplate>> {
-    const ids = await ask<{ id: number }>(this.pool, {
+    const ids = await query<{ id: number }>(this.pool, {
       name: 'templates_rewards',
       text: 'select id from rewards where card_id = any ($1)',
       values: [cardIds],
@@ -110,7 +110,7 @@ export class TemplatesService {
 
   /** Whether the store has this location and has not deleted it. */
   async hasLocation(accountId: number, id: number): Promise<boolean> {
-    const rows = await ask(this.pool, {
+    const rows = await query(this.pool, {
       name: 'templates_location',
       text: `select 1 from locations
              where id = $1 and account_id = $2 and deleted_at is null`,
@@ -121,7 +121,7 @@ export class TemplatesService {
 
   /** As of now, by card id. */
   async load(cardIds: number[]): Promise<Map<number, Versioned>> {
-    const rows = await ask<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
+    const rows = await query<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
     const loaded = rows.map((row): [number, Versioned] => [
       row.card.id,
       {

@@ -40,9 +40,11 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
   }
 
   /** Adds the certificate to the readiness report. The process is ready without it. */
-  addToReadiness(readiness: { doesWithout: (name: string, isThere: () => boolean) => void }): void {
+  addToReadiness(readiness: {
+    addOptionalPart: (name: string, isThere: () => boolean) => void;
+  }): void {
     if (this.configured === null) return;
-    readiness.doesWithout('apple_certificate', () => this.credentials !== null);
+    readiness.addOptionalPart('apple_certificate', () => this.credentials !== null);
   }
 
   /** Returns null when there are none, or when they have expired. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
-import { ask, inTransaction } from '#database/connection.js';
+import { query, inTransaction } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { WantedUpdate } from '#passes/pass-sender.js';
@@ -116,7 +116,7 @@ export class AppleDevices {
     { libraryId, passTypeId }: DeviceKey,
     since: number | null,
   ): Promise<{ serials: string[]; tag: number }> {
-    const rows = await ask<{ uuid: string; tag: number }>(this.pool, {
+    const rows = await query<{ uuid: string; tag: number }>(this.pool, {
       ...FIND_CHANGED,
       values: [hashLibraryId(libraryId), passTypeId, since ?? -1],
     });
@@ -129,7 +129,7 @@ export class AppleDevices {
    */
   async findRegistered(identifiers: string[]): Promise<Set<string>> {
     if (identifiers.length === 0) return new Set();
-    const rows = await ask<{ name: string }>(this.pool, {
+    const rows = await query<{ name: string }>(this.pool, {
       ...FIND_REGISTERED,
       values: [identifiers.map(hashLibraryId), identifiers.filter((name) => isUuid(name))],
     });
@@ -170,7 +170,7 @@ export class AppleDevices {
   }
 
   async find(id: number): Promise<AppleDevice | undefined> {
-    const [row] = await ask<{ push_token: string; pass_type_id: string }>(this.pool, {
+    const [row] = await query<{ push_token: string; pass_type_id: string }>(this.pool, {
       name: 'apple_device',
       text: 'select push_token, pass_type_id from apple_devices where id = $1',
       values: [id],
@@ -212,7 +212,7 @@ export class AppleDevices {
 
   /** Records an error with each of the device's passes. */
   async noteFailure(id: number, error: string): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'apple_note_failure',
       text: `update pass_installations i set last_error = $2
              from apple_registrations g
@@ -223,7 +223,7 @@ export class AppleDevices {
 
   /** Finds the devices to push to, each once however many of its passes have changed. */
   async findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    const rows = await ask<{ device_id: number; account_id: number }>(this.pool, {
+    const rows = await query<{ device_id: number; account_id: number }>(this.pool, {
       name: 'apple_targets',
       text: `select device_id, min(account_id) as account_id from apple_registrations
              where customer_card_id = any ($1) group by device_id`,

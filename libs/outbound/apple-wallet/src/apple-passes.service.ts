@@ -69,7 +69,7 @@ export class ApplePasses {
    * change of the master key, because passes on phones carry the token for years.
    */
   private deriveToken(uuid: string): string {
-    const key = this.keys.dataKey('apple passes');
+    const key = this.keys.getDataKey('apple passes');
     return createHmac('sha256', key).update(uuid.toLowerCase()).digest('base64url');
   }
 

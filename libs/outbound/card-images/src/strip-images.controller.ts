@@ -1,7 +1,7 @@
 import { Controller, Get, Param, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
-import { isKnown } from '#http/headers.js';
+import { matchesEtag } from '#http/headers.js';
 import { STRIP_SIZES, type StripSize } from './strip-design.js';
 import { StripImages } from './strip-images.service.js';
 
@@ -57,7 +57,7 @@ async function sendPng(
     'cross-origin-resource-policy': 'cross-origin',
     etag,
   });
-  if (isKnown(etag, request.headers['if-none-match'])) await reply.status(304).send();
+  if (matchesEtag(etag, request.headers['if-none-match'])) await reply.status(304).send();
   else await reply.type('image/png').send(png);
 }
 

@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { hashDesign, type IconSize, type StripDesign, type StripSize } from './strip-design.js';
 import { StripRenderer, type StripImage } from './strip-renderer.service.js';
 
@@ -53,7 +53,7 @@ export class StripImages {
   async remember(accountId: number, design: StripDesign): Promise<string> {
     const hash = hashDesign(design);
     if (this.remembered.has(hash)) return hash;
-    await ask(this.pool, {
+    await query(this.pool, {
       text: `insert into strip_designs (hash, account_id, design) values ($1, $2, $3)
         on conflict (hash) do nothing`,
       values: [hash, accountId, design],
@@ -83,7 +83,7 @@ export class StripImages {
 
   private async load({ hash, image }: ImageRequest): Promise<Buffer | undefined> {
     const name = 'icon' in image ? image.icon : `${image.filled}@${image.size}`;
-    const [row] = await ask<DesignRow>(this.pool, {
+    const [row] = await query<DesignRow>(this.pool, {
       name: 'strip_images_find',
       text: `select d.account_id, d.design,
           (select i.png from strip_images i where i.hash = d.hash and i.name = $2) as png
@@ -101,7 +101,7 @@ export class StripImages {
   /** Stores an image. A failure is only logged: the image exists, and can be drawn again. */
   private async save(hash: string, name: string, png: Buffer): Promise<void> {
     try {
-      await ask(this.pool, {
+      await query(this.pool, {
         name: 'strip_images_keep',
         text: `insert into strip_images (hash, name, png) values ($1, $2, $3)
           on conflict (hash, name) do nothing`,
@@ -119,7 +119,7 @@ export class StripImages {
 
   /** Deletes the images that were drawn first. */
   private async prune(): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       text: `delete from strip_images i using (
           select hash, name,
             sum(octet_length(png)) over (order by drawn_at desc, hash, name) as bytes

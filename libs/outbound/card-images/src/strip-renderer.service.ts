@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import type { PngOptions } from 'sharp';
 import { FairQueue } from '#kernel/fair-queue.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import {
   ICON_SIZES,
   STRIP_SIZES,
@@ -98,7 +98,7 @@ export class StripRenderer {
     const key = `${hash}@${size}~${blur}`;
     const cached = this.layers.get(key);
     if (cached !== undefined) return cached;
-    const [picture] = await ask<{ png: Buffer }>(this.pool, {
+    const [picture] = await query<{ png: Buffer }>(this.pool, {
       text: 'select png from pictures where hash = $1 limit 1',
       values: [hash],
     });

@@ -3,8 +3,8 @@ import { Pool, type PoolClient } from 'pg';
 import { Config } from '#configuration/config.js';
 import { createId } from '#kernel/randomness.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { Batcher, Lanes } from '#database/batcher.js';
-import { inTransaction, isPassing } from '#database/connection.js';
+import { Batcher, BatchSlots } from '#database/batcher.js';
+import { inTransaction, isTransient } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { doneAt, errorOf, statusOf } from '#sending/outcome.js';
@@ -87,7 +87,7 @@ export class AttemptResults {
    * One group at a time, because a statement costs PostgreSQL as much as dozens of results: what waits for it makes the
    * next ones larger.
    */
-  private readonly turns = new Lanes(1, () => RECORDING.stuckMs);
+  private readonly turns = new BatchSlots(1, () => RECORDING.stuckMs);
 
   /** All results of a subscription are in the same queue, so two groups never update the same subscription. */
   private readonly queues = Array.from(
@@ -102,7 +102,7 @@ export class AttemptResults {
             () => this.recordGroup(group),
             () => group.length,
           ),
-        { most: 1 },
+        { maxRunning: 1 },
       ),
   );
 
@@ -131,7 +131,7 @@ export class AttemptResults {
       const recorded = await this.recordTogether(group);
       return recorded.map(({ next }) => ({ status: 'fulfilled', value: next }));
     } catch (reason) {
-      if (isPassing(reason)) throw reason;
+      if (isTransient(reason)) throw reason;
       if (group.length === 1) return [{ status: 'rejected', reason }];
       const half = group.length >> 1;
       const first = await this.recordGroup(group.slice(0, half));

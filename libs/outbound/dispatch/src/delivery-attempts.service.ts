@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 import { ROOT_CONTEXT, SpanKind, SpanStatusCode, runInSpan, type Span } from '#kernel/tracing.js';
-import { DATABASE_UNAVAILABLE_MS, isDatabaseUnavailable, isPassing } from '#database/connection.js';
+import { DATABASE_RETRY_MS, isDatabaseUnavailable, isTransient } from '#database/connection.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import {
   EventBodies,
@@ -103,7 +103,7 @@ export class DeliveryAttempts {
     try {
       attempted = await this.attempt(owned, delivery);
     } catch (error) {
-      mayFollow = !isPassing(error);
+      mayFollow = !isTransient(error);
       this.log.warn(
         `a delivery failed before it was sent: ${getErrorMessage(error)}`,
         aboutOf(delivery),
@@ -259,7 +259,7 @@ export class DeliveryAttempts {
           owned.hold = 'trouble';
           break;
         }
-        await wait(DATABASE_UNAVAILABLE_MS);
+        await wait(DATABASE_RETRY_MS);
       }
     }
     if (this.lanes.slots.recorded()) this.pump();

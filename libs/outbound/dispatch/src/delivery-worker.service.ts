@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { StallDetector } from '#kernel/stall-detector.js';
-import { DATABASE_UNAVAILABLE_MS } from '#database/connection.js';
+import { DATABASE_RETRY_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
@@ -129,7 +129,7 @@ export class DeliveryWorker {
         await this.release(late ? [...this.lanes.all] : idle);
       } catch (error) {
         this.log.warn(`lanes could not be released at the stop: ${getErrorMessage(error)}`);
-        await wait(Math.min(DATABASE_UNAVAILABLE_MS, milliseconds));
+        await wait(Math.min(DATABASE_RETRY_MS, milliseconds));
       }
       if (this.lanes.size === 0 || late) break;
       await wait(20);
@@ -162,7 +162,7 @@ export class DeliveryWorker {
       } catch (error) {
         if (!unavailable) this.log.warn(`lanes could not be claimed: ${getErrorMessage(error)}`);
         unavailable = true;
-        await wait(DATABASE_UNAVAILABLE_MS);
+        await wait(DATABASE_RETRY_MS);
       }
     }
   }
@@ -270,7 +270,7 @@ export class DeliveryWorker {
         if (!unavailable) this.log.warn(`leases could not be renewed: ${getErrorMessage(error)}`);
         unavailable = true;
       }
-      await pause(unavailable ? DATABASE_UNAVAILABLE_MS : RENEW_EVERY_MS, signal);
+      await pause(unavailable ? DATABASE_RETRY_MS : RENEW_EVERY_MS, signal);
     }
   }
 

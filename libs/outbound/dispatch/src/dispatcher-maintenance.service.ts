@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
-import { inTransaction, isPassing } from '#database/connection.js';
+import { inTransaction, isTransient } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { PLANNED } from '#subscriptions/delivery-plans.service.js';
 import { armLanes } from '#subscriptions/lane-arming.js';
@@ -155,7 +155,7 @@ export class DispatcherMaintenance {
       await work(clock.now);
       return true;
     } catch (error) {
-      const level = isPassing(error) ? 'warn' : 'error';
+      const level = isTransient(error) ? 'warn' : 'error';
       this.log[level](`${what}: ${getErrorMessage(error)}; will be tried again`);
       return false;
     }

@@ -1,4 +1,4 @@
-import { byteaArray } from '#database/bytea-array.js';
+import { encodeByteaArray } from '#database/bytea-array.js';
 import { doneAt, errorOf, statusOf, wasTried, type Attempted } from '#sending/outcome.js';
 import type { Next } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
@@ -93,7 +93,7 @@ export function finishArguments(results: Sealed[]): unknown[] {
     plainArray(results, ({ attempted }) => statusOf(attempted.outcome)),
     plainArray(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => errorOf(attempted.outcome)),
-    byteaArray(results.map(({ excerpt }) => excerpt)),
+    encodeByteaArray(results.map(({ excerpt }) => excerpt)),
     plainArray(states, ({ id }) => id),
     plainArray(states, ({ succeeded }) => succeeded),
     plainArray(states, ({ failingSince }) => failingSince?.getTime() ?? null),

@@ -3,7 +3,7 @@ import { performance } from 'node:perf_hooks';
 import { setTimeout as wait } from 'node:timers/promises';
 import { getErrorMessage } from '#kernel/errors.js';
 import { StallDetector } from '#kernel/stall-detector.js';
-import { DATABASE_UNAVAILABLE_MS, isPassing } from '#database/connection.js';
+import { DATABASE_RETRY_MS, isTransient } from '#database/connection.js';
 import { EventBodies } from '#public-events/event-bodies.service.js';
 import { DeliveryAttempts, eventOf } from './delivery-attempts.service.js';
 import type { Delivery } from './delivery.js';
@@ -89,11 +89,11 @@ export class LaneFiller {
       try {
         await this.stalls.watch(() => this.fillSome(some));
       } catch (error) {
-        this.log[isPassing(error) ? 'warn' : 'error'](
+        this.log[isTransient(error) ? 'warn' : 'error'](
           `lanes could not be filled: ${getErrorMessage(error)}`,
         );
         for (const lane of some) this.lanes.startOver(lane);
-        await wait(DATABASE_UNAVAILABLE_MS);
+        await wait(DATABASE_RETRY_MS);
       } finally {
         for (const lane of some) lane.filled();
       }
@@ -171,11 +171,11 @@ export class LaneFiller {
     try {
       return await this.stalls.watch(() => this.pending.giveUp(lane.id, before));
     } catch (error) {
-      this.log[isPassing(error) ? 'warn' : 'error'](
+      this.log[isTransient(error) ? 'warn' : 'error'](
         `deliveries could not be failed: ${getErrorMessage(error)}`,
         { subscription_id: lane.id },
       );
-      await wait(DATABASE_UNAVAILABLE_MS);
+      await wait(DATABASE_RETRY_MS);
       return true;
     }
   }

@@ -1,4 +1,4 @@
-import { byteaArray } from '#database/bytea-array.js';
+import { encodeByteaArray } from '#database/bytea-array.js';
 import { MOVE_CHECKPOINT } from '#event-store/port/checkpoint.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { PayloadFormat, PublicEventType } from '#public-events/public-event.js';
@@ -118,7 +118,7 @@ export function planArguments(
     each(({ stored }) => stored.stream),
     each(({ stored }) => stored.revision),
     each(({ stored }) => stored.meta.recordedAt),
-    byteaArray(each(({ body }) => body ?? null)),
+    encodeByteaArray(each(({ body }) => body ?? null)),
     deliveries.map(({ subscriptionId }) => subscriptionId),
     deliveries.map(({ event }) => event),
     deliveries.map(({ payloadFormat }) => payloadFormat),

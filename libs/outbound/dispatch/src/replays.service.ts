@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing } from '#database/connection.js';
+import { isTransient } from '#database/connection.js';
 import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
@@ -119,7 +119,7 @@ export class Replays {
         await this.begin();
         progress = await this.round(signal);
       } catch (error) {
-        const level = isPassing(error) ? 'warn' : 'error';
+        const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`${getErrorMessage(error)}; will be tried again`);
       }
       if (!progress) await pause(ROUND_MS, signal);

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import { Config, type GoogleWallet } from '#configuration/config.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { Passes } from '#passes/passes.service.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { CallbackKeys } from './callback-keys.client.js';
@@ -77,7 +77,7 @@ export class GoogleCallbacks {
   }
 
   private async isRecorded({ nonce }: Callback): Promise<boolean> {
-    const rows = await ask(this.pool, {
+    const rows = await query(this.pool, {
       name: 'google_callbacks_find',
       text: 'select from google_callbacks where nonce_hash = $1',
       values: [hashNonce(nonce)],
@@ -87,7 +87,7 @@ export class GoogleCallbacks {
 
   /** Records the nonce until the callback expires, after which it is refused anyway. */
   private async recordNonce({ nonce, expiresAt }: Callback): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_callbacks_keep',
       text: `with expired as (delete from google_callbacks where expires_at < now())
              insert into google_callbacks (nonce_hash, expires_at) values ($1, $2)

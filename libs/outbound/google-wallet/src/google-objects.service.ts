@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { CardScope, WantedUpdate } from '#passes/pass-sender.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
@@ -39,7 +39,7 @@ export class GoogleObjects {
 
   /** Finds those of these customer cards that are registered at Google. */
   async findObjectTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    const rows = await ask<{ id: number; account_id: number }>(this.pool, {
+    const rows = await query<{ id: number; account_id: number }>(this.pool, {
       name: 'google_objects_targets',
       text: `select customer_card_id as id, account_id from google_objects
              where customer_card_id = any ($1)`,
@@ -54,7 +54,7 @@ export class GoogleObjects {
 
   /** Finds the class of this card, or all classes of the store, as far as they are registered at Google. */
   async findClassTargets({ accountId, cardId }: CardScope): Promise<WantedUpdate[]> {
-    const rows = await ask<{ card_id: number }>(this.pool, {
+    const rows = await query<{ card_id: number }>(this.pool, {
       name: 'google_classes_targets',
       text: `select card_id from google_classes
              where account_id = $1 and ($2::bigint is null or card_id = $2)`,
@@ -76,7 +76,7 @@ export class GoogleObjects {
     { id, accountId, cardId }: Pick<CustomerCard, 'id' | 'accountId' | 'cardId'>,
     notifiedTag: number,
   ): Promise<{ hasClass: boolean; hasObject: boolean }> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_register',
       text: `with of_class as (
                insert into google_classes (card_id, account_id) values ($3, $2) on conflict do nothing
@@ -85,7 +85,7 @@ export class GoogleObjects {
              values ($1, $2, $3, $4) on conflict do nothing`,
       values: [id, accountId, cardId, notifiedTag],
     });
-    const [row] = await ask<{ has_class: boolean; has_object: boolean }>(this.pool, {
+    const [row] = await query<{ has_class: boolean; has_object: boolean }>(this.pool, {
       name: 'google_has',
       text: `select
                exists (select from google_classes where card_id = $2 and sent_hash is not null) as has_class,
@@ -97,7 +97,7 @@ export class GoogleObjects {
 
   /** Acquires the lease of a class. @returns undefined: no such class; busy: another process is sending it */
   async leaseClass(cardId: number): Promise<LeasedClass | 'busy' | undefined> {
-    const [row] = await ask<{ account_id: number; sent_hash: string | null; until: string }>(
+    const [row] = await query<{ account_id: number; sent_hash: string | null; until: string }>(
       this.pool,
       {
         name: 'google_classes_hold',
@@ -112,7 +112,7 @@ export class GoogleObjects {
 
   /** Acquires the lease of an object. @returns undefined: no such object; busy: another process is sending it */
   async leaseObject(customerCardId: number): Promise<LeasedObject | 'busy' | undefined> {
-    const [row] = await ask<{
+    const [row] = await query<{
       account_id: number;
       card_id: number;
       sent_hash: string | null;
@@ -137,7 +137,7 @@ export class GoogleObjects {
 
   private async hasRow(table: 'google_classes' | 'google_objects', id: number): Promise<boolean> {
     const key = table === 'google_classes' ? 'card_id' : 'customer_card_id';
-    const rows = await ask(this.pool, {
+    const rows = await query(this.pool, {
       name: `${table}_exists`,
       text: `select from ${table} where ${key} = $1`,
       values: [id],
@@ -146,7 +146,7 @@ export class GoogleObjects {
   }
 
   async releaseClass({ cardId, leasedUntil }: LeasedClass): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_classes_free',
       text: `update google_classes set leased_until = null
              where card_id = $1 and leased_until = $2::timestamptz`,
@@ -155,7 +155,7 @@ export class GoogleObjects {
   }
 
   async releaseObject({ customerCardId, leasedUntil }: LeasedObject): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_objects_free',
       text: `update google_objects set leased_until = null
              where customer_card_id = $1 and leased_until = $2::timestamptz`,
@@ -165,7 +165,7 @@ export class GoogleObjects {
 
   /** Finds any customer card of this card that is registered at Google. */
   async findCustomerCard(cardId: number): Promise<number | undefined> {
-    const [row] = await ask<{ customer_card_id: number }>(this.pool, {
+    const [row] = await query<{ customer_card_id: number }>(this.pool, {
       name: 'google_objects_example',
       text: `select customer_card_id from google_objects where card_id = $1
              order by customer_card_id limit 1`,
@@ -176,7 +176,7 @@ export class GoogleObjects {
 
   /** Records what was sent, unless the lease has expired. @param hash of what Google has, or `UNCERTAIN_HASH` */
   async recordSentClass({ cardId, leasedUntil }: LeasedClass, hash: string): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_classes_sent',
       text: `update google_classes set sent_hash = $3
              where card_id = $1 and leased_until = $2::timestamptz`,
@@ -186,7 +186,7 @@ export class GoogleObjects {
 
   /** Records that Google does not have the class, whatever was recorded before. */
   async recordMissingClass(cardId: number): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_classes_lost',
       text: 'update google_classes set sent_hash = null where card_id = $1',
       values: [cardId],
@@ -198,7 +198,7 @@ export class GoogleObjects {
     { customerCardId, leasedUntil }: LeasedObject,
     hash: string,
   ): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_objects_sent',
       text: `update google_objects set sent_hash = $3
              where customer_card_id = $1 and leased_until = $2::timestamptz`,
@@ -208,7 +208,7 @@ export class GoogleObjects {
 
   /** Records that the customer was notified of changes up to this tag. */
   async recordNotified(customerCardId: number, tag: number): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_objects_told',
       text: `update google_objects set notified_tag = greatest(notified_tag, $2) where customer_card_id = $1`,
       values: [customerCardId, tag],
@@ -220,13 +220,13 @@ export class GoogleObjects {
    * @returns false: three have been sent in 24 hours. A notice that was counted before may be sent again
    */
   async countNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<boolean> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_notices_prune',
       text: `delete from google_notices
              where customer_card_id = $1 and sent_at <= now() - interval '${NOTICE_QUOTA_HOURS} hours'`,
       values: [customerCardId],
     });
-    const [row] = await ask<{ may: boolean }>(this.pool, {
+    const [row] = await query<{ may: boolean }>(this.pool, {
       name: 'google_notices_count',
       text: `with counted as (
                insert into google_notices (customer_card_id, kind, tag)
@@ -244,7 +244,7 @@ export class GoogleObjects {
 
   /** Removes the count of a notice that was not sent after all. */
   async uncountNotice(customerCardId: number, kind: NoticeKind, tag: number): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'google_notices_uncount',
       text: 'delete from google_notices where customer_card_id = $1 and kind = $2 and tag = $3',
       values: [customerCardId, kind, tag],

@@ -22,7 +22,7 @@ export const MAIL_COLUMN: SealedColumn = {
   id: 'id',
   idType: 'uuid',
   purpose: PURPOSE,
-  contextOf,
+  getContext: contextOf,
 };
 
 /** `attempts` includes the one that the mail is claimed for, and so tells one claim from the next. */

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing } from '#database/connection.js';
+import { isTransient } from '#database/connection.js';
 import { CardMessageSending } from './card-message-sending.service.js';
 import { MailQueue } from './mail-queue.service.js';
 import type { MessageQueue } from './message-queue.js';
@@ -56,7 +56,7 @@ export class MessageDispatch {
         }
         if (messages.length === AT_ONCE) continue;
       } catch (error) {
-        const level = isPassing(error) ? 'warn' : 'error';
+        const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`${queue.name} cannot be processed: ${getErrorMessage(error)}`);
       }
       await pause(ROUND_MS, signal);

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
@@ -84,7 +84,7 @@ export class Outbox {
     accountId: number,
     before: string | null,
   ): Promise<{ entries: OutboxEntry[]; older: string | null }> {
-    const rows = await ask<Row>(
+    const rows = await query<Row>(
       this.pool,
       before === null
         ? { ...LATEST, values: [accountId] }
@@ -140,7 +140,7 @@ export class Outbox {
   }
 
   private async look(accountId: number, id: string) {
-    const [row] = await ask<Row & { customer_card_id: number | null }>(this.pool, {
+    const [row] = await query<Row & { customer_card_id: number | null }>(this.pool, {
       ...ONE,
       values: [id, accountId],
     });

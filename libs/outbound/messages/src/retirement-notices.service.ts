@@ -3,7 +3,7 @@ import pg, { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { inTransaction, isPassing } from '#database/connection.js';
+import { inTransaction, isTransient } from '#database/connection.js';
 import { MailOutbox } from './mail-outbox.service.js';
 import {
   LATELY_DAYS,
@@ -91,7 +91,7 @@ export class RetirementNotices {
         let more = true;
         while (more && !signal.aborted) more = await this.tellSome();
       } catch (error) {
-        const level = isPassing(error) ? 'warn' : 'error';
+        const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`users cannot be told of a retirement: ${getErrorMessage(error)}`);
       }
       await pause(every, signal);

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Card } from '#cards/card.js';
@@ -68,7 +68,7 @@ export class PassContents {
 
   /** By customer card. Those that do not exist are left out. */
   async load(customerCardIds: number[]): Promise<Map<number, PassContent>> {
-    const parts = await ask<PartsRow>(this.pool, { ...PARTS, values: [customerCardIds] });
+    const parts = await query<PartsRow>(this.pool, { ...PARTS, values: [customerCardIds] });
     const locations = await this.locations([
       ...new Set(parts.map(({ customer_card: { accountId } }) => accountId)),
     ]);
@@ -127,7 +127,7 @@ export class PassContents {
   }
 
   private async locations(accountIds: number[]): Promise<Map<number, Location[]>> {
-    const rows = await ask<{ account_id: number; state: Location }>(this.pool, {
+    const rows = await query<{ account_id: number; state: Location }>(this.pool, {
       ...LOCATIONS,
       values: [accountIds],
     });

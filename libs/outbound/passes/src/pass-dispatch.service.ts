@@ -1,7 +1,7 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing } from '#database/connection.js';
+import { isTransient } from '#database/connection.js';
 import { PASS_SENDERS, type PassOutcome, type PassSender } from './pass-sender.js';
 import { nextAttemptInMs } from './pass-retry.js';
 import { PassUpdates, type ClaimedUpdate } from './pass-updates.service.js';
@@ -51,7 +51,7 @@ export class PassDispatch {
           continue;
         }
       } catch (error) {
-        const level = isPassing(error) ? 'warn' : 'error';
+        const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`updates of ${sender.channel} cannot be read: ${getErrorMessage(error)}`);
       }
       await pause(ROUND_MS, signal);
@@ -66,7 +66,7 @@ export class PassDispatch {
     try {
       outcome = await sender.send(update, this.cut.signal);
     } catch (error) {
-      const stack = error instanceof Error && !isPassing(error) ? error.stack : undefined;
+      const stack = error instanceof Error && !isTransient(error) ? error.stack : undefined;
       if (stack) this.log.error(`${what} failed: ${getErrorMessage(error)}`, stack);
       outcome = { kind: 'failed', error: getErrorMessage(error) };
     }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { Installation } from './wallet-state.dto.js';
 import { PASS_HOLDERS } from './pass-holders.js';
@@ -78,7 +78,7 @@ export class Passes {
   /** The customer card with this uuid, or what stands in for one; undefined when there is none. */
   async holderOf(uuid: string): Promise<CustomerCard | undefined> {
     if (!isUuid(uuid)) return undefined;
-    const [row] = await ask<{ state: CustomerCard }>(this.pool, {
+    const [row] = await query<{ state: CustomerCard }>(this.pool, {
       name: 'passes_holder',
       text: `select r.state from ${PASS_HOLDERS} r where r.uuid = $1`,
       values: [uuid],
@@ -92,7 +92,7 @@ export class Passes {
     accountId,
     cardId,
   }: Pick<CustomerCard, 'id' | 'accountId' | 'cardId'>): Promise<Pass> {
-    const [row] = await ask<PassRow>(this.pool, {
+    const [row] = await query<PassRow>(this.pool, {
       name: 'passes_open',
       text: `with opened as (
                insert into passes (customer_card_id, account_id, card_id) values ($1, $2, $3)
@@ -111,7 +111,7 @@ export class Passes {
   }
 
   async find(customerCardId: number): Promise<Pass | undefined> {
-    const [row] = await ask<PassRow>(this.pool, {
+    const [row] = await query<PassRow>(this.pool, {
       name: 'passes_find',
       text: `select ${COLUMNS} from passes where customer_card_id = $1`,
       values: [customerCardId],
@@ -126,7 +126,7 @@ export class Passes {
    */
   async findIssuedTag(tag: number | null): Promise<number | null> {
     if (tag === null || tag === 0) return tag;
-    const [newest] = await ask<{ tag: string }>(this.pool, {
+    const [newest] = await query<{ tag: string }>(this.pool, {
       name: 'pass_tags_newest',
       text: 'select last_value * is_called::int as tag from pass_tags',
     });
@@ -135,7 +135,7 @@ export class Passes {
 
   /** Notes what the pass shows, unless a change has done so meanwhile. */
   async shown(customerCardId: number, contentHash: string): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'passes_shown',
       text: 'update passes set content_hash = $2 where customer_card_id = $1 and content_hash is null',
       values: [customerCardId, contentHash],
@@ -144,7 +144,7 @@ export class Passes {
 
   /** By platform. */
   async installationsOf(customerCardId: number): Promise<Map<string, Installation>> {
-    const rows = await ask<InstallationRow>(this.pool, {
+    const rows = await query<InstallationRow>(this.pool, {
       name: 'pass_installations_of',
       text: `select platform, installed_at, removed_at, last_synced_at, last_error
              from pass_installations where customer_card_id = $1`,
@@ -165,7 +165,7 @@ export class Passes {
 
   /** The customer has put the card on a device. */
   async installed(customerCardId: number, accountId: number, platform: Platform): Promise<void> {
-    await ask(this.pool, { ...INSTALLED, values: [customerCardId, platform, accountId] });
+    await query(this.pool, { ...INSTALLED, values: [customerCardId, platform, accountId] });
   }
 
   /** The same in a transaction, in which the pass cannot change. */
@@ -181,7 +181,7 @@ export class Passes {
 
   /** The card is on no device of this platform any more. */
   async removed(customerCardId: number, platform: Platform): Promise<void> {
-    await ask(this.pool, { ...REMOVED, values: [[customerCardId], platform] });
+    await query(this.pool, { ...REMOVED, values: [[customerCardId], platform] });
   }
 
   /**
@@ -206,7 +206,7 @@ export class Passes {
     platform: Platform,
     error: string | null = null,
   ): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'pass_synced',
       text: `insert into pass_installations as i (customer_card_id, platform, account_id, last_synced_at, last_error)
              values ($1, $2, $3, case when $4::text is null then now() end, $4)

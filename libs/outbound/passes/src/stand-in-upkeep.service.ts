@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing } from '#database/connection.js';
+import { isTransient } from '#database/connection.js';
 
 const DAY_MS = 24 * 3_600_000;
 const AGAIN_MS = 60_000;
@@ -63,7 +63,7 @@ export class StandInUpkeep {
       if (forgotten > 0) this.log.log(`${forgotten} old cards that stand in for others are gone`);
       return true;
     } catch (error) {
-      const level = isPassing(error) ? 'warn' : 'error';
+      const level = isTransient(error) ? 'warn' : 'error';
       this.log[level](`old stand-ins could not be forgotten: ${getErrorMessage(error)}`);
       return false;
     }

@@ -22,7 +22,7 @@ export class WalletStateController {
     description: 'For each wallet, whether the card is there and up to date.',
     path: ['account_id', 'customer_id', 'id'],
     status: 200,
-    answer: WalletJson,
+    response: WalletJson,
     errors: [404],
     record: CUSTOMER_CARD,
   })

@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { countKeptBytes, encodeToKeep } from '#kernel/kept-bytes.js';
-import { byteaArray } from '#database/bytea-array.js';
+import { encodeByteaArray } from '#database/bytea-array.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { EventStore, type EventRef, type StoredEvent } from '#event-store/port/event-store.js';
 import { NOBODY, PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
@@ -352,8 +352,8 @@ export class EventBodies {
         ...STORE_BODIES,
         values: [
           sealed.map(({ ref }) => ref.seq),
-          byteaArray(sealed.map((entry) => entry.sealed)),
-          byteaArray(sealed.map(({ stale }) => stale ?? null)),
+          encodeByteaArray(sealed.map((entry) => entry.sealed)),
+          encodeByteaArray(sealed.map(({ stale }) => stale ?? null)),
         ],
       }),
     );

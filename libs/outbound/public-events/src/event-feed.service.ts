@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
-import { pageByBytes } from '#http/page-by-bytes.js';
+import { query } from '#database/connection.js';
+import { readPage } from '#http/page-by-bytes.js';
 import { EventBodies, type PublicEventRef } from './event-bodies.service.js';
 import { type PublicEventType } from './public-event.js';
 
@@ -43,7 +43,7 @@ export class EventFeed {
     const { after, types, limit } = options;
     const position = after === null ? 0 : await this.findPosition(accountId, after);
     if (position === undefined) return undefined;
-    const rows = await ask<{ seq: number; event_id: string; customer_id: number }>(this.pool, {
+    const rows = await query<{ seq: number; event_id: string; customer_id: number }>(this.pool, {
       text: `select seq, event_id, customer_id from webhook_events
              where account_id = $1 and seq > $2 ${types === null ? '' : 'and type = any ($4)'}
              order by seq limit $3`,
@@ -55,7 +55,7 @@ export class EventFeed {
       accountId,
       customerId: row.customer_id,
     }));
-    const { page, more } = await pageByBytes<RenderedRef>(
+    const { page, hasMore } = await readPage<RenderedRef>(
       { limit, first: INITIAL_COUNT },
       (last, count) => {
         const from = last === undefined ? 0 : refs.indexOf(last.ref) + 1;
@@ -66,7 +66,7 @@ export class EventFeed {
     );
     return {
       envelopes: page.flatMap(({ text }) => text ?? []),
-      next: (more && page.at(-1)?.ref.eventId) || null,
+      next: (hasMore && page.at(-1)?.ref.eventId) || null,
     };
   }
 
@@ -83,7 +83,7 @@ export class EventFeed {
   }
 
   private async findPosition(accountId: number, eventId: string): Promise<number | undefined> {
-    const [row] = await ask<{ seq: number }>(this.pool, {
+    const [row] = await query<{ seq: number }>(this.pool, {
       name: 'webhook_event_position',
       text: FIND_POSITION,
       values: [eventId, accountId],

@@ -4,10 +4,10 @@ import type { FastifyReply } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { Context, type GatedRequest } from '#http/caller.js';
+import { Context, type AuthenticatedRequest } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
-import { LargeAnswers } from '#http/large-answers.js';
-import { addLink, nextLink } from '#http/page.js';
+import { LargeResponses } from '#http/large-responses.js';
+import { addLink, renderNextLink } from '#http/page.js';
 import { EventFeed } from './event-feed.service.js';
 import { EnvelopeJson, FeedQuery } from './event-feed.dto.js';
 
@@ -23,7 +23,7 @@ export class EventsController {
   constructor(
     private readonly feed: EventFeed,
     private readonly config: Config,
-    private readonly largeResponses: LargeAnswers,
+    private readonly largeResponses: LargeResponses,
   ) {}
 
   @Get()
@@ -35,22 +35,22 @@ export class EventsController {
       'Oldest first. The same envelopes as in webhooks, whether or not there is a subscription. To continue, pass the id of the last one as after.',
     path: ['account_id'],
     status: 200,
-    answer: [EnvelopeJson],
+    response: [EnvelopeJson],
     errors: [404, 422],
   })
   async list(
     @Context() { accountId }: CommandContext,
     @Query() { after, type, limit }: FeedQuery,
-    @Req() request: GatedRequest,
+    @Req() request: AuthenticatedRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Buffer | Readable> {
     const options = { after, types: type === null ? null : [type], limit: limit ?? DEFAULT_LIMIT };
     const page = await this.feed.catchUp(accountId, options, () =>
-      this.largeResponses.turn(request, reply),
+      this.largeResponses.acquire(request, reply),
     );
     if (!page) throw new InvalidFieldsError({ after: ['is not a stored event of this store'] });
     if (page.next !== null)
-      addLink(reply, nextLink(this.config.publicUrl, request.url, { after: page.next }));
+      addLink(reply, renderNextLink(this.config.publicUrl, request.url, { after: page.next }));
     // Sent as stored bytes, as fast as the client reads: parsing and serializing would need several times the memory.
     void reply.type('application/json; charset=utf-8');
     const bytes = page.envelopes.reduce((sum, { length }) => sum + length, 0);

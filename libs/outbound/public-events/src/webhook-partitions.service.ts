@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
 const DAYS_AHEAD = 7;
 
@@ -30,7 +30,7 @@ async function createPartitions(pool: pg.Pool, first: Date, last: Date): Promise
 
 /** "Partition key of the failing row contains (seq) = (2855569136287746)." */
 function findMissingDay(error: unknown): Date | undefined {
-  const databaseError = databaseErrorOf(error);
+  const databaseError = findDatabaseError(error);
   if (databaseError?.code !== SQLSTATE.checkViolation || databaseError.constraint !== undefined)
     return undefined;
   const id = /\) = \((\d+)\)/.exec(databaseError.detail ?? '')?.[1];

@@ -8,7 +8,7 @@ import { SECRET_BYTES, signingSecret } from './webhook-secret.js';
 export const SECRET_LOST = 'The signing secret cannot be decrypted: rotate it';
 
 const PURPOSE = 'webhook secrets';
-const contextOf = (subscriptionId: unknown): string =>
+const getContext = (subscriptionId: unknown): string =>
   `webhook subscription ${String(subscriptionId)}`;
 
 export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = ['secret', 'previous_secret'].map(
@@ -19,7 +19,7 @@ export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = ['secret', 'previous_secre
     id: 'id',
     idType: 'bigint',
     purpose: PURPOSE,
-    contextOf,
+    getContext,
   }),
 );
 
@@ -35,13 +35,13 @@ export class WebhookSecrets {
   }
 
   seal(subscriptionId: number, secret: string): Buffer {
-    return this.keys.seal(PURPOSE, Buffer.from(secret), contextOf(subscriptionId));
+    return this.keys.seal(PURPOSE, Buffer.from(secret), getContext(subscriptionId));
   }
 
   /** @returns null when it cannot be decrypted: only that subscription fails, with `SECRET_LOST` as its error */
   open(subscriptionId: number, sealed: Buffer): string | null {
     try {
-      return this.keys.open(PURPOSE, sealed, contextOf(subscriptionId)).toString();
+      return this.keys.open(PURPOSE, sealed, getContext(subscriptionId)).toString();
     } catch (error) {
       const about = { subscription_id: subscriptionId };
       this.log.debug(`a secret could not be decrypted: ${getErrorMessage(error)}`, about);

@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import {
   BEGINNING,
   EventStore,
@@ -102,7 +102,7 @@ export class DeliveryPlans {
    */
   async changed(subscriptionId: number): Promise<void> {
     try {
-      await ask(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
+      await query(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
       await this.hints.about(subscriptionId);
     } catch (error) {
       this.log.warn(
@@ -117,7 +117,7 @@ export class DeliveryPlans {
   /** Whether the delivery's event can still be sent; its day may have been dropped. */
   async isKept(subscriptionId: number, deliveryId: number): Promise<boolean> {
     const values = [subscriptionId, deliveryId];
-    return (await ask(this.pool, { name: 'webhook_event_kept', text: KEPT, values })).length > 0;
+    return (await query(this.pool, { name: 'webhook_event_kept', text: KEPT, values })).length > 0;
   }
 
   /**
@@ -152,7 +152,7 @@ export class DeliveryPlans {
    */
   async matched(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
     const { accountId, from, to, types, head } = replay;
-    const [found] = await ask<{ n: number; planned: string | null }>(this.pool, {
+    const [found] = await query<{ n: number; planned: string | null }>(this.pool, {
       ...MATCHED,
       values: [accountId, from, to, types, PLANNED],
     });

@@ -3,8 +3,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
 import {
   DELIVERIES_SHOWN,
@@ -17,21 +17,21 @@ import {
 
 const TAG = 'Webhook deliveries';
 
-const SUBSCRIPTION = recordOf(
+const SUBSCRIPTION = createRecordLookup(
   WebhookDeliveriesService,
   (deliveries, accountId, { subscription_id = '' }) =>
-    deliveries.exists(accountId, pathId(subscription_id)),
+    deliveries.exists(accountId, parsePathId(subscription_id)),
 );
 
-const DELIVERY = recordOf(
+const DELIVERY = createRecordLookup(
   WebhookDeliveriesService,
   (deliveries, accountId, { subscription_id = '', id = '' }) =>
-    deliveries.find(accountId, pathId(subscription_id), pathId(id)),
+    deliveries.find(accountId, parsePathId(subscription_id), parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Webhook deliveries',
-  place: 100,
+  order: 100,
   description: 'What has been and will be sent to a subscription, and sending it again.',
 })
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions/:subscription_id')
@@ -46,7 +46,7 @@ export class WebhookDeliveriesController {
     description: 'What has been and will be sent to a subscription, newest first.',
     path: ['account_id', 'subscription_id'],
     status: 200,
-    answer: [DeliveryJson],
+    response: [DeliveryJson],
     errors: [404, 422],
     record: SUBSCRIPTION,
   })
@@ -56,9 +56,9 @@ export class WebhookDeliveriesController {
     @Query() { limit, cursor, ...filter }: DeliveryListQuery,
     @Paged() pages: Pages,
   ): Promise<DeliveryJson[]> {
-    const id = pathId(subscriptionId);
+    const id = parsePathId(subscriptionId);
     await this.deliveries.exists(accountId, id);
-    return pages.answer(
+    return pages.getPage(
       { limit: limit ?? DELIVERIES_SHOWN, cursor },
       (range) => this.deliveries.list(id, filter, range),
       (delivery) => [delivery.id],
@@ -73,7 +73,7 @@ export class WebhookDeliveriesController {
     description: 'One delivery with all its attempts.',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
-    answer: DeliveryDetailJson,
+    response: DeliveryDetailJson,
     errors: [404],
     record: DELIVERY,
   })
@@ -82,7 +82,7 @@ export class WebhookDeliveriesController {
     @Param('subscription_id') subscriptionId: string,
     @Param('id') id: string,
   ): Promise<DeliveryDetailJson> {
-    return this.deliveries.find(accountId, pathId(subscriptionId), pathId(id));
+    return this.deliveries.find(accountId, parsePathId(subscriptionId), parsePathId(id));
   }
 
   @Post('deliveries/:id/redeliver')
@@ -94,7 +94,7 @@ export class WebhookDeliveriesController {
       'At once, with the same webhook-id and body. The attempt is listed with the delivery as soon as it has ended.',
     path: ['account_id', 'subscription_id', 'id'],
     status: 200,
-    answer: DeliveryDetailJson,
+    response: DeliveryDetailJson,
     errors: [404, 422],
     record: DELIVERY,
   })
@@ -103,7 +103,7 @@ export class WebhookDeliveriesController {
     @Param('subscription_id') subscriptionId: string,
     @Param('id') id: string,
   ): Promise<DeliveryDetailJson> {
-    return this.deliveries.redeliver(context, pathId(subscriptionId), pathId(id));
+    return this.deliveries.redeliver(context, parsePathId(subscriptionId), parsePathId(id));
   }
 
   @Post('replay')
@@ -115,7 +115,7 @@ export class WebhookDeliveriesController {
       'Including events from while the subscription was disabled and from before it was created, as long as they are kept. They keep their ids, so that receivers can drop duplicates.',
     path: ['account_id', 'subscription_id'],
     status: 200,
-    answer: ReplayJson,
+    response: ReplayJson,
     errors: [404, 422],
     record: SUBSCRIPTION,
   })
@@ -124,6 +124,6 @@ export class WebhookDeliveriesController {
     @Param('subscription_id') path: string,
     @Body() body: ReplayDto,
   ): Promise<ReplayJson> {
-    return this.deliveries.replay(context, pathId(path), body);
+    return this.deliveries.replay(context, parsePathId(path), body);
   }
 }

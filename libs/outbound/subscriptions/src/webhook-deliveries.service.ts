@@ -3,13 +3,13 @@ import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 import {
   DELIVERY_COLUMNS,
   deliveryDetailJson,
@@ -76,7 +76,7 @@ export class WebhookDeliveriesService {
       );
     }
     if (after !== null) conditions.push(`id < ${value(after[0])}`);
-    const rows = await ask<DeliveryRow>(this.pool, {
+    const rows = await query<DeliveryRow>(this.pool, {
       text: `select ${DELIVERY_COLUMNS} from webhook_deliveries where ${conditions.join(' and ')}
              order by id desc ${limit === null ? '' : `limit ${value(limit)}`}`,
       values,
@@ -199,7 +199,7 @@ export class WebhookDeliveriesService {
     id: number,
   ): Promise<{ delivery: DeliveryDetailJson; customerId: number }> {
     // One statement reads one snapshot, so no attempt is shown next to the state that the delivery had before it.
-    const rows = await ask<DetailRow>(this.pool, {
+    const rows = await query<DetailRow>(this.pool, {
       text: `select d.*, a.attempt, a.kind, a.at, a.status as answered, a.duration_ms, a.error,
                a.response_excerpt
              from (select ${DELIVERY_COLUMNS} from webhook_deliveries
@@ -234,7 +234,7 @@ function createRepetitionKind(
   { actor, ipAddress }: CommandContext,
   subscriptionId: number,
 ): (string | number)[] {
-  return [`webhook ${what}`, subscriptionId, actor.type, actor.id, addressKey(ipAddress)];
+  return [`webhook ${what}`, subscriptionId, actor.type, actor.id, getAddressKey(ipAddress)];
 }
 
 function wasMade(row: DetailRow): row is DeliveryRow & SealedAttempt {

@@ -166,5 +166,5 @@ function readTypes(given: unknown): Checked<PublicEventType[]> {
   if (Array.isArray(given) && given.length > 0 && given.every(known)) {
     return { value: [...new Set(given as PublicEventType[])] };
   }
-  return { faults: [`must be a list of ${PUBLIC_EVENTS.join(', ')}`] };
+  return { errors: [`must be a list of ${PUBLIC_EVENTS.join(', ')}`] };
 }

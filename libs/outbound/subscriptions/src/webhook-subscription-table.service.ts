@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
 import { Repository, type EntityManager } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
-import { asked } from '#database/connection.js';
+import { awaitQuery } from '#database/connection.js';
 import { checkCap } from '#event-store/port/caps.js';
 import type { Range } from '#http/page.js';
 import {
@@ -33,12 +33,12 @@ export class WebhookSubscriptionTable {
       .orderBy('s.id')
       .limit(limit ?? undefined);
     if (event !== null) query.andWhere('s.events && :named', { named: [event, EVERY_EVENT] });
-    return (await asked(query.getMany())).map(subscriptionOf);
+    return (await awaitQuery(query.getMany())).map(subscriptionOf);
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<WebhookSubscriptionRow> {
-    const row = await asked(this.subscriptions.findOneBy({ id, account_id: accountId }));
+    const row = await awaitQuery(this.subscriptions.findOneBy({ id, account_id: accountId }));
     if (!row) throw new NotFoundError('Webhook subscription');
     return row;
   }

@@ -20,7 +20,7 @@ import {
   AuditedWrites,
   type AuditedTransaction,
 } from '#event-store/commands/audited-writes.service.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 import { formatPosition } from '#event-store/port/position.js';
 import { DeliveryPlans } from './delivery-plans.service.js';
 import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/public-events.js';
@@ -331,7 +331,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
   private async record(context: CommandContext, id: number, what: object): Promise<void> {
     const { keyed: _, ...by } = context;
     const { actor, ipAddress } = by;
-    const kind = ['webhook test', id, actor.type, actor.id, addressKey(ipAddress)];
+    const kind = ['webhook test', id, actor.type, actor.id, getAddressKey(ipAddress)];
     await this.repeated.write(by, kind, (transaction, times) =>
       audit(transaction, by, id, 'webhook_subscription.tested', { ...what, times }),
     );

@@ -247,10 +247,10 @@ function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
 
 function readTargetUrl(given: unknown): Checked<string> {
   const text = readText(MAX_URL_LENGTH)(given);
-  if ('faults' in text) return text;
+  if ('errors' in text) return text;
   // Not the trimmed text: who sends white space with it may have lost something else as well.
   const fault = targetUrlFault(String(given), LEAST_STRICT);
-  return fault === undefined ? { value: new URL(text.value).href } : { faults: [fault] };
+  return fault === undefined ? { value: new URL(text.value).href } : { errors: [fault] };
 }
 
 function EventsField(options: FieldOptions): PropertyDecorator {
@@ -260,7 +260,7 @@ function EventsField(options: FieldOptions): PropertyDecorator {
 
 function readEvents(given: unknown): Checked<string[]> {
   const fault = eventsFault(given);
-  return fault === undefined ? { value: [...new Set(given as string[])] } : { faults: [fault] };
+  return fault === undefined ? { value: [...new Set(given as string[])] } : { errors: [fault] };
 }
 
 function eventsFault(value: unknown): string | undefined {

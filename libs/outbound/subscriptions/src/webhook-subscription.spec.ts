@@ -103,7 +103,7 @@ it('names the event only when there is exactly one', () => {
 
 it('keeps a secret sealed to its subscription', () => {
   const key = createMasterKey(randomBytes(32));
-  const secrets = new WebhookSecrets(MasterKeys.holding(new Keyring([key], key), new Map()));
+  const secrets = new WebhookSecrets(MasterKeys.withKeys(new Keyring([key], key), new Map()));
   const secret = signingSecret(Buffer.alloc(32, 7));
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   const sealed = secrets.seal(1, secret);

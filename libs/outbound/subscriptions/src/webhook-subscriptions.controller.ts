@@ -4,8 +4,8 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { PublishesEvents, DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
-import { pathId } from '#http/path.js';
-import { recordOf } from '#http/record.js';
+import { parsePathId } from '#http/path.js';
+import { createRecordLookup } from '#http/record.js';
 import { publicEvents } from '#public-events/public-event.dto.js';
 import {
   CreateWebhookSubscription,
@@ -27,14 +27,14 @@ import {
 } from './webhook-subscription.dto.js';
 import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js';
 
-const SUBSCRIPTION = recordOf(
+const SUBSCRIPTION = createRecordLookup(
   WebhookSubscriptionsService,
-  (subscriptions, accountId, { id = '' }) => subscriptions.find(accountId, pathId(id)),
+  (subscriptions, accountId, { id = '' }) => subscriptions.find(accountId, parsePathId(id)),
 );
 
 @DeclaresTag({
   name: 'Webhook subscriptions',
-  place: 90,
+  order: 90,
   description: 'Where a store’s events are sent, with a signature.',
 })
 @Controller('/api/v1/accounts/:account_id/webhook_subscriptions')
@@ -53,7 +53,7 @@ export class WebhookSubscriptionsController {
     description: "A store's webhook subscriptions, oldest first, without their secrets.",
     path: ['account_id'],
     status: 200,
-    answer: [WebhookSubscriptionJson],
+    response: [WebhookSubscriptionJson],
     errors: [404, 422],
   })
   list(
@@ -61,7 +61,7 @@ export class WebhookSubscriptionsController {
     @Query() { event, ...page }: WebhookSubscriptionListQuery,
     @Paged() pages: Pages,
   ): Promise<WebhookSubscriptionJson[]> {
-    return pages.answer(
+    return pages.getPage(
       page,
       (range) => this.subscriptions.list(accountId, event, range),
       ({ id }) => [id],
@@ -76,7 +76,7 @@ export class WebhookSubscriptionsController {
     description: 'One webhook subscription, with its secret and the result of its last delivery.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: WebhookSubscriptionSecretJson,
+    response: WebhookSubscriptionSecretJson,
     errors: [404],
     record: SUBSCRIPTION,
   })
@@ -84,7 +84,7 @@ export class WebhookSubscriptionsController {
     @Context() context: CommandContext,
     @Param('id') id: string,
   ): Promise<WebhookSubscriptionSecretJson> {
-    return this.subscriptions.show(context, pathId(id));
+    return this.subscriptions.show(context, parsePathId(id));
   }
 
   @Post()
@@ -96,7 +96,7 @@ export class WebhookSubscriptionsController {
       'Events are sent to the URL from now on. The answer shows the secret that they are signed with.',
     path: ['account_id'],
     status: 201,
-    answer: WebhookSubscriptionSecretJson,
+    response: WebhookSubscriptionSecretJson,
     errors: [404, 422],
   })
   async create(
@@ -116,7 +116,7 @@ export class WebhookSubscriptionsController {
     description: 'Only the given fields change; enabled pauses and resumes.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: WebhookSubscriptionJson,
+    response: WebhookSubscriptionJson,
     errors: [404, 422],
     record: SUBSCRIPTION,
   })
@@ -126,7 +126,7 @@ export class WebhookSubscriptionsController {
     @Body() body: UpdateWebhookSubscriptionDto,
   ): Promise<WebhookSubscriptionJson> {
     return this.commands.execute(
-      new UpdateWebhookSubscription(context, pathId(path), subscriptionChanges(body)),
+      new UpdateWebhookSubscription(context, parsePathId(path), subscriptionChanges(body)),
     );
   }
 
@@ -139,12 +139,12 @@ export class WebhookSubscriptionsController {
       'A signed webhook.test is sent once, even while the subscription is disabled. It does not count as a delivery.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: WebhookTestJson,
+    response: WebhookTestJson,
     errors: [404],
     record: SUBSCRIPTION,
   })
   test(@Context() context: CommandContext, @Param('id') id: string): Promise<WebhookTestJson> {
-    return this.commands.execute(new TestWebhookSubscription(context, pathId(id)));
+    return this.commands.execute(new TestWebhookSubscription(context, parsePathId(id)));
   }
 
   @Post(':id/rotate_secret')
@@ -156,7 +156,7 @@ export class WebhookSubscriptionsController {
       'The next deliveries are signed with the new one, and with both while grace_seconds last.',
     path: ['account_id', 'id'],
     status: 200,
-    answer: WebhookSubscriptionSecretJson,
+    response: WebhookSubscriptionSecretJson,
     errors: [404, 422],
     record: SUBSCRIPTION,
   })
@@ -165,7 +165,9 @@ export class WebhookSubscriptionsController {
     @Param('id') path: string,
     @Body() { grace_seconds }: RotateSecretDto,
   ): Promise<WebhookSubscriptionSecretJson> {
-    return this.commands.execute(new RotateWebhookSecret(context, pathId(path), grace_seconds));
+    return this.commands.execute(
+      new RotateWebhookSecret(context, parsePathId(path), grace_seconds),
+    );
   }
 
   @Delete(':id')
@@ -180,6 +182,6 @@ export class WebhookSubscriptionsController {
     record: SUBSCRIPTION,
   })
   async remove(@Context() context: CommandContext, @Param('id') id: string): Promise<void> {
-    await this.commands.execute(new DeleteWebhookSubscription(context, pathId(id)));
+    await this.commands.execute(new DeleteWebhookSubscription(context, parsePathId(id)));
   }
 }

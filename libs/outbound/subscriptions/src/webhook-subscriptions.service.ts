@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import type { Range } from '#http/page.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   webhookSubscriptionJson,
@@ -46,7 +46,7 @@ export class WebhookSubscriptionsService {
   async show(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
     const { accountId, actor, ipAddress } = by;
     const shown = await this.find(accountId, id);
-    const kind = ['webhook secret', id, actor.type, actor.id, addressKey(ipAddress)];
+    const kind = ['webhook secret', id, actor.type, actor.id, getAddressKey(ipAddress)];
     await this.repeated.write(by, kind, (transaction, times) =>
       transaction.audit({
         accountIds: [accountId],

@@ -5,7 +5,7 @@ import { loadCheckpointSigner } from '#kernel/checkpoint-key.js';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import type { Signer } from '#kernel/signed-note.js';
-import { inTransaction, isPassing } from '#database/connection.js';
+import { inTransaction, isTransient } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { signCheckpoint, type TreeHead } from './checkpoint.js';
@@ -95,7 +95,7 @@ export class CheckpointSigning {
       this.signedAtGauge.set(Date.now() / 1000);
     } catch (error) {
       if (error instanceof ContradictionError) this.isRefused = true;
-      const level = isPassing(error) ? 'warn' : 'error';
+      const level = isTransient(error) ? 'warn' : 'error';
       this.log[level](`no checkpoint was signed: ${getErrorMessage(error)}`);
     }
     this.refusedGauge.set(this.isRefused ? 1 : 0);

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { TreeHead } from './checkpoint.js';
 
 /** The notification channel on which checkpoints are requested. */
@@ -24,7 +24,7 @@ export class Checkpoints {
   ) {}
 
   async findNewest(): Promise<NewestCheckpoint | undefined> {
-    const [row] = await ask<{ note: string | null; size: number; mailed_at: Date | null }>(
+    const [row] = await query<{ note: string | null; size: number; mailed_at: Date | null }>(
       this.pool,
       {
         name: 'checkpoint_newest',
@@ -49,14 +49,14 @@ export class Checkpoints {
         if (!newest && this.config.isProduction) throw new NotFoundError('Checkpoint');
         throw new UnavailableError('No checkpoint covers this event yet');
       }
-      await ask(this.pool, { text: `select pg_notify('${CHECKPOINT_REQUESTED}', '')` });
+      await query(this.pool, { text: `select pg_notify('${CHECKPOINT_REQUESTED}', '')` });
       await wait(POLL_INTERVAL_MS);
     }
   }
 
   /** Publishes a checkpoint, unless a newer one is published already. */
   async publish({ size }: TreeHead, note: string): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'checkpoint_publish',
       text: `update transparency_log set checkpoint = $1, checkpoint_size = $2, signed_at = now()
              where checkpoint_size <= $2`,

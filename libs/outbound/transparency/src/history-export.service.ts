@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { Checkpoints } from './checkpoints.service.js';
@@ -53,14 +53,14 @@ export class HistoryExport {
     accountId: number,
     personal: boolean,
   ): AsyncIterable<ExportLine<ExportedEventData>> {
-    const [last] = await ask<{ seq: number }>(this.pool, { ...FIND_LAST, values: [accountId] });
+    const [last] = await query<{ seq: number }>(this.pool, { ...FIND_LAST, values: [accountId] });
     if (!last) throw new NotFoundError('Store');
     const { note, size } = await this.checkpoints.getCoveringCheckpoint(last.seq);
     yield { format: EXPORT_FORMAT, account_id: accountId, checkpoint: note, personal };
     let [events, streams] = [0, 0];
     const pictures = new Set<string>();
     for (let after = -1; ;) {
-      const places = await ask<EventPlace>(this.pool, {
+      const places = await query<EventPlace>(this.pool, {
         ...FIND_PLACES,
         values: [accountId, after, size],
       });
@@ -103,7 +103,7 @@ export class HistoryExport {
   /** Exports the pictures one at a time, because each may have more than a megabyte. */
   private async *exportPictures(accountId: number, hashes: Set<string>) {
     for (const hash of hashes) {
-      const [picture] = await ask<{ png: Buffer }>(this.pool, {
+      const [picture] = await query<{ png: Buffer }>(this.pool, {
         ...FIND_PICTURE,
         values: [hash, accountId],
       });
@@ -114,7 +114,7 @@ export class HistoryExport {
 
   private async *exportPersonalKeys(accountId: number) {
     for (let after = 0; ;) {
-      const rows = await ask<{ id: number }>(this.pool, {
+      const rows = await query<{ id: number }>(this.pool, {
         ...FIND_CUSTOMERS,
         values: [accountId, after],
       });

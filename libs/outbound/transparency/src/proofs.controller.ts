@@ -2,20 +2,20 @@ import { Controller, Get, Param } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
-import { recordOf } from '#http/record.js';
+import { createRecordLookup } from '#http/record.js';
 import { EVENT_ID } from '#stamping/path-parameters.js';
 import { EventProofJson, toEventProofJson } from './proof.dto.js';
 import { Proofs } from './proofs.service.js';
 
 const TAG = 'Proofs';
 
-const EVENT = recordOf(Proofs, (proofs, accountId, { event_id = '' }) =>
+const EVENT = createRecordLookup(Proofs, (proofs, accountId, { event_id = '' }) =>
   proofs.getEventProof(accountId, event_id),
 );
 
 @DeclaresTag({
   name: TAG,
-  place: 76,
+  order: 76,
   description: 'Prove that the history is what was signed, without trusting the service.',
 })
 @Controller('/api/v1/accounts/:account_id/history')
@@ -31,7 +31,7 @@ export class ProofsController {
       'An inclusion proof against a signed checkpoint. clients/verifier checks it offline; docs/history.md says what it shows.',
     path: ['account_id', EVENT_ID],
     status: 200,
-    answer: EventProofJson,
+    response: EventProofJson,
     errors: [404],
     record: EVENT,
   })

@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import { NotFoundError, UnavailableError } from '#kernel/errors.js';
 import { parsePublicEventId } from '#kernel/public-id.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { EventStore, type StoredEvent } from '#event-store/port/event-store.js';
 import { HistoryTable } from '#history/history-table.service.js';
 import { Checkpoints } from './checkpoints.service.js';
@@ -60,7 +60,7 @@ export class Proofs {
       // Read first: an event that is not found afterwards does not exist.
       const { position } = await this.history.reached();
       const isComplete = (await this.eventStore.readUntil(head, position, 1)).length === 0;
-      const [place] = await ask<EventPlace>(this.pool, {
+      const [place] = await query<EventPlace>(this.pool, {
         ...FIND_PLACE,
         values: [eventId, accountId],
       });

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep } from '#kernel/kept-bytes.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { OvertakenError } from '#event-store/port/checkpoint.js';
 import { BEGINNING, type Position } from '#event-store/port/event-store.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
@@ -74,7 +74,7 @@ export class Tree {
 
   /** Reads the right edge of the tree, and its position in the log. */
   async read(): Promise<{ edge: Edge; position: Position }> {
-    const [row] = await ask<{ size: number; position: string | null }>(this.pool, {
+    const [row] = await query<{ size: number; position: string | null }>(this.pool, {
       text: READ_TREE,
       values: [TRANSPARENCY_LOG],
     });
@@ -155,7 +155,7 @@ export class Tree {
     }
     if (missing.size > 0) {
       const missingIds = [...missing.values()];
-      const rows = await ask<TileId & { hashes: Buffer }>(this.pool, {
+      const rows = await query<TileId & { hashes: Buffer }>(this.pool, {
         ...FIND_TILES,
         values: [missingIds.map(({ level }) => level), missingIds.map(({ index }) => index)],
       });

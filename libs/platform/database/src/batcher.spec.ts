@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { Batcher, Lanes } from './batcher.js';
+import { Batcher, BatchSlots } from './batcher.js';
 
 type Settled = PromiseSettledResult<string>[];
 
 /** A batcher whose groups are answered by hand. */
-function given(workers: Lanes | number, groupSize: number, limits = {}) {
+function createBatcher(workers: BatchSlots | number, groupSize: number, limits = {}) {
   const groups: {
     items: number[];
     answer: (results: Settled) => void;
@@ -22,41 +22,41 @@ function given(workers: Lanes | number, groupSize: number, limits = {}) {
   return { batcher, groups };
 }
 
-const echoed = (items: number[]): Settled =>
+const echo = (items: number[]): Settled =>
   items.map((item) => ({ status: 'fulfilled', value: `answer ${item}` }));
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('a batcher', () => {
   it('hands over together what was asked for in one turn, in order', async () => {
-    const { batcher, groups } = given(1, 8);
+    const { batcher, groups } = createBatcher(1, 8);
     const answers = Promise.all([1, 2, 3].map((item) => batcher.add(item)));
     await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1, 2, 3]]);
-    groups[0]?.answer(echoed([1, 2, 3]));
+    groups[0]?.answer(echo([1, 2, 3]));
     expect(await answers).toEqual(['answer 1', 'answer 2', 'answer 3']);
   });
 
   it('forms a group of what comes while every worker is busy', async () => {
-    const { batcher, groups } = given(1, 2);
+    const { batcher, groups } = createBatcher(1, 2);
     const answers = [batcher.add(1)];
     await nextTurn();
     answers.push(batcher.add(2), batcher.add(3), batcher.add(4));
     await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1]]);
-    groups[0]?.answer(echoed([1]));
+    groups[0]?.answer(echo([1]));
     await answers[0];
     await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1], [2, 3]]);
-    groups[1]?.answer(echoed([2, 3]));
+    groups[1]?.answer(echo([2, 3]));
     await answers[1];
     await nextTurn();
-    groups[2]?.answer(echoed([4]));
+    groups[2]?.answer(echo([4]));
     expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 2', 'answer 3', 'answer 4']);
   });
 
   it('gives each item the result of its own', async () => {
-    const { batcher, groups } = given(1, 8);
+    const { batcher, groups } = createBatcher(1, 8);
     const answers = Promise.allSettled([batcher.add(1), batcher.add(2), batcher.add(3)]);
     await nextTurn();
     groups[0]?.answer([
@@ -71,7 +71,7 @@ describe('a batcher', () => {
   });
 
   it('rejects every member of a group that fails, and goes on with the next', async () => {
-    const { batcher, groups } = given(1, 2);
+    const { batcher, groups } = createBatcher(1, 2);
     const failed = Promise.allSettled([batcher.add(1), batcher.add(2)]);
     const later = batcher.add(3);
     await nextTurn();
@@ -82,46 +82,46 @@ describe('a batcher', () => {
       { status: 'rejected', reason },
     ]);
     await nextTurn();
-    groups[1]?.answer(echoed([3]));
+    groups[1]?.answer(echo([3]));
     expect(await later).toBe('answer 3');
   });
 
   it('takes turns with others on one lane, until somebody is stuck on it', async () => {
-    const lane = new Lanes(1, () => 20);
-    const [first, second, third] = [0, 1, 2].map(() => given(lane, 8, { most: 1 }));
+    const lane = new BatchSlots(1, () => 20);
+    const [first, second, third] = [0, 1, 2].map(() => createBatcher(lane, 8, { maxRunning: 1 }));
     if (!first || !second || !third) throw new Error('there are three');
-    const began = () => [first, second, third].map(({ groups }) => groups.length);
+    const getGroupCounts = () => [first, second, third].map(({ groups }) => groups.length);
     const answers = [first, second].map(({ batcher }) => batcher.add(1));
     await nextTurn();
-    expect(began()).toEqual([1, 0, 0]);
+    expect(getGroupCounts()).toEqual([1, 0, 0]);
     answers.push(first.batcher.add(2));
     while (second.groups.length === 0) await nextTurn();
     // The one that is stuck waits for itself.
-    expect(began()).toEqual([1, 1, 0]);
-    second.groups[0]?.answer(echoed([1]));
+    expect(getGroupCounts()).toEqual([1, 1, 0]);
+    second.groups[0]?.answer(echo([1]));
     await answers[1];
     const late = third.batcher.add(1);
     await nextTurn();
-    expect(began()).toEqual([1, 1, 1]);
-    third.groups[0]?.answer(echoed([1]));
+    expect(getGroupCounts()).toEqual([1, 1, 1]);
+    third.groups[0]?.answer(echo([1]));
     await late;
-    first.groups[0]?.answer(echoed([1]));
+    first.groups[0]?.answer(echo([1]));
     await answers[0];
     await nextTurn();
-    first.groups[1]?.answer(echoed([2]));
+    first.groups[1]?.answer(echo([2]));
     expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 1', 'answer 2']);
     expect([lane.busy, lane.isFree]).toEqual([0, true]);
   });
 
   it('waits for a lane only when more than a few are under way', async () => {
-    const { batcher, groups } = given(1, 8, { few: 3, most: 3 });
+    const { batcher, groups } = createBatcher(1, 8, { alwaysRun: 3, maxRunning: 3 });
     const answers: Promise<string>[] = [];
     const sizesAfter = async (...items: number[]) => {
       answers.push(...items.map((item) => batcher.add(item)));
       await nextTurn();
       return groups.map(({ items: some }) => some.length);
     };
-    const answer = (i: number) => groups[i]?.answer(echoed(groups[i]?.items ?? []));
+    const answer = (i: number) => groups[i]?.answer(echo(groups[i]?.items ?? []));
     expect(await sizesAfter(1, 2)).toEqual([2]);
     expect(await sizesAfter(3, 4)).toEqual([2, 2]);
     expect(await sizesAfter(5)).toEqual([2, 2]);
@@ -133,17 +133,20 @@ describe('a batcher', () => {
   });
 
   it('takes a batch for stuck by its size', async () => {
-    const { batcher, groups } = given(new Lanes(1, (size) => (size === 1 ? 20 : 60_000)), 2);
+    const { batcher, groups } = createBatcher(
+      new BatchSlots(1, (size) => (size === 1 ? 20 : 60_000)),
+      2,
+    );
     const answers = [batcher.add(1), batcher.add(2)];
     await nextTurn();
     answers.push(batcher.add(3));
-    groups[0]?.answer(echoed([1, 2]));
+    groups[0]?.answer(echo([1, 2]));
     await answers[0];
     await nextTurn();
     answers.push(batcher.add(4));
     while (groups.length < 3) await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1, 2], [3], [4]]);
-    for (const i of [1, 2]) groups[i]?.answer(echoed(groups[i]?.items ?? []));
+    for (const i of [1, 2]) groups[i]?.answer(echo(groups[i]?.items ?? []));
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4].map((i) => `answer ${i}`));
   });
 

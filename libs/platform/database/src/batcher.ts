@@ -1,6 +1,6 @@
 import { UnavailableError } from '#kernel/errors.js';
 
-const WATCH_EVERY_MS = 250;
+const WATCH_INTERVAL_MS = 250;
 
 /**
  * Of one batcher.
@@ -8,19 +8,19 @@ const WATCH_EVERY_MS = 250;
  * @property waitMs how long an item waits for its turn, which it then loses for good
  * @property few while fewer items than that are under way, a batch needs no free lane
  */
-type Limits = { most?: number; few?: number; waitMs?: number };
+type Limits = { maxRunning?: number; alwaysRun?: number; waitMs?: number };
 
-type Waiting<T, R> = {
+type WaitingItem<T, R> = {
   item: T;
-  since: number;
+  addedAt: number;
   resolve: (result: R) => void;
   reject: (error: unknown) => void;
 };
 
 /** How many batches may be under way at once, of one batcher or of several that take turns. */
-export class Lanes {
+export class BatchSlots {
   busy = 0;
-  private stuck = 0;
+  private extraCount = 0;
   private readonly queue: (() => void)[] = [];
 
   /**
@@ -33,34 +33,34 @@ export class Lanes {
   ) {}
 
   get isFree(): boolean {
-    return this.busy < this.count + this.stuck;
+    return this.busy < this.count + this.extraCount;
   }
 
   /** @param wake called whenever a lane is free */
-  share(wake: () => void): void {
+  onFree(wake: () => void): void {
     this.queue.push(wake);
   }
 
   /**
-   * @param own of the batcher that takes the lane: afterwards the others go first
+   * @param wake of the batcher that takes the lane: afterwards the others go first
    * @param size of the batch
    * @returns gives it back
    */
-  take(own: () => void, size: number): () => void {
+  acquire(wake: () => void, size: number): () => void {
     this.busy++;
-    let stuck = 0;
-    const late = () => {
-      stuck = 1;
-      this.stuck++;
+    let extra = 0;
+    const addSlot = () => {
+      extra = 1;
+      this.extraCount++;
       this.wakeAll();
     };
-    const timer = this.stuckMs && setTimeout(late, this.stuckMs(size));
+    const timer = this.stuckMs && setTimeout(addSlot, this.stuckMs(size));
     return () => {
       clearTimeout(timer);
-      this.stuck -= stuck;
+      this.extraCount -= extra;
       this.busy--;
-      this.queue.splice(this.queue.indexOf(own), 1);
-      this.queue.push(own);
+      this.queue.splice(this.queue.indexOf(wake), 1);
+      this.queue.push(wake);
       this.wakeAll();
     };
   }
@@ -75,28 +75,28 @@ export class Lanes {
  * are busy. Items added in the same turn of the event loop share a batch.
  */
 export class Batcher<T, R> {
-  private waiting: Waiting<T, R>[] = [];
-  private scheduled = false;
-  private running = 0;
-  private underWay = 0;
-  private watching: NodeJS.Timeout | undefined;
-  private readonly lanes: Lanes;
+  private waiting: WaitingItem<T, R>[] = [];
+  private isScheduled = false;
+  private runningCount = 0;
+  private runningItemCount = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private readonly slots: BatchSlots;
   private readonly wake = () => this.schedule();
 
   /** @param run processes a batch and returns one settled result per item, in order */
   constructor(
-    lanes: Lanes | number,
+    slots: BatchSlots | number,
     private readonly groupSize: number,
     private readonly run: (items: T[]) => Promise<PromiseSettledResult<R>[]>,
     private readonly limits: Limits = {},
   ) {
-    this.lanes = typeof lanes === 'number' ? new Lanes(lanes) : lanes;
-    this.lanes.share(this.wake);
+    this.slots = typeof slots === 'number' ? new BatchSlots(slots) : slots;
+    this.slots.onFree(this.wake);
   }
 
   add(item: T): Promise<R> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ item, since: performance.now(), resolve, reject });
+      this.waiting.push({ item, addedAt: performance.now(), resolve, reject });
       this.schedule();
       this.watch();
     });
@@ -105,39 +105,39 @@ export class Batcher<T, R> {
   /** Rejects what has waited too long, oldest first; looks only while something waits. */
   private watch(): void {
     const { waitMs } = this.limits;
-    if (waitMs === undefined || this.watching) return;
-    this.watching = setInterval(() => {
-      const late = performance.now() - waitMs;
-      while (this.waiting[0] && this.waiting[0].since < late) {
+    if (waitMs === undefined || this.timer) return;
+    this.timer = setInterval(() => {
+      const deadline = performance.now() - waitMs;
+      while (this.waiting[0] && this.waiting[0].addedAt < deadline) {
         this.waiting.shift()?.reject(new UnavailableError('The database is too busy'));
       }
       if (this.waiting.length > 0) return;
-      clearInterval(this.watching);
-      this.watching = undefined;
-    }, WATCH_EVERY_MS);
+      clearInterval(this.timer);
+      this.timer = undefined;
+    }, WATCH_INTERVAL_MS);
   }
 
   private schedule(): void {
-    if (this.scheduled || !this.mayRun) return;
-    this.scheduled = true;
+    if (this.isScheduled || !this.canRun) return;
+    this.isScheduled = true;
     setImmediate(() => {
-      this.scheduled = false;
-      while (this.mayRun) {
+      this.isScheduled = false;
+      while (this.canRun) {
         void this.runGroup(this.waiting.splice(0, this.groupSize));
       }
     });
   }
 
-  private get mayRun(): boolean {
-    const { most = Infinity, few = 0 } = this.limits;
-    if (this.waiting.length === 0 || this.running >= most) return false;
-    return this.underWay < few || this.lanes.isFree;
+  private get canRun(): boolean {
+    const { maxRunning = Infinity, alwaysRun = 0 } = this.limits;
+    if (this.waiting.length === 0 || this.runningCount >= maxRunning) return false;
+    return this.runningItemCount < alwaysRun || this.slots.isFree;
   }
 
-  private async runGroup(group: Waiting<T, R>[]): Promise<void> {
-    const giveBack = this.lanes.take(this.wake, group.length);
-    this.running++;
-    this.underWay += group.length;
+  private async runGroup(group: WaitingItem<T, R>[]): Promise<void> {
+    const release = this.slots.acquire(this.wake, group.length);
+    this.runningCount++;
+    this.runningItemCount += group.length;
     try {
       const results = await this.run(group.map((waiting) => waiting.item));
       group.forEach((waiting, i) => {
@@ -150,9 +150,9 @@ export class Batcher<T, R> {
     } catch (error) {
       for (const waiting of group) waiting.reject(error);
     } finally {
-      this.running--;
-      this.underWay -= group.length;
-      giveBack();
+      this.runningCount--;
+      this.runningItemCount -= group.length;
+      release();
     }
   }
 }

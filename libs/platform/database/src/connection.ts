@@ -8,7 +8,7 @@ import { ConfigError } from '#kernel/config-error.js';
 import { UnavailableError } from '#kernel/errors.js';
 import { isFailureToConnect, type LimitedStatement } from './database-client.js';
 import {
-  databaseErrorOf,
+  findDatabaseError,
   endsConnection,
   isOutageState,
   isRolledBackForRetry,
@@ -16,7 +16,7 @@ import {
 } from './sqlstate.js';
 
 /** @throws when the database does not answer in time; the query is then abandoned */
-export async function isAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
+export async function assertAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
   const statement: LimitedStatement = { text: 'select 1', query_timeout: withinMs };
   await pool.query(statement);
 }
@@ -28,7 +28,7 @@ type Statement = { name?: string; text: string; values?: unknown[] };
  * caller may safely retry.
  * @throws UnavailableError
  */
-export async function ask<R extends pg.QueryResultRow>(
+export async function query<R extends pg.QueryResultRow>(
   pool: pg.Pool,
   statement: Statement,
 ): Promise<R[]> {
@@ -41,9 +41,9 @@ export async function ask<R extends pg.QueryResultRow>(
 }
 
 /** The same for queries through TypeORM. @throws UnavailableError */
-export async function asked<R>(answer: Promise<R>): Promise<R> {
+export async function awaitQuery<R>(result: Promise<R>): Promise<R> {
   try {
-    return await answer;
+    return await result;
   } catch (cause) {
     if (!isConnectionLoss(cause)) throw cause;
     throw new UnavailableError('The database cannot be reached', { cause });
@@ -121,7 +121,7 @@ export async function inTransaction<R>(
  * The first row of the answer, where a process looks before it has seen any table.
  * @throws ConfigError when the tables do not exist yet
  */
-export async function askAtStart<R extends pg.QueryResultRow>(
+export async function queryAtStartup<R extends pg.QueryResultRow>(
   pool: Pick<pg.Pool, 'query'>,
   text: string,
   ...values: string[]
@@ -129,7 +129,7 @@ export async function askAtStart<R extends pg.QueryResultRow>(
   try {
     return (await pool.query<R>(text, values)).rows[0];
   } catch (error) {
-    if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
+    if (findDatabaseError(error)?.code !== SQLSTATE.undefinedTable) throw error;
     throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
       cause: error,
     });
@@ -137,7 +137,7 @@ export async function askAtStart<R extends pg.QueryResultRow>(
 }
 
 /** How long background work that has found the database unavailable waits before it tries again. */
-export const DATABASE_UNAVAILABLE_MS = 1_000;
+export const DATABASE_RETRY_MS = 1_000;
 
 /** Nothing is wrong with the work itself; it can be tried again when the database is back. */
 export function isDatabaseUnavailable(error: unknown): boolean {
@@ -149,11 +149,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
  * written, unless the server has ended the connection with it: a full disk of the log stops all of it (PANIC).
  */
 export function isOutage(error: unknown): boolean {
-  return isFailureToConnect(error) || isOutageState(databaseErrorOf(error)?.code);
+  return isFailureToConnect(error) || isOutageState(findDatabaseError(error)?.code);
 }
 
 /** The same, or others were in the way for too long: nothing was written, and it can be tried again. */
-export function isPassing(error: unknown): boolean {
+export function isTransient(error: unknown): boolean {
   return isDatabaseUnavailable(error) || isRolledBackForRetry(error);
 }
 
@@ -162,16 +162,16 @@ export function isConnectionLoss(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof QueryFailedError) return isConnectionLoss(error.driverError);
   // TypeORM gives back a connection that breaks between two statements; the next one then finds none.
-  if (RELEASED.some((released) => error instanceof released)) return true;
-  const answered = databaseErrorOf(error);
-  if (answered) return endsConnection(answered);
+  if (RELEASED_ERRORS.some((released) => error instanceof released)) return true;
+  const databaseError = findDatabaseError(error);
+  if (databaseError) return endsConnection(databaseError);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return NETWORK_FAULTS.has(code) || BROKEN_CLIENT.test(error.message);
+  return NETWORK_ERROR_CODES.has(code) || BROKEN_CLIENT.test(error.message);
 }
 
-const RELEASED = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
+const RELEASED_ERRORS = [QueryRunnerAlreadyReleasedError, QueryRunnerProviderAlreadyReleasedError];
 
-const NETWORK_FAULTS = new Set([
+const NETWORK_ERROR_CODES = new Set([
   'ECONNREFUSED',
   'ECONNRESET',
   'EPIPE',

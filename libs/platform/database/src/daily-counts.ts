@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
-import { countWithin } from './expiring-count.js';
+import { renderCount } from './expiring-count.js';
 import { MasterKeys } from './master-keys.js';
 
-const COUNT = countWithin('daily_counts', 'count', '1 day');
+const COUNT = renderCount('daily_counts', 'count', '1 day');
 
 type Row = { count: number; seconds: number };
 
@@ -28,7 +28,7 @@ export class DailyCounts {
     subject: readonly (string | number)[],
     limit: number,
   ): Promise<number | null> {
-    const key = fingerprint(this.keys.dataKey('daily counts'), ...subject);
+    const key = fingerprint(this.keys.getDataKey('daily counts'), ...subject);
     const [row] = await query(COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
     return row.count > limit ? row.seconds : null;

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getKeyId, createMasterKey } from '#kernel/keyring.js';
-import { ANSWER_WITHIN_MS, CONNECTION, DatabasePool } from './database-client.js';
+import { QUERY_TIMEOUT_MS, CONNECTION, DatabasePool } from './database-client.js';
 import type { SessionSettings } from './session.js';
 
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
@@ -16,7 +16,7 @@ const SESSION_LIMITS: SessionSettings = {
   lock_timeout: '10s',
 };
 
-const LIMITS = { session: SESSION_LIMITS, query_timeout: ANSWER_WITHIN_MS };
+const LIMITS = { session: SESSION_LIMITS, query_timeout: QUERY_TIMEOUT_MS };
 /**
  * For requests, whose callers wait: none is to take more than 8 s when the server is silent. The server's own limit is
  * shorter than ours, so that ours expires only when no answer comes at all.
@@ -45,7 +45,7 @@ export const NO_LIMITS: typeof LIMITS = {
   query_timeout: 0,
 };
 
-export function dataSourceOptions(
+export function createDataSourceOptions(
   config: PlatformConfig,
   application: string,
   limits = LIMITS,
@@ -53,7 +53,7 @@ export function dataSourceOptions(
   return {
     type: 'postgres',
     url: config.databaseUrl,
-    applicationName: applicationNameOf(config, application),
+    applicationName: createApplicationName(config, application),
     poolSize: config.databasePool,
     driver: { Pool: DatabasePool },
     extra: { ...CONNECTION, ...limits, idleTimeoutMillis: 60_000 },
@@ -64,7 +64,7 @@ export function dataSourceOptions(
  * The application name of the pool's connections. It contains the ids of the keys, so that a rotation sees which
  * processes lack the new one.
  */
-export function applicationNameOf(
+export function createApplicationName(
   { masterKey, masterKeyPrevious }: PlatformConfig,
   application: string,
 ): string {
@@ -73,15 +73,17 @@ export function applicationNameOf(
   return `inkpad ${application} key ${ids.join('+')}`;
 }
 
-export function dataSource(...options: Parameters<typeof dataSourceOptions>): DataSource {
-  return new DataSource(dataSourceOptions(...options));
+export function createDataSource(
+  ...options: Parameters<typeof createDataSourceOptions>
+): DataSource {
+  return new DataSource(createDataSourceOptions(...options));
 }
 
 /**
  * The pool that TypeORM itself uses, injected as `pg.Pool`. The commit path runs named statements, which TypeORM cannot
  * issue, and unnamed ones are parsed and planned at each call.
  */
-export function poolOf(source: DataSource): pg.Pool {
+export function getPool(source: DataSource): pg.Pool {
   const { master } = source.driver as unknown as { master: pg.Pool };
   return master;
 }

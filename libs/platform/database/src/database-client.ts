@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import {
   assertUsable,
-  openingStatement,
+  renderOpeningStatement,
   type ServerFacts,
   type SessionSettings,
 } from './session.js';
@@ -12,24 +12,24 @@ import { isOutageState } from './sqlstate.js';
  * Longer than the server's own limit for a statement (LIMITS), so that it expires only when no answer
  * comes at all.
  */
-export const ANSWER_WITHIN_MS = 22_000;
-const CONNECT_WITHIN_MS = 5_000;
-const CLOSE_WITHIN_MS = 2_000;
+export const QUERY_TIMEOUT_MS = 22_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const CLOSE_TIMEOUT_MS = 2_000;
 /** Followed by ten probes one second apart: a host that vanished is noticed within 20 s. */
-const KEEP_ALIVE_AFTER_MS = 10_000;
-const CHECK_EVERY_MS = 10_000;
-const CHECK_WITHIN_MS = 5_000;
+const KEEP_ALIVE_DELAY_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
+const CHECK_TIMEOUT_MS = 5_000;
 /** How often a pool whose server has fallen silent looks for it, and how long a call waits for that. */
-const LOOK_EVERY_MS = 500;
-const LOOK_WITHIN_MS = 1_000;
+const PROBE_INTERVAL_MS = 500;
+const PROBE_TIMEOUT_MS = 1_000;
 /** Two checks have failed to come by then. */
-const UNCHECKED_FOR_MS = 20_000;
+const IDLE_TIMEOUT_MS = 20_000;
 
 /** Options of every connection, pooled or not. */
 export const CONNECTION = {
-  connectionTimeoutMillis: CONNECT_WITHIN_MS,
+  connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   keepAlive: true,
-  keepAliveInitialDelayMillis: KEEP_ALIVE_AFTER_MS,
+  keepAliveInitialDelayMillis: KEEP_ALIVE_DELAY_MS,
 } as const satisfies pg.ClientConfig;
 
 /** A statement with its own time-out: the driver supports it, its types do not. */
@@ -67,44 +67,47 @@ export function isFailureToConnect(error: unknown): boolean {
  */
 export class DatabaseClient extends pg.Client {
   private readonly session: SessionSettings;
-  private readonly openWithinMs: number;
+  private readonly openTimeoutMs: number;
 
   constructor(settings: DatabaseClientConfig = {}) {
     // The limit is kept below. The driver's own would keep queries in memory as well (see `promised`).
     super({ ...settings, query_timeout: 0 });
     this.session = settings.session ?? {};
-    this.openWithinMs = settings.connectionTimeoutMillis ?? CONNECT_WITHIN_MS;
+    this.openTimeoutMs = settings.connectionTimeoutMillis ?? CONNECT_TIMEOUT_MS;
     const { outages } = settings;
     this.connection.on('errorMessage', ({ code, message }: pg.DatabaseError) => {
       if (outages && isOutageState(code)) outages.last = { message, at: performance.now() };
     });
-    const usual = settings.query_timeout ?? 0;
+    const defaultTimeoutMs = settings.query_timeout ?? 0;
     let timer: NodeJS.Timeout | undefined;
-    let due = Infinity;
-    const answered = () => {
+    let dueAt = Infinity;
+    const stopTimer = () => {
       clearTimeout(timer);
-      due = Infinity;
+      dueAt = Infinity;
     };
-    this.on('drain', answered);
-    this.on('end', answered);
-    const query = this.query.bind(this) as (...given: unknown[]) => unknown;
-    this.query = ((...given: unknown[]) => {
-      const withinMs = limitOf(given[0]) ?? usual;
-      const overdue = performance.now() + withinMs;
+    this.on('drain', stopTimer);
+    this.on('end', stopTimer);
+    const query = this.query.bind(this) as (...queryArguments: unknown[]) => unknown;
+    this.query = ((...queryArguments: unknown[]) => {
+      const timeoutMs = findTimeout(queryArguments[0]) ?? defaultTimeoutMs;
+      const deadline = performance.now() + timeoutMs;
       // Whatever is asked while another answer is awaited must not put off the end of that wait.
-      if (withinMs > 0 && overdue < due) {
-        const silent = () => this.connection.stream.destroy(new SilentConnectionError(withinMs));
+      if (timeoutMs > 0 && deadline < dueAt) {
+        const onSilence = () =>
+          this.connection.stream.destroy(new SilentConnectionError(timeoutMs));
         clearTimeout(timer);
-        due = overdue;
-        timer = setTimeout(silent, withinMs);
+        dueAt = deadline;
+        timer = setTimeout(onSilence, timeoutMs);
       }
-      return isPromiseWanted(given) ? promised(query, given) : query(...given);
+      return expectsPromise(queryArguments)
+        ? queryAsPromise(query, queryArguments)
+        : query(...queryArguments);
     }) as typeof this.query;
-    const end = this.end.bind(this) as (...given: unknown[]) => unknown;
-    this.end = ((...given: unknown[]) => {
-      const closing = setTimeout(() => this.connection.stream.destroy(), CLOSE_WITHIN_MS);
+    const end = this.end.bind(this) as (...endArguments: unknown[]) => unknown;
+    this.end = ((...endArguments: unknown[]) => {
+      const closing = setTimeout(() => this.connection.stream.destroy(), CLOSE_TIMEOUT_MS);
       this.once('end', () => clearTimeout(closing));
-      return end(...given);
+      return end(...endArguments);
     }) as typeof this.end;
   }
 
@@ -113,15 +116,15 @@ export class DatabaseClient extends pg.Client {
   override connect(callback?: (error: Error | null) => void): Promise<this> | undefined {
     // The pool listens only once it is called back; an error in between must not end the process.
     this.on('error', ignore);
-    const opened = super
+    const connection = super
       .connect()
       .then(() => this.open())
       .catch((error: Error) => {
         failuresToConnect.add(error);
         throw error;
       });
-    if (!callback) return opened.then(() => this).finally(() => this.off('error', ignore));
-    opened
+    if (!callback) return connection.then(() => this).finally(() => this.off('error', ignore));
+    connection
       .then(
         () => callback(null),
         (error: Error) => callback(error),
@@ -132,8 +135,8 @@ export class DatabaseClient extends pg.Client {
 
   private async open(): Promise<void> {
     const opening: LimitedStatement = {
-      text: openingStatement(this.session),
-      query_timeout: this.openWithinMs,
+      text: renderOpeningStatement(this.session),
+      query_timeout: this.openTimeoutMs,
     };
     try {
       const { rows } = await this.query<ServerFacts>(opening);
@@ -147,9 +150,9 @@ export class DatabaseClient extends pg.Client {
 }
 
 /** What the driver says of a server that takes a connection and then says nothing. */
-const UNANSWERED = /^Connection terminated due to connection timeout/;
+const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
 
-type Taken = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
+type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
 
 /**
  * When one connection falls silent, the idle ones are most likely dead as well. Until a new one comes about, nothing waits
@@ -158,53 +161,55 @@ type Taken = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
 export class DatabasePool extends pg.Pool {
   readonly outages: Outages;
   /** While the server is silent: whether the look under way has found it. */
-  private look: Promise<boolean> | undefined;
+  private probe: Promise<boolean> | undefined;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
     const outages: Outages = { last: undefined };
-    const more = { outages, Client: DatabaseClient };
-    super({ ...settings, ...more });
+    const defaults = { outages, Client: DatabaseClient };
+    super({ ...settings, ...defaults });
     this.outages = outages;
     this.on('release', (error: unknown) => {
       if (!(error instanceof SilentConnectionError)) return;
       this.discardIdle();
-      void this.lookForServer();
+      void this.waitForServer();
     });
-    const connect = this.connect.bind(this) as (callback: (...taken: Taken) => void) => void;
-    const take = (callback: (...taken: Taken) => void): void => {
-      const noticing = (...taken: Taken) => {
-        if (taken[0] && UNANSWERED.test(taken[0].message)) void this.lookForServer();
-        callback(...taken);
+    const connect = this.connect.bind(this) as (
+      callback: (...result: ConnectResult) => void,
+    ) => void;
+    const connectWhenReachable = (callback: (...result: ConnectResult) => void): void => {
+      const onConnect = (...result: ConnectResult) => {
+        if (result[0] && CONNECT_TIMEOUT_MESSAGE.test(result[0].message)) void this.waitForServer();
+        callback(...result);
       };
-      if (!this.look) return connect(noticing);
-      void this.look.then((isThere) => {
-        if (isThere) connect(noticing);
-        else callback(silentServer(), undefined, ignore);
+      if (!this.probe) return connect(onConnect);
+      void this.probe.then((isThere) => {
+        if (isThere) connect(onConnect);
+        else callback(createSilenceError(), undefined, ignore);
       });
     };
-    this.connect = ((callback?: (...taken: Taken) => void) => {
-      if (callback) return take(callback);
+    this.connect = ((callback?: (...result: ConnectResult) => void) => {
+      if (callback) return connectWhenReachable(callback);
       return new Promise((resolve, reject) => {
-        take((error, client) => (client ? resolve(client) : reject(error)));
+        connectWhenReachable((error, client) => (client ? resolve(client) : reject(error)));
       });
     }) as typeof this.connect;
   }
 
-  private async lookForServer(): Promise<void> {
-    if (this.look) return;
+  private async waitForServer(): Promise<void> {
+    if (this.probe) return;
     for (let isThere = false; !isThere && !this.ending;) {
-      this.look = this.isServerThere();
-      isThere = await this.look;
-      if (!isThere) await wait(LOOK_EVERY_MS, undefined, { ref: false });
+      this.probe = this.canReachServer();
+      isThere = await this.probe;
+      if (!isThere) await wait(PROBE_INTERVAL_MS, undefined, { ref: false });
     }
-    this.look = undefined;
+    this.probe = undefined;
   }
 
-  private async isServerThere(): Promise<boolean> {
+  private async canReachServer(): Promise<boolean> {
     const client = new DatabaseClient({
       ...this.settings,
-      connectionTimeoutMillis: LOOK_WITHIN_MS,
-      query_timeout: LOOK_WITHIN_MS,
+      connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+      query_timeout: PROBE_TIMEOUT_MS,
     });
     client.on('error', ignore);
     try {
@@ -226,20 +231,20 @@ export class DatabasePool extends pg.Pool {
 }
 
 /**
- * A connection outside the pool. @param more such as a `query_timeout` of 0, for statements that may take
+ * A connection outside the pool. @param overrides such as a `query_timeout` of 0, for statements that may take
  * long
  */
-export function databaseClient(
+export function createDatabaseClient(
   databaseUrl: string,
   application: string,
-  more: DatabaseClientConfig = {},
+  overrides: DatabaseClientConfig = {},
 ): DatabaseClient {
   return new DatabaseClient({
     connectionString: databaseUrl,
     application_name: `inkpad ${application}`,
-    query_timeout: ANSWER_WITHIN_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
     ...CONNECTION,
-    ...more,
+    ...overrides,
   });
 }
 
@@ -248,16 +253,16 @@ export function databaseClient(
  * The server ends the session as well when no probe comes: the kernel or a proxy may keep the connection of a process
  * that is stopped or cut off alive for ever, and with it the lock.
  */
-export function checkNowAndThen(client: DatabaseClient): void {
+export function startChecks(client: DatabaseClient): void {
   const check: LimitedStatement = {
-    text: `set idle_session_timeout = ${UNCHECKED_FOR_MS}`,
-    query_timeout: CHECK_WITHIN_MS,
+    text: `set idle_session_timeout = ${IDLE_TIMEOUT_MS}`,
+    query_timeout: CHECK_TIMEOUT_MS,
   };
   const probe = () => {
     // The client emits the error to its listeners as well.
     client.query(check).catch(() => clearInterval(timer));
   };
-  const timer = setInterval(probe, CHECK_EVERY_MS);
+  const timer = setInterval(probe, CHECK_INTERVAL_MS);
   timer.unref();
   client.once('end', () => clearInterval(timer));
   probe();
@@ -268,15 +273,18 @@ export function checkNowAndThen(client: DatabaseClient): void {
  * and creates them in the old generation; what they refer to, the whole query with its values and rows, then outlives
  * every collection of the young one.
  */
-function promised(query: (...given: unknown[]) => unknown, given: unknown[]): Promise<unknown> {
-  const [statement, values] = given;
-  const answer = new Promise((resolve, reject) => {
-    query(statement, values, (error: Error | null, result: unknown) => {
+function queryAsPromise(
+  query: (...queryArguments: unknown[]) => unknown,
+  queryArguments: unknown[],
+): Promise<unknown> {
+  const [statement, values] = queryArguments;
+  const result = new Promise((resolve, reject) => {
+    query(statement, values, (error: Error | null, value: unknown) => {
       if (error) reject(error);
-      else resolve(result);
+      else resolve(value);
     });
   });
-  return answer.catch((error: unknown) => {
+  return result.catch((error: unknown) => {
     // As the driver does: its own stack leads to the socket, this one to whoever asked.
     if (error instanceof Error) Error.captureStackTrace(error);
     throw error;
@@ -284,14 +292,14 @@ function promised(query: (...given: unknown[]) => unknown, given: unknown[]): Pr
 }
 
 /** Neither has a callback been given, nor a statement that answers in its own way. */
-function isPromiseWanted(given: unknown[]): boolean {
-  const [statement] = given;
-  const hasCallback = given.some((each) => typeof each === 'function');
+function expectsPromise(queryArguments: unknown[]): boolean {
+  const [statement] = queryArguments;
+  const hasCallback = queryArguments.some((each) => typeof each === 'function');
   const isSubmitted = typeof statement === 'object' && statement !== null && 'submit' in statement;
   return !hasCallback && !isSubmitted;
 }
 
-function silentServer(): Error {
+function createSilenceError(): Error {
   const error = new Error('Connection terminated: the server is silent');
   failuresToConnect.add(error);
   return error;
@@ -301,7 +309,7 @@ function ignore(): void {
   // Whoever waits for the connection gets the first error.
 }
 
-function limitOf(statement: unknown): number | undefined {
+function findTimeout(statement: unknown): number | undefined {
   if (typeof statement !== 'object' || statement === null) return undefined;
   const { query_timeout } = statement as LimitedStatement;
   return query_timeout;

@@ -5,8 +5,8 @@ import { DataSource, type DataSourceOptions } from 'typeorm';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { KernelModule } from '#kernel/kernel.module.js';
 import { AuditEntryRow } from './audit-log.entity.js';
-import { connecting } from './connecting.js';
-import { dataSourceOptions, poolOf, type QUEUE_LIMITS } from './data-source.js';
+import { connectFirst } from './first-connection.js';
+import { createDataSourceOptions, getPool, type QUEUE_LIMITS } from './data-source.js';
 import { DailyCounts } from './daily-counts.js';
 import { LeaderLock } from './leader-lock.js';
 import { MasterKeys } from './master-keys.js';
@@ -30,7 +30,7 @@ export class DatabaseModule {
         KernelModule.forRoot(config),
         TypeOrmModule.forRootAsync({
           useFactory: () => ({
-            ...dataSourceOptions(config, application, limits),
+            ...createDataSourceOptions(config, application, limits),
             migrations: [...migrations],
             autoLoadEntities: true,
             // Without a database the process says so and exits; its supervisor restarts it.
@@ -40,13 +40,13 @@ export class DatabaseModule {
           }),
           dataSourceFactory: async (options) => {
             const source = new DataSource(options as DataSourceOptions);
-            return connecting(config.databaseUrl, () => source.initialize());
+            return connectFirst(config.databaseUrl, () => source.initialize());
           },
         }),
         TypeOrmModule.forFeature([AuditEntryRow]),
       ],
       providers: [
-        { provide: pg.Pool, inject: [DataSource], useFactory: poolOf },
+        { provide: pg.Pool, inject: [DataSource], useFactory: getPool },
         {
           provide: MasterKeys,
           inject: [pg.Pool, PlatformConfig],

@@ -4,7 +4,7 @@
  * @param key the columns of the primary key
  * @param inserted the parameters of the row that the insert may update, which is left alone
  */
-export function deleteExpired(table: string, key: string, inserted: string): string {
+export function renderDeleteExpired(table: string, key: string, inserted: string): string {
   return `
       delete from ${table} where (${key}) in (
         select ${key} from ${table} where until < now() and (${key}) <> (${inserted})
@@ -18,9 +18,9 @@ export function deleteExpired(table: string, key: string, inserted: string): str
  * @param window of SQL, such as `1 hour`
  * @returns the statement, whose row has the count and the whole seconds until the window ends, at least 1
  */
-export function countWithin(table: string, column: string, window: string): string {
+export function renderCount(table: string, column: string, window: string): string {
   return `
-    with past as (${deleteExpired(table, 'key', '$1')}
+    with past as (${renderDeleteExpired(table, 'key', '$1')}
     )
     insert into ${table} as c (key, ${column}, until) values ($1, 1, now() + interval '${window}')
     on conflict (key) do update set

@@ -1,10 +1,10 @@
 import { Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
-import { ask } from './connection.js';
+import { query } from './connection.js';
 
-const TRIES = 5;
-const TAKEN_ONE_BY_ONE = 10_000;
+const MAX_ATTEMPTS = 5;
+const SINGLE_STEPS = 10_000;
 
 /** A record of the table has this id already. Nothing was written. */
 export class IdTakenError extends Error {
@@ -20,9 +20,9 @@ export class IdTakenError extends Error {
  * Integer ids are taken before a decision, because its events contain them; a refused command leaves a gap.
  * @param table whose sequence it is, such as a row table's
  */
-export async function nextId(pool: pg.Pool, table: string): Promise<number> {
-  const sequence = sequenceOf(table);
-  const [row] = await ask<{ id: number }>(pool, {
+export async function takeNextId(pool: pg.Pool, table: string): Promise<number> {
+  const sequence = getSequence(table);
+  const [row] = await query<{ id: number }>(pool, {
     name: `next_${sequence}`,
     text: `select nextval('${sequence}') as id`,
   });
@@ -41,15 +41,16 @@ export async function withNewId<R>(
   table: string,
   create: (id: number) => Promise<R>,
 ): Promise<R> {
-  for (let tries = 1; ; tries++) {
-    const id = await nextId(pool, table);
+  for (let attempt = 1; ; attempt++) {
+    const id = await takeNextId(pool, table);
     try {
       return await create(id);
     } catch (error) {
       if (!(error instanceof IdTakenError)) throw error;
       new Logger('ids').warn(`${error.message}: trying the next id`);
-      if (tries === TRIES) throw new UnavailableError('No free id was found', { cause: error });
-      await raiseSequence(pool, error.table, await greatestId(pool, error.table));
+      if (attempt === MAX_ATTEMPTS)
+        throw new UnavailableError('No free id was found', { cause: error });
+      await raiseSequence(pool, error.table, await findMaxId(pool, error.table));
     }
   }
 }
@@ -60,34 +61,34 @@ export async function withNewId<R>(
  * in that very moment.
  * @returns how far it was behind
  */
-export async function raiseSequence(pool: pg.Pool, table: string, used: number): Promise<number> {
-  const sequence = sequenceOf(table);
-  const near = used - TAKEN_ONE_BY_ONE;
-  const [jumped] = await ask<{ next: number }>(pool, {
+export async function raiseSequence(pool: pg.Pool, table: string, usedId: number): Promise<number> {
+  const sequence = getSequence(table);
+  const jumpTarget = usedId - SINGLE_STEPS;
+  const [jump] = await query<{ next: number }>(pool, {
     text: `select s.last_value + s.is_called::int as next, setval('${sequence}', $1, false)
            from ${sequence} s where s.last_value < $1`,
-    values: [near],
+    values: [jumpTarget],
   });
-  const [row] = await ask<{ taken: number }>(pool, {
-    text: `select count(t.id) as taken from (
+  const [row] = await query<{ count: number }>(pool, {
+    text: `select count(t.id) as count from (
              select nextval('${sequence}') as id
              from ${sequence} s, generate_series(s.last_value + s.is_called::int, $1::bigint)
            ) t`,
-    values: [used],
+    values: [usedId],
   });
-  return (row?.taken ?? 0) + (jumped === undefined ? 0 : near - jumped.next);
+  return (row?.count ?? 0) + (jump === undefined ? 0 : jumpTarget - jump.next);
 }
 
 /** Zero for an empty table. */
-export async function greatestId(pool: pg.Pool, table: string): Promise<number> {
-  sequenceOf(table);
-  const [row] = await ask<{ id: number | null }>(pool, {
+export async function findMaxId(pool: pg.Pool, table: string): Promise<number> {
+  getSequence(table);
+  const [row] = await query<{ id: number | null }>(pool, {
     text: `select max(id) as id from ${table}`,
   });
   return row?.id ?? 0;
 }
 
-function sequenceOf(table: string): string {
+function getSequence(table: string): string {
   if (!/^[a-z_]+$/.test(table)) throw new Error(`${table} is not a table`);
   return `${table}_id`;
 }

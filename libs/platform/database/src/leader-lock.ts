@@ -2,11 +2,11 @@ import { Injectable, Logger } from '@nestjs/common';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { checkNowAndThen, databaseClient } from './database-client.js';
+import { startChecks, createDatabaseClient } from './database-client.js';
 
 const POLL_MS = 1_000;
 /** Long enough for several polls of the others, so that one of them gets the lock. */
-const STEPPED_DOWN_MS = 5_000;
+const STEP_DOWN_MS = 5_000;
 /** Makes the server notice after about ten seconds that the leader's machine has gone. */
 const NOTICE_LOSS = {
   tcp_keepalives_idle: '4',
@@ -32,15 +32,15 @@ export class LeaderLock {
     lead: (leading: AbortSignal) => Promise<void>,
   ): Promise<void> {
     const log = new Logger(name);
-    for (let unavailable = false; !signal.aborted;) {
+    for (let isUnavailable = false; !signal.aborted;) {
       let wait = POLL_MS;
       try {
-        if (await this.campaign({ name, lock }, log, signal, lead)) wait = STEPPED_DOWN_MS;
-        unavailable = false;
+        if (await this.campaign({ name, lock }, log, signal, lead)) wait = STEP_DOWN_MS;
+        isUnavailable = false;
       } catch (error) {
-        if (!unavailable)
+        if (!isUnavailable)
           log.warn(`the leader's lock could not be requested: ${getErrorMessage(error)}`);
-        unavailable = true;
+        isUnavailable = true;
       }
       await pause(wait, signal);
     }
@@ -56,7 +56,7 @@ export class LeaderLock {
     signal: AbortSignal,
     lead: (leading: AbortSignal) => Promise<void>,
   ): Promise<boolean> {
-    const client = databaseClient(this.config.databaseUrl, name, { session: NOTICE_LOSS });
+    const client = createDatabaseClient(this.config.databaseUrl, name, { session: NOTICE_LOSS });
     const lost = new AbortController();
     client.on('error', (error) => {
       log.warn(`leadership was lost: ${error.message}`);
@@ -66,7 +66,7 @@ export class LeaderLock {
     const connected = AbortSignal.any([signal, lost.signal]);
     try {
       await client.connect();
-      checkNowAndThen(client);
+      startChecks(client);
       while (!connected.aborted) {
         const { rows } = await client.query<{ leads: boolean }>(
           'select pg_try_advisory_lock($1) as leads',

@@ -5,18 +5,18 @@ import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { getKeyId, Keyring, createMasterKey, type MasterKey } from '#kernel/keyring.js';
-import { askAtStart } from './connection.js';
+import { queryAtStartup } from './connection.js';
 import type { SealedColumn } from './sealed-column.js';
-import { refuseUnfinishedRestore } from './unfinished-restore.js';
+import { assertNoUnfinishedRestore } from './unfinished-restore.js';
 
 /**
  * Shorter than `cli key:rotate` waits between changing the key that seals and looking for values that another key
  * sealed.
  */
-const LOOK_EVERY_MS = 1_000;
+const POLL_MS = 1_000;
 
 const DATA_KEYS = 'data keys';
-const dataKeyContext = (purpose: unknown): string => `data key ${String(purpose)}`;
+const getDataKeyContext = (purpose: unknown): string => `data key ${String(purpose)}`;
 
 export const DATA_KEYS_COLUMN: SealedColumn = {
   name: 'data keys',
@@ -25,7 +25,7 @@ export const DATA_KEYS_COLUMN: SealedColumn = {
   id: 'purpose',
   idType: 'text',
   purpose: DATA_KEYS,
-  contextOf: dataKeyContext,
+  getContext: getDataKeyContext,
 };
 
 /**
@@ -67,7 +67,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   ) {}
 
   /** For tests, without a database. */
-  static holding(ring: Keyring, dataKeys: ReadonlyMap<string, Buffer>): MasterKeys {
+  static withKeys(ring: Keyring, dataKeys: ReadonlyMap<string, Buffer>): MasterKeys {
     const holding: MasterKeys = Object.create(MasterKeys.prototype);
     holding.loaded = { ring, dataKeys };
     return holding;
@@ -76,22 +76,22 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   /** @throws ConfigError */
   async onModuleInit(): Promise<void> {
     const { pool, config } = this;
-    await refuseUnfinishedRestore(pool);
+    await assertNoUnfinishedRestore(pool);
     const keys = [config.masterKey, config.masterKeyPrevious].flatMap((key) =>
       key === null ? [] : [createMasterKey(key)],
     );
-    const state = (await keyStateIn(pool)) ?? (await recordKey(pool, config));
-    const sealing = keyFor(state, keys);
-    if (!sealing) throw wrongKey(state, config);
+    const state = (await findKeyState(pool)) ?? (await recordKey(pool, config));
+    const sealing = findKey(state, keys);
+    if (!sealing) throw createWrongKeyError(state, config);
     const { previous } = state;
-    if (previous && !keyFor({ fingerprint: previous }, keys)) {
+    if (previous && !findKey({ fingerprint: previous }, keys)) {
       throw new ConfigError(
         `The master key of this database is being changed: set MASTER_KEY_PREVIOUS to the former key (${getKeyId(previous)}) until npm run cli key:rotate has said that it is done.`,
       );
     }
     const ring = new Keyring(keys, sealing);
     this.loaded = { ring, dataKeys: await loadDataKeys(pool, ring) };
-    if (keys.length > 1) this.follow(ring, keys);
+    if (keys.length > 1) this.followRotation(ring, keys);
   }
 
   onModuleDestroy(): void {
@@ -99,43 +99,43 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   }
 
   seal(purpose: string, plain: Buffer, context: string): Buffer {
-    return this.held.ring.seal(purpose, plain, context);
+    return this.keys.ring.seal(purpose, plain, context);
   }
 
   /** @throws when neither key opens it */
   open(purpose: string, sealed: Buffer, context: string): Buffer {
-    return this.held.ring.open(purpose, sealed, context);
+    return this.keys.ring.open(purpose, sealed, context);
   }
 
-  dataKey(purpose: DataKeyPurpose): Buffer {
-    const key = this.held.dataKeys.get(purpose);
+  getDataKey(purpose: DataKeyPurpose): Buffer {
+    const key = this.keys.dataKeys.get(purpose);
     if (!key) throw new Error(`there is no data key for ${purpose}`);
     return key;
   }
 
-  private get held(): Loaded {
+  private get keys(): Loaded {
     if (!this.loaded) throw new Error('the master keys are loaded when the process starts');
     return this.loaded;
   }
 
   /** With two keys, the rotation may begin at any time. */
-  private follow(ring: Keyring, keys: MasterKey[]): void {
-    const look = async () => {
-      const state = await keyStateIn(this.pool);
-      const sealing = state && keyFor(state, keys);
+  private followRotation(ring: Keyring, keys: MasterKey[]): void {
+    const refresh = async () => {
+      const state = await findKeyState(this.pool);
+      const sealing = state && findKey(state, keys);
       if (sealing) ring.sealWith(sealing);
     };
     this.timer = setInterval(() => {
-      look().catch((error: unknown) =>
+      refresh().catch((error: unknown) =>
         this.log.warn(`the key that seals could not be read: ${getErrorMessage(error)}`),
       );
-    }, LOOK_EVERY_MS);
+    }, POLL_MS);
     this.timer.unref();
   }
 }
 
-export function keyStateIn(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
-  return askAtStart<KeyState>(pool, 'select fingerprint, previous from master_key');
+export function findKeyState(pool: Pick<Pool, 'query'>): Promise<KeyState | undefined> {
+  return queryAtStartup<KeyState>(pool, 'select fingerprint, previous from master_key');
 }
 
 /** Records the key of a new database. When two processes start at once with different keys, one is refused. */
@@ -143,29 +143,29 @@ async function recordKey(pool: Pool, { masterKey }: PlatformConfig): Promise<Key
   await pool.query('insert into master_key (fingerprint) values ($1) on conflict do nothing', [
     createMasterKey(masterKey).fingerprint,
   ]);
-  const state = await keyStateIn(pool);
+  const state = await findKeyState(pool);
   if (!state) throw new Error('the master key was just recorded');
   return state;
 }
 
-function keyFor(
+function findKey(
   { fingerprint }: Pick<KeyState, 'fingerprint'>,
   keys: MasterKey[],
 ): MasterKey | undefined {
   return keys.find((key) => key.fingerprint.equals(fingerprint));
 }
 
-const WAY_OUT =
+const ADVICE =
   'set MASTER_KEY to the key that was used until now (npm start keeps its own in master.key in the data folder), or use the database that belongs to this key.';
 
-function wrongKey(state: KeyState, config: PlatformConfig): ConfigError {
+function createWrongKeyError(state: KeyState, config: PlatformConfig): ConfigError {
   const ids = `${getKeyId(createMasterKey(config.masterKey).fingerprint)}, not ${getKeyId(state.fingerprint)}`;
   return new ConfigError(
-    `${keySource(config)} is not the key of this database (${ids}): ${WAY_OUT}`,
+    `${describeKeySource(config)} is not the key of this database (${ids}): ${ADVICE}`,
   );
 }
 
-function keySource({ masterKeyFile }: PlatformConfig): string {
+function describeKeySource({ masterKeyFile }: PlatformConfig): string {
   if (masterKeyFile === null) return 'MASTER_KEY';
   return masterKeyFile.isNew
     ? `The master key that was just made, since MASTER_KEY is not set and ${masterKeyFile.path} did not exist,`
@@ -173,13 +173,13 @@ function keySource({ masterKeyFile }: PlatformConfig): string {
 }
 
 async function loadDataKeys(pool: Pool, ring: Keyring): Promise<Map<string, Buffer>> {
-  const known = await pool.query<{ purpose: string }>('select purpose from data_keys');
-  const there = new Set(known.rows.map(({ purpose }) => purpose));
+  const existing = await pool.query<{ purpose: string }>('select purpose from data_keys');
+  const purposes = new Set(existing.rows.map(({ purpose }) => purpose));
   for (const purpose of DATA_KEY_PURPOSES) {
-    if (there.has(purpose)) continue;
+    if (purposes.has(purpose)) continue;
     await pool.query(
       'insert into data_keys (purpose, sealed) values ($1, $2) on conflict do nothing',
-      [purpose, ring.seal(DATA_KEYS, randomBytes(32), dataKeyContext(purpose))],
+      [purpose, ring.seal(DATA_KEYS, randomBytes(32), getDataKeyContext(purpose))],
     );
   }
   const { rows } = await pool.query<{ purpose: string; sealed: Buffer }>(
@@ -188,7 +188,7 @@ async function loadDataKeys(pool: Pool, ring: Keyring): Promise<Map<string, Buff
   return new Map(
     rows.map(({ purpose, sealed }) => [
       purpose,
-      ring.open(DATA_KEYS, sealed, dataKeyContext(purpose)),
+      ring.open(DATA_KEYS, sealed, getDataKeyContext(purpose)),
     ]),
   );
 }

@@ -1,11 +1,11 @@
 import { DataSource, type MigrationInterface } from 'typeorm';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { connecting } from './connecting.js';
+import { connectFirst } from './first-connection.js';
 import { withConnection } from './connection.js';
-import { dataSourceOptions, NO_LIMITS, poolOf } from './data-source.js';
+import { createDataSourceOptions, NO_LIMITS, getPool } from './data-source.js';
 import type { LimitedStatement } from './database-client.js';
 import { ensureServiceRole, grantToService } from './roles.js';
-import { refuseUnfinishedRestore } from './unfinished-restore.js';
+import { assertNoUnfinishedRestore } from './unfinished-restore.js';
 
 /** A migration of TypeORM. The digits at the end of its name are its number: TypeORM runs migrations in their order. */
 export type Migration = new () => MigrationInterface & { readonly name: string };
@@ -24,7 +24,7 @@ export async function findMissingMigrations(
   limit: Pick<LimitedStatement, 'query_timeout'> = {},
 ): Promise<string[]> {
   const statement: LimitedStatement = { text: 'select name from migrations', ...limit };
-  const { rows } = await poolOf(source).query<{ name: string }>(statement);
+  const { rows } = await getPool(source).query<{ name: string }>(statement);
   const applied = new Set(rows.map(({ name }) => name));
   const names = source.migrations.map(({ name, constructor }) => name ?? constructor.name);
   return names.filter((name) => !applied.has(name));
@@ -44,22 +44,22 @@ export async function migrate(
 ): Promise<string[]> {
   const owner = { ...config, databaseUrl: config.databaseMigrationUrl };
   const source = new DataSource({
-    ...dataSourceOptions(owner, 'migrate', NO_LIMITS),
+    ...createDataSourceOptions(owner, 'migrate', NO_LIMITS),
     migrations: migrations.filter((migration) => only?.includes(new migration().name) ?? true),
     migrationsTransactionMode: 'each',
   });
-  await connecting(owner.databaseUrl, () => source.initialize());
+  await connectFirst(owner.databaseUrl, () => source.initialize());
   try {
-    return await withConnection(poolOf(source), async (turn) => {
-      await turn.query('select pg_advisory_lock(727000)');
+    return await withConnection(getPool(source), async (client) => {
+      await client.query('select pg_advisory_lock(727000)');
       try {
-        if (!only) await refuseUnfinishedRestore(turn);
-        await ensureServiceRole(turn, config);
+        if (!only) await assertNoUnfinishedRestore(client);
+        await ensureServiceRole(client, config);
         const executed = await source.runMigrations();
-        await grantToService(turn, config);
+        await grantToService(client, config);
         return executed.map((migration) => migration.name);
       } finally {
-        await turn.query('select pg_advisory_unlock(727000)');
+        await client.query('select pg_advisory_unlock(727000)');
       }
     });
   } finally {

@@ -2,8 +2,8 @@ import { Logger } from '@nestjs/common';
 import pg from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import {
-  checkNowAndThen,
-  databaseClient,
+  startChecks,
+  createDatabaseClient,
   type DatabaseClient,
   type LimitedStatement,
 } from './database-client.js';
@@ -18,7 +18,7 @@ export class Notifications {
   private readonly log = new Logger(Notifications.name);
   private client: DatabaseClient | undefined;
   private retry: NodeJS.Timeout | undefined;
-  private closed = false;
+  private isClosed = false;
 
   constructor(
     private readonly databaseUrl: string,
@@ -28,18 +28,18 @@ export class Notifications {
   ) {}
 
   async listen(): Promise<void> {
-    const client = databaseClient(this.databaseUrl, `listen ${this.channel}`);
+    const client = createDatabaseClient(this.databaseUrl, `listen ${this.channel}`);
     this.client = client;
-    client.on('error', (error) => this.lost(client, error));
-    client.on('end', () => this.lost(client));
+    client.on('error', (error) => this.reconnect(client, error));
+    client.on('end', () => this.reconnect(client));
     client.on('notification', (message) => this.onNotify(message.payload ?? ''));
     try {
       await client.connect();
       await client.query(`listen ${pg.escapeIdentifier(this.channel)}`);
-      checkNowAndThen(client);
+      startChecks(client);
       this.onLost();
     } catch (error) {
-      this.lost(client, error);
+      this.reconnect(client, error);
     }
   }
 
@@ -47,18 +47,18 @@ export class Notifications {
    * Asks something on the same connection, so that whoever polls depends on neither the pool nor its load.
    * @returns undefined while there is no connection
    */
-  async ask<R extends pg.QueryResultRow>(statement: LimitedStatement): Promise<R[] | undefined> {
+  async query<R extends pg.QueryResultRow>(statement: LimitedStatement): Promise<R[] | undefined> {
     return (await this.client?.query<R>(statement))?.rows;
   }
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.isClosed = true;
     clearTimeout(this.retry);
     await this.client?.end();
   }
 
-  private lost(client: DatabaseClient, error?: unknown): void {
-    if (this.closed || client !== this.client) return;
+  private reconnect(client: DatabaseClient, error?: unknown): void {
+    if (this.isClosed || client !== this.client) return;
     this.client = undefined;
     if (error instanceof Error) this.log.warn(`${this.channel}: ${error.message}; reconnecting`);
     this.onLost();

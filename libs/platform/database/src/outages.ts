@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { inTransaction } from './connection.js';
 import type { DatabasePool, LimitedStatement } from './database-client.js';
-import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
+import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 
 /** Long enough for a load balancer to notice, short enough to come back soon. */
 const RECENT_MS = 5_000;
@@ -36,6 +36,6 @@ async function probeSpace(pool: pg.Pool, withinMs: number): Promise<void> {
     await inTransaction(pool, (client) => client.query(statement));
   } catch (error) {
     // An administrator has taken the right to temporary tables away; then only time tells.
-    if (databaseErrorOf(error)?.code !== SQLSTATE.insufficientPrivilege) throw error;
+    if (findDatabaseError(error)?.code !== SQLSTATE.insufficientPrivilege) throw error;
   }
 }

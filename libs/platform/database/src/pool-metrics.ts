@@ -1,19 +1,19 @@
 import { Injectable } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
-import { poolOf } from './data-source.js';
+import { getPool } from './data-source.js';
 
 /** Callers waiting for a connection are the first sign of overload. */
 @Injectable()
 export class PoolMetrics {
   constructor(source: DataSource, registry: Registry) {
-    const pool = poolOf(source);
-    const most = new Gauge({
+    const pool = getPool(source);
+    const max = new Gauge({
       name: 'inkpad_database_connections_most',
       help: 'Maximum size of the connection pool (DATABASE_POOL)',
       registers: [registry],
     });
-    most.set(pool.options.max);
+    max.set(pool.options.max);
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_database_connections',

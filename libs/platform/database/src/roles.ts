@@ -2,7 +2,7 @@ import { createHash, createHmac, pbkdf2Sync, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 import { type PlatformConfig } from '#kernel/platform-config.js';
-import { databaseErrorOf, SQLSTATE } from './sqlstate.js';
+import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 
 /** The default of PostgreSQL (scram_iterations). */
 const SCRAM_ITERATIONS = 4096;
@@ -14,20 +14,20 @@ type Urls = Pick<PlatformConfig, 'databaseUrl' | 'databaseMigrationUrl'>;
  * @throws ConfigError when it does not exist and the owner may not create it
  */
 export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promise<void> {
-  const service = serviceOf(urls);
+  const service = findServiceRole(urls);
   if (!service) return;
-  const known = await owner.query('select from pg_roles where rolname = $1', [service.role]);
-  if (known.rowCount !== 0) return;
+  const existing = await owner.query('select from pg_roles where rolname = $1', [service.role]);
+  if (existing.rowCount !== 0) return;
   const name = pg.escapeIdentifier(service.role);
   const password = service.password
-    ? `password ${pg.escapeLiteral(scramVerifier(service.password))}`
+    ? `password ${pg.escapeLiteral(createScramVerifier(service.password))}`
     : '';
   try {
     await owner.query(
       `create role ${name} login nosuperuser nocreatedb nocreaterole noreplication nobypassrls ${password}`,
     );
   } catch (cause) {
-    if (databaseErrorOf(cause)?.code !== SQLSTATE.insufficientPrivilege) throw cause;
+    if (findDatabaseError(cause)?.code !== SQLSTATE.insufficientPrivilege) throw cause;
     const { username } = new URL(urls.databaseMigrationUrl);
     throw new ConfigError(
       `The role ${service.role} of DATABASE_URL does not exist, and ${decodeURIComponent(username)} of DATABASE_MIGRATION_URL may not make it: have an administrator run create role ${name} login password '…', then run npm run migrate again.`,
@@ -41,7 +41,7 @@ export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promi
  * call the functions that do more with the owner's rights. Run after each migration.
  */
 export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<void> {
-  const service = serviceOf(urls);
+  const service = findServiceRole(urls);
   if (!service) return;
   const role = pg.escapeIdentifier(service.role);
   const { rows: definers } = await owner.query<{ name: string }>(
@@ -60,17 +60,17 @@ export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<
     grant update on all sequences in schema public to ${role};
     ${definers.map(({ name }) => `grant execute on function ${name} to ${role};`).join('\n')}
   `);
-  await whereAllowed(owner, `revoke create on schema public from public, ${role}`);
+  await queryIfAllowed(owner, `revoke create on schema public from public, ${role}`);
   // To see the age of other roles' transactions, which hold back the readers of the log.
-  await whereAllowed(owner, `grant pg_read_all_stats to ${role}`);
+  await queryIfAllowed(owner, `grant pg_read_all_stats to ${role}`);
 }
 
 /** On some servers only an administrator may do this; `mayRewriteHistory` and the metrics work without it. */
-async function whereAllowed(owner: pg.ClientBase, statement: string): Promise<void> {
+async function queryIfAllowed(owner: pg.ClientBase, statement: string): Promise<void> {
   try {
     await owner.query(statement);
   } catch (error) {
-    if (databaseErrorOf(error)?.code !== SQLSTATE.insufficientPrivilege) throw error;
+    if (findDatabaseError(error)?.code !== SQLSTATE.insufficientPrivilege) throw error;
   }
 }
 
@@ -93,7 +93,7 @@ export async function mayRewriteHistory(
 }
 
 /** Null when the processes use the owner's connection. */
-function serviceOf(urls: Urls): { role: string; password: string } | null {
+function findServiceRole(urls: Urls): { role: string; password: string } | null {
   const [service, owner] = [new URL(urls.databaseUrl), new URL(urls.databaseMigrationUrl)];
   if (service.username === owner.username) return null;
   const [role, password] = [service.username, service.password].map(decodeURIComponent);
@@ -104,7 +104,7 @@ function serviceOf(urls: Urls): { role: string; password: string } | null {
 }
 
 /** Sent instead of the password (RFC 5803), which would otherwise appear in the server's log after an error. */
-function scramVerifier(password: string): string {
+function createScramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password.normalize('NFKC'), salt, SCRAM_ITERATIONS, 32, 'sha256');
   const keyed = (text: string) => createHmac('sha256', salted).update(text).digest();

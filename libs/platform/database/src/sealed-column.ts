@@ -7,5 +7,5 @@ export type SealedColumn = {
   id: string;
   idType: 'bigint' | 'bytea' | 'text' | 'uuid';
   purpose: string;
-  contextOf: (id: unknown) => string;
+  getContext: (id: unknown) => string;
 };

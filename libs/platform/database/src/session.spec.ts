@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ConfigError } from '#kernel/config-error.js';
-import { assertUsable, openingStatement } from './session.js';
+import { assertUsable, renderOpeningStatement } from './session.js';
 
 const PLACE = 'inkpad at db.example:5432';
 const USABLE = { version: '18.4', version_number: 180_004, encoding: 'UTF8' };
@@ -39,12 +39,12 @@ describe('assertUsable', () => {
 
 describe('openingStatement', () => {
   it('sets what a connection asks for beside what is pinned', () => {
-    const text = openingStatement({ statement_timeout: '8s' });
+    const text = renderOpeningStatement({ statement_timeout: '8s' });
     expect(text).toContain(`('datestyle', 'ISO, MDY')`);
     expect(text).toContain(`('statement_timeout', '8s')`);
   });
 
   it('means the same whatever standard_conforming_strings is', () => {
-    expect(openingStatement({})).not.toContain('\\');
+    expect(renderOpeningStatement({})).not.toContain('\\');
   });
 });

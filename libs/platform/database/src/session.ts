@@ -33,7 +33,7 @@ export type ServerFacts = { version: string; version_number: number; encoding: s
  * Renders the first statement of a session. One round trip pins the settings and says what kind of database it is. Not in
  * the startup packet: PgBouncer refuses or drops what stands there. Settings that a release does not know are passed over.
  */
-export function openingStatement(settings: SessionSettings): string {
+export function renderOpeningStatement(settings: SessionSettings): string {
   const values = Object.entries({ ...PINNED, ...settings }).map(
     ([name, value]) => `('${name}', '${value}')`,
   );
@@ -47,17 +47,17 @@ export function openingStatement(settings: SessionSettings): string {
 }
 
 /** @throws ConfigError that says what to do, when the server or its database is none that Inkpad can work with */
-export function assertUsable(facts: ServerFacts | undefined, place: string): void {
+export function assertUsable(facts: ServerFacts | undefined, database: string): void {
   if (!facts) throw new Error('the server said nothing about itself');
   const { version, version_number, encoding } = facts;
   if (version_number < OLDEST_SERVER) {
     throw new ConfigError(
-      `The database ${place} is on PostgreSQL ${version}, but Inkpad needs PostgreSQL 15 or newer: upgrade the server, or name another one in DATABASE_URL.`,
+      `The database ${database} is on PostgreSQL ${version}, but Inkpad needs PostgreSQL 15 or newer: upgrade the server, or name another one in DATABASE_URL.`,
     );
   }
   if (encoding !== ENCODING) {
     throw new ConfigError(
-      `The database ${place} has the encoding ${encoding}, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
+      `The database ${database} has the encoding ${encoding}, which does not hold every text: create one with create database … encoding 'UTF8' template template0, and name it in DATABASE_URL.`,
     );
   }
 }

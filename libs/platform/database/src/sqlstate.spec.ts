@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
-import { isConnectionLoss, isDatabaseUnavailable, isOutage, isPassing } from './connection.js';
+import { isConnectionLoss, isDatabaseUnavailable, isOutage, isTransient } from './connection.js';
 
 function answered(code: string): pg.DatabaseError {
   const error = new pg.DatabaseError('refused', 0, 'error');
@@ -15,7 +15,7 @@ describe('what a server refuses', () => {
     '%s is an outage, whoever asks',
     (code) => {
       for (const error of [answered(code), new QueryFailedError('', [], answered(code))]) {
-        expect([isOutage(error), isDatabaseUnavailable(error), isPassing(error)]).toEqual([
+        expect([isOutage(error), isDatabaseUnavailable(error), isTransient(error)]).toEqual([
           true,
           true,
           true,
@@ -35,11 +35,11 @@ describe('what a server refuses', () => {
   it.each(['23505', '42P01', '42501', '22021', '25001', 'XX000', 'IP001'])(
     '%s is none of it',
     (code) => {
-      expect([isPassing(answered(code)), isOutage(answered(code))]).toEqual([false, false]);
+      expect([isTransient(answered(code)), isOutage(answered(code))]).toEqual([false, false]);
     },
   );
 
   it('says the same of what was found out before', () => {
-    expect(isPassing(new UnavailableError('The database cannot be reached'))).toBe(true);
+    expect(isTransient(new UnavailableError('The database cannot be reached'))).toBe(true);
   });
 });

@@ -17,14 +17,14 @@ export const SQLSTATE = {
 const ROLLED_BACK = new Set(['40P01', '40001', '55P03', '57014']);
 
 /** The server's error, thrown by the driver or wrapped by TypeORM; undefined for any other error. */
-export function databaseErrorOf(error: unknown): pg.DatabaseError | undefined {
-  if (error instanceof QueryFailedError) return databaseErrorOf(error.driverError);
+export function findDatabaseError(error: unknown): pg.DatabaseError | undefined {
+  if (error instanceof QueryFailedError) return findDatabaseError(error.driverError);
   return error instanceof pg.DatabaseError ? error : undefined;
 }
 
 /** Nothing was written, and a retry may succeed. */
 export function isRolledBackForRetry(error: unknown): boolean {
-  return ROLLED_BACK.has(databaseErrorOf(error)?.code ?? '');
+  return ROLLED_BACK.has(findDatabaseError(error)?.code ?? '');
 }
 
 /** Class 57P is a server shutting down, class 08 a lost connection, 25P03 and 25P04 limits of transactions. */

@@ -8,7 +8,9 @@ const MARKER = 'public.unfinished_restore';
  * Half a restored database looks like an empty one, in which a service would begin anew.
  * @throws ConfigError
  */
-export async function refuseUnfinishedRestore(client: Pick<pg.ClientBase, 'query'>): Promise<void> {
+export async function assertNoUnfinishedRestore(
+  client: Pick<pg.ClientBase, 'query'>,
+): Promise<void> {
   if (!(await hasUnfinishedRestore(client))) return;
   throw new ConfigError(
     'A restore into this database was not finished: run npm run restore again, or begin with a new database.',

@@ -1,8 +1,8 @@
 import { Logger } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import type { GatedRequest } from './caller.js';
-import { loggedPath } from './path.js';
+import type { AuthenticatedRequest } from './caller.js';
+import { getLoggablePath } from './path.js';
 
 /**
  * One line per request: who asked, by ids, and from which address, which is all that is personal. Without the query, the token,
@@ -16,9 +16,9 @@ export function logAccess(
   const log = new Logger('http');
 
   server.addHook('onResponse', (plain, reply, done) => {
-    const request = plain as GatedRequest;
+    const request = plain as AuthenticatedRequest;
     const { method, requestId, originalUrl, routeOptions } = request;
-    const path = loggedPath(originalUrl, routeOptions.url);
+    const path = getLoggablePath(originalUrl, routeOptions.url);
     const { statusCode, elapsedTime } = reply;
     const isProbe = path.startsWith('/health');
     log[isProbe ? 'debug' : 'log'](`${method} ${path} ${statusCode}`, {

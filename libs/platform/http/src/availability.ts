@@ -1,7 +1,7 @@
 import { NotFoundException } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { routeConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 type Availability = { isAvailable?: (config: PlatformConfig) => boolean };
 
@@ -11,7 +11,7 @@ export function AvailableWhen<C extends PlatformConfig>(
 ): MethodDecorator {
   // The process has one configuration, which is of the class that the product declares.
   const config: Availability = { isAvailable: isAvailable as (config: PlatformConfig) => boolean };
-  return routeConfig(config);
+  return setRouteConfig(config);
 }
 
 /** Refuses what the settings make unavailable. Behind the gate, so that these answers count as any other. */

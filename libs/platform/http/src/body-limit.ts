@@ -1,16 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import { isApiRoute } from './path.js';
-import { routeConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 /** What anybody may send, since it is parsed before it is known who they are. */
-export const STRANGERS_BODY_LIMIT = 16 * 1024;
+export const ANONYMOUS_BODY_LIMIT = 16 * 1024;
 /** Of operations of the API, which read no body without a valid token. */
 const API_BODY_LIMIT = 1024 * 1024;
 const PAYLOAD_TOO_LARGE = 413;
 
 /** For methods: the longest body in bytes, where it is another than everywhere else. */
 export function BodyLimit(bodyLimit: number): MethodDecorator {
-  return routeConfig({ bodyLimit });
+  return setRouteConfig({ bodyLimit });
 }
 
 /**

@@ -5,7 +5,7 @@ import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggreg
 export type Caller = { tokenId: number; principalId: number; perMinute: number | null };
 
 /** Left on the request by the gate. */
-export type GatedRequest = FastifyRequest &
+export type AuthenticatedRequest = FastifyRequest &
   RequestSource & {
     caller?: Caller;
     /** Of a session; that of a token is in `caller`. */
@@ -19,7 +19,7 @@ export type GatedRequest = FastifyRequest &
   };
 
 /** Says where a request comes from, for the audit log. */
-export function readSource({ requestId, ipAddress }: GatedRequest): RequestSource {
+export function readSource({ requestId, ipAddress }: AuthenticatedRequest): RequestSource {
   return { requestId, ...(ipAddress !== undefined && { ipAddress }) };
 }
 
@@ -30,7 +30,7 @@ export abstract class Authenticator {
   /** Names an account to callers who may not know of it. */
   abstract readonly accountName: string;
 
-  abstract callerOf(token: string): Caller | undefined | Promise<Caller | undefined>;
+  abstract authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
   /**
    * Whether the caller is known to be of this account, without looking it up. False: not, or not known.
    */
@@ -41,7 +41,7 @@ export abstract class Authenticator {
    * @returns null: yes; not_found: the caller may not even know that there is such an account
    * @throws UnauthorizedError when they have been removed meanwhile
    */
-  abstract refusal(
+  abstract findRefusal(
     caller: Caller,
     accountId: number,
     operation: string | undefined,
@@ -49,7 +49,7 @@ export abstract class Authenticator {
 }
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {
-  const { caller } = execution.switchToHttp().getRequest<GatedRequest>();
+  const { caller } = execution.switchToHttp().getRequest<AuthenticatedRequest>();
   if (!caller) throw new Error('the gate admits no request without a caller');
   return caller;
 });
@@ -57,7 +57,7 @@ export const Authenticated = createParamDecorator((_: unknown, execution: Execut
 /** The caller and the account of the path. */
 export const Context = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
-    const request = execution.switchToHttp().getRequest<GatedRequest>();
+    const request = execution.switchToHttp().getRequest<AuthenticatedRequest>();
     const { caller, accountId, keyed } = request;
     if (!caller || accountId === undefined) throw new Error('the route names no account');
     return {

@@ -4,9 +4,9 @@ import type { Socket } from 'node:net';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { answerOf, errorJson } from './error-answer.js';
-import { limitHeaders, type Usage } from './rate-limit.js';
-import { retirementHeaders } from './versioning.js';
+import { createErrorResponse, toErrorJson } from './error-response.js';
+import { renderLimitHeaders, type Usage } from './rate-limit.js';
+import { renderRetirementHeaders } from './versioning.js';
 
 const NOT_HTTP = 'malformed_request';
 const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
@@ -21,16 +21,16 @@ const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
  */
 export class ClientErrors {
   private readonly log = new Logger('Errors');
-  private readonly open = new WeakMap<Socket, Set<ServerResponse>>();
-  private readonly answered = new WeakSet<Socket>();
+  private readonly openResponses = new WeakMap<Socket, Set<ServerResponse>>();
+  private readonly respondedSockets = new WeakSet<Socket>();
 
   constructor(private readonly config: PlatformConfig) {}
 
   watch(server: Server): void {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       const { socket } = request;
-      const responses = this.open.get(socket) ?? new Set();
-      this.open.set(socket, responses.add(response));
+      const responses = this.openResponses.get(socket) ?? new Set();
+      this.openResponses.set(socket, responses.add(response));
       // After an early answer, the rest of its request may still be arriving.
       const forget = () => {
         if (request.complete && response.closed) responses.delete(response);
@@ -43,26 +43,26 @@ export class ClientErrors {
   }
 
   /** @param count counts this answer against an address; takes little time even without Redis */
-  async answer(
+  async respond(
     fault: NodeJS.ErrnoException,
     socket: Socket,
     count: (ip: string) => Usage | Promise<Usage>,
   ): Promise<void> {
     // Whatever else arrives on this socket is ignored.
-    if (this.answered.has(socket)) return;
-    if (this.isSpokenFor(socket) || !socket.writable) {
+    if (this.respondedSockets.has(socket)) return;
+    if (this.isAwaitingResponse(socket) || !socket.writable) {
       socket.destroy();
       return;
     }
-    this.answered.add(socket);
-    const usage = await this.usageOf(socket, count);
+    this.respondedSockets.add(socket);
+    const usage = await this.countUsage(socket, count);
     // A late request may be complete by now; it is then answered as usual.
-    if (this.isSpokenFor(socket)) this.answered.delete(socket);
-    else if (socket.writable) socket.end(this.textOf(fault, usage));
+    if (this.isAwaitingResponse(socket)) this.respondedSockets.delete(socket);
+    else if (socket.writable) socket.end(this.renderResponse(fault, usage));
     else socket.destroy();
   }
 
-  private async usageOf(
+  private async countUsage(
     socket: Socket,
     count: (ip: string) => Usage | Promise<Usage>,
   ): Promise<Usage | undefined> {
@@ -74,24 +74,24 @@ export class ClientErrors {
     }
   }
 
-  private isSpokenFor(socket: Socket): boolean {
-    const responses = [...(this.open.get(socket) ?? [])];
+  private isAwaitingResponse(socket: Socket): boolean {
+    const responses = [...(this.openResponses.get(socket) ?? [])];
     return responses.some(({ req, headersSent }) => req.complete || headersSent);
   }
 
-  private textOf(fault: NodeJS.ErrnoException, usage: Usage | undefined): string {
+  private renderResponse(fault: NodeJS.ErrnoException, usage: Usage | undefined): string {
     const code = CODES[fault.code ?? ''] ?? NOT_HTTP;
     const requestId = createId();
-    const answer = answerOf(code);
-    const body = JSON.stringify(errorJson(answer, requestId, this.config.publicUrl));
-    const { status } = answer;
+    const response = createErrorResponse(code);
+    const body = JSON.stringify(toErrorJson(response, requestId, this.config.publicUrl));
+    const { status } = response;
     const headers = {
       'content-type': 'application/json; charset=utf-8',
       'content-length': Buffer.byteLength(body),
       'x-request-id': requestId,
       'cache-control': 'no-store',
-      ...(usage && limitHeaders(usage)),
-      ...retirementHeaders(this.config),
+      ...(usage && renderLimitHeaders(usage)),
+      ...renderRetirementHeaders(this.config),
       connection: 'close',
     };
     const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);

@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
-import type { GatedRequest } from './caller.js';
+import type { AuthenticatedRequest } from './caller.js';
 import { hasDate, setTimeZone } from './fields.pipe.js';
-import { takesOf } from './unknown-input.js';
+import { getInputTypes } from './unknown-input.js';
 
 /** Implemented by the accounts. */
 export abstract class AccountTimeZones {
   /** @throws NotFoundError */
-  abstract timeZoneOf(accountId: number): Promise<string>;
+  abstract getTimeZone(accountId: number): Promise<string>;
 }
 
 /**
@@ -15,17 +15,17 @@ export abstract class AccountTimeZones {
  */
 export function readDatesInAccountTime(server: FastifyInstance, timeZones: AccountTimeZones): void {
   server.addHook('preHandler', (request, _reply, done) => {
-    const { accountId, query, body } = request as GatedRequest;
-    const takes = takesOf(request);
-    if (!takes || accountId === undefined) return done();
+    const { accountId, query, body } = request as AuthenticatedRequest;
+    const inputTypes = getInputTypes(request);
+    if (!inputTypes || accountId === undefined) return done();
     const dated = [
-      takes.query && hasDate(takes.query, query) ? query : null,
-      takes.body && hasDate(takes.body, body) ? body : null,
-    ].filter((given) => given !== null);
+      inputTypes.query && hasDate(inputTypes.query, query) ? query : null,
+      inputTypes.body && hasDate(inputTypes.body, body) ? body : null,
+    ].filter((input) => input !== null);
     if (dated.length === 0) return done();
     timeZones
-      .timeZoneOf(accountId)
-      .then((timeZone) => dated.forEach((given) => setTimeZone(given, timeZone)))
+      .getTimeZone(accountId)
+      .then((timeZone) => dated.forEach((input) => setTimeZone(input, timeZone)))
       .then(() => done(), done);
   });
 }

@@ -1,16 +1,16 @@
 import { applyDecorators, HttpCode, type Type } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import { documented } from './documentation.js';
+import { deferSwaggerDecorators } from './documentation.js';
 import type { RecordLookup } from './record.js';
-import { routeConfig } from './route-config.js';
-import { takesInput } from './unknown-input.js';
+import { setRouteConfig } from './route-config.js';
+import { recordInputTypes } from './unknown-input.js';
 
 /** A group of operations in the docs, declared by the context that it belongs to. */
 export type Tag = {
   name: string;
   description: string;
   /** Groups are listed by this number, the lowest first. */
-  place: number;
+  order: number;
 };
 
 const RECORD_ID = { type: 'integer', format: 'int64', example: 1 };
@@ -30,13 +30,13 @@ export type EndpointSpec = {
   /** The body is a picture, see `TakesPicture`; the media types and what they are. */
   picture?: { types: readonly string[]; description: string };
   /** A DTO class; in brackets: a list of it. */
-  answer?: Type | [Type];
+  response?: Type | [Type];
   /** Only those that do not follow from the method, the token and the limits; 422 follows from `Prefer` everywhere. */
   errors?: (404 | 422)[];
   /** The path's record: that it does not exist (404) is reported before field errors (422). */
   record?: RecordLookup;
   /** No token needed. */
-  open?: boolean;
+  isPublic?: boolean;
 };
 
 /** A public event: delivered whole as `envelope`, or only its `data` as `flat`. */
@@ -53,15 +53,15 @@ export const tags = new Map<string, Tag>();
 export const publishedEvents = new Map<string, PublishedEvent>();
 
 export function Endpoint(spec: EndpointSpec): MethodDecorator {
-  const { id, tag, summary, description, path = [], status, answer, record } = spec;
+  const { id, tag, summary, description, path = [], status, response, record } = spec;
   if (endpoints.has(id)) throw new Error(`two operations are called ${id}`);
   endpoints.set(id, spec);
-  const [type] = [answer].flat();
+  const [type] = [response].flat();
   return applyDecorators(
     HttpCode(status),
     // The gate runs before Nest knows the handler, and the filter of errors is not told of it.
-    routeConfig({ operation: id, ...(record && { record }) }),
-    documented(({ ApiOperation, ApiParam, ApiResponse }) => [
+    setRouteConfig({ operation: id, ...(record && { record }) }),
+    deferSwaggerDecorators(({ ApiOperation, ApiParam, ApiResponse }) => [
       ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
       ...path.map((part) =>
         ApiParam(typeof part === 'string' ? { name: part, ...RECORD_ID } : part),
@@ -69,15 +69,15 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
       ApiResponse({
         status,
         description: type ? 'Done' : 'Done, with no body',
-        ...(type && { type, isArray: Array.isArray(answer) }),
+        ...(type && { type, isArray: Array.isArray(response) }),
       }),
     ]),
-    takesInput(),
+    recordInputTypes(),
   );
 }
 
 /** The id of the operation that a request is for; undefined where no `@Endpoint` answers. */
-export function operationOf({ routeOptions }: FastifyRequest): string | undefined {
+export function getOperation({ routeOptions }: FastifyRequest): string | undefined {
   return (routeOptions.config as { operation?: string }).operation;
 }
 
@@ -93,7 +93,7 @@ export function DeclaresTag(tag: Tag): ClassDecorator {
 export function PublishesEvents(specs: PublishedEvent[]): ClassDecorator {
   return (controller) => {
     for (const spec of specs) publishedEvents.set(spec.type, spec);
-    documented(({ ApiExtraModels }) => [
+    deferSwaggerDecorators(({ ApiExtraModels }) => [
       ApiExtraModels(...specs.flatMap(({ envelope, data }) => [envelope, data])),
     ])(controller);
   };

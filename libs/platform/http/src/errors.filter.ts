@@ -26,44 +26,49 @@ import {
   getMessageWithCause,
   UnknownOutcomeError,
 } from '#kernel/errors.js';
-import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
+import { isConnectionLoss, isOutage, isTransient } from '#database/connection.js';
 import { isFailureToConnect } from '#database/database-client.js';
 import type { StoredResponse } from '#event-store/commands/stored-responses.js';
 import { KeyTakenOverError } from '#event-store/port/event-store.js';
-import type { GatedRequest } from './caller.js';
-import { answerOf, errorJson, type Answer, type ErrorJson } from './error-answer.js';
+import type { AuthenticatedRequest } from './caller.js';
+import {
+  createErrorResponse,
+  toErrorJson,
+  type ErrorResponse,
+  type ErrorJson,
+} from './error-response.js';
 import { ERROR_PAGE } from './error.dto.js';
-import { vary } from './headers.js';
-import { pathOf } from './path.js';
+import { addVary } from './headers.js';
+import { getPath } from './path.js';
 import { VersionSunsetError } from './versioning.js';
 
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
 
 /** Faults that Fastify finds before a route runs. */
-const REFUSED_EARLY: Record<string, Answer> = {
-  FST_ERR_CTP_INVALID_JSON_BODY: answerOf('malformed_json'),
-  FST_ERR_CTP_BODY_TOO_LARGE: answerOf('payload_too_large'),
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: answerOf('unsupported_media_type'),
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: answerOf('malformed_json', {
+const EARLY_ERRORS: Record<string, ErrorResponse> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: createErrorResponse('malformed_json'),
+  FST_ERR_CTP_BODY_TOO_LARGE: createErrorResponse('payload_too_large'),
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: createErrorResponse('unsupported_media_type'),
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: createErrorResponse('malformed_json', {
     error: 'The body is not as long as Content-Length says',
   }),
-  FST_ERR_BAD_URL: answerOf('not_found'),
-  FST_ERR_MAX_PARAM_LENGTH: answerOf('not_found'),
+  FST_ERR_BAD_URL: createErrorResponse('not_found'),
+  FST_ERR_MAX_PARAM_LENGTH: createErrorResponse('not_found'),
 };
 
-const COMPRESSED = answerOf('unsupported_media_type', {
+const COMPRESSED = createErrorResponse('unsupported_media_type', {
   error: 'The body is compressed',
   resolution:
     'Send the body as it is, without Content-Encoding and any Transfer-Encoding but chunked.',
 });
-const CUT_OFF = answerOf('malformed_request', {
+const CUT_OFF = createErrorResponse('malformed_request', {
   error: 'The request ended before all of it had arrived',
 });
 
 /** A refusal that was stored under an Idempotency-Key. */
 export class StoredRefusal extends Error {
-  constructor(readonly answer: StoredResponse) {
+  constructor(readonly response: StoredResponse) {
     super('refused as before');
   }
 }
@@ -71,10 +76,15 @@ export class StoredRefusal extends Error {
 /** Words failures for people in front of a browser; implemented by the pages. */
 export type ErrorPages = {
   /** Whether the request is for a page. */
-  takes: (request: GatedRequest) => boolean;
+  handles: (request: AuthenticatedRequest) => boolean;
   /** An error that was thrown to be shown, and is no bug. */
   isExpected: (error: unknown) => boolean;
-  send: (error: unknown, answer: Answer, request: GatedRequest, reply: FastifyReply) => void;
+  send: (
+    error: unknown,
+    answer: ErrorResponse,
+    request: AuthenticatedRequest,
+    reply: FastifyReply,
+  ) => void;
 };
 
 /** The one place where a failure becomes an answer: the contract's error payload (sections 1 and 2.4). */
@@ -86,33 +96,33 @@ export class ErrorsFilter implements ExceptionFilter {
     private readonly config: PlatformConfig,
     private readonly pages: ErrorPages,
     /** Rejects when the record of the request's path is not there, which is reported before faults in its fields. */
-    private readonly requireRecord: (request: GatedRequest) => Promise<void>,
+    private readonly requireRecord: (request: AuthenticatedRequest) => Promise<void>,
   ) {}
 
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<GatedRequest>();
-    const answer = (fault: unknown) =>
+    const request = http.getRequest<AuthenticatedRequest>();
+    const respond = (fault: unknown) =>
       this.answer(fault, request, http.getResponse<FastifyReply>());
-    if (!(thrown instanceof InvalidFieldsError)) answer(thrown);
-    else this.requireRecord(request).then(() => answer(thrown), answer);
+    if (!(thrown instanceof InvalidFieldsError)) respond(thrown);
+    else this.requireRecord(request).then(() => respond(thrown), respond);
   }
 
-  answer(error: unknown, request: GatedRequest, reply: FastifyReply): void {
+  answer(error: unknown, request: AuthenticatedRequest, reply: FastifyReply): void {
     request.failure = error;
     // The client hung up while sending its request: neither our fault nor the database's.
     if (request.raw.destroyed && !request.raw.complete) {
-      const body = errorJson(CUT_OFF, request.requestId, this.config.publicUrl);
+      const body = toErrorJson(CUT_OFF, request.requestId, this.config.publicUrl);
       send(CUT_OFF.status, body, request, reply, this.config);
       return;
     }
-    const isPage = this.pages.takes(request);
+    const isPage = this.pages.handles(request);
     // A connection lost during a plain write: it may have been committed.
-    const unsettled =
+    const isOutcomeUnknown =
       isConnectionLoss(error) &&
       !isFailureToConnect(error) &&
       !['GET', 'HEAD'].includes(request.method);
-    if (!isPage && (error instanceof UnknownOutcomeError || unsettled)) {
+    if (!isPage && (error instanceof UnknownOutcomeError || isOutcomeUnknown)) {
       // No answer at all: a client would take any status to say whether the write happened.
       this.log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
@@ -120,10 +130,10 @@ export class ErrorsFilter implements ExceptionFilter {
       return;
     }
     if (error instanceof StoredRefusal) {
-      send(error.answer.status, error.answer.body as ErrorJson, request, reply, this.config);
+      send(error.response.status, error.response.body as ErrorJson, request, reply, this.config);
       return;
     }
-    const answer = answerTo(error);
+    const answer = toErrorResponse(error);
     const about = { request_id: request.requestId };
     if (answer.status === 503) this.log.warn(getMessageWithCause(error), about);
     if (answer.status === 500 && !(isPage && this.pages.isExpected(error))) {
@@ -133,61 +143,61 @@ export class ErrorsFilter implements ExceptionFilter {
         error instanceof Error ? error.stack : undefined,
       );
     }
-    sayWhenToRetry(answer, reply);
+    setRetryAfter(answer, reply);
     if (isPage) {
-      const known = unsettled
+      const pageError = isOutcomeUnknown
         ? new UnknownOutcomeError(getErrorMessage(error), { cause: error })
         : error;
-      this.pages.send(known, answer, request, reply);
+      this.pages.send(pageError, answer, request, reply);
       return;
     }
-    const body = errorJson(answer, request.requestId, this.config.publicUrl);
+    const body = toErrorJson(answer, request.requestId, this.config.publicUrl);
     send(answer.status, body, request, reply, this.config);
   }
 }
 
 /** The error response to keep under an Idempotency-Key. */
-export function refusalOf(
+export function renderRefusal(
   error: RejectedError,
-  request: GatedRequest,
+  request: AuthenticatedRequest,
   publicUrl: string,
 ): StoredResponse {
-  const answer = answerTo(error);
-  return { status: answer.status, body: errorJson(answer, request.requestId, publicUrl) };
+  const answer = toErrorResponse(error);
+  return { status: answer.status, body: toErrorJson(answer, request.requestId, publicUrl) };
 }
 
 /** Sets status and headers of a response that is about to be sent. @returns the body to send instead of its own */
-export function failed(
+export function renderFailure(
   error: unknown,
-  request: GatedRequest,
+  request: AuthenticatedRequest,
   reply: FastifyReply,
   config: PlatformConfig,
 ): string {
-  const answer = answerTo(error);
-  sayWhenToRetry(answer, reply);
-  const body = errorJson(answer, request.requestId, config.publicUrl);
-  return JSON.stringify(negotiated(answer.status, body, request, reply, config));
+  const answer = toErrorResponse(error);
+  setRetryAfter(answer, reply);
+  const body = toErrorJson(answer, request.requestId, config.publicUrl);
+  return JSON.stringify(negotiate(answer.status, body, request, reply, config));
 }
 
-function sayWhenToRetry({ retryAfterSeconds }: Answer, reply: FastifyReply): void {
+function setRetryAfter({ retryAfterSeconds }: ErrorResponse, reply: FastifyReply): void {
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds);
 }
 
 function send(
   status: number,
   body: ErrorJson,
-  request: GatedRequest,
+  request: AuthenticatedRequest,
   reply: FastifyReply,
   config: PlatformConfig,
 ): void {
-  void reply.send(negotiated(status, body, request, reply, config));
+  void reply.send(negotiate(status, body, request, reply, config));
 }
 
 /** Negotiation only chooses the kind of JSON: a client that accepts neither gets JSON anyway. */
-function negotiated(
+function negotiate(
   status: number,
   body: ErrorJson,
-  request: GatedRequest,
+  request: AuthenticatedRequest,
   reply: FastifyReply,
   { publicUrl }: PlatformConfig,
 ): ErrorJson {
@@ -198,18 +208,18 @@ function negotiated(
     title: STATUS_CODES[status],
     status,
     detail: body.error,
-    instance: pathOf(request.url),
+    instance: getPath(request.url),
   };
-  vary(reply, 'Accept');
+  addVary(reply, 'Accept');
   void reply.status(status).type(`${type}; charset=utf-8`);
   return type === PROBLEM_TYPE ? { ...problem, ...body } : body;
 }
 
-function answerTo(error: unknown): Answer {
+function toErrorResponse(error: unknown): ErrorResponse {
   if (error instanceof RejectedError) {
     const { message, code, errors, resolution } = error;
     const existing = error instanceof TakenError ? error.existing : undefined;
-    return answerOf(code, {
+    return createErrorResponse(code, {
       error: message,
       errors,
       ...(existing && { existing }),
@@ -217,40 +227,48 @@ function answerTo(error: unknown): Answer {
     });
   }
   if (error instanceof InProgressError || error instanceof KeyTakenOverError) {
-    return answerOf('idempotency_in_progress');
+    return createErrorResponse('idempotency_in_progress');
   }
-  if (error instanceof NotFoundError) return answerOf('not_found', { error: error.message });
-  if (error instanceof UnauthorizedError) return answerOf('unauthorized');
-  if (error instanceof ForbiddenError) return answerOf('forbidden');
+  if (error instanceof NotFoundError)
+    return createErrorResponse('not_found', { error: error.message });
+  if (error instanceof UnauthorizedError) return createErrorResponse('unauthorized');
+  if (error instanceof ForbiddenError) return createErrorResponse('forbidden');
   if (error instanceof RateLimitedError) {
     const { retryAfterSeconds } = error;
-    return answerOf('rate_limited', { retryAfterSeconds }, { seconds: retryAfterSeconds });
+    return createErrorResponse(
+      'rate_limited',
+      { retryAfterSeconds },
+      { seconds: retryAfterSeconds },
+    );
   }
   if (error instanceof VersionSunsetError) {
-    return answerOf('version_sunset', { versioning: error.versioning });
+    return createErrorResponse('version_sunset', { versioning: error.versioning });
   }
   if (error instanceof MethodNotAllowedError) {
     const values = { allowed: error.allowed.join(', ') };
-    return answerOf('method_not_allowed', { error: error.message }, values);
+    return createErrorResponse('method_not_allowed', { error: error.message }, values);
   }
   if (error instanceof CompressedBodyError) return COMPRESSED;
   if (error instanceof InvalidHostError) {
-    return answerOf('malformed_request', {
+    return createErrorResponse('malformed_request', {
       error: error.message,
       resolution: 'Send the header Host once: the name or address of the service, and its port.',
     });
   }
-  if (error instanceof UnavailableError) return answerOf('unavailable', { error: error.message });
-  if (isOutage(error)) return answerOf('unavailable', { error: 'The database cannot do this now' });
-  if (isPassing(error)) return answerOf('unavailable');
-  const early = refusedEarly(error) ?? (error instanceof Error && refusedEarly(error.cause));
+  if (error instanceof UnavailableError)
+    return createErrorResponse('unavailable', { error: error.message });
+  if (isOutage(error))
+    return createErrorResponse('unavailable', { error: 'The database cannot do this now' });
+  if (isTransient(error)) return createErrorResponse('unavailable');
+  const early = findEarlyError(error) ?? (error instanceof Error && findEarlyError(error.cause));
   if (early) return early;
-  if (error instanceof HttpException && error.getStatus() === 404) return answerOf('not_found');
-  return answerOf('internal');
+  if (error instanceof HttpException && error.getStatus() === 404)
+    return createErrorResponse('not_found');
+  return createErrorResponse('internal');
 }
 
 /** Nest wraps what Fastify throws. */
-function refusedEarly(error: unknown): Answer | undefined {
+function findEarlyError(error: unknown): ErrorResponse | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
-  return REFUSED_EARLY[String(error.code)];
+  return EARLY_ERRORS[String(error.code)];
 }

@@ -1,14 +1,14 @@
 import { Injectable, type ArgumentMetadata, type PipeTransform, type Type } from '@nestjs/common';
 import { getMetadataStorage } from 'class-validator';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
-import { documented } from './documentation.js';
+import { deferSwaggerDecorators } from './documentation.js';
 import type { FieldContext } from './fields.js';
 import { isDate, type Checked } from './readers.js';
 
 /** A rule across several fields of a DTO. */
 type Rule = {
   /** Checked only when none of these fields is at fault. */
-  of: readonly string[];
+  fields: readonly string[];
   /** The field that the fault is reported for. */
   field: string;
   holds: (input: never) => boolean;
@@ -41,7 +41,7 @@ export function Dto(name: string, options: DtoOptions = {}): ClassDecorator {
     if (dtosByName.has(name)) throw new Error(`two DTO classes are called ${name}`);
     dtosByName.set(name, { ...options, dto });
     dtos.set(dto, options);
-    documented(({ ApiSchema }) => [ApiSchema({ name })])(dto);
+    deferSwaggerDecorators(({ ApiSchema }) => [ApiSchema({ name })])(dto);
   };
 }
 
@@ -54,7 +54,7 @@ export function FieldsRule<T>(
 ): ClassDecorator {
   return (dto) => {
     // The lowest decorator of a class is applied first.
-    rules.set(dto, [{ of, field, holds, message }, ...(rules.get(dto) ?? [])]);
+    rules.set(dto, [{ fields: of, field, holds, message }, ...(rules.get(dto) ?? [])]);
   };
 }
 
@@ -70,32 +70,32 @@ export class FieldsPipe implements PipeTransform {
 }
 
 /** Tells whether a date stands where a class takes a time: which moment it means depends on the time zone. */
-export function hasDate(dto: Type, given: unknown): given is object {
-  if (!isObject(given)) return false;
+export function hasDate(dto: Type, input: unknown): input is object {
+  if (!isObject(input)) return false;
   const { wrapper } = dtos.get(dto) ?? {};
-  const inner = wrapper === undefined ? undefined : given[wrapper];
-  return fieldsOf(dto).times.some(
-    (name) => isDate(lastOf(given[name])) || (isObject(inner) && isDate(inner[name])),
+  const inner = wrapper === undefined ? undefined : input[wrapper];
+  return getFields(dto).times.some(
+    (name) => isDate(getLast(input[name])) || (isObject(inner) && isDate(inner[name])),
   );
 }
 
 /** Has the dates of a body or query read in a time zone; they are read in UTC otherwise. */
-export function setTimeZone(given: object, timeZone: string): void {
-  timeZones.set(given, timeZone);
+export function setTimeZone(input: object, timeZone: string): void {
+  timeZones.set(input, timeZone);
 }
 
 /** @throws InvalidFieldsError with every fault of every field, keyed by field */
 export function readBody<T extends object>(dto: Type<T>, body: unknown): T {
-  const given = body === undefined ? {} : body;
-  if (!isObject(given)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
-  return readFields(dto, unwrapped(given, dto), timeZones.get(given));
+  const input = body === undefined ? {} : body;
+  if (!isObject(input)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
+  return readFields(dto, unwrap(input, dto), timeZones.get(input));
 }
 
 /** Query parameters: checked like fields, an array (`?a=1&a=2`) counts as its last value. */
 export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
   const single = Object.entries(isObject(query) ? query : {}).map(([key, value]) => [
     key,
-    lastOf(value),
+    getLast(value),
   ]);
   const timeZone = isObject(query) ? timeZones.get(query) : undefined;
   return readFields(dto, Object.fromEntries(single) as Record<string, unknown>, timeZone);
@@ -103,22 +103,22 @@ export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
 
 /** For an element of a list: its messages begin with the name of the faulty field. */
 export function readElement<T extends object>(dto: Type<T>, element: unknown): Checked<T> {
-  if (!isObject(element)) return { faults: ['must be an object'] };
-  const { value, errors } = fieldsOf(dto).read(element);
+  if (!isObject(element)) return { errors: ['must be an object'] };
+  const { value, errors } = getFields(dto).read(element);
   if (!errors) return { value: value as T };
   const faults = Object.entries(errors).flatMap(([name, messages]) =>
     messages.map((message) => `${name} ${message}`),
   );
-  return { faults };
+  return { errors: faults };
 }
 
 /** @throws InvalidFieldsError with every fault of every field, keyed by field */
 export function readFields<T extends object>(
   dto: Type<T>,
-  given: Record<string, unknown>,
+  input: Record<string, unknown>,
   timeZone?: string,
 ): T {
-  const { value, errors } = fieldsOf(dto).read(given, timeZone);
+  const { value, errors } = getFields(dto).read(input, timeZone);
   if (errors) throw new InvalidFieldsError(errors);
   return value as T;
 }
@@ -128,21 +128,21 @@ export type Shape = {
   fields: CompiledFields['inner'];
   wrapper: string | undefined;
   /** Those of its fields that stand beside the wrapper where there is one. */
-  beside: ReadonlySet<string>;
+  outside: ReadonlySet<string>;
 };
 
-export function shapeOf(dto: Type): Shape {
+export function getShape(dto: Type): Shape {
   const { wrapper, inside = dto } = dtos.get(dto) ?? {};
-  const fields = fieldsOf(dto).inner;
-  const wrapped = fieldsOf(inside).inner;
+  const fields = getFields(dto).inner;
+  const wrapped = getFields(inside).inner;
   return {
     fields,
     wrapper,
-    beside: new Set([...fields.keys()].filter((name) => !wrapped.has(name))),
+    outside: new Set([...fields.keys()].filter((name) => !wrapped.has(name))),
   };
 }
 
-function fieldsOf(dto: Type): CompiledFields {
+function getFields(dto: Type): CompiledFields {
   let fields = compiled.get(dto);
   if (!fields) compiled.set(dto, (fields = new CompiledFields(dto)));
   return fields;
@@ -180,18 +180,18 @@ class CompiledFields {
   }
 
   /** `value` is complete only where there are no errors. */
-  read(given: Record<string, unknown>, timeZone?: string): { value: object; errors?: FieldErrors } {
+  read(input: Record<string, unknown>, timeZone?: string): { value: object; errors?: FieldErrors } {
     const value: Record<string, unknown> = {};
     let errors: FieldErrors | undefined;
     for (const { name, read } of this.fields) {
-      const checked = read(Object.hasOwn(given, name) ? given[name] : undefined, timeZone);
+      const checked = read(Object.hasOwn(input, name) ? input[name] : undefined, timeZone);
       if (checked === undefined) continue;
-      if ('faults' in checked) (errors ??= {})[name] = checked.faults;
+      if ('errors' in checked) (errors ??= {})[name] = checked.errors;
       else value[name] = checked.value;
     }
-    for (const { of, field, holds, message } of this.rules) {
-      const known = errors;
-      if (known && of.some((name) => Object.hasOwn(known, name))) continue;
+    for (const { fields, field, holds, message } of this.rules) {
+      const errorsSoFar = errors;
+      if (errorsSoFar && fields.some((name) => Object.hasOwn(errorsSoFar, name))) continue;
       if (!holds(value as never)) ((errors ??= {})[field] ??= []).push(message);
     }
     return errors ? { value, errors } : { value };
@@ -203,29 +203,29 @@ function isFieldContext(context: unknown): context is FieldContext {
 }
 
 /** Where there is a wrapper, each field counts in its own place only: in the wrapper, or beside it. */
-function unwrapped(given: Record<string, unknown>, dto: Type): Record<string, unknown> {
+function unwrap(input: Record<string, unknown>, dto: Type): Record<string, unknown> {
   const { wrapper, bare, inside } = dtos.get(dto) ?? {};
-  if (wrapper === undefined) return given;
-  if (Object.hasOwn(given, wrapper)) {
-    const inner = given[wrapper];
+  if (wrapper === undefined) return input;
+  if (Object.hasOwn(input, wrapper)) {
+    const inner = input[wrapper];
     if (!isObject(inner)) throw new InvalidFieldsError({ [wrapper]: ['must be an object'] });
     if (inside === undefined) return inner;
-    const { fields, beside } = shapeOf(dto);
+    const { fields, outside } = getShape(dto);
     const placed = [...fields.keys()].flatMap((name) => {
-      const place = beside.has(name) ? given : inner;
+      const place = outside.has(name) ? input : inner;
       return Object.hasOwn(place, name) ? [[name, place[name]] as const] : [];
     });
     return Object.fromEntries(placed);
   }
   const named = bare === true ? (inside ?? dto) : bare;
-  if (named && fieldsOf(named).names.some((name) => Object.hasOwn(given, name))) return given;
+  if (named && getFields(named).names.some((name) => Object.hasOwn(input, name))) return input;
   throw new InvalidFieldsError({
     [wrapper]: ['is required: wrap the fields in an object of this name'],
   });
 }
 
 /** Of a query parameter that is given more than once, the last value counts. */
-function lastOf(value: unknown): unknown {
+function getLast(value: unknown): unknown {
   return Array.isArray(value) ? value.at(-1) : value;
 }
 

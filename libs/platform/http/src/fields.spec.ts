@@ -66,8 +66,8 @@ describe('a field', () => {
       },
     ],
     ['metadata', { a: '9007199254740993' }, { a: '9007199254740993' }],
-  ])('%s takes %j', (name, given, value) => {
-    expect(readBody(Kinds, { [name]: given })).toMatchObject({ [name]: value });
+  ])('%s takes %j', (name, input, value) => {
+    expect(readBody(Kinds, { [name]: input })).toMatchObject({ [name]: value });
   });
 
   it.each([
@@ -95,8 +95,8 @@ describe('a field', () => {
     ['metadata', { a: 9007199254740992 }, BEYOND],
     ['metadata', { a: -9007199254740992 }, BEYOND],
     ['metadata', { a: { b: [1, { c: 1e300 }] } }, BEYOND],
-  ])('%s refuses %j: %s', (name, given, message) => {
-    expect(faultsOf(() => readBody(Kinds, { [name]: given }))).toEqual({ [name]: [message] });
+  ])('%s refuses %j: %s', (name, input, message) => {
+    expect(faultsOf(() => readBody(Kinds, { [name]: input }))).toEqual({ [name]: [message] });
   });
 
   it('is checked by class-validator alike', () => {
@@ -133,8 +133,8 @@ describe('presence', () => {
       { optional: 'o', defaulted: '3', clearable: 'c', omittable: 'm' },
       { required: 'x', optional: 'o', defaulted: 3, clearable: 'c', omittable: 'm' },
     ],
-  ])('%s', (_, given, value) => {
-    expect(readBody(Presences, { required: 'x', ...given })).toEqual(value);
+  ])('%s', (_, input, value) => {
+    expect(readBody(Presences, { required: 'x', ...input })).toEqual(value);
   });
 
   it.each([
@@ -144,8 +144,8 @@ describe('presence', () => {
     ['defaulted', { defaulted: '' }, 'is required'],
     ['omittable', { omittable: null }, 'is required'],
     ['omittable', { omittable: ' ' }, 'must not be blank'],
-  ])('%s refuses %j', (name, given, message) => {
-    expect(faultsOf(() => readBody(Presences, { required: 'x', ...given }))).toEqual({
+  ])('%s refuses %j', (name, input, message) => {
+    expect(faultsOf(() => readBody(Presences, { required: 'x', ...input }))).toEqual({
       [name]: [message],
     });
   });
@@ -159,10 +159,10 @@ describe('presence', () => {
   });
 
   it('keeps unknown keys out, and those that others inherit', () => {
-    const given: object = JSON.parse(
+    const input: object = JSON.parse(
       '{"required": "x", "__proto__": {"optional": "o"}, "more": 1}',
     );
-    expect(readBody(Presences, given)).toEqual({ required: 'x', optional: null, defaulted: 10 });
+    expect(readBody(Presences, input)).toEqual({ required: 'x', optional: null, defaulted: 10 });
     const inherited = Object.create({ required: 'x' }) as object;
     expect(faultsOf(() => readBody(Presences, inherited))).toEqual({ required: ['is required'] });
   });
@@ -262,9 +262,9 @@ it('a query parameter that comes several times counts as its last value', () => 
 
 it('an element of a list names its faulty fields', () => {
   expect(readElement(Range, { from: 1, to: 2 })).toEqual({ value: { from: 1, to: 2 } });
-  expect(readElement(Range, 'x')).toEqual({ faults: ['must be an object'] });
+  expect(readElement(Range, 'x')).toEqual({ errors: ['must be an object'] });
   expect(readElement(Range, { to: 'x' })).toEqual({
-    faults: ['from is required', 'to must be an integer'],
+    errors: ['from is required', 'to must be an integer'],
   });
 });
 

@@ -3,7 +3,7 @@ import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { ValidateBy } from 'class-validator';
 import { isBlankText } from '#kernel/text.js';
 import type { MomentOfDay } from '#kernel/zoned-time.js';
-import { documented } from './documentation.js';
+import { deferSwaggerDecorators } from './documentation.js';
 import {
   readBoolean,
   readColor,
@@ -25,7 +25,7 @@ import {
  * property at once, so that a field is declared once.
  */
 
-type Words = { description?: string; example?: unknown };
+type FieldDocs = { description?: string; example?: unknown };
 
 /**
  * Without any of these the field is required.
@@ -41,9 +41,9 @@ type Presence = {
   omittable?: true;
 };
 
-export type FieldOptions = Words & Presence;
+export type FieldOptions = FieldDocs & Presence;
 
-type TimeWords = FieldOptions & { description: string };
+type TimeOptions = FieldOptions & { description: string };
 
 /** A part of an OpenAPI schema as @nestjs/swagger takes it: with `nullable` and `example`. */
 type Schema = Record<string, unknown>;
@@ -86,13 +86,13 @@ export function Field(
       {
         name: 'field',
         validator: {
-          validate: (value) => faultsOf(readField(value)).length === 0,
-          defaultMessage: (given) => faultsOf(readField(given?.value)).join(', '),
+          validate: (value) => getErrors(readField(value)).length === 0,
+          defaultMessage: (arguments_) => getErrors(readField(arguments_?.value)).join(', '),
         },
       },
       { context },
     ),
-    documented(({ ApiProperty }) => [ApiProperty(propertyOf(schema, options))]),
+    deferSwaggerDecorators(({ ApiProperty }) => [ApiProperty(toApiProperty(schema, options))]),
   );
 }
 
@@ -154,16 +154,16 @@ export function ColorField(options: FieldOptions = {}): PropertyDecorator {
 export function TimeField({
   moment = 'start',
   ...options
-}: TimeWords & { moment?: MomentOfDay }): PropertyDecorator {
-  return Field(readTime(moment), TIME_SCHEMA, timeWords(moment, options));
+}: TimeOptions & { moment?: MomentOfDay }): PropertyDecorator {
+  return Field(readTime(moment), TIME_SCHEMA, describeTime(moment, options));
 }
 
 /** Takes the same; becomes ISO 8601 text in UTC. */
 export function TimeTextField({
   moment = 'start',
   ...options
-}: TimeWords & { moment?: MomentOfDay }): PropertyDecorator {
-  return Field(readTimeText(moment), TIME_SCHEMA, timeWords(moment, options));
+}: TimeOptions & { moment?: MomentOfDay }): PropertyDecorator {
+  return Field(readTimeText(moment), TIME_SCHEMA, describeTime(moment, options));
 }
 
 /** YYYY-MM-DD, a day that exists, not after `today`. */
@@ -184,12 +184,13 @@ export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
 function withPresence(read: Read<unknown>, options: FieldOptions): ReadField {
   const { optional, clearable, omittable } = options;
   if (optional) {
-    return (value, timeZone) => (isBlank(value) ? { value: null } : joined(read(value, timeZone)));
+    return (value, timeZone) =>
+      isBlank(value) ? { value: null } : joinErrors(read(value, timeZone));
   }
   if (clearable) {
     return (value, timeZone) => {
       if (value === undefined) return undefined;
-      return isBlank(value) ? { value: null } : joined(read(value, timeZone));
+      return isBlank(value) ? { value: null } : joinErrors(read(value, timeZone));
     };
   }
   if (omittable) {
@@ -197,8 +198,8 @@ function withPresence(read: Read<unknown>, options: FieldOptions): ReadField {
   }
   if ('default' in options) {
     const { default: value } = options;
-    return (given, timeZone) =>
-      given === undefined || given === null ? { value } : read(given, timeZone);
+    return (input, timeZone) =>
+      input === undefined || input === null ? { value } : read(input, timeZone);
   }
   return read;
 }
@@ -209,20 +210,20 @@ function isBlank(value: unknown): boolean {
 }
 
 /** A field that may be null reports a single message, however many faults it has. */
-function joined(checked: Checked<unknown>): Checked<unknown> {
-  return 'faults' in checked ? { faults: [checked.faults.join(', ')] } : checked;
+function joinErrors(checked: Checked<unknown>): Checked<unknown> {
+  return 'errors' in checked ? { errors: [checked.errors.join(', ')] } : checked;
 }
 
-function timeWords(moment: MomentOfDay, options: TimeWords): FieldOptions {
+function describeTime(moment: MomentOfDay, options: TimeOptions): FieldOptions {
   const date = `A date without a time means ${MOMENTS[moment]} in the store’s time zone`;
   return { ...options, description: `${options.description}. ${date}` };
 }
 
-function faultsOf(checked: Checked<unknown> | undefined): string[] {
-  return checked && 'faults' in checked ? checked.faults : [];
+function getErrors(checked: Checked<unknown> | undefined): string[] {
+  return checked && 'errors' in checked ? checked.errors : [];
 }
 
-function propertyOf(schema: Schema, options: FieldOptions): ApiPropertyOptions {
+function toApiProperty(schema: Schema, options: FieldOptions): ApiPropertyOptions {
   const { optional, clearable, omittable, default: value, ...words } = options;
   const isRequired = !optional && !clearable && !omittable && !('default' in options);
   return {

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { routeConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 type BodyConfig = { takesForm?: true };
 
@@ -9,7 +9,7 @@ export type Form = Readonly<Record<string, string | undefined>>;
 /** The body is a form of a page instead of JSON. */
 export function TakesForm(): MethodDecorator {
   const config: BodyConfig = { takesForm: true };
-  return routeConfig(config);
+  return setRouteConfig(config);
 }
 
 export function takesForm({ routeOptions }: FastifyRequest): boolean {

@@ -5,11 +5,11 @@ import { hasBody } from './request-bodies.js';
 const TYPE = 'application/x-www-form-urlencoded';
 
 /** A form on any other route is refused with 415, as is anything but a form on these. */
-export function readForms(server: FastifyInstance): void {
+export function installFormParser(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
     if (!hasBody(request)) {
       // A form without fields may come without a body.
-      if (takesForm(request)) request.body = formOf('');
+      if (takesForm(request)) request.body = parseForm('');
       return done();
     }
     if (takesForm(request) === isForm(request)) return done();
@@ -18,12 +18,12 @@ export function readForms(server: FastifyInstance): void {
   server.addContentTypeParser(
     TYPE,
     { parseAs: 'string' },
-    (_request: FastifyRequest, body: string, done) => done(null, formOf(body)),
+    (_request: FastifyRequest, body: string, done) => done(null, parseForm(body)),
   );
 }
 
 /** Lines end with `\n`; characters that a database cannot hold are left out. */
-function formOf(body: string): Form {
+function parseForm(body: string): Form {
   const fields = [...new URLSearchParams(body)].map(([name, value]) => [
     name,
     value.replaceAll('\r\n', '\n').replaceAll('\0', ''),

@@ -4,8 +4,8 @@ import { IncomingMessage, ServerResponse, type OutgoingHttpHeaders } from 'node:
 import { Socket } from 'node:net';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 
-const SMALLEST_COMPRESSED = 1024;
-const PREFLIGHT_KEPT_SECONDS = 600;
+const COMPRESSION_THRESHOLD_BYTES = 1024;
+const PREFLIGHT_MAX_AGE_SECONDS = 600;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
 /** Headers for browsers on every answer, and compression. Pages set their own content security policy. */
@@ -13,7 +13,7 @@ export async function installHeaders(
   server: FastifyInstance,
   config: PlatformConfig,
 ): Promise<void> {
-  const fixed = Object.entries(securityHeaders(config));
+  const fixed = Object.entries(createSecurityHeaders(config));
   server.addHook('onRequest', (_request, reply, done) => {
     for (const [name, value] of fixed) reply.header(name, value);
     done();
@@ -23,18 +23,18 @@ export async function installHeaders(
   const { default: compress } = await import('@fastify/compress');
   await server.register(compress, {
     encodings: ['br', 'gzip'],
-    threshold: SMALLEST_COMPRESSED,
+    threshold: COMPRESSION_THRESHOLD_BYTES,
     // Request bodies are not decompressed: a small one could expand to any size.
     globalDecompression: false,
   });
   server.addHook('onSend', (_request, reply, payload, done) => {
-    vary(reply, 'Accept-Encoding');
+    addVary(reply, 'Accept-Encoding');
     done(null, payload);
   });
 }
 
 /** What helmet sets, asked once: it would build the same headers anew for each request. */
-function securityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeaders {
+function createSecurityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeaders {
   const setHeaders = helmet({
     contentSecurityPolicy: {
       useDefaults: false,
@@ -57,11 +57,11 @@ function securityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeaders {
 }
 
 /** Names a request header that the answer depends on, beside those named already. */
-export function vary(reply: FastifyReply, name: string): void {
-  const named = String(reply.getHeader('vary') ?? '');
-  if (named === '') reply.header('vary', name);
-  else if (!named.toLowerCase().split(/, */).includes(name.toLowerCase())) {
-    reply.header('vary', `${named}, ${name}`);
+export function addVary(reply: FastifyReply, name: string): void {
+  const header = String(reply.getHeader('vary') ?? '');
+  if (header === '') reply.header('vary', name);
+  else if (!header.toLowerCase().split(/, */).includes(name.toLowerCase())) {
+    reply.header('vary', `${header}, ${name}`);
   }
 }
 
@@ -75,7 +75,7 @@ export function countFields({ rawHeaders }: IncomingMessage, name: string): numb
 }
 
 /** Whether the client has what bears the tag: RFC 9110, section 13.1.2: weak tags match like strong ones. */
-export function isKnown(etag: string, ifNoneMatch: string | undefined): boolean {
+export function matchesEtag(etag: string, ifNoneMatch: string | undefined): boolean {
   const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   return tags.some((tag) => tag === '*' || tag === etag);
 }
@@ -101,7 +101,7 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
       'X-Unknown-Parameters',
       'Preference-Applied',
     ],
-    maxAge: PREFLIGHT_KEPT_SECONDS,
+    maxAge: PREFLIGHT_MAX_AGE_SECONDS,
   };
   await server.register(cors, {
     // Any other OPTIONS is an ordinary request, which the gate and `answerMethods` handle.

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import { patternOf } from './path.js';
+import { getRoutePattern } from './path.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -45,8 +45,8 @@ export class HttpMetrics {
     server.addHook('onRequest', (request, reply, done) => {
       const { inFlight, seconds } = this;
       const { method } = request;
-      const route = patternOf(request);
-      const begun = performance.now();
+      const route = getRoutePattern(request);
+      const startedAt = performance.now();
       inFlight.inc();
       // Emitted exactly once, also when the connection broke; Fastify's onResponse may then never run.
       reply.raw.once('close', () => {
@@ -54,17 +54,17 @@ export class HttpMetrics {
         const status = reply.raw.writableFinished
           ? `${Math.floor(reply.statusCode / 100)}xx`
           : 'none';
-        seconds.observe({ method, route, status }, (performance.now() - begun) / 1000);
+        seconds.observe({ method, route, status }, (performance.now() - startedAt) / 1000);
       });
       done();
     });
   }
 
-  limitedBy(what: string): void {
-    this.limited.inc({ by: what });
+  countRateLimited(scope: string): void {
+    this.limited.inc({ by: scope });
   }
 
-  replayed(): void {
+  countReplay(): void {
     this.replays.inc();
   }
 }

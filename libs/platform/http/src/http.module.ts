@@ -8,7 +8,7 @@ import { Idempotency } from './idempotency.js';
 import { WINDOW_SECONDS } from './rate-limit.js';
 import { RetirementRecord } from './retirement-record.js';
 import { StatusController } from './status.controller.js';
-import { LargeAnswers } from './large-answers.js';
+import { LargeResponses } from './large-responses.js';
 import { LocalCounts, type Counts } from './throttler-storage.js';
 
 /**
@@ -30,11 +30,11 @@ import { LocalCounts, type Counts } from './throttler-storage.js';
   providers: [
     HttpMetrics,
     Idempotency,
-    LargeAnswers,
+    LargeResponses,
     RetirementRecord,
     { provide: APP_PIPE, useClass: FieldsPipe },
   ],
-  exports: [HttpMetrics, LargeAnswers],
+  exports: [HttpMetrics, LargeResponses],
 })
 export class HttpModule {}
 

@@ -12,12 +12,12 @@ import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { KeyTakenOverError } from '#event-store/port/event-store.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
-import type { Caller, GatedRequest } from './caller.js';
-import { failed, StoredRefusal, refusalOf } from './errors.filter.js';
+import type { Caller, AuthenticatedRequest } from './caller.js';
+import { renderFailure, StoredRefusal, renderRefusal } from './errors.filter.js';
 import { HttpMetrics } from './http-metrics.js';
 
-const WRITES = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
-const PRUNE_EVERY_MS = 10 * 60_000;
+const WRITE_METHODS = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
+const PRUNE_INTERVAL_MS = 10 * 60_000;
 
 /** What the contexts say of the people whom requests are about: a response goes with its person. */
 export type RequestSubjects = {
@@ -37,7 +37,7 @@ type KeyUse = { caller: Caller; header: string | string[]; subjects: RequestSubj
 @Injectable()
 export class Idempotency implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('idempotency');
-  private readonly stopped = new AbortController();
+  private readonly stopping = new AbortController();
 
   constructor(
     private readonly responses: StoredResponses,
@@ -46,42 +46,47 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   ) {}
 
   onModuleInit(): void {
-    void this.pruneNowAndThen();
+    void this.pruneRegularly();
   }
 
   onModuleDestroy(): void {
-    this.stopped.abort();
+    this.stopping.abort();
   }
 
   /** Hooks and not an interceptor: a request without the header costs nothing. */
   install(server: FastifyInstance, subjects: RequestSubjects): void {
     server.addHook('preHandler', (plain, reply, done) => {
-      const request = plain as GatedRequest;
+      const request = plain as AuthenticatedRequest;
       const { caller, method, headers, is404 } = request;
       const header = headers['idempotency-key'];
-      if (header === undefined || !caller || !WRITES.has(method) || is404) return done();
+      if (header === undefined || !caller || !WRITE_METHODS.has(method) || is404) return done();
       this.begin(request, reply, { caller, header, subjects }).then((replayed) => {
         if (!replayed) done();
       }, done);
     });
     server.addHook('onSend', (plain, reply, payload, done) => {
-      const request = plain as GatedRequest;
+      const request = plain as AuthenticatedRequest;
       if (!request.keyed || request.keyed.isStored) return done(null, payload);
-      this.settle(request, reply, payload).then(
+      this.saveOrRelease(request, reply, payload).then(
         () => done(null, payload),
-        (error: unknown) => done(null, failed(error, request, reply, this.config)),
+        (error: unknown) => done(null, renderFailure(error, request, reply, this.config)),
       );
     });
   }
 
   /** @returns whether the response was sent, as it was the first time */
   private async begin(
-    request: GatedRequest,
+    request: AuthenticatedRequest,
     reply: FastifyReply,
     { caller, header, subjects }: KeyUse,
   ): Promise<boolean> {
     const keyed = {
-      key: this.responses.fingerprint(caller.tokenId, request.method, request.url, keyOf(header)),
+      key: this.responses.fingerprint(
+        caller.tokenId,
+        request.method,
+        request.url,
+        parseKey(header),
+      ),
       holder: createId(),
       isStored: false,
       subjectId: subjects.find(request.params as object, request.routeOptions.url ?? ''),
@@ -90,19 +95,19 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
         return reply.statusCode;
       },
     };
-    const body = this.responses.fingerprint(comparable(request.body));
-    const begun = await this.responses.claimKey(keyed, body);
-    if (begun.state === 'running') throw new InProgressError();
-    if (begun.state === 'other') throw usedOtherwise();
-    if (begun.state === 'ours') {
+    const body = this.responses.fingerprint(renderBody(request.body));
+    const reservation = await this.responses.claimKey(keyed, body);
+    if (reservation.state === 'running') throw new InProgressError();
+    if (reservation.state === 'other') throw createKeyReusedError();
+    if (reservation.state === 'ours') {
       request.keyed = keyed;
       return false;
     }
     reply.header('idempotent-replayed', 'true');
-    this.metrics.replayed();
-    if (begun.state === 'erased') throw subjects.createErasedError();
-    if (begun.status >= 400) throw new StoredRefusal(begun);
-    void reply.status(begun.status).send(begun.body);
+    this.metrics.countReplay();
+    if (reservation.state === 'erased') throw subjects.createErasedError();
+    if (reservation.status >= 400) throw new StoredRefusal(reservation);
+    void reply.status(reservation.status).send(reservation.body);
     return true;
   }
 
@@ -111,8 +116,8 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
    * @throws UnavailableError when a refusal could not be stored: another response to the same request would differ
    * @throws KeyTakenOverError when another request keeps its response now
    */
-  private async settle(
-    request: GatedRequest,
+  private async saveOrRelease(
+    request: AuthenticatedRequest,
     reply: FastifyReply,
     payload: unknown,
   ): Promise<void> {
@@ -122,7 +127,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     const isRefusal = failure instanceof RejectedError && !(failure instanceof InvalidFieldsError);
     try {
       if (isRefusal) {
-        await this.responses.save(keyed, refusalOf(failure, request, this.config.publicUrl));
+        await this.responses.save(keyed, renderRefusal(failure, request, this.config.publicUrl));
       } else if (failure === undefined) {
         const body: unknown = typeof payload === 'string' ? JSON.parse(payload) : undefined;
         await this.responses.save(keyed, { status: reply.statusCode, body });
@@ -138,27 +143,27 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  private warn(what: string, error: unknown, { requestId }: GatedRequest): void {
-    this.log.warn(`${what}: ${getErrorMessage(error)}`, { request_id: requestId });
+  private warn(message: string, error: unknown, { requestId }: AuthenticatedRequest): void {
+    this.log.warn(`${message}: ${getErrorMessage(error)}`, { request_id: requestId });
   }
 
-  private async pruneNowAndThen(): Promise<void> {
-    const { signal } = this.stopped;
+  private async pruneRegularly(): Promise<void> {
+    const { signal } = this.stopping;
     while (!signal.aborted) {
       try {
         while (!signal.aborted && (await this.responses.prune())) continue;
       } catch (error) {
         this.log.warn(`expired responses will be deleted later: ${getErrorMessage(error)}`);
       }
-      await pause(PRUNE_EVERY_MS, signal);
+      await pause(PRUNE_INTERVAL_MS, signal);
     }
   }
 }
 
 /** @throws InvalidFieldsError unless it is 1 to 255 printable ASCII characters */
-function keyOf(header: string | string[]): string {
-  const given = [header].flat().join(', ');
-  const key = /^"(.*)"$/s.exec(given)?.[1] ?? given;
+function parseKey(header: string | string[]): string {
+  const text = [header].flat().join(', ');
+  const key = /^"(.*)"$/s.exec(text)?.[1] ?? text;
   if (/^[\x20-\x7e]{1,255}$/.test(key)) return key;
   throw new InvalidFieldsError({
     idempotency_key: ['must be 1 to 255 printable ASCII characters'],
@@ -166,8 +171,8 @@ function keyOf(header: string | string[]): string {
 }
 
 /** A picture is compared as it is. */
-function comparable(body: unknown): string {
-  return Buffer.isBuffer(body) ? body.toString('base64') : canonicalText(body);
+function renderBody(body: unknown): string {
+  return Buffer.isBuffer(body) ? body.toString('base64') : renderCanonicalJson(body);
 }
 
 /**
@@ -175,23 +180,23 @@ function comparable(body: unknown): string {
  * whether those are valid is up to the fields.
  * @throws InvalidFieldsError when it is nested too deeply
  */
-function canonicalText(body: unknown): string {
+function renderCanonicalJson(body: unknown): string {
   try {
-    return JSON.stringify(body, (_, value: unknown) => sorted(value)) ?? '';
+    return JSON.stringify(body, (_, value: unknown) => sortKeys(value)) ?? '';
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new InvalidFieldsError({ base: ['The body is nested too deeply'] });
   }
 }
 
-function sorted(value: unknown): unknown {
+function sortKeys(value: unknown): unknown {
   // JSON would have null for it, which is another value.
   if (typeof value === 'number' && !Number.isFinite(value)) return [String(value)];
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function usedOtherwise(): RejectedError {
+function createKeyReusedError(): RejectedError {
   return new RejectedError(
     { idempotency_key: ['was used for a request with another body'] },
     'idempotency_key_reused',

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { KnownRoutes } from './methods.js';
+import { RouteTable } from './methods.js';
 
 describe('the methods of a path', () => {
-  const known = new KnownRoutes();
-  known.add('/accounts', 'GET');
-  known.add('/accounts/:id', 'GET');
-  known.add('/accounts/:id', 'PATCH');
-  known.add('/accounts/:id', 'GET');
-  known.add('*', 'OPTIONS');
+  const routes = new RouteTable();
+  routes.add('/accounts', 'GET');
+  routes.add('/accounts/:id', 'GET');
+  routes.add('/accounts/:id', 'PATCH');
+  routes.add('/accounts/:id', 'GET');
+  routes.add('*', 'OPTIONS');
 
   it.each([
     ['/accounts', ['GET', 'OPTIONS']],
@@ -18,5 +18,5 @@ describe('the methods of a path', () => {
     ['/accounts//', []],
     ['/', []],
     ['', []],
-  ])('%s', (path, methods) => expect(known.methodsOf(path)).toEqual(methods));
+  ])('%s', (path, methods) => expect(routes.findMethods(path)).toEqual(methods));
 });

@@ -1,52 +1,52 @@
 import { NotFoundException } from '@nestjs/common';
 import type { FastifyInstance } from 'fastify';
 import { MethodNotAllowedError } from '#kernel/errors.js';
-import { routeOf } from './path.js';
+import { getRoute } from './path.js';
 
 /**
  * Answers OPTIONS with the methods of a path, 405 for others, and 404 for a path that does not exist, whose body nobody
  * reads. Runs behind the gate, so that callers without a token learn nothing.
  */
-export function answerMethods(server: FastifyInstance): void {
-  const known = new KnownRoutes();
+export function installMethodChecks(server: FastifyInstance): void {
+  const routes = new RouteTable();
 
   server.addHook('onRoute', ({ url, method }) => {
-    for (const one of [method].flat()) known.add(url, one);
+    for (const one of [method].flat()) routes.add(url, one);
   });
 
   server.addHook('onRequest', (request, reply, done) => {
-    const asks = request.method === 'OPTIONS';
-    if (!asks && !request.is404) return done();
-    const allowed = known.methodsOf(routeOf(request));
+    const isOptions = request.method === 'OPTIONS';
+    if (!isOptions && !request.is404) return done();
+    const allowed = routes.findMethods(getRoute(request));
     if (allowed.length === 0) {
       if (request.is404) throw new NotFoundException();
       return done();
     }
     reply.header('allow', allowed.join(', '));
-    if (!asks) throw new MethodNotAllowedError(request.method, allowed);
+    if (!isOptions) throw new MethodNotAllowedError(request.method, allowed);
     void reply.status(204).send();
   });
 }
 
 /** The router tells which route answers a request, but not which routes a path has. */
-export class KnownRoutes {
+export class RouteTable {
   private readonly routes: { segments: string[]; method: string }[] = [];
 
   add(pattern: string, method: string): void {
-    if (pattern !== '*') this.routes.push({ segments: segmentsOf(pattern), method });
+    if (pattern !== '*') this.routes.push({ segments: splitPath(pattern), method });
   }
 
   /** @returns sorted, with OPTIONS; none for a path that does not exist */
-  methodsOf(path: string): string[] {
-    const asked = segmentsOf(path);
+  findMethods(path: string): string[] {
+    const pathSegments = splitPath(path);
     const methods = this.routes
-      .filter(({ segments }) => matches(segments, asked))
+      .filter(({ segments }) => matches(segments, pathSegments))
       .map(({ method }) => method);
     return methods.length === 0 ? [] : [...new Set([...methods, 'OPTIONS'])].sort();
   }
 }
 
-function segmentsOf(path: string): string[] {
+function splitPath(path: string): string[] {
   return path.replace(/(?<=.)\/$/, '').split('/');
 }
 

@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { UnknownOutcomeError } from '#kernel/errors.js';
-import type { GatedRequest } from './caller.js';
+import type { AuthenticatedRequest } from './caller.js';
 import type { ErrorsFilter } from './errors.filter.js';
 
 /** A little less than the 30 s of ERR-21, so that looking now and then is soon enough. */
-const OUTCOME_WITHIN_MS = 29_000;
-const LOOK_EVERY_MS = 500;
+const OUTCOME_TIMEOUT_MS = 29_000;
+const CHECK_INTERVAL_MS = 500;
 /** Whatever is longer under way before its handler runs has been sent slowly. */
-const PROMPT_MS = 8_000;
+const SLOW_UPLOAD_MS = 8_000;
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
@@ -15,23 +15,23 @@ const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
  * another. The time in which a large body arrives does not count.
  */
 export function endOverdueRequests(server: FastifyInstance, errors: ErrorsFilter): void {
-  const open = new Map<FastifyReply, number>();
+  const pending = new Map<FastifyReply, number>();
   server.addHook('preValidation', (request, reply, done) => {
     if (!READS.has(request.method)) {
       const { elapsedTime } = reply;
-      open.set(reply, OUTCOME_WITHIN_MS + (elapsedTime > PROMPT_MS ? elapsedTime : 0));
-      reply.raw.once('close', () => open.delete(reply));
+      pending.set(reply, OUTCOME_TIMEOUT_MS + (elapsedTime > SLOW_UPLOAD_MS ? elapsedTime : 0));
+      reply.raw.once('close', () => pending.delete(reply));
     }
     done();
   });
   const timer = setInterval(() => {
-    for (const [reply, dueMs] of open) {
+    for (const [reply, dueMs] of pending) {
       if (reply.elapsedTime < dueMs || reply.sent || reply.raw.headersSent) continue;
-      open.delete(reply);
+      pending.delete(reply);
       const error = new UnknownOutcomeError('the outcome is not known after 30 s');
-      errors.answer(error, reply.request as GatedRequest, reply);
+      errors.answer(error, reply.request as AuthenticatedRequest, reply);
     }
-  }, LOOK_EVERY_MS);
+  }, CHECK_INTERVAL_MS);
   timer.unref();
   server.addHook('onClose', (_server, done) => {
     clearInterval(timer);

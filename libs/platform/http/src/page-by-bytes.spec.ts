@@ -1,27 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { PAGE_BYTES, pageByBytes } from './page-by-bytes.js';
+import { PAGE_BYTES, readPage } from './page-by-bytes.js';
 
 const KIB = 1024;
 
 /** A list of elements with these sizes, and a record of what was asked of it. */
 function listOf(sizes: number[]) {
   const elements = sizes.map((bytes, i) => ({ i, bytes }));
-  const asked: number[] = [];
+  const counts: number[] = [];
   let grown = 0;
   const page = async (limit: number | null, first = 16) => {
-    const { page, more } = await pageByBytes<(typeof elements)[number]>(
+    const { page, hasMore } = await readPage<(typeof elements)[number]>(
       { limit, first },
       async (after, count) => {
-        asked.push(count);
+        counts.push(count);
         const from = after === undefined ? 0 : after.i + 1;
         return elements.slice(from, from + count);
       },
       ({ bytes }) => bytes,
       async () => void grown++,
     );
-    return { count: page.length, more };
+    return { count: page.length, more: hasMore };
   };
-  return { page, asked, grown: () => grown };
+  return { page, counts, grown: () => grown };
 }
 
 const same = (count: number, bytes: number) => Array.from({ length: count }, () => bytes);
@@ -47,7 +47,7 @@ describe('a page', () => {
   it('never asks for much more than it can hold', async () => {
     const list = listOf(same(250, 100 * KIB));
     await list.page(250);
-    const read = list.asked.reduce((sum, count) => sum + count, 0);
+    const read = list.counts.reduce((sum, count) => sum + count, 0);
     expect(read * 100 * KIB).toBeLessThan(PAGE_BYTES * 1.5);
   });
 
@@ -64,19 +64,19 @@ describe('a page', () => {
   it('is read in steps of 256 KiB, at most 500 elements at a time and never more than it lacks', async () => {
     const kibs = listOf(same(5_000, KIB));
     await kibs.page(null);
-    expect(kibs.asked).toEqual([16, ...same(15, 256), 240, 1]);
+    expect(kibs.counts).toEqual([16, ...same(15, 256), 240, 1]);
     const empty = listOf(same(1_600, 0));
     expect(await empty.page(null, 20)).toEqual({ count: 1_600, more: false });
-    expect(empty.asked).toEqual([20, 500, 500, 500, 500]);
+    expect(empty.counts).toEqual([20, 500, 500, 500, 500]);
     const odd = listOf(same(30, 100 * KIB));
     await odd.page(null, 2);
-    expect(odd.asked.slice(0, 3)).toEqual([2, 3, 3]);
+    expect(odd.counts.slice(0, 3)).toEqual([2, 3, 3]);
     const few = listOf(same(300, KIB));
     await few.page(20);
-    expect(few.asked).toEqual([16, 5]);
+    expect(few.counts).toEqual([16, 5]);
     const large = listOf(same(3, 300 * KIB));
     await large.page(null, 1);
-    expect(large.asked).toEqual([1, 1, 1, 1]);
+    expect(large.counts).toEqual([1, 1, 1, 1]);
   });
 
   it('may be exactly as large as a page, and one element more begins the next one', async () => {

@@ -4,42 +4,42 @@ export const PAGE_BYTES = 4 * 1024 * 1024;
 const LARGE_BYTES = 512 * 1024;
 /** How much is read at a time: while an answer is being made it takes several times as much memory. */
 const STEP_BYTES = 256 * 1024;
-const MOST_AT_ONCE = 500;
+const MAX_STEP_COUNT = 500;
 
 /**
  * The elements of a page, read a few at a time, so that memory never holds more of them than the page has.
  * @param limit null: as many as there are
  * @param first how many to begin with, while no size is known yet
  * @param find returns the elements after one, in order; fewer than asked for only at the end of the list
- * @param grown called each time before a page that is already large goes on
+ * @param waitToGrow called each time before a page that is already large goes on
  * @returns `more` is true when the page ended before the list did
  */
-export async function pageByBytes<T>(
+export async function readPage<T>(
   { limit, first }: { limit: number | null; first: number },
   find: (after: T | undefined, count: number) => Promise<T[]>,
-  bytesOf: (element: T) => number,
-  grown: () => Promise<void>,
-): Promise<{ page: T[]; more: boolean }> {
+  getBytes: (element: T) => number,
+  waitToGrow: () => Promise<void>,
+): Promise<{ page: T[]; hasMore: boolean }> {
   const page: T[] = [];
   let bytes = 0;
   for (let count = first; ;) {
     // One element more than the page shows whether there is a next page.
-    const left = limit === null ? count : Math.min(count, limit - page.length + 1);
-    const found = await find(page.at(-1), left);
-    for (const element of found) {
-      const size = bytesOf(element);
+    const missingCount = limit === null ? count : Math.min(count, limit - page.length + 1);
+    const elements = await find(page.at(-1), missingCount);
+    for (const element of elements) {
+      const size = getBytes(element);
       if (page.length === limit || (page.length > 0 && bytes + size > PAGE_BYTES)) {
-        return { page, more: true };
+        return { page, hasMore: true };
       }
       page.push(element);
       bytes += size;
     }
-    if (found.length < left) return { page, more: false };
-    if (bytes > LARGE_BYTES) await grown();
+    if (elements.length < missingCount) return { page, hasMore: false };
+    if (bytes > LARGE_BYTES) await waitToGrow();
     const average = Math.max(1, bytes / page.length);
     count = Math.max(
       1,
-      Math.min(MOST_AT_ONCE, Math.ceil(Math.min(PAGE_BYTES - bytes, STEP_BYTES) / average)),
+      Math.min(MAX_STEP_COUNT, Math.ceil(Math.min(PAGE_BYTES - bytes, STEP_BYTES) / average)),
     );
   }
 }

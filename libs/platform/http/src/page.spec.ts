@@ -6,7 +6,7 @@ import {
   addLink,
   decodeCursor,
   encodeCursor,
-  nextLink,
+  renderNextLink,
   PageQuery,
   Pages,
   type Range,
@@ -33,19 +33,19 @@ describe('a cursor', () => {
     ['changed', KEY, LIST, (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1)],
     ['made up', KEY, LIST, Buffer.from('[3,0,12]').toString('base64url')],
     ['empty', KEY, LIST, ''],
-  ])('%s is none', (_what, key, list, given) => {
-    expect(decodeCursor(key, list, given)).toBeUndefined();
+  ])('%s is none', (_what, key, list, cursor) => {
+    expect(decodeCursor(key, list, cursor)).toBeUndefined();
   });
 });
 
 describe('the link to the next page', () => {
   it('is absolute and keeps the other parameters', () => {
     expect(
-      nextLink('https://orders.example/in', `${LIST}?scope=all&limit=2&cursor=x`, {
+      renderNextLink('https://orders.example/in', `${LIST}?scope=all&limit=2&cursor=x`, {
         cursor: 'NEXT',
       }),
     ).toBe(`<https://orders.example/in${LIST}?scope=all&limit=2&cursor=NEXT>; rel="next"`);
-    expect(nextLink('https://orders.example', LIST, { cursor: 'NEXT' })).toBe(
+    expect(renderNextLink('https://orders.example', LIST, { cursor: 'NEXT' })).toBe(
       `<https://orders.example${LIST}?cursor=NEXT>; rel="next"`,
     );
   });
@@ -84,7 +84,7 @@ describe('pages', () => {
       (link) => links.push(link),
       async () => undefined,
     );
-    return { page: await pages.answer(query, find, (n) => [n]), link: links.join() };
+    return { page: await pages.getPage(query, find, (n) => [n]), link: links.join() };
   };
   const next = (link: string) => /<https:\/\/orders\.example(.+)>/.exec(link)?.[1] ?? '';
 

@@ -9,15 +9,15 @@ import { PlatformConfig } from '#kernel/platform-config.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
 import { open, seal } from '#kernel/sealing.js';
 import { MasterKeys } from '#database/master-keys.js';
-import type { GatedRequest } from './caller.js';
+import type { AuthenticatedRequest } from './caller.js';
 import { IntegerField, TextField } from './fields.js';
 import { Dto } from './fields.pipe.js';
-import { LargeAnswers } from './large-answers.js';
-import { pageByBytes } from './page-by-bytes.js';
+import { LargeResponses } from './large-responses.js';
+import { readPage } from './page-by-bytes.js';
 
-const MOST = 250;
+const MAX_LIMIT = 250;
 /** How many are read before the size of any is known; most pages have no more. */
-const FIRST = 101;
+const FIRST_STEP_COUNT = 101;
 const SEALED_EMPTY_BYTES = 28;
 
 /** What every list that is an array takes beside its filters (contract section 1). */
@@ -25,7 +25,7 @@ const SEALED_EMPTY_BYTES = 28;
 export class PageQuery {
   @IntegerField({
     min: 1,
-    max: MOST,
+    max: MAX_LIMIT,
     optional: true,
     description:
       'How many elements at most, in about 4 MiB; the Link header leads to the next page while there is one',
@@ -76,8 +76,12 @@ export function decodeCursor(key: Buffer, list: string, cursor: string): CursorK
  * @param url path and query of this page
  * @param next the query parameter that says where the next page begins
  */
-export function nextLink(publicUrl: string, url: string, next: Record<string, string>): string {
-  const { path, query } = partsOf(url);
+export function renderNextLink(
+  publicUrl: string,
+  url: string,
+  next: Record<string, string>,
+): string {
+  const { path, query } = splitUrl(url);
   for (const [name, value] of Object.entries(next)) query.set(name, value);
   return `<${publicUrl}${path}?${query}>; rel="next"`;
 }
@@ -97,9 +101,9 @@ export class Pages {
     private readonly url: string,
     private readonly addLink: (link: string) => void,
     /** Waits until the page may grow large. */
-    private readonly grown: () => Promise<void>,
+    private readonly waitToGrow: () => Promise<void>,
   ) {
-    this.list = partsOf(url).path.replace(/\/+$/, '');
+    this.list = splitUrl(url).path.replace(/\/+$/, '');
   }
 
   /**
@@ -108,60 +112,60 @@ export class Pages {
    * @param find returns the elements of a range in the order of their keys
    * @throws InvalidFieldsError when the cursor does not belong to this list
    */
-  async answer<T>(
+  async getPage<T>(
     { limit, cursor }: PageQuery,
     find: (range: Range) => Promise<T[]>,
-    keyOf: (element: T) => CursorKey,
+    getKey: (element: T) => CursorKey,
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
     if (after === undefined) throw new InvalidFieldsError({ cursor: ['is none of this list'] });
-    const { page, more } = await pageByBytes<T>(
-      { limit, first: FIRST },
-      (last, count) => find({ after: last === undefined ? after : keyOf(last), limit: count }),
+    const { page, hasMore } = await readPage<T>(
+      { limit, first: FIRST_STEP_COUNT },
+      (last, count) => find({ after: last === undefined ? after : getKey(last), limit: count }),
       (element) => Buffer.byteLength(JSON.stringify(element)),
-      this.grown,
+      this.waitToGrow,
     );
     const last = page.at(-1);
-    if (more && last !== undefined) {
-      const cursor = encodeCursor(this.key, this.list, keyOf(last));
-      this.addLink(nextLink(this.publicUrl, this.url, { cursor }));
+    if (hasMore && last !== undefined) {
+      const cursor = encodeCursor(this.key, this.list, getKey(last));
+      this.addLink(renderNextLink(this.publicUrl, this.url, { cursor }));
     }
     return page;
   }
 
   /** The same of a list that is known as a whole, in the order of its keys. */
-  answerOf<T>(query: PageQuery, all: T[], keyOf: (element: T) => CursorKey): Promise<T[]> {
+  getPageFrom<T>(query: PageQuery, all: T[], getKey: (element: T) => CursorKey): Promise<T[]> {
     const find = async ({ after, limit }: Range) => {
-      const first = after ? all.findIndex((element) => isBehind(keyOf(element), after)) : 0;
+      const first = after ? all.findIndex((element) => isAfter(getKey(element), after)) : 0;
       return first < 0 ? [] : all.slice(first, first + limit);
     };
-    return this.answer(query, find, keyOf);
+    return this.getPage(query, find, getKey);
   }
 }
 
 /** Whether a key comes after another in the order of a list. */
-function isBehind(key: CursorKey, other: CursorKey): boolean {
+function isAfter(key: CursorKey, other: CursorKey): boolean {
   const i = key.findIndex((part, at) => part !== other[at]);
   return i >= 0 && (key[i] ?? 0) > (other[i] ?? 0);
 }
 
-type Exchange = { request: GatedRequest; reply: FastifyReply };
+type Exchange = { request: AuthenticatedRequest; reply: FastifyReply };
 
 @Injectable()
 class PagesPipe implements PipeTransform<Exchange, Pages> {
   constructor(
     private readonly config: PlatformConfig,
     private readonly keys: MasterKeys,
-    private readonly large: LargeAnswers,
+    private readonly large: LargeResponses,
   ) {}
 
   transform({ request, reply }: Exchange): Pages {
     return new Pages(
-      this.keys.dataKey('cursors'),
+      this.keys.getDataKey('cursors'),
       this.config.publicUrl,
       request.url,
       (link) => addLink(reply, link),
-      () => this.large.turn(request, reply),
+      () => this.large.acquire(request, reply),
     );
   }
 }
@@ -174,7 +178,7 @@ const Exchanged = createParamDecorator((_: unknown, execution: ExecutionContext)
 /** Gives a list's handler the pages of its request. */
 export const Paged = (): ParameterDecorator => Exchanged(PagesPipe);
 
-function partsOf(url: string): { path: string; query: URLSearchParams } {
+function splitUrl(url: string): { path: string; query: URLSearchParams } {
   const start = url.indexOf('?');
   return start < 0
     ? { path: url, query: new URLSearchParams() }

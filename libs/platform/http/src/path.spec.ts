@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { decodable, loggedPath, pathOf } from './path.js';
+import { toDecodableTarget, getLoggablePath, getPath } from './path.js';
 
 describe('pathOf', () => {
   it.each([
@@ -10,7 +10,7 @@ describe('pathOf', () => {
     ['http://orders.example', ''],
     ['//orders.example/a', '//orders.example/a'],
     ['*', '*'],
-  ])('%s', (target, path) => expect(pathOf(target)).toBe(path));
+  ])('%s', (target, path) => expect(getPath(target)).toBe(path));
 });
 
 describe('loggedPath', () => {
@@ -26,7 +26,7 @@ describe('loggedPath', () => {
     ['/api/v1/nothing/jo@x.example', '*', '/api/v1/nothing/…'],
     ['/iKp_0a1b2c3d4e', undefined, '/…'],
     ['', undefined, ''],
-  ])('%s', (target, pattern, shown) => expect(loggedPath(target, pattern)).toBe(shown));
+  ])('%s', (target, pattern, loggable) => expect(getLoggablePath(target, pattern)).toBe(loggable));
 });
 
 describe('decodable', () => {
@@ -36,8 +36,8 @@ describe('decodable', () => {
     ['/a%', '/a%25'],
     ['/a%00b?c=%00', '/a%2500b?c=%00'],
     ['/%E0%A4%A/%20?q=%zz', '/%25E0%25A4%25A/%2520?q=%zz'],
-  ])('%s', (target, made) => {
-    expect(decodable(target)).toBe(made);
-    expect(() => decodeURI(pathOf(made))).not.toThrow();
+  ])('%s', (target, decodable) => {
+    expect(toDecodableTarget(target)).toBe(decodable);
+    expect(() => decodeURI(getPath(decodable))).not.toThrow();
   });
 });

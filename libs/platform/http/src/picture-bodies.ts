@@ -1,6 +1,6 @@
 import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { hasBody } from './request-bodies.js';
-import { routeConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 /** What may be uploaded. */
 export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
@@ -9,22 +9,22 @@ export type PictureType = (typeof PICTURE_TYPES)[number];
 /** What some programs call a JPEG, though no registry has it. */
 const MISNAMED_JPEG = 'image/jpg';
 
-const MOST_BYTES = 2 * 1024 * 1024;
+const MAX_BYTES = 2 * 1024 * 1024;
 
 type BodyConfig = { body?: 'picture'; bodyLimit?: number };
 
 /** The body is a picture instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesPicture(): MethodDecorator {
-  const config: BodyConfig = { body: 'picture', bodyLimit: MOST_BYTES };
-  return routeConfig(config);
+  const config: BodyConfig = { body: 'picture', bodyLimit: MAX_BYTES };
+  return setRouteConfig(config);
 }
 
 /** Before anything of a body is read, other media types than the route's are refused with 415. */
-export function readPictures(server: FastifyInstance): void {
+export function installPictureParser(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
     if (!hasBody(request)) return done();
     // What is no picture, on a route that takes none, is left to the parser of JSON.
-    if (takesPicture(request) === (pictureType(request) !== undefined)) return done();
+    if (takesPicture(request) === (getPictureType(request) !== undefined)) return done();
     throw new errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE(request.headers['content-type'] ?? 'none');
   });
   server.addContentTypeParser(
@@ -35,17 +35,17 @@ export function readPictures(server: FastifyInstance): void {
 }
 
 /** What was sent to a route that takes pictures; without a body it is empty, which is a picture of no type. */
-export function pictureIn(request: FastifyRequest): [PictureType, Buffer] {
+export function getPicture(request: FastifyRequest): [PictureType, Buffer] {
   if (!takesPicture(request)) throw new Error('the route does not declare that it takes pictures');
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
-  return [pictureType(request) ?? PICTURE_TYPES[0], body];
+  return [getPictureType(request) ?? PICTURE_TYPES[0], body];
 }
 
 /** The media type of the body, without parameters. */
-function pictureType({ headers }: FastifyRequest): PictureType | undefined {
-  const given = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  const meant = given === MISNAMED_JPEG ? 'image/jpeg' : given;
-  return PICTURE_TYPES.find((type) => type === meant);
+function getPictureType({ headers }: FastifyRequest): PictureType | undefined {
+  const contentType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
+  const mediaType = contentType === MISNAMED_JPEG ? 'image/jpeg' : contentType;
+  return PICTURE_TYPES.find((type) => type === mediaType);
 }
 
 function takesPicture({ routeOptions }: FastifyRequest): boolean {

@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import type { PlatformConfig } from '#kernel/platform-config.js';
-import { addressKey, networkKey, RateLimits } from './rate-limit.js';
+import { getAddressKey, getNetworkKey, RateLimits } from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
 
 describe('addresses that are counted together', () => {
@@ -43,7 +43,7 @@ describe('addresses that are counted together', () => {
     ['x'.repeat(1000), 'unknown'],
     [`192.0.2.7:${'1'.repeat(3000)}`, '192.0.2.7'],
     [undefined, 'gone'],
-  ])('%s', (ip, key) => expect(addressKey(ip)).toBe(key));
+  ])('%s', (ip, key) => expect(getAddressKey(ip)).toBe(key));
 });
 
 describe('networks that are counted together', () => {
@@ -59,7 +59,7 @@ describe('networks that are counted together', () => {
     ['[2001:db8:1:2::1]:443', '2001:db8:1::/48'],
     ['unknown', 'unknown'],
     [undefined, 'gone'],
-  ])('%s', (ip, key) => expect(networkKey(ip)).toBe(key));
+  ])('%s', (ip, key) => expect(getNetworkKey(ip)).toBe(key));
 });
 
 describe('counting in this process', () => {
@@ -71,15 +71,15 @@ describe('counting in this process', () => {
     } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
     const usage = [];
-    for (let i = 0; i < 3; i++) usage.push(await limits.ofAddress('192.0.2.1'));
-    expect(usage.map(({ remaining, exceeded }) => [remaining, exceeded])).toEqual([
+    for (let i = 0; i < 3; i++) usage.push(await limits.countAddress('192.0.2.1'));
+    expect(usage.map(({ remaining, isExceeded }) => [remaining, isExceeded])).toEqual([
       [1, false],
       [0, false],
       [0, true],
     ]);
-    expect((await limits.ofAddress('192.0.2.2')).remaining).toBe(1);
+    expect((await limits.countAddress('192.0.2.2')).remaining).toBe(1);
     const caller = { tokenId: 1, principalId: 1, perMinute: 7 };
-    expect((await limits.ofToken(caller)).remaining).toBe(6);
+    expect((await limits.countToken(caller)).remaining).toBe(6);
   });
 
   it('limits the tokens of an account together, and each alone', async () => {
@@ -91,12 +91,12 @@ describe('counting in this process', () => {
     const limits = new RateLimits(new LocalCounts(), config);
     const ask = async (tokenId: number, accountId: number) => {
       const caller = { tokenId, principalId: 1, perMinute: null };
-      const { scope, limit, remaining, exceeded } = await limits.ofToken(
+      const { scope, limit, remaining, isExceeded } = await limits.countToken(
         caller,
         undefined,
         accountId,
       );
-      return [scope, limit, remaining, exceeded];
+      return [scope, limit, remaining, isExceeded];
     };
     expect(await ask(1, 7)).toEqual(['token', 3, 2, false]);
     await ask(1, 7);

@@ -3,7 +3,7 @@ import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { Caller } from './caller.js';
 import { parseAddress } from './client-address.js';
 import type { RouteLimit } from './throttle.js';
-import type { Counted, Counts, WindowLimit } from './throttler-storage.js';
+import type { WindowCount, Counts, WindowLimit } from './throttler-storage.js';
 
 export const WINDOW_SECONDS = 60;
 
@@ -11,7 +11,7 @@ export type Usage = {
   limit: number;
   remaining: number;
   resetSeconds: number;
-  exceeded: boolean;
+  isExceeded: boolean;
   windowSeconds: number;
   /** Whose limit this is. */
   /** Names what is counted, in metrics. */
@@ -34,42 +34,46 @@ export class RateLimits {
    * Within the API, for a caller with a valid token.
    * @param accountId that the request counts for as well; left out while the caller may not be of it
    */
-  ofToken(
+  countToken(
     { tokenId, perMinute }: Caller,
     own?: OwnLimit,
     accountId?: number,
   ): Usage | Promise<Usage> {
     const limit = perMinute ?? this.config.rateLimitPerMinute;
     const window = createWindow('token', String(tokenId), limit, own);
-    return this.count(accountId === undefined ? [window] : [window, this.accountWindow(accountId)]);
+    return this.count(
+      accountId === undefined ? [window] : [window, this.createAccountWindow(accountId)],
+    );
   }
 
   /** Within the API, all requests for an account, whatever their token. */
-  ofAccount(accountId: number): Usage | Promise<Usage> {
-    return this.count([this.accountWindow(accountId)]);
+  countAccount(accountId: number): Usage | Promise<Usage> {
+    return this.count([this.createAccountWindow(accountId)]);
   }
 
   /** Within the API, for anybody else. */
-  ofAddress(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
+  countAddress(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
     const { rateLimitPerMinute } = this.config;
-    return this.count([createWindow('address', addressKey(ip), rateLimitPerMinute, own)]);
+    return this.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
   }
 
   /** Outside the API. */
-  ofPages(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
+  countPage(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
     const { pageRateLimitPerMinute } = this.config;
-    return this.count([createWindow('page_address', addressKey(ip), pageRateLimitPerMinute, own)]);
+    return this.count([
+      createWindow('page_address', getAddressKey(ip), pageRateLimitPerMinute, own),
+    ]);
   }
 
-  private accountWindow(accountId: number): ScopedWindow {
+  private createAccountWindow(accountId: number): ScopedWindow {
     return createWindow('store', String(accountId), this.config.accountRateLimitPerMinute);
   }
 
   private count(windows: ScopedWindow[]): Usage | Promise<Usage> {
     const counts = this.counts.count(windows);
     return counts instanceof Promise
-      ? counts.then((later) => usageOf(windows, later))
-      : usageOf(windows, counts);
+      ? counts.then((later) => toUsage(windows, later))
+      : toUsage(windows, counts);
   }
 }
 
@@ -88,24 +92,24 @@ function createWindow(
 }
 
 /** Takes the limit that refuses the request, or else the first: how much is left of it is the caller's own doing. */
-function usageOf(windows: ScopedWindow[], counts: Counted[]): Usage {
-  const refusedAt = counts.findIndex(({ isBlocked }) => isBlocked);
-  const window = windows[Math.max(0, refusedAt)];
-  const count = counts[Math.max(0, refusedAt)];
+function toUsage(windows: ScopedWindow[], counts: WindowCount[]): Usage {
+  const refusedIndex = counts.findIndex(({ isBlocked }) => isBlocked);
+  const window = windows[Math.max(0, refusedIndex)];
+  const count = counts[Math.max(0, refusedIndex)];
   if (!window || !count) throw new Error('a request is counted in a window at least');
   const { limit, ttl, scope } = window;
   return {
     limit,
     remaining: Math.max(0, limit - count.totalHits),
     resetSeconds: count.timeToExpire,
-    exceeded: count.isBlocked,
+    isExceeded: count.isBlocked,
     windowSeconds: ttl / 1000,
     scope,
   };
 }
 
 /** The four fields of draft revisions 04 to 06; Reset counts seconds, it is no point in time. */
-export function limitHeaders(usage: Usage): Record<string, string | number> {
+export function renderLimitHeaders(usage: Usage): Record<string, string | number> {
   return {
     'ratelimit-limit': usage.limit,
     'ratelimit-remaining': usage.remaining,
@@ -118,19 +122,19 @@ export function limitHeaders(usage: Usage): Record<string, string | number> {
  * One key per caller: whoever has IPv6 can choose from at least a /64 of addresses.
  * @param ip undefined, whatever Fastify's types say, once the caller has hung up
  */
-export function addressKey(ip: string | undefined): string {
-  return rangeKey(ip, { ipv4Bits: 32, ipv6Bits: 64 });
+export function getAddressKey(ip: string | undefined): string {
+  return getRangeKey(ip, { ipv4Bits: 32, ipv6Bits: 64 });
 }
 
 /**
  * One key per network, for what is shared out among strangers: a /24 of IPv4, and the /48 of IPv6 that a provider assigns to
  * one subscriber at most (RFC 6177). One stranger can have all of its addresses.
  */
-export function networkKey(ip: string | undefined): string {
-  return rangeKey(ip, { ipv4Bits: 24, ipv6Bits: 48 });
+export function getNetworkKey(ip: string | undefined): string {
+  return getRangeKey(ip, { ipv4Bits: 24, ipv6Bits: 48 });
 }
 
-function rangeKey(
+function getRangeKey(
   ip: string | undefined,
   { ipv4Bits, ipv6Bits }: { ipv4Bits: number; ipv6Bits: number },
 ): string {

@@ -13,15 +13,15 @@ import {
  */
 
 /** The coerced value, or all its faults. */
-export type Checked<T> = { value: T } | { faults: string[] };
+export type Checked<T> = { value: T } | { errors: string[] };
 
 /** @param timeZone of the account; without one UTC */
 export type Read<T> = (value: unknown, timeZone?: string) => Checked<T>;
 
-const REQUIRED = { faults: ['is required'] };
+const REQUIRED = { errors: ['is required'] };
 
-function fault(message: string): { faults: string[] } {
-  return { faults: [message] };
+function invalid(message: string): { errors: string[] } {
+  return { errors: [message] };
 }
 
 /** Reads a text in its normal form (`normalizeText`), not blank. @param max in code points */
@@ -37,14 +37,14 @@ export function readIdentifier(max: number): Read<string> {
 function readNormal(normalize: (text: string) => string, max: number): Read<string> {
   return (value) => {
     if (value === undefined || value === null) return REQUIRED;
-    if (typeof value !== 'string') return fault('must be a string');
+    if (typeof value !== 'string') return invalid('must be a string');
     const text = normalize(value);
-    if (text === '') return fault('must not be blank');
-    const unfit = textFault(value);
-    if (unfit) return fault(unfit);
+    if (text === '') return invalid('must not be blank');
+    const textError = findTextError(value);
+    if (textError) return invalid(textError);
     // Counting code points is slow; a text has at most as many as it has units.
     if (text.length > max && [...text].length > max) {
-      return fault(`must have at most ${max} characters`);
+      return invalid(`must have at most ${max} characters`);
     }
     return { value: text };
   };
@@ -57,21 +57,21 @@ export function readTextAs<T>(
   message: string,
 ): Read<T> {
   const readAny = readText(max);
-  return (given) => {
-    const text = readAny(given);
-    if ('faults' in text) return text;
+  return (input) => {
+    const text = readAny(input);
+    if ('errors' in text) return text;
     const value = read(text.value);
-    return value === undefined ? fault(message) : { value };
+    return value === undefined ? invalid(message) : { value };
   };
 }
 
 export function readMatching(pattern: RegExp, max: number): Read<string> {
-  const words = `must match ${pattern.source.replace(/^\^|\$$/g, '')}`;
-  return readTextAs(max, (text) => (pattern.test(text) ? text : undefined), words);
+  const message = `must match ${pattern.source.replace(/^\^|\$$/g, '')}`;
+  return readTextAs(max, (text) => (pattern.test(text) ? text : undefined), message);
 }
 
 /** Characters that neither JSON columns nor other systems can hold. */
-export function textFault(value: string): string | undefined {
+export function findTextError(value: string): string | undefined {
   if (value.includes('\0')) return 'must not contain a NUL character';
   return value.isWellFormed() ? undefined : 'must be valid Unicode text';
 }
@@ -80,17 +80,17 @@ export function readInteger(
   min = Number.MIN_SAFE_INTEGER,
   max = Number.MAX_SAFE_INTEGER,
 ): Read<number> {
-  return (given) => {
-    if (given === undefined || given === null || given === '') return REQUIRED;
-    const value = integerOf(given);
-    if (value === undefined) return fault('must be an integer');
-    if (value < min) return fault(`must be at least ${min}`);
-    if (value > max) return fault(`must be at most ${max}`);
+  return (input) => {
+    if (input === undefined || input === null || input === '') return REQUIRED;
+    const value = parseInteger(input);
+    if (value === undefined) return invalid('must be an integer');
+    if (value < min) return invalid(`must be at least ${min}`);
+    if (value > max) return invalid(`must be at most ${max}`);
     return { value };
   };
 }
 
-function integerOf(value: unknown): number | undefined {
+function parseInteger(value: unknown): number | undefined {
   if (typeof value === 'number') return Number.isInteger(value) ? value : undefined;
   if (typeof value !== 'string') return undefined;
   const text = normalizeNumber(value);
@@ -98,12 +98,12 @@ function integerOf(value: unknown): number | undefined {
 }
 
 export function readNumber(min: number, max: number): Read<number> {
-  return (given) => {
-    if (given === undefined || given === null || given === '') return REQUIRED;
-    const text = typeof given === 'string' ? normalizeNumber(given) : '';
-    const value = /^[+-]?\d{1,20}(\.\d{1,20})?$/.test(text) ? Number(text) : given;
-    if (typeof value !== 'number' || !Number.isFinite(value)) return fault('must be a number');
-    return value < min || value > max ? fault(`must be between ${min} and ${max}`) : { value };
+  return (input) => {
+    if (input === undefined || input === null || input === '') return REQUIRED;
+    const text = typeof input === 'string' ? normalizeNumber(input) : '';
+    const value = /^[+-]?\d{1,20}(\.\d{1,20})?$/.test(text) ? Number(text) : input;
+    if (typeof value !== 'number' || !Number.isFinite(value)) return invalid('must be a number');
+    return value < min || value > max ? invalid(`must be between ${min} and ${max}`) : { value };
   };
 }
 
@@ -111,22 +111,22 @@ export function readBoolean(value: unknown): Checked<boolean> {
   if (value === undefined || value === null) return REQUIRED;
   if (value === true || value === 1 || value === '1' || value === 'true') return { value: true };
   if (value === false || value === 0 || value === '0' || value === 'false') return { value: false };
-  return fault('must be true or false');
+  return invalid('must be true or false');
 }
 
 export function readOneOf<const T extends string>(values: readonly T[]): Read<T> {
-  return (given) => {
-    if (given === undefined || given === null || given === '') return REQUIRED;
-    const value = values.find((one) => one === given);
-    return value === undefined ? fault(`must be one of ${values.join(', ')}`) : { value };
+  return (input) => {
+    if (input === undefined || input === null || input === '') return REQUIRED;
+    const value = values.find((one) => one === input);
+    return value === undefined ? invalid(`must be one of ${values.join(', ')}`) : { value };
   };
 }
 
-export function readColor(given: unknown): Checked<string> {
-  if (given === undefined || given === null) return REQUIRED;
-  if (typeof given !== 'string') return fault('must be a string');
-  const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(normalizeNumber(given))?.[1];
-  if (digits === undefined) return fault('must be a colour such as #6B4226');
+export function readColor(input: unknown): Checked<string> {
+  if (input === undefined || input === null) return REQUIRED;
+  if (typeof input !== 'string') return invalid('must be a string');
+  const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(normalizeNumber(input))?.[1];
+  if (digits === undefined) return invalid('must be a colour such as #6B4226');
   const long = digits.length === 3 ? digits.replaceAll(/./g, '$&$&') : digits;
   return { value: `#${long.toUpperCase()}` };
 }
@@ -143,15 +143,15 @@ export function isDate(value: unknown): value is string {
 
 /** Reads an ISO 8601 time. @param moment of its day that a date without a time means */
 export function readTime(moment: MomentOfDay): Read<Date> {
-  return (given, timeZone = 'UTC') => {
-    if (given === undefined || given === null) return REQUIRED;
-    const at =
-      typeof given === 'string' ? parseTime(normalizeNumber(given), moment, timeZone) : undefined;
-    if (at === undefined) return fault('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
-    if (at < EARLIEST_TIME || at > LATEST_TIME) {
-      return fault('must be in the years 1 to 9999 in every time zone');
+  return (input, timeZone = 'UTC') => {
+    if (input === undefined || input === null) return REQUIRED;
+    const time =
+      typeof input === 'string' ? parseTime(normalizeNumber(input), moment, timeZone) : undefined;
+    if (time === undefined) return invalid('must be an ISO 8601 time such as 2026-01-31T12:00:00Z');
+    if (time < EARLIEST_TIME || time > LATEST_TIME) {
+      return invalid('must be in the years 1 to 9999 in every time zone');
     }
-    return { value: new Date(at) };
+    return { value: new Date(time) };
   };
 }
 
@@ -162,28 +162,28 @@ function parseTime(text: string, moment: MomentOfDay, timeZone: string): number 
   if (!parts) return undefined;
   const [, day = '', clock = '', , sign, hours, minutes = '00'] = parts;
   const offset = sign === undefined ? 'Z' : `${sign === ' ' ? '+' : sign}${hours}:${minutes}`;
-  const at = Date.parse(`${day}T${clock}${offset}`);
-  return Number.isNaN(at) ? undefined : at;
+  const time = Date.parse(`${day}T${clock}${offset}`);
+  return Number.isNaN(time) ? undefined : time;
 }
 
 /** Reads the same as ISO 8601 text in UTC. */
 export function readTimeText(moment: MomentOfDay): Read<string> {
   const read = readTime(moment);
-  return (given, timeZone) => {
-    const time = read(given, timeZone);
-    return 'faults' in time ? time : { value: time.value.toISOString() };
+  return (input, timeZone) => {
+    const time = read(input, timeZone);
+    return 'errors' in time ? time : { value: time.value.toISOString() };
   };
 }
 
 export function readPastDate(today: () => string): Read<string> {
-  return (given) => {
-    if (given === undefined || given === null) return REQUIRED;
-    if (typeof given !== 'string') return fault('must be a string');
-    const value = normalizeNumber(given);
+  return (input) => {
+    if (input === undefined || input === null) return REQUIRED;
+    if (typeof input !== 'string') return invalid('must be a string');
+    const value = normalizeNumber(input);
     if (!/^\d{4}-\d{2}-\d{2}$/.test(value) || !isRealDay(value)) {
-      return fault('must be a real date such as 1990-05-31');
+      return invalid('must be a real date such as 1990-05-31');
     }
-    return value > today() ? fault('must not be in the future') : { value };
+    return value > today() ? invalid('must not be in the future') : { value };
   };
 }
 
@@ -197,17 +197,17 @@ function isRealDay(iso: string): boolean {
 const METADATA_DEPTH = 16;
 
 /** A null removes its key, so it does not count; the merged result is checked where it is merged. */
-export function readMetadata(given: unknown): Checked<Metadata> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    return fault('must be an object');
+export function readMetadata(input: unknown): Checked<Metadata> {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    return invalid('must be an object');
   }
-  const unfit =
-    jsonFault(given, METADATA_DEPTH) ?? findMetadataError(mergeMetadata({}, given as Metadata));
-  return unfit ? fault(unfit) : { value: { ...given } };
+  const jsonError =
+    findJsonError(input, METADATA_DEPTH) ?? findMetadataError(mergeMetadata({}, input as Metadata));
+  return jsonError ? invalid(jsonError) : { value: { ...input } };
 }
 
-function jsonFault(value: unknown, depth: number): string | undefined {
-  if (typeof value === 'string') return textFault(value);
+function findJsonError(value: unknown, depth: number): string | undefined {
+  if (typeof value === 'string') return findTextError(value);
   // 1e400 is parsed as Infinity and would be written as null.
   if (typeof value === 'number' && !Number.isFinite(value))
     return 'must not hold so large a number';
@@ -217,8 +217,8 @@ function jsonFault(value: unknown, depth: number): string | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth === 0) return `must not be nested deeper than ${METADATA_DEPTH} levels`;
   for (const [key, inner] of Object.entries(value)) {
-    const unfit = textFault(key) ?? jsonFault(inner, depth - 1);
-    if (unfit) return unfit;
+    const nestedError = findTextError(key) ?? findJsonError(inner, depth - 1);
+    if (nestedError) return nestedError;
   }
   return undefined;
 }

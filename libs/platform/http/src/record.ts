@@ -1,6 +1,6 @@
 import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
-import type { GatedRequest } from './caller.js';
+import type { AuthenticatedRequest } from './caller.js';
 
 /** Throws NotFoundError when the record of a path is not there. */
 export type RecordLookup = (
@@ -10,7 +10,7 @@ export type RecordLookup = (
 ) => Promise<unknown>;
 
 /** @param find what throws NotFoundError */
-export function recordOf<S>(
+export function createRecordLookup<S>(
   service: Type<S>,
   find: (service: S, accountId: number, path: Record<string, string>) => Promise<unknown>,
 ): RecordLookup {
@@ -24,7 +24,7 @@ export function recordOf<S>(
  * @throws NotFoundError
  */
 export async function requireRecord(
-  { routeOptions, accountId, params }: GatedRequest,
+  { routeOptions, accountId, params }: AuthenticatedRequest,
   modules: ModuleRef,
 ): Promise<void> {
   const { record } = routeOptions.config as { record?: RecordLookup };

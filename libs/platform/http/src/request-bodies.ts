@@ -4,25 +4,25 @@ import type { Readable } from 'node:stream';
 import { CompressedBodyError } from '#kernel/errors.js';
 
 const METHODS = new Set(['POST', 'PUT', 'PATCH', 'DELETE']);
-const ABOUT_BODIES = [
+const BODY_HEADERS = [
   'content-type',
   'content-encoding',
   'content-length',
   'transfer-encoding',
 ] as const;
 /** Names of no coding at all: the body is as it was written. */
-const PLAIN = new Set(['', 'identity']);
+const IDENTITY_CODINGS = new Set(['', 'identity']);
 
 /**
  * Decides what holds for every body before its media type matters. An empty body is none, whatever its headers say: HTTP
  * libraries add a type to every POST, and some send no length but an empty chunk. A compressed body is refused (RFC 9110,
  * section 15.5.16), because a small one could expand to any size.
  */
-export function judgeBodies(server: FastifyInstance): void {
+export function installBodyChecks(server: FastifyInstance): void {
   server.addHook('preParsing', (request, reply, body, done) => {
     isEmpty(request, body).then((empty) => {
       if (empty) {
-        for (const name of ABOUT_BODIES) delete request.headers[name];
+        for (const name of BODY_HEADERS) delete request.headers[name];
       } else if (isCompressed(request)) {
         // RFC 9110, section 12.5.3: it tells clients that not the media type was refused.
         reply.header('accept-encoding', 'identity');
@@ -44,18 +44,18 @@ export function hasBody({ method, headers }: FastifyRequest): boolean {
 async function isEmpty(request: FastifyRequest, body: Readable): Promise<boolean> {
   if (!hasBody(request)) return true;
   if (request.headers['transfer-encoding'] === undefined) return false;
-  await untilKnown(body);
+  await waitForBody(body);
   return body.readableLength === 0;
 }
 
 /** One that has ended already, without a byte, is never `readable`. */
-async function untilKnown(body: Readable): Promise<void> {
-  const settled = new AbortController();
-  const { signal } = settled;
+async function waitForBody(body: Readable): Promise<void> {
+  const done = new AbortController();
+  const { signal } = done;
   try {
     await Promise.race([once(body, 'readable', { signal }), once(body, 'end', { signal })]);
   } finally {
-    settled.abort();
+    done.abort();
   }
 }
 
@@ -64,5 +64,5 @@ function isCompressed({ headers }: FastifyRequest): boolean {
   const codings = [headers['content-encoding'], headers['transfer-encoding']]
     .flatMap((value) => (value ?? '').split(','))
     .map((coding) => coding.trim().toLowerCase());
-  return codings.some((coding) => !PLAIN.has(coding) && coding !== 'chunked');
+  return codings.some((coding) => !IDENTITY_CODINGS.has(coding) && coding !== 'chunked');
 }

@@ -8,10 +8,10 @@ import {
   type Context,
   type Span,
 } from '#kernel/tracing.js';
-import type { GatedRequest } from './caller.js';
-import { patternOf } from './path.js';
+import type { AuthenticatedRequest } from './caller.js';
+import { getRoutePattern } from './path.js';
 
-type Traced = GatedRequest & { trace?: Context };
+type TracedRequest = AuthenticatedRequest & { trace?: Context };
 
 /**
  * A span for each request, within the caller's trace where it names one (`traceparent`). Spans hold route
@@ -19,7 +19,7 @@ type Traced = GatedRequest & { trace?: Context };
  */
 export function traceRequests(server: FastifyInstance): void {
   server.addHook('onRequest', async (request, reply) => {
-    const route = patternOf(request);
+    const route = getRoutePattern(request);
     if (route.startsWith('/health')) return;
     const { method, headers } = request;
     const caller = propagation.extract(ROOT_CONTEXT, headers);
@@ -29,17 +29,19 @@ export function traceRequests(server: FastifyInstance): void {
       'http.route': route,
       'inkpad.request_id': request.id,
     });
-    (request as Traced).trace = trace.setSpan(caller, span);
-    reply.raw.once('close', () => end(span, reply.raw.writableFinished ? reply.statusCode : null));
+    (request as TracedRequest).trace = trace.setSpan(caller, span);
+    reply.raw.once('close', () =>
+      endSpan(span, reply.raw.writableFinished ? reply.statusCode : null),
+    );
   });
   // Not earlier: the body is parsed outside of any trace.
   server.addHook('preHandler', (request, _reply, done) => {
-    context.with((request as Traced).trace ?? ROOT_CONTEXT, done);
+    context.with((request as TracedRequest).trace ?? ROOT_CONTEXT, done);
   });
 }
 
 /** @param status null: no answer was sent */
-function end(span: Span, status: number | null): void {
+function endSpan(span: Span, status: number | null): void {
   if (status !== null) span.setAttribute('http.response.status_code', status);
   if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });
   span.end();

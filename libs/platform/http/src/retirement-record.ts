@@ -7,13 +7,13 @@ import { createId } from '#kernel/randomness.js';
 import { decideRetirementStep, renderDate, type Announcement } from '#kernel/retirement.js';
 import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
 /** Taken while the record is compared with the settings, so that two processes that start at once announce once. */
 const LOCK = 727_013;
 
 /** The later of the two clocks: one that is behind must not shorten the twelve months. */
-const STANDING = `
+const FIND_ANNOUNCEMENT = `
   select greatest(now(), $1::timestamptz) as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
   from (select) one left join api_retirements r on r.version = 'v1' and r.withdrawn_at is null`;
 
@@ -48,10 +48,10 @@ export class RetirementRecord implements OnModuleInit {
   /** @throws ConfigError when the settings would break what callers were told */
   async onModuleInit(): Promise<void> {
     try {
-      const said = await inTransaction(this.pool, (client) => this.compare(client));
-      if (said !== undefined) this.log.log(said);
+      const message = await inTransaction(this.pool, (client) => this.compare(client));
+      if (message !== undefined) this.log.log(message);
     } catch (error) {
-      if (databaseErrorOf(error)?.code !== SQLSTATE.undefinedTable) throw error;
+      if (findDatabaseError(error)?.code !== SQLSTATE.undefinedTable) throw error;
       // Without its tables nothing was announced; readiness says what is missing.
       if (this.config.v1.deprecatedAt === null) return;
       throw new ConfigError('Tables are missing in the database: run npm run migrate first.', {
@@ -63,14 +63,14 @@ export class RetirementRecord implements OnModuleInit {
   /** @returns what to log once it is committed */
   private async compare(client: pg.PoolClient): Promise<string | undefined> {
     await client.query('select pg_advisory_xact_lock($1)', [LOCK]);
-    const { rows } = await client.query<Row>(STANDING, [new Date()]);
+    const { rows } = await client.query<Row>(FIND_ANNOUNCEMENT, [new Date()]);
     const [row] = rows;
     if (!row) throw new Error('the left join has one row');
     const { deprecatedAt, sunsetAt } = this.config.v1;
-    const wanted = deprecatedAt && { deprecatedAt, sunsetAt };
-    const step = decideRetirementStep(wanted, announcementIn(row), row.now);
+    const dates = deprecatedAt && { deprecatedAt, sunsetAt };
+    const step = decideRetirementStep(dates, toAnnouncement(row), row.now);
     if (step.kind === 'refuse') throw new ConfigError(step.reason);
-    if (step.kind === 'none' || wanted === null) return undefined;
+    if (step.kind === 'none' || dates === null) return undefined;
     if (step.kind === 'announce') {
       await client.query(
         `insert into api_retirements (version, announced_at, deprecated_at, sunset_at)
@@ -86,13 +86,13 @@ export class RetirementRecord implements OnModuleInit {
     const isNew = step.kind === 'announce';
     const type = isNew ? 'api_version.retirement_announced' : 'api_version.retirement_changed';
     const former = { deprecatedAt: row.deprecated_at, sunsetAt: row.sunset_at };
-    await audit(client, type, wanted, row.id === null ? null : former);
+    await audit(client, type, dates, row.id === null ? null : former);
     const end = sunsetAt ? `retired from ${renderDate(sunsetAt)}` : 'without an end yet';
-    return `the retirement of v1 was ${isNew ? 'announced' : 'changed'}: deprecated from ${renderDate(wanted.deprecatedAt)}, ${end}`;
+    return `the retirement of v1 was ${isNew ? 'announced' : 'changed'}: deprecated from ${renderDate(dates.deprecatedAt)}, ${end}`;
   }
 }
 
-function announcementIn(row: Row): Announcement | undefined {
+function toAnnouncement(row: Row): Announcement | undefined {
   if (row.id === null) return undefined;
   return {
     announcedAt: row.announced_at,
@@ -107,16 +107,16 @@ async function audit(
   dates: Dates,
   former: Dates | null,
 ): Promise<void> {
-  const datesAfter = datesJson(dates);
+  const datesAfter = toDatesJson(dates);
   const subject = {
     version: 'v1',
-    ...(former ? { changes: findChanges(datesJson(former), datesAfter) } : datesAfter),
+    ...(former ? { changes: findChanges(toDatesJson(former), datesAfter) } : datesAfter),
   };
   await client.query(AUDIT, [type, createId(), JSON.stringify(subject)]);
 }
 
 type Dates = { deprecatedAt: Date; sunsetAt: Date | null };
 
-function datesJson({ deprecatedAt, sunsetAt }: Dates) {
+function toDatesJson({ deprecatedAt, sunsetAt }: Dates) {
   return { deprecation_date: deprecatedAt, sunset_date: sunsetAt };
 }

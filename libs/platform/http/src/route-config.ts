@@ -1,14 +1,14 @@
 // From its own file: the dispatcher loads controllers too, and has no use for the server.
 import { RouteConfig } from '@nestjs/platform-fastify/decorators/route-config.decorator.js';
 
-const known = new WeakMap<object, object>();
+const configs = new WeakMap<object, object>();
 
 /** Adds to the config of a method's Fastify route; `RouteConfig` alone would replace what another decorator has set. */
-export function routeConfig(config: object): MethodDecorator {
+export function setRouteConfig(config: object): MethodDecorator {
   return (target, name, descriptor: PropertyDescriptor) => {
     const method = descriptor.value as object;
-    const merged = { ...known.get(method), ...config };
-    known.set(method, merged);
+    const merged = { ...configs.get(method), ...config };
+    configs.set(method, merged);
     RouteConfig(merged)(target, name, descriptor);
   };
 }

@@ -2,16 +2,16 @@ import { Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { getErrorMessage } from '#kernel/errors.js';
 import {
-  counted,
+  toWindowCount,
   LocalCounts,
-  type Counted,
+  type WindowCount,
   type Counts,
   type WindowLimit,
 } from './throttler-storage.js';
 
-const REDIS_ANSWERS_WITHIN_MS = 150;
-const REDIS_CONNECTS_WITHIN_MS = 2_000;
-const ASK_AGAIN_EVERY_MS = 1_000;
+const REDIS_TIMEOUT_MS = 150;
+const REDIS_CONNECT_TIMEOUT_MS = 2_000;
+const RETRY_INTERVAL_MS = 1_000;
 const PREFIX = 'inkpad:';
 
 /**
@@ -48,15 +48,15 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   private readonly log = new Logger('limits');
   private readonly redis: CountingRedis;
   private readonly local = new LocalCounts();
-  private asking: NodeJS.Timeout | undefined;
+  private retryTimer: NodeJS.Timeout | undefined;
 
   constructor(redisUrl: string) {
     this.redis = new Redis(redisUrl, {
       scripts: { countWindows: { lua: COUNT } },
       lazyConnect: true,
-      connectTimeout: REDIS_CONNECTS_WITHIN_MS,
-      socketTimeout: REDIS_CONNECTS_WITHIN_MS,
-      retryStrategy: () => ASK_AGAIN_EVERY_MS,
+      connectTimeout: REDIS_CONNECT_TIMEOUT_MS,
+      socketTimeout: REDIS_CONNECT_TIMEOUT_MS,
+      retryStrategy: () => RETRY_INTERVAL_MS,
       // A request counted in this process must not be counted in Redis later.
       enableOfflineQueue: false,
       autoResendUnfulfilledCommands: false,
@@ -68,17 +68,17 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
   /** The service runs without Redis too, so it does not wait long. */
   async open(): Promise<void> {
     try {
-      await within(REDIS_CONNECTS_WITHIN_MS, this.redis.connect());
+      await withTimeout(REDIS_CONNECT_TIMEOUT_MS, this.redis.connect());
     } catch (error) {
-      this.countHere(error);
+      this.fallBack(error);
     }
   }
 
-  count(windows: readonly WindowLimit[]): Counted[] | Promise<Counted[]> {
-    return this.asking ? this.local.count(windows) : this.countInRedis(windows);
+  count(windows: readonly WindowLimit[]): WindowCount[] | Promise<WindowCount[]> {
+    return this.retryTimer ? this.local.count(windows) : this.countInRedis(windows);
   }
 
-  async increment(key: string, ttl: number, limit: number): Promise<Counted> {
+  async increment(key: string, ttl: number, limit: number): Promise<WindowCount> {
     const [count] = await this.count([{ key, ttl, limit }]);
     if (!count) throw new Error('a window was given and not counted');
     return count;
@@ -86,23 +86,23 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
 
   /** False while this process counts by itself. */
   get areShared(): boolean {
-    return this.asking === undefined;
+    return this.retryTimer === undefined;
   }
 
   onApplicationShutdown(): void {
-    clearInterval(this.asking);
+    clearInterval(this.retryTimer);
     this.redis.disconnect();
     this.local.onApplicationShutdown();
   }
 
-  private async countInRedis(windows: readonly WindowLimit[]): Promise<Counted[]> {
+  private async countInRedis(windows: readonly WindowLimit[]): Promise<WindowCount[]> {
     try {
-      const results = await within(REDIS_ANSWERS_WITHIN_MS, this.run(windows));
+      const results = await withTimeout(REDIS_TIMEOUT_MS, this.run(windows));
       return windows
         .slice(0, results.length / 2)
-        .map(({ limit }, i) => counted(results[2 * i] ?? 0, results[2 * i + 1] ?? 0, limit));
+        .map(({ limit }, i) => toWindowCount(results[2 * i] ?? 0, results[2 * i + 1] ?? 0, limit));
     } catch (error) {
-      this.countHere(error);
+      this.fallBack(error);
       return this.local.count(windows);
     }
   }
@@ -116,40 +116,40 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     );
   }
 
-  private countHere(error: unknown): void {
-    if (this.asking) return;
-    this.asking = setInterval(() => void this.ask(), ASK_AGAIN_EVERY_MS).unref();
+  private fallBack(error: unknown): void {
+    if (this.retryTimer) return;
+    this.retryTimer = setInterval(() => void this.probe(), RETRY_INTERVAL_MS).unref();
     this.log.warn(
       `Redis is unavailable (${getErrorMessage(error)}): until it is back, this process counts by itself`,
     );
   }
 
-  private async ask(): Promise<void> {
+  private async probe(): Promise<void> {
     try {
       // A write and not a PING: a Redis that is full answers, but refuses to write.
-      await within(REDIS_ANSWERS_WITHIN_MS, this.run([{ key: 'asked', ttl: 1_000, limit: 1 }]));
+      await withTimeout(REDIS_TIMEOUT_MS, this.run([{ key: 'asked', ttl: 1_000, limit: 1 }]));
     } catch {
       // Still unavailable, which has been logged.
       return;
     }
-    clearInterval(this.asking);
-    this.asking = undefined;
+    clearInterval(this.retryTimer);
+    this.retryTimer = undefined;
     this.log.log('Redis is back: limits are shared again');
   }
 }
 
-async function within<R>(ms: number, answer: Promise<R>): Promise<R> {
+async function withTimeout<R>(timeoutMs: number, result: Promise<R>): Promise<R> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const expire = () => reject(new Error(`no answer within ${ms} ms`));
+    const expire = () => reject(new Error(`no answer within ${timeoutMs} ms`));
     // One more turn of the event loop: an answer that arrived while this process was busy is read first.
-    timer = setTimeout(() => setImmediate(expire), ms);
+    timer = setTimeout(() => setImmediate(expire), timeoutMs);
   });
   try {
-    return await Promise.race([answer, late]);
+    return await Promise.race([result, late]);
   } finally {
     clearTimeout(timer);
     // Results after the deadline are ignored.
-    answer.catch(() => undefined);
+    result.catch(() => undefined);
   }
 }

@@ -12,7 +12,7 @@ import {
   TextsProperty,
   TimestampProperty,
 } from './response-fields.js';
-import { SIGNALLING, VERSION_POLICY, versioningJson } from './versioning.js';
+import { SIGNALLING, VERSION_POLICY, toVersioningJson } from './versioning.js';
 
 const AUTHENTICATION = 'Send Authorization: Bearer <API_TOKEN> with every request but this one.';
 
@@ -48,7 +48,7 @@ class StatusJson {
 
 @DeclaresTag({
   name: 'Status',
-  place: 10,
+  order: 10,
   description:
     'Whether the service is up, and which limit and version are in force. Needs no token.',
 })
@@ -63,8 +63,8 @@ export class StatusController {
     summary: 'Show the status',
     description: 'Says that the API is up, which limit is in force and how this version stands.',
     status: 200,
-    answer: StatusJson,
-    open: true,
+    response: StatusJson,
+    isPublic: true,
   })
   show(): StatusJson {
     const { publicUrl, rateLimitPerMinute } = this.config;
@@ -80,7 +80,7 @@ export class StatusController {
         window_seconds: WINDOW_SECONDS,
         scope: 'api_token',
       },
-      versioning: versioningJson(this.config, new Date()),
+      versioning: toVersioningJson(this.config, new Date()),
     };
   }
 }

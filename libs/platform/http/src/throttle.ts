@@ -1,7 +1,7 @@
 import { applyDecorators } from '@nestjs/common';
 import { SkipThrottle as Skip, Throttle as Limit } from '@nestjs/throttler';
 import type { FastifyRequest } from 'fastify';
-import { routeConfig } from './route-config.js';
+import { setRouteConfig } from './route-config.js';
 
 /** @property ttl how long a window is, in milliseconds */
 export type RouteLimit = { limit: number; ttl: number };
@@ -13,15 +13,15 @@ type RouteThrottle = { throttle?: RouteLimit | false };
  * does not export the keys of its metadata, so each also sets the config of Fastify's route.
  */
 export function Throttle(limits: { default: RouteLimit }): MethodDecorator {
-  return applyDecorators(Limit(limits), routeConfig({ throttle: limits.default }));
+  return applyDecorators(Limit(limits), setRouteConfig({ throttle: limits.default }));
 }
 
 /** Only outside the API: within it every answer carries the limit headers. */
 export function SkipThrottle(): MethodDecorator {
-  return applyDecorators(Skip(), routeConfig({ throttle: false }));
+  return applyDecorators(Skip(), setRouteConfig({ throttle: false }));
 }
 
 /** @returns undefined where the route sets nothing, false where it is not counted */
-export function throttleOf({ routeOptions }: FastifyRequest): RouteLimit | false | undefined {
+export function getThrottle({ routeOptions }: FastifyRequest): RouteLimit | false | undefined {
   return (routeOptions.config as RouteThrottle).throttle;
 }

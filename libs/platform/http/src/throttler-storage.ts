@@ -3,9 +3,9 @@ import type { ThrottlerStorage } from '@nestjs/throttler';
 import { LRUCache } from 'lru-cache';
 
 /** Callers that a process counts at the same time: a flood of addresses must not fill its memory. */
-const MOST_KEYS = 100_000;
+const MAX_KEYS = 100_000;
 
-export type Counted = Awaited<ReturnType<ThrottlerStorage['increment']>>;
+export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
 /** @property ttl how long the window is, in milliseconds */
 export type WindowLimit = { key: string; ttl: number; limit: number };
@@ -17,7 +17,7 @@ export type Counts = ThrottlerStorage & {
    * request that a token's own limit refuses takes nothing from its account.
    * @returns one count for each window that it got to
    */
-  count: (windows: readonly WindowLimit[]) => Counted[] | Promise<Counted[]>;
+  count: (windows: readonly WindowLimit[]) => WindowCount[] | Promise<WindowCount[]>;
   /** Undefined where every process counts for itself, as the settings say. */
   readonly areShared?: boolean;
 };
@@ -26,7 +26,7 @@ export type Counts = ThrottlerStorage & {
  * A fixed window from the first request in it; every request counts, refused ones too, and none makes the
  * window longer. Nothing is blocked beyond it.
  */
-export function counted(hits: number, msLeft: number, limit: number): Counted {
+export function toWindowCount(hits: number, msLeft: number, limit: number): WindowCount {
   const isBlocked = hits > limit;
   const timeToExpire = Math.max(1, Math.ceil(msLeft / 1000));
   return {
@@ -44,12 +44,12 @@ type Window = { hits: number; endsAt: number };
 export class LocalCounts implements Counts, OnApplicationShutdown {
   private readonly windows: LRUCache<string, Window>;
 
-  constructor(mostKeys = MOST_KEYS) {
-    this.windows = new LRUCache({ max: mostKeys });
+  constructor(maxKeys = MAX_KEYS) {
+    this.windows = new LRUCache({ max: maxKeys });
   }
 
-  count(windows: readonly WindowLimit[]): Counted[] {
-    const counts: Counted[] = [];
+  count(windows: readonly WindowLimit[]): WindowCount[] {
+    const counts: WindowCount[] = [];
     for (const window of windows) {
       const count = this.countOne(window);
       counts.push(count);
@@ -58,7 +58,7 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
     return counts;
   }
 
-  async increment(key: string, ttl: number, limit: number): Promise<Counted> {
+  async increment(key: string, ttl: number, limit: number): Promise<WindowCount> {
     return this.countOne({ key, ttl, limit });
   }
 
@@ -66,7 +66,7 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
     this.windows.clear();
   }
 
-  private countOne({ key, ttl, limit }: WindowLimit): Counted {
+  private countOne({ key, ttl, limit }: WindowLimit): WindowCount {
     const now = Date.now();
     let window = this.windows.get(key);
     // One that would last longer than a whole one is from before the clock was set back.
@@ -75,6 +75,6 @@ export class LocalCounts implements Counts, OnApplicationShutdown {
       this.windows.set(key, window);
     }
     window.hits++;
-    return counted(window.hits, window.endsAt - now, limit);
+    return toWindowCount(window.hits, window.endsAt - now, limit);
   }
 }

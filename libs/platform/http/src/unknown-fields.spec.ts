@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Field, IntegerField, TextField } from './fields.js';
 import { Dto, readElement } from './fields.pipe.js';
-import { namesOf, unknownFaults, unknownInput } from './unknown-fields.js';
+import { renderNames, toUnknownErrors, findUnknownInput } from './unknown-fields.js';
 
 class Part {
   @TextField() declare readonly name: string;
@@ -24,13 +24,13 @@ class Query {
 }
 
 const TAKES = { query: Query, body: Thing };
-const names = (given: { query?: unknown; body?: unknown }) => {
-  const unknown = unknownInput(TAKES, { query: {}, body: undefined, ...given });
-  return unknown && namesOf(unknown);
+const names = (input: { query?: unknown; body?: unknown }) => {
+  const unknown = findUnknownInput(TAKES, { query: {}, body: undefined, ...input });
+  return unknown && renderNames(unknown);
 };
 const faults = (body: unknown) => {
-  const unknown = unknownInput(TAKES, { query: {}, body });
-  return unknown && Object.fromEntries(unknownFaults(unknown, Thing));
+  const unknown = findUnknownInput(TAKES, { query: {}, body });
+  return unknown && Object.fromEntries(toUnknownErrors(unknown, Thing));
 };
 
 describe('unknown input', () => {
@@ -59,8 +59,8 @@ describe('unknown input', () => {
 
   it('is a field beside the wrapper that belongs in it, and the other way round', () => {
     const creation = (body: object) => {
-      const unknown = unknownInput({ query: null, body: ThingCreation }, { query: {}, body });
-      return unknown && namesOf(unknown);
+      const unknown = findUnknownInput({ query: null, body: ThingCreation }, { query: {}, body });
+      return unknown && renderNames(unknown);
     };
     expect(creation({ thing: { name: 'x' }, beside: 1 })).toBe(undefined);
     expect(creation({ name: 'x', beside: 1 })).toBe(undefined);
@@ -88,7 +88,10 @@ describe('unknown input', () => {
   });
 
   it('is all that there is where nothing is taken', () => {
-    const unknown = unknownInput({ query: null, body: null }, { query: { a: 1 }, body: { b: {} } });
-    expect(unknown && namesOf(unknown)).toBe('b, a');
+    const unknown = findUnknownInput(
+      { query: null, body: null },
+      { query: { a: 1 }, body: { b: {} } },
+    );
+    expect(unknown && renderNames(unknown)).toBe('b, a');
   });
 });

@@ -1,115 +1,120 @@
 import type { Type } from '@nestjs/common';
-import { shapeOf, type Shape } from './fields.pipe.js';
+import { getShape, type Shape } from './fields.pipe.js';
 
 /** The names that lead to something that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];
 
 /** What one request is told of at most; an attacker's may have any number. */
-const MOST_NAMED = 50;
-const MOST_CHARACTERS = 64;
-const MOST_BYTES = 1024;
+const MAX_NAMES = 50;
+const MAX_CHARACTERS = 64;
+const MAX_BYTES = 1024;
 const REST = '...';
 
-const NOTHING: Shape = { fields: new Map(), wrapper: undefined, beside: new Set() };
+const NOTHING: Shape = { fields: new Map(), wrapper: undefined, outside: new Set() };
 
 /** @property more there is more than what is named */
-export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; more: boolean };
+export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; hasMore: boolean };
 
 /**
  * What a request has that these classes do not take; null: nothing is taken.
  * @returns undefined when there is nothing of the kind
  */
-export function unknownInput(
+export function findUnknownInput(
   takes: { query: Type | null; body: Type | null },
-  given: { query: unknown; body: unknown },
+  input: { query: unknown; body: unknown },
 ): UnknownInput | undefined {
   const query: UnknownPath[] = [];
   const body: UnknownPath[] = [];
-  if (isObject(given.query)) note(query, shape(takes.query), given.query, []);
-  if (isObject(given.body)) noteBody(body, shape(takes.body), given.body);
+  if (isObject(input.query)) collect(query, getShapeOf(takes.query), input.query, []);
+  if (isObject(input.body)) collectBody(body, getShapeOf(takes.body), input.body);
   const count = query.length + body.length;
   if (count === 0) return undefined;
-  query.length = Math.min(query.length, MOST_NAMED);
-  body.length = Math.min(body.length, MOST_NAMED - query.length);
-  return { query, body, more: count > MOST_NAMED };
+  query.length = Math.min(query.length, MAX_NAMES);
+  body.length = Math.min(body.length, MAX_NAMES - query.length);
+  return { query, body, hasMore: count > MAX_NAMES };
 }
 
-function shape(dto: Type | null): Shape {
-  return dto ? shapeOf(dto) : NOTHING;
+function getShapeOf(dto: Type | null): Shape {
+  return dto ? getShape(dto) : NOTHING;
 }
 
 /** Where there is a wrapper, nothing beside it counts but what has its place there. */
-function noteBody(found: UnknownPath[], taken: Shape, given: Record<string, unknown>): void {
-  const { fields, wrapper, beside } = taken;
-  if (wrapper === undefined || !Object.hasOwn(given, wrapper)) {
-    note(found, taken, given, []);
+function collectBody(unknown: UnknownPath[], shape: Shape, body: Record<string, unknown>): void {
+  const { fields, wrapper, outside } = shape;
+  if (wrapper === undefined || !Object.hasOwn(body, wrapper)) {
+    collect(unknown, shape, body, []);
     return;
   }
   const placed = (isBeside: boolean) =>
-    new Map([...fields].filter(([name]) => beside.has(name) === isBeside));
-  const { [wrapper]: wrapped, ...others } = given;
-  note(found, { fields: placed(true) }, others, []);
-  if (isObject(wrapped)) note(found, { fields: placed(false) }, wrapped, [wrapper]);
+    new Map([...fields].filter(([name]) => outside.has(name) === isBeside));
+  const { [wrapper]: wrapped, ...others } = body;
+  collect(unknown, { fields: placed(true) }, others, []);
+  if (isObject(wrapped)) collect(unknown, { fields: placed(false) }, wrapped, [wrapper]);
 }
 
 /** Stops at one more than is named. */
-function note(
-  found: UnknownPath[],
+function collect(
+  unknown: UnknownPath[],
   { fields }: Pick<Shape, 'fields'>,
-  given: Record<string, unknown>,
+  input: Record<string, unknown>,
   path: UnknownPath,
 ): void {
-  for (const key of Object.keys(given)) {
-    if (found.length > MOST_NAMED) return;
-    if (!fields.has(key)) found.push([...path, key]);
+  for (const key of Object.keys(input)) {
+    if (unknown.length > MAX_NAMES) return;
+    if (!fields.has(key)) unknown.push([...path, key]);
     const inner = fields.get(key);
-    if (inner) noteInner(found, shapeOf(inner()), given[key], [...path, key]);
+    if (inner) collectInner(unknown, getShape(inner()), input[key], [...path, key]);
   }
 }
 
 /** In an object, or in each of a list. */
-function noteInner(found: UnknownPath[], inner: Shape, value: unknown, path: UnknownPath): void {
-  if (isObject(value)) note(found, inner, value, path);
+function collectInner(
+  unknown: UnknownPath[],
+  inner: Shape,
+  value: unknown,
+  path: UnknownPath,
+): void {
+  if (isObject(value)) collect(unknown, inner, value, path);
   if (!Array.isArray(value)) return;
   for (const [i, one] of value.entries()) {
-    if (isObject(one)) note(found, inner, one, [...path, String(i)]);
+    if (isObject(one)) collect(unknown, inner, one, [...path, String(i)]);
   }
 }
 
 /** For a header: names end at 64 characters and the whole at 1,024 bytes, and "..." stands for what is left out. */
-export function namesOf({ body, query, more }: UnknownInput): string {
+export function renderNames({ body, query, hasMore }: UnknownInput): string {
   const names: string[] = [];
   let bytes = REST.length;
   for (const path of [...body, ...query]) {
-    const name = path.map(encoded).join('.');
+    const name = path.map(encode).join('.');
     bytes += name.length + 2;
-    if (bytes > MOST_BYTES) return [...names, REST].join(', ');
+    if (bytes > MAX_BYTES) return [...names, REST].join(', ');
     names.push(name);
   }
-  return [...names, ...(more ? [REST] : [])].join(', ');
+  return [...names, ...(hasMore ? [REST] : [])].join(', ');
 }
 
 /** Whatever could end a name, or a header, is percent-encoded. */
-function encoded(name: string): string {
-  return encodeURIComponent(shortened(name).toWellFormed()) || '%22%22';
+function encode(name: string): string {
+  return encodeURIComponent(shorten(name).toWellFormed()) || '%22%22';
 }
 
 /** Fields of `errors`, which are named without their wrapper. @param takes the class of the body */
-export function unknownFaults({ body, query, more }: UnknownInput, takes: Type | null) {
-  const wrapper = shape(takes).wrapper;
-  const faults = new Map<string, string[]>();
+export function toUnknownErrors({ body, query, hasMore }: UnknownInput, takes: Type | null) {
+  const wrapper = getShapeOf(takes).wrapper;
+  const errors = new Map<string, string[]>();
   for (const path of [...body, ...query]) {
-    const [field = '', ...within] = path.length > 1 && path[0] === wrapper ? path.slice(1) : path;
-    const fault = [...within.map(shortened), 'is not known'].join(' ');
-    const known = faults.get(shortened(field)) ?? [];
-    faults.set(shortened(field), [...new Set([...known, fault])]);
+    const [field = '', ...rest] = path.length > 1 && path[0] === wrapper ? path.slice(1) : path;
+    const message = [...rest.map(shorten), 'is not known'].join(' ');
+    const messages = errors.get(shorten(field)) ?? [];
+    errors.set(shorten(field), [...new Set([...messages, message])]);
   }
-  if (more) faults.set('base', ['More is not known than is named here']);
-  return faults;
+  if (hasMore) errors.set('base', ['More is not known than is named here']);
+  return errors;
 }
 
-function shortened(name: string): string {
-  return name.length > MOST_CHARACTERS ? `${name.slice(0, MOST_CHARACTERS)}${REST}` : name;
+function shorten(name: string): string {
+  return name.length > MAX_CHARACTERS ? `${name.slice(0, MAX_CHARACTERS)}${REST}` : name;
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -4,19 +4,24 @@ import { RouteParamtypes } from '@nestjs/common/enums/route-paramtypes.enum.js';
 import type { ModuleRef } from '@nestjs/core';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
-import type { GatedRequest } from './caller.js';
+import type { AuthenticatedRequest } from './caller.js';
 import { readBody, readQuery } from './fields.pipe.js';
 import { requireRecord } from './record.js';
-import { routeConfig } from './route-config.js';
-import { namesOf, unknownFaults, unknownInput, type UnknownInput } from './unknown-fields.js';
+import { setRouteConfig } from './route-config.js';
+import {
+  renderNames,
+  toUnknownErrors,
+  findUnknownInput,
+  type UnknownInput,
+} from './unknown-fields.js';
 
 /** What a route takes, kept in its config because hooks do not know the handler. */
-type Takes = { query: Type | null; body: Type | null };
+type InputTypes = { query: Type | null; body: Type | null };
 
-type CheckedRequest = GatedRequest & { unknown?: UnknownInput };
+type CheckedRequest = AuthenticatedRequest & { unknown?: UnknownInput };
 
 /** On a handler: finds out which classes it reads the query and the body as. */
-export function takesInput(): MethodDecorator {
+export function recordInputTypes(): MethodDecorator {
   return (target, name, descriptor: PropertyDescriptor) => {
     const types = (Reflect.getMetadata('design:paramtypes', target, name) ?? []) as Type[];
     const parameters = (Reflect.getMetadata(ROUTE_ARGS_METADATA, target.constructor, name) ??
@@ -25,11 +30,11 @@ export function takesInput(): MethodDecorator {
       const key = Object.keys(parameters).find((one) => one.startsWith(`${kind}:`));
       return (key === undefined ? undefined : types[parameters[key]?.index ?? -1]) ?? null;
     };
-    const takes: Takes = {
+    const inputTypes: InputTypes = {
       query: typeOf(RouteParamtypes.QUERY),
       body: typeOf(RouteParamtypes.BODY),
     };
-    routeConfig({ takes })(target, name, descriptor);
+    setRouteConfig({ takes: inputTypes })(target, name, descriptor);
   };
 }
 
@@ -37,15 +42,15 @@ export function takesInput(): MethodDecorator {
  * A misspelt name is answered as if it were not there (contract section 12), but the answer says so, whatever else it
  * says. Before repetitions are answered from what is stored: that answer is about this request too.
  */
-export function nameUnknownInput(server: FastifyInstance): void {
+export function reportUnknownInput(server: FastifyInstance): void {
   server.addHook('preValidation', (request, reply, done) => {
-    const takes = takesOf(request);
-    if (!takes) return done();
+    const inputTypes = getInputTypes(request);
+    if (!inputTypes) return done();
     if (isStrict(request)) reply.header('preference-applied', 'handling=strict');
-    const unknown = unknownInput(takes, request);
+    const unknown = findUnknownInput(inputTypes, request);
     if (unknown) {
       (request as CheckedRequest).unknown = unknown;
-      reply.header('x-unknown-parameters', namesOf(unknown));
+      reply.header('x-unknown-parameters', renderNames(unknown));
     }
     done();
   });
@@ -56,33 +61,33 @@ export function refuseUnknownInput(server: FastifyInstance, modules: ModuleRef):
   server.addHook('preHandler', (plain, _reply, done) => {
     const request = plain as CheckedRequest;
     const { unknown } = request;
-    const takes = takesOf(request);
-    if (!unknown || !takes || !isStrict(request)) return done();
-    refuse(request, takes, unknown, modules).then(() => done(), done);
+    const inputTypes = getInputTypes(request);
+    if (!unknown || !inputTypes || !isStrict(request)) return done();
+    refuse(request, inputTypes, unknown, modules).then(() => done(), done);
   });
 }
 
 /** @throws InvalidFieldsError, NotFoundError */
 async function refuse(
   request: CheckedRequest,
-  takes: Takes,
+  inputTypes: InputTypes,
   unknown: UnknownInput,
   modules: ModuleRef,
 ): Promise<never> {
   await requireRecord(request, modules);
   const { query, body } = request;
-  const faults = unknownFaults(unknown, takes.body);
+  const errors = toUnknownErrors(unknown, inputTypes.body);
   const others = [
-    faultsOf(() => takes.query && readQuery(takes.query, query)),
-    faultsOf(() => takes.body && readBody(takes.body, body)),
+    collectErrors(() => inputTypes.query && readQuery(inputTypes.query, query)),
+    collectErrors(() => inputTypes.body && readBody(inputTypes.body, body)),
   ];
   for (const [field, messages] of others.flatMap(Object.entries<string[]>)) {
-    faults.set(field, [...(faults.get(field) ?? []), ...messages]);
+    errors.set(field, [...(errors.get(field) ?? []), ...messages]);
   }
-  throw new InvalidFieldsError(Object.fromEntries(faults));
+  throw new InvalidFieldsError(Object.fromEntries(errors));
 }
 
-function faultsOf(read: () => unknown): FieldErrors {
+function collectErrors(read: () => unknown): FieldErrors {
   try {
     read();
     return {};
@@ -93,8 +98,8 @@ function faultsOf(read: () => unknown): FieldErrors {
 }
 
 /** Finds the classes that a request is read as. */
-export function takesOf({ routeOptions }: FastifyRequest): Takes | undefined {
-  return (routeOptions.config as { takes?: Takes }).takes;
+export function getInputTypes({ routeOptions }: FastifyRequest): InputTypes | undefined {
+  return (routeOptions.config as { takes?: InputTypes }).takes;
 }
 
 /** RFC 7240: among the preferences, of which the first of a name counts; names and values ignore case. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isRetired, retirementHeaders, versioningJson } from './versioning.js';
+import { isRetired, renderRetirementHeaders, toVersioningJson } from './versioning.js';
 
 const DEPRECATION = '2027-02-01T00:00:00.000Z';
 const SUNSET = '2028-02-01T00:00:00.000Z';
@@ -45,9 +45,9 @@ describe('a version', () => {
       SUNSET,
       { retired: true, deprecated: ['v1'] },
     ],
-  ])('%s', (_when, given, now, { retired, deprecated }) => {
-    expect(isRetired(given, new Date(now))).toBe(retired);
-    expect(versioningJson(given, new Date(now))).toMatchObject({
+  ])('%s', (_when, versions, now, { retired, deprecated }) => {
+    expect(isRetired(versions, new Date(now))).toBe(retired);
+    expect(toVersioningJson(versions, new Date(now))).toMatchObject({
       current: 'v1',
       supported: retired ? [] : ['v1'],
       deprecated,
@@ -56,26 +56,26 @@ describe('a version', () => {
 
   it('shows its dates as soon as they are known', () => {
     const now = new Date('2026-01-01T00:00:00.000Z');
-    expect(versioningJson(versions(DEPRECATION, SUNSET), now)).toMatchObject({
+    expect(toVersioningJson(versions(DEPRECATION, SUNSET), now)).toMatchObject({
       deprecation_date: DEPRECATION,
       sunset_date: SUNSET,
     });
-    expect(versioningJson(versions(), now)).not.toHaveProperty('deprecation_date');
-    expect(versioningJson(versions(DEPRECATION), now)).not.toHaveProperty('sunset_date');
+    expect(toVersioningJson(versions(), now)).not.toHaveProperty('deprecation_date');
+    expect(toVersioningJson(versions(DEPRECATION), now)).not.toHaveProperty('sunset_date');
   });
 });
 
 describe('the headers of a version that is being retired', () => {
   it('are none for one that is not', () => {
-    expect(retirementHeaders(versions())).toEqual({});
+    expect(renderRetirementHeaders(versions())).toEqual({});
   });
 
   it('are dates in the two ways of their RFCs, and a link', () => {
-    expect(retirementHeaders(versions(DEPRECATION, SUNSET))).toEqual({
+    expect(renderRetirementHeaders(versions(DEPRECATION, SUNSET))).toEqual({
       deprecation: '@1801440000',
       sunset: 'Tue, 01 Feb 2028 00:00:00 GMT',
       link: '<https://orders.example/docs/versioning>; rel="deprecation"; type="text/html"',
     });
-    expect(retirementHeaders(versions(DEPRECATION))).not.toHaveProperty('sunset');
+    expect(renderRetirementHeaders(versions(DEPRECATION))).not.toHaveProperty('sunset');
   });
 });

@@ -32,7 +32,7 @@ export function isRetired({ v1: { sunsetAt } }: Versions, now: Date): boolean {
  * What every answer of a version that is being retired carries (section 9): Deprecation as RFC 9745
  * writes it, which may lie ahead, and Sunset as RFC 8594 does.
  */
-export function retirementHeaders({ v1: { deprecatedAt, sunsetAt }, publicUrl }: Versions): {
+export function renderRetirementHeaders({ v1: { deprecatedAt, sunsetAt }, publicUrl }: Versions): {
   deprecation?: string;
   sunset?: string;
   link?: string;
@@ -46,7 +46,7 @@ export function retirementHeaders({ v1: { deprecatedAt, sunsetAt }, publicUrl }:
 }
 
 /** A deprecation that is only announced shows as its date; the version counts as deprecated from then on. */
-export function versioningJson(versions: Versions, now: Date): VersioningJson {
+export function toVersioningJson(versions: Versions, now: Date): VersioningJson {
   const { deprecatedAt, sunsetAt } = versions.v1;
   return {
     current: 'v1',

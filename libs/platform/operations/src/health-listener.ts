@@ -1,25 +1,25 @@
 import type { Server, ServerResponse } from 'node:http';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { Health } from './readiness.js';
-import { listenBeside } from './side-listener.js';
+import { startServer } from './operator-server.js';
 
 export type Liveness = { check: string; isAlive: () => boolean };
 
 /** The same two paths as on the api, for a process that serves nothing else. */
 export async function listenForHealth(
   { monitoringHost: host, healthPort: port }: PlatformConfig,
-  ready: () => Promise<Health>,
+  getHealth: () => Promise<Health>,
   /** What makes the process fail: its name, and whether it goes on. */
   { check, isAlive }: Liveness = { check: 'process', isAlive: () => true },
 ): Promise<Server> {
-  return listenBeside('HEALTH_PORT', { host, port }, (request, response) => {
+  return startServer('HEALTH_PORT', { host, port }, (request, response) => {
     switch (request.url?.split('?', 1)[0]) {
       case '/health/live':
         return isAlive()
           ? send(response, 200, { status: 'ok' })
           : send(response, 503, { status: 'unavailable', checks: { [check]: 'unavailable' } });
       case '/health/ready':
-        return void ready().then((health) =>
+        return void getHealth().then((health) =>
           send(response, health.status === 'ok' ? 200 : 503, health),
         );
       default:

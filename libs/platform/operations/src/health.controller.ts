@@ -19,7 +19,7 @@ export class HealthController {
   @SkipThrottle()
   @Header('cache-control', 'no-store')
   async ready(@Res({ passthrough: true }) reply: FastifyReply): Promise<Health> {
-    const health = await this.readiness.ask();
+    const health = await this.readiness.check();
     reply.status(health.status === 'ok' ? 200 : 503);
     return health;
   }

@@ -5,8 +5,8 @@ import { type PlatformConfig } from '#kernel/platform-config.js';
 import { METRICS_PORTS, type ProcessName } from '#kernel/process-name.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { VERSION } from '#kernel/version.js';
-import { pathOf } from '#http/path.js';
-import { isPortTaken, listenBeside, portOf } from './side-listener.js';
+import { getPath } from '#http/path.js';
+import { isPortTaken, startServer, getPort } from './operator-server.js';
 
 /**
  * `GET /metrics` for Prometheus, on its own port: callers of the api must not see it. Without a setting, and outside of
@@ -27,7 +27,7 @@ export async function listenForMetrics(
     registers: [registry],
   }).set({ process: program, version: VERSION }, 1);
   const serve: RequestListener = (request, response) => {
-    if (pathOf(request.url ?? '') !== '/metrics') {
+    if (getPath(request.url ?? '') !== '/metrics') {
       response.writeHead(404).end();
       return;
     }
@@ -39,11 +39,11 @@ export async function listenForMetrics(
       },
     );
   };
-  const listen = (port: number) => listenBeside('METRICS_PORT', { host, port }, serve);
+  const listen = (port: number) => startServer('METRICS_PORT', { host, port }, serve);
   const server = await listen(metricsPort ?? METRICS_PORTS[program]).catch((error: unknown) => {
     if (metricsPort !== null || isProduction || !isPortTaken(error)) throw error;
     return listen(0);
   });
-  log.log(`on port ${portOf(server)}`);
+  log.log(`on port ${getPort(server)}`);
   return server;
 }

@@ -3,12 +3,12 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getMessageWithCause } from '#kernel/errors.js';
-import { poolOf } from '#database/data-source.js';
+import { getPool } from '#database/data-source.js';
 import { findMissingMigrations } from '#database/migrate.js';
 import { assertWritable } from '#database/outages.js';
 import { EventStore } from '#event-store/port/event-store.js';
 
-const WITHIN_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 
 type Checks = Record<string, 'ok' | 'unavailable'>;
 
@@ -20,10 +20,10 @@ export type Health = { status: 'ok'; checks?: Checks } | { status: 'unavailable'
 export class Readiness implements OnModuleDestroy {
   private readonly log = new Logger('health');
   private readonly checks: Check[];
-  private readonly dispensable = new Map<string, () => boolean>();
-  private readonly own = new Map<string, () => boolean>();
-  private stopping = false;
-  private migrated = false;
+  private readonly optionalParts = new Map<string, () => boolean>();
+  private readonly requiredParts = new Map<string, () => boolean>();
+  private isStopping = false;
+  private isMigrated = false;
 
   constructor(
     private readonly source: DataSource,
@@ -31,12 +31,12 @@ export class Readiness implements OnModuleDestroy {
     registry: Registry,
   ) {
     this.checks = [
-      new Check('database', () => assertWritable(poolOf(source), WITHIN_MS), this.log),
-      new Check('event_store', () => store.ping(WITHIN_MS), this.log),
-      new Check('migrations', () => this.askForMigrations(), this.log),
+      new Check('database', () => assertWritable(getPool(source), TIMEOUT_MS), this.log),
+      new Check('event_store', () => store.ping(TIMEOUT_MS), this.log),
+      new Check('migrations', () => this.assertMigrated(), this.log),
     ];
-    const parts = () => this.parts();
-    const isReady = async () => (await this.ask()).status === 'ok';
+    const checkParts = () => this.parts();
+    const isReady = async () => (await this.check()).status === 'ok';
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_reachable',
@@ -44,7 +44,7 @@ export class Readiness implements OnModuleDestroy {
         labelNames: ['part'],
         registers: [],
         async collect() {
-          for (const [part, ok] of await parts()) this.set({ part }, ok ? 1 : 0);
+          for (const [part, ok] of await checkParts()) this.set({ part }, ok ? 1 : 0);
         },
       }),
     );
@@ -61,60 +61,62 @@ export class Readiness implements OnModuleDestroy {
   }
 
   onModuleDestroy(): void {
-    this.stopping = true;
+    this.isStopping = true;
   }
 
   /** An optional part: shown while it is unavailable. */
-  doesWithout(name: string, isThere: () => boolean): void {
-    this.dispensable.set(name, isThere);
+  addOptionalPart(name: string, isThere: () => boolean): void {
+    this.optionalParts.set(name, isThere);
   }
 
   /** A part of this process itself, which the others do not have. */
-  requires(name: string, runs: () => boolean): void {
-    this.own.set(name, runs);
+  addRequiredPart(name: string, runs: () => boolean): void {
+    this.requiredParts.set(name, runs);
   }
 
-  async ask(): Promise<Health> {
-    if (this.stopping) return { status: 'unavailable', checks: { process: 'unavailable' } };
-    const own = [...this.own].map(([name, runs]) => [name, runs()] as const);
-    const passed = [...(await this.parts()), ...own];
-    if (passed.every(([, ok]) => ok)) return { status: 'ok' };
-    const ready = passed.every(([name, ok]) => ok || this.dispensable.has(name));
-    const words = passed.map(([name, ok]) => [name, ok ? 'ok' : 'unavailable'] as const);
-    return { status: ready ? 'ok' : 'unavailable', checks: Object.fromEntries(words) };
+  async check(): Promise<Health> {
+    if (this.isStopping) return { status: 'unavailable', checks: { process: 'unavailable' } };
+    const ownResults = [...this.requiredParts].map(([name, runs]) => [name, runs()] as const);
+    const results = [...(await this.parts()), ...ownResults];
+    if (results.every(([, ok]) => ok)) return { status: 'ok' };
+    const isReady = results.every(([name, ok]) => ok || this.optionalParts.has(name));
+    const entries = results.map(([name, ok]) => [name, ok ? 'ok' : 'unavailable'] as const);
+    return { status: isReady ? 'ok' : 'unavailable', checks: Object.fromEntries(entries) };
   }
 
   private async parts(): Promise<(readonly [string, boolean])[]> {
-    const asked = this.checks.map(async (check) => [check.name, await check.passes()] as const);
-    const shown = [...this.dispensable].map(([name, isThere]) => [name, isThere()] as const);
-    return [...(await Promise.all(asked)), ...shown];
+    const results = this.checks.map(async (check) => [check.name, await check.passes()] as const);
+    const optionalResults = [...this.optionalParts].map(
+      ([name, isThere]) => [name, isThere()] as const,
+    );
+    return [...(await Promise.all(results)), ...optionalResults];
   }
 
   /** Tables do not vanish again: once all migrations were found, the database is not asked any more. */
-  private async askForMigrations(): Promise<void> {
-    if (this.migrated) return;
-    const missing = await findMissingMigrations(this.source, { query_timeout: WITHIN_MS });
+  private async assertMigrated(): Promise<void> {
+    if (this.isMigrated) return;
+    const missing = await findMissingMigrations(this.source, { query_timeout: TIMEOUT_MS });
     if (missing.length > 0) throw new Error(`${missing.join(', ')} missing: run npm run migrate`);
-    this.migrated = true;
+    this.isMigrated = true;
   }
 }
 
 class Check {
-  private underWay: Promise<unknown> | undefined;
-  private failing = false;
+  private pending: Promise<unknown> | undefined;
+  private isFailing = false;
 
   constructor(
     readonly name: string,
-    private readonly ask: () => Promise<unknown>,
+    private readonly run: () => Promise<unknown>,
     private readonly log: Logger,
   ) {}
 
   async passes(): Promise<boolean> {
-    const failure = await this.failure();
-    if (failure !== undefined && !this.failing) this.log.warn(`${this.name}: ${failure}`);
-    if (failure === undefined && this.failing) this.log.log(`${this.name} answers again`);
-    this.failing = failure !== undefined;
-    return !this.failing;
+    const findFailure = await this.failure();
+    if (findFailure !== undefined && !this.isFailing) this.log.warn(`${this.name}: ${findFailure}`);
+    if (findFailure === undefined && this.isFailing) this.log.log(`${this.name} answers again`);
+    this.isFailing = findFailure !== undefined;
+    return !this.isFailing;
   }
 
   /**
@@ -123,9 +125,11 @@ class Check {
    * it.
    */
   private async failure(): Promise<string | undefined> {
-    const asked = (this.underWay ??= inTime(this.ask()).finally(() => (this.underWay = undefined)));
+    const result = (this.pending ??= withTimeout(this.run()).finally(
+      () => (this.pending = undefined),
+    ));
     try {
-      await asked;
+      await result;
       return undefined;
     } catch (error) {
       return getMessageWithCause(error);
@@ -133,16 +137,16 @@ class Check {
   }
 }
 
-async function inTime(answer: Promise<unknown>): Promise<unknown> {
-  const answered = new AbortController();
+async function withTimeout(result: Promise<unknown>): Promise<unknown> {
+  const settled = new AbortController();
   try {
-    return await Promise.race([answer, noAnswer(answered.signal)]);
+    return await Promise.race([result, rejectAfterTimeout(settled.signal)]);
   } finally {
-    answered.abort();
+    settled.abort();
   }
 }
 
-async function noAnswer(answered: AbortSignal): Promise<never> {
-  await wait(WITHIN_MS, undefined, { signal: answered });
-  throw new Error(`no answer within ${WITHIN_MS} ms`);
+async function rejectAfterTimeout(answered: AbortSignal): Promise<never> {
+  await wait(TIMEOUT_MS, undefined, { signal: answered });
+  throw new Error(`no answer within ${TIMEOUT_MS} ms`);
 }

@@ -9,7 +9,7 @@ import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 
 /** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
-const LOOK_EVERY_MS = 10_000;
+const CHECK_INTERVAL_MS = 10_000;
 
 /** Each process names its connections `inkpad api` and a suffix of its own. */
 const COUNT_APIS = `select count(distinct application_name) as apis from pg_stat_activity
@@ -20,7 +20,7 @@ const COUNT_APIS = `select count(distinct application_name) as apis from pg_stat
 export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
   private readonly log = new Logger('limits');
   private timer: NodeJS.Timeout | undefined;
-  private seen = 1;
+  private lastCount = 1;
 
   constructor(
     private readonly pool: Pool,
@@ -29,24 +29,24 @@ export class ReplicaWarning implements OnApplicationBootstrap, OnModuleDestroy {
 
   async onApplicationBootstrap(): Promise<void> {
     if (this.config.redisUrl !== null) return;
-    this.timer = setInterval(() => void this.look(), LOOK_EVERY_MS).unref();
-    await this.look();
+    this.timer = setInterval(() => void this.check(), CHECK_INTERVAL_MS).unref();
+    await this.check();
   }
 
   onModuleDestroy(): void {
     clearInterval(this.timer);
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     try {
       const { rows } = await this.pool.query<{ apis: number }>(COUNT_APIS);
       const apis = rows[0]?.apis ?? 1;
-      if (apis > 1 && apis !== this.seen) {
+      if (apis > 1 && apis !== this.lastCount) {
         this.log.warn(
           `${apis} apis run on this database without REDIS_URL: each counts rate limits for itself, so callers get up to ${apis} times their limit. Set REDIS_URL to the same Redis in all of them.`,
         );
       }
-      this.seen = apis;
+      this.lastCount = apis;
     } catch (error) {
       this.log.debug(`other apis cannot be counted: ${getErrorMessage(error)}`);
     }

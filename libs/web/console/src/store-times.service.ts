@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 
 /** Formats times for people. */
 export type TimeFormats = { day: (time: Date) => string; minute: (time: Date) => string };
@@ -11,7 +11,7 @@ export class StoreTimes {
   constructor(private readonly pool: Pool) {}
 
   async forStore(accountId: number): Promise<TimeFormats> {
-    const [store] = await ask<{ timeZone: string }>(this.pool, {
+    const [store] = await query<{ timeZone: string }>(this.pool, {
       name: 'console_time_zone',
       text: `select time_zone as "timeZone" from accounts where id = $1`,
       values: [accountId],

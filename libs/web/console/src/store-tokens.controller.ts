@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { pathId } from '#http/path.js';
+import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { Members, type ListedToken } from '#identity/members.service.js';
 import { may } from '#identity/roles.js';
@@ -131,7 +131,7 @@ export class StoreTokensController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const tokens = await this.listTokens(user, store);
-    const token = tokens.find((one) => one.id === pathId(id));
+    const token = tokens.find((one) => one.id === parsePathId(id));
     if (!token) throw new NotFoundError('Token');
     const base = `/app/stores/${store.id}/tokens`;
     await this.pages.sendConfirmation(request, reply, {
@@ -160,7 +160,7 @@ export class StoreTokensController {
     const ofOthers = may(store.role, 'tokens.revoke_of_others');
     const revoker = { userId: user.userId, accountId: store.id, ofOthers };
     try {
-      await this.bus.execute(new RevokeToken(by, pathId(id), revoker));
+      await this.bus.execute(new RevokeToken(by, parsePathId(id), revoker));
     } catch (error) {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }

@@ -6,7 +6,7 @@ import { Config } from '#configuration/config.js';
 import { NotFoundError, RateLimitedError, RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { pathId } from '#http/path.js';
+import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { InviteUser, WithdrawInvitation, type Invited } from '#identity/invitation.commands.js';
 import { INVITATION_DAYS } from '#identity/invitation.js';
@@ -147,7 +147,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const open = await this.members.invitationsTo(store.id);
-    const invitation = open.find((one) => one.id === pathId(id));
+    const invitation = open.find((one) => one.id === parsePathId(id));
     if (!invitation) throw new NotFoundError('Invitation');
     await this.pages.sendConfirmation(request, reply, {
       question: 'Withdraw this invitation?',
@@ -173,7 +173,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     try {
-      await this.bus.execute(new WithdrawInvitation(by, store.id, pathId(id)));
+      await this.bus.execute(new WithdrawInvitation(by, store.id, parsePathId(id)));
     } catch (error) {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
@@ -196,15 +196,16 @@ export class StoreUsersController {
     try {
       const role = form['role'] ?? '';
       if (!isRole(role)) throw new RejectedError({ base: ['Please choose a role'] });
-      if (givesUpOwnership(user, pathId(id), role) && form['sure'] !== 'yes') {
+      if (givesUpOwnership(user, parsePathId(id), role) && form['sure'] !== 'yes') {
         return await this.askToGiveUp(request, reply, user, store, role);
       }
-      await this.bus.execute(new ChangeRole(by, store.id, pathId(id), role, true));
+      await this.bus.execute(new ChangeRole(by, store.id, parsePathId(id), role, true));
     } catch (error) {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
     // A former owner may not see this page any more.
-    if (pathId(id) === user.userId) return this.pages.redirect(reply, `/app/stores/${store.id}`);
+    if (parsePathId(id) === user.userId)
+      return this.pages.redirect(reply, `/app/stores/${store.id}`);
     await this.done(reply, store, 'role');
   }
 
@@ -218,7 +219,7 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     const members = await this.members.of(store.id);
-    const member = members.find((one) => one.id === pathId(id));
+    const member = members.find((one) => one.id === parsePathId(id));
     if (!member) throw new NotFoundError('Member');
     const about =
       member.id === userId
@@ -257,11 +258,11 @@ export class StoreUsersController {
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
     try {
-      await this.bus.execute(new RemoveMember(by, store.id, pathId(id), true));
+      await this.bus.execute(new RemoveMember(by, store.id, parsePathId(id), true));
     } catch (error) {
       return this.send(request, reply, user, store, { formErrors: toFormErrors(error) });
     }
-    if (pathId(id) === user.userId) return this.pages.redirect(reply, '/app');
+    if (parsePathId(id) === user.userId) return this.pages.redirect(reply, '/app');
     await this.done(reply, store, 'removed');
   }
 

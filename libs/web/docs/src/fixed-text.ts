@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, createBrotliDecompress, gzip } from 'node:zlib';
-import { isKnown } from '#http/headers.js';
+import { matchesEtag } from '#http/headers.js';
 
 const BROTLI = {
   params: {
@@ -102,5 +102,5 @@ function isUnchanged(
     'cache-control': 'no-cache',
     etag,
   });
-  return isKnown(etag, request.headers['if-none-match']);
+  return matchesEtag(etag, request.headers['if-none-match']);
 }

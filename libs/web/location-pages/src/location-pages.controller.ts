@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { pathId } from '#http/path.js';
+import { parsePathId } from '#http/path.js';
 import { UpdateLocation } from '#locations/location.commands.js';
 import type { Location } from '#locations/location.js';
 import { LocationsService } from '#locations/locations.service.js';
@@ -62,7 +62,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const location = await this.locations.state(store.id, pathId(id));
+    const location = await this.locations.state(store.id, parsePathId(id));
     const notice = typeof done === 'string' && Object.hasOwn(DONE, done) ? (DONE[done] ?? '') : '';
     await this.sendPinPage(request, reply, store, location, { done: notice });
   }
@@ -78,7 +78,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const location = await this.locations.state(store.id, pathId(path));
+    const location = await this.locations.state(store.id, parsePathId(path));
     const pin = parseCoordinates(latitude, longitude);
     if (!pin) {
       const typed = { latitude, longitude, errors: [NO_PLACE], status: 422 };
@@ -97,7 +97,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { id, name, address } = await this.locations.state(store.id, pathId(path));
+    const { id, name, address } = await this.locations.state(store.id, parsePathId(path));
     await this.pages.sendConfirmation(request, reply, {
       question: 'Remove this pin?',
       about: `${name}, ${address}`,
@@ -118,7 +118,7 @@ export class LocationPagesController {
     @Param('id') path: string,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const id = pathId(path);
+    const id = parsePathId(path);
     await this.commands.execute(new UpdateLocation(context, id, { pin: null }));
     await this.pages.redirect(reply, `${buildLocationsPath(store)}/${id}?done=removed`);
   }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
 import type { CommandContext } from '#kernel/aggregate.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { TakesForm } from '#http/form-bodies.js';
 import { Outbox } from '#messages/outbox.service.js';
 import { ConsoleContext, CurrentStore, Operation, type EnteredStore } from '#pages/current-user.js';
@@ -100,7 +100,7 @@ export class OutboxController {
   }
 
   private async loadTimeFormat({ id }: EnteredStore): Promise<(at: Date) => string> {
-    const [row] = await ask<{ time_zone: string }>(this.pool, {
+    const [row] = await query<{ time_zone: string }>(this.pool, {
       name: 'outbox_time_zone',
       text: 'select time_zone from accounts where id = $1',
       values: [id],

@@ -4,8 +4,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
-import { pathId, pathOf } from '#http/path.js';
+import { query } from '#database/connection.js';
+import { parsePathId, getPath } from '#http/path.js';
 import { may, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
 import { getRootPath } from './page.js';
@@ -87,7 +87,7 @@ export class ConsoleGuard {
     if (!signedIn) throw new Error('a page without a session must not have an operation');
     const { account_id } = params as { account_id?: string };
     if (account_id === undefined) return;
-    const store = await this.findStore(signedIn.userId, pathId(account_id));
+    const store = await this.findStore(signedIn.userId, parsePathId(account_id));
     if (!store) throw new NotFoundError('Store');
     request.accountId = store.id;
     if (!may(store.role, operation)) {
@@ -103,7 +103,7 @@ export class ConsoleGuard {
 
   private async findStore(userId: number, accountId: number): Promise<EnteredStore | undefined> {
     const values = [userId, accountId];
-    const [store] = await ask<EnteredStore>(this.pool, { ...STORE, values });
+    const [store] = await query<EnteredStore>(this.pool, { ...STORE, values });
     return store;
   }
 
@@ -137,7 +137,7 @@ export function isConsolePath(path: string): boolean {
 }
 
 function getPathAndQuery(url: string): string {
-  const path = pathOf(url);
+  const path = getPath(url);
   const at = url.indexOf('?');
   return at < 0 ? path : path + url.slice(at);
 }

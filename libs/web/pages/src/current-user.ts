@@ -1,9 +1,9 @@
 import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { CommandContext } from '#kernel/aggregate.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { readSource, type GatedRequest } from '#http/caller.js';
+import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import type { SignedIn } from '#identity/sessions.service.js';
-import { routeConfig } from '#http/route-config.js';
+import { setRouteConfig } from '#http/route-config.js';
 import type { Operation as OperationName, Role } from '#identity/roles.js';
 
 export type { SignedIn };
@@ -12,20 +12,20 @@ export type { SignedIn };
 export type EnteredStore = { id: number; name: string; role: Role };
 
 /** Carries what the guard of the console has found out about the request. */
-export type ConsoleRequest = GatedRequest & { signedIn?: SignedIn; store?: EnteredStore };
+export type ConsoleRequest = AuthenticatedRequest & { signedIn?: SignedIn; store?: EnteredStore };
 
 export type ConsoleRoute = { operation?: OperationName; withoutSession?: true };
 
 /** Names the operation that the user's role must allow for a page or a form of a store. */
 export function Operation(operation: OperationName): MethodDecorator {
   const config: ConsoleRoute = { operation };
-  return routeConfig(config);
+  return setRouteConfig(config);
 }
 
 /** Opens a page of the console to visitors without a session. */
 export function WithoutSession(): MethodDecorator {
   const config: ConsoleRoute = { withoutSession: true };
-  return routeConfig(config);
+  return setRouteConfig(config);
 }
 
 export const CurrentUser = createParamDecorator((_: unknown, execution: ExecutionContext) =>

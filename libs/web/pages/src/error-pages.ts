@@ -2,11 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import type { Config } from '#configuration/config.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
-import type { GatedRequest } from '#http/caller.js';
-import type { Answer } from '#http/error-answer.js';
+import type { AuthenticatedRequest } from '#http/caller.js';
+import type { ErrorResponse } from '#http/error-response.js';
 import type { ErrorPages } from '#http/errors.filter.js';
-import { vary } from '#http/headers.js';
-import { pathOf, routeOf } from '#http/path.js';
+import { addVary } from '#http/headers.js';
+import { getPath, getRoute } from '#http/path.js';
 import { isConsolePath } from './console-guard.service.js';
 import type { ConsoleRequest } from './current-user.js';
 import { PageError } from './page-error.js';
@@ -35,17 +35,22 @@ const PROGRAM_ROUTES = /^[/](api|health|wallet)(?![^/])/;
 export class HtmlErrorPages implements ErrorPages {
   constructor(private readonly config: Config) {}
 
-  takes(request: GatedRequest): boolean {
-    if (isConsolePath(pathOf(request.url))) return true;
-    return !PROGRAM_ROUTES.test(routeOf(request)) && prefersPage(request);
+  handles(request: AuthenticatedRequest): boolean {
+    if (isConsolePath(getPath(request.url))) return true;
+    return !PROGRAM_ROUTES.test(getRoute(request)) && prefersPage(request);
   }
 
   isExpected(error: unknown): boolean {
     return error instanceof PageError;
   }
 
-  send(error: unknown, response: Answer, request: GatedRequest, reply: FastifyReply): void {
-    const path = pathOf(request.url);
+  send(
+    error: unknown,
+    response: ErrorResponse,
+    request: AuthenticatedRequest,
+    reply: FastifyReply,
+  ): void {
+    const path = getPath(request.url);
     const isInConsole = isConsolePath(path);
     const language = isInConsole ? 'en' : new Negotiator(request).language(languages);
     const { t, locale } = findErrorTranslations(language ?? 'en');
@@ -63,8 +68,8 @@ export class HtmlErrorPages implements ErrorPages {
       frame: createPlainFrame(getRootPath(this.config), locale),
     });
     if (!isInConsole) {
-      vary(reply, 'Accept');
-      vary(reply, 'Accept-Language');
+      addVary(reply, 'Accept');
+      addVary(reply, 'Accept-Language');
     }
     void sendRenderedPage(reply.status(text.status), page);
   }
@@ -89,7 +94,7 @@ type ErrorText = Pick<ErrorView, 'status' | 'title' | 'text'>;
 
 function describeError(
   error: unknown,
-  response: Answer,
+  response: ErrorResponse,
   t: ErrorTranslations,
   locale: string,
 ): ErrorText {

@@ -1,4 +1,4 @@
-import type { GatedRequest } from '#http/caller.js';
+import type { AuthenticatedRequest } from '#http/caller.js';
 import { PageError } from './page-error.js';
 
 /**
@@ -7,7 +7,7 @@ import { PageError } from './page-error.js';
  * @throws PageError
  */
 export function assertOwnSite(
-  request: Pick<GatedRequest, 'headers' | 'refusal'>,
+  request: Pick<AuthenticatedRequest, 'headers' | 'refusal'>,
   publicUrl: string,
 ): void {
   const { headers } = request;

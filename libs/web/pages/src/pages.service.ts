@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { pathOf } from '#http/path.js';
+import { getPath } from '#http/path.js';
 import { may } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
 import { listNavigationLinks } from './navigation.js';
@@ -57,7 +57,7 @@ export class Pages {
     { status = 200, ...page }: ConsolePage<D>,
   ): Promise<void> {
     const { signedIn, store } = request as ConsoleRequest;
-    const at = pathOf(request.url).replace(/\/$/, '');
+    const at = getPath(request.url).replace(/\/$/, '');
     const frame = {
       ...createPlainFrame(this.root, 'en'),
       ...(signedIn && {

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Pool } from 'pg';
 import { copyToKeep, countKeptBytes } from '#kernel/kept-bytes.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { Poster } from '#posters/poster.js';
@@ -83,7 +83,7 @@ export class PosterDocuments {
   /** Finds a poster. @returns undefined if there is none, or it was deleted */
   async find(slug: string): Promise<PublishedPoster | undefined> {
     if (!SLUG.test(slug)) return undefined;
-    const [row] = await ask<PosterRow>(this.pool, { ...FIND, values: [slug] });
+    const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
     const { poster, card, rewards, store_name: name, locale } = row;
     const { signup_url: signup, qr_code_url: code } = this.posters.shown(poster);
@@ -94,7 +94,7 @@ export class PosterDocuments {
 
   /** Lists the posters of a store by id. */
   async list(accountId: number): Promise<ListedPoster[]> {
-    const rows = await ask<Omit<ListedPoster, 'paper'> & { paper_size: PaperSize }>(this.pool, {
+    const rows = await query<Omit<ListedPoster, 'paper'> & { paper_size: PaperSize }>(this.pool, {
       ...LIST,
       values: [accountId],
     });

@@ -2,7 +2,7 @@ import { Controller, Get, Param, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { isKnown } from '#http/headers.js';
+import { matchesEtag } from '#http/headers.js';
 import { Throttle } from '#http/throttle.js';
 import { getRootPath } from '#pages/page.js';
 import { Pages } from '#pages/pages.service.js';
@@ -77,7 +77,7 @@ export class PosterPagesController {
     const sheet = { format, ...parseSheet(published, query) };
     const etag = `"${this.documents.computeHash(published, sheet)}"`;
     reply.headers({ etag, 'cache-control': 'public, no-cache', 'x-robots-tag': 'noindex' });
-    if (isKnown(etag, request.headers['if-none-match'])) {
+    if (matchesEtag(etag, request.headers['if-none-match'])) {
       await reply.status(304).send();
       return;
     }

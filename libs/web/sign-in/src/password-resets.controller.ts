@@ -1,7 +1,7 @@
 import { Body, Controller, Get, Post, Query, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { RejectedError } from '#kernel/errors.js';
-import { readSource, type GatedRequest } from '#http/caller.js';
+import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { SHORTEST_PASSWORD } from '#identity/password.js';
@@ -60,7 +60,10 @@ export class PasswordResetsController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    await this.resets.requestLink(readSource(request as GatedRequest), readText(form, 'email'));
+    await this.resets.requestLink(
+      readSource(request as AuthenticatedRequest),
+      readText(form, 'email'),
+    );
     await this.pages.redirect(reply, '/app/password/forgot?done=sent');
   }
 

@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import type { RequestSource } from '#kernel/aggregate.js';
 import { Config } from '#configuration/config.js';
 import { findEmailKey } from '#kernel/email-address.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
@@ -62,7 +62,7 @@ export class PasswordResets {
 
   /** Finds the user of a link; undefined once it was used or has expired. */
   async find(token: string): Promise<LinkedUser | undefined> {
-    const [user] = await ask<LinkedUser>(this.pool, { ...FIND_USER, values: [sha256Of(token)] });
+    const [user] = await query<LinkedUser>(this.pool, { ...FIND_USER, values: [sha256Of(token)] });
     return user;
   }
 

@@ -2,9 +2,9 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { Sessions, type SignedIn } from '#identity/sessions.service.js';
 import { isTooMany, SignInFailures } from '#identity/sign-in-failures.service.js';
@@ -46,7 +46,7 @@ export class Reauthentication {
         [field]: [`Too many wrong attempts. Try again in ${formatWait(attempt.seconds)}`],
       });
     }
-    const [user] = await ask<{ password_hash: string }>(this.pool, {
+    const [user] = await query<{ password_hash: string }>(this.pool, {
       name: 'reentry_password',
       text: 'select password_hash from users where id = $1',
       values: [userId],
@@ -61,7 +61,7 @@ export class Reauthentication {
 
   /** Audits the failure: a stolen session is used here to guess the password. */
   private async recordFailure(userId: number, request: ConsoleRequest): Promise<void> {
-    const kind = ['password again', userId, addressKey(request.ipAddress)];
+    const kind = ['password again', userId, getAddressKey(request.ipAddress)];
     await this.repeatedAudits.write(createUserWriter(request, userId), kind, (transaction, times) =>
       auditUser(transaction, userId, 'user.reauthentication_failed', { times }),
     );

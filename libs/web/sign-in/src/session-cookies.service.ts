@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
-import { readSource, type GatedRequest } from '#http/caller.js';
+import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { SESSION_COOKIE, SESSION_SECONDS } from '#identity/sessions.service.js';
 import type { SignedInAnew, Visitor } from '#identity/sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
@@ -24,7 +24,7 @@ export class SessionCookies {
     const browser = this.cookies.read(request, BROWSER_COOKIE);
     const session = this.cookies.read(request, SESSION_COOKIE);
     return {
-      ...readSource(request as GatedRequest),
+      ...readSource(request as AuthenticatedRequest),
       ...(browser !== undefined && { browser }),
       ...(session !== undefined && { session }),
     };

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { EnteredStore } from '#pages/current-user.js';
 
 /** Far more than anybody has, but still readable on one page. */
@@ -12,7 +12,7 @@ export class Stores {
 
   /** Lists the stores of a user by name. */
   async listForUser(userId: number): Promise<EnteredStore[]> {
-    return ask<EnteredStore>(this.pool, {
+    return query<EnteredStore>(this.pool, {
       name: 'stores_of_user',
       text: `select a.id, a.name, m.role
              from memberships m join accounts a on a.id = m.account_id

@@ -1,10 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
-import { deleteExpired } from '#database/expiring-count.js';
-import { networkKey } from '#http/rate-limit.js';
+import { renderDeleteExpired } from '#database/expiring-count.js';
+import { getNetworkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
 
@@ -16,7 +16,7 @@ const RETENTION = `interval '4 days'`;
 const HOLD = {
   name: 'signup_holds_add',
   text: `
-    with past as (${deleteExpired('signup_holds', 'account_id, request_id', '$1, $2')}
+    with past as (${renderDeleteExpired('signup_holds', 'account_id, request_id', '$1, $2')}
     )
     insert into signup_holds as h (account_id, request_id, channels, phone_missing, until)
     values ($1, $2, $3, $4, now() + ${RETENTION})
@@ -67,25 +67,25 @@ export class SignupHolds {
     const isPhoneMissing = phone === null;
     if (held.length === 0 && !isPhoneMissing) return held;
     const { accountId, requestId } = visit;
-    await ask(this.pool, { ...HOLD, values: [accountId, requestId, held, isPhoneMissing] });
+    await query(this.pool, { ...HOLD, values: [accountId, requestId, held, isPhoneMissing] });
     return held;
   }
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {
     const { signupMailsPerDay } = this.config.limits;
-    const network = ['signup mails of a network', accountId, networkKey(ip)];
+    const network = ['signup mails of a network', accountId, getNetworkKey(ip)];
     if (!(await this.isWithin(network, calculateShare(signupMailsPerDay)))) return false;
     return this.isWithin(['signup mails', accountId], signupMailsPerDay);
   }
 
   private countSms({ accountId, ip }: Visit): Promise<boolean> {
-    const network = ['signup SMS of a network', accountId, networkKey(ip)];
+    const network = ['signup SMS of a network', accountId, getNetworkKey(ip)];
     return this.isWithin(network, calculateShare(this.config.limits.smsPerDay));
   }
 
   private async isWithin(subject: (string | number)[], limit: number): Promise<boolean> {
-    const query: RunQuery = (text, values) => ask(this.pool, { text, values });
-    return (await this.counts.count(query, subject, limit)) === null;
+    const runQuery: RunQuery = (text, values) => query(this.pool, { text, values });
+    return (await this.counts.count(runQuery, subject, limit)) === null;
   }
 }
 

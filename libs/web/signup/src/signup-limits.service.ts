@@ -2,7 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken, type ThrottlerStorage } from '@nestjs/throttler';
 import { Config } from '#configuration/config.js';
 import { HttpMetrics } from '#http/http-metrics.js';
-import { addressKey, networkKey } from '#http/rate-limit.js';
+import { getAddressKey, getNetworkKey } from '#http/rate-limit.js';
 
 const WINDOW_MS = 10 * 60_000;
 
@@ -20,7 +20,11 @@ export class SignupLimits {
 
   /** @returns the seconds until the next form is taken, or null: it is taken now */
   ofAddress(ip: string): Promise<number | null> {
-    return this.count(`signup ${addressKey(ip)}`, this.config.signups.perAddress, 'signup_address');
+    return this.count(
+      `signup ${getAddressKey(ip)}`,
+      this.config.signups.perAddress,
+      'signup_address',
+    );
   }
 
   /**
@@ -29,7 +33,7 @@ export class SignupLimits {
    */
   async ofPoster(id: number, ip: string): Promise<number | null> {
     const { perAddress, perPoster } = this.config.signups;
-    const network = `signup poster ${id} network ${networkKey(ip)}`;
+    const network = `signup poster ${id} network ${getNetworkKey(ip)}`;
     return (
       (await this.count(network, perAddress, 'signup_network')) ??
       (await this.count(`signup poster ${id}`, perPoster, 'signup_poster'))
@@ -43,7 +47,7 @@ export class SignupLimits {
   ): Promise<number | null> {
     const counted = await this.storage.increment(key, WINDOW_MS, limit, 0, 'default');
     if (!counted.isBlocked) return null;
-    this.metrics.limitedBy(scope);
+    this.metrics.countRateLimited(scope);
     return counted.timeToExpire;
   }
 }

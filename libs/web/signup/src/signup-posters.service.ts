@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { Account } from '#accounts/account.js';
 import { listSmsCountries } from '#accounts/sms-countries.js';
 import type { Card } from '#cards/card.js';
@@ -15,7 +15,7 @@ export class SignupPosters {
 
   /** Also a poster that was deleted, whose page says so in the language of its store. */
   async find(slug: string): Promise<SignupPoster | undefined> {
-    const [row] = await ask<FoundRow>(this.pool, {
+    const [row] = await query<FoundRow>(this.pool, {
       name: 'signup_poster',
       text: `select p.state as poster, c.state as card, a.state as account, a.display_name as store_name
              from posters p

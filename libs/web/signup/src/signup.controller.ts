@@ -4,9 +4,9 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
-import type { GatedRequest } from '#http/caller.js';
+import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { vary } from '#http/headers.js';
+import { addVary } from '#http/headers.js';
 import { routeTo, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
@@ -53,7 +53,7 @@ export class SignupController {
   async send(
     @Param('slug') slug: string,
     @Body() body: Form,
-    @Req() request: GatedRequest,
+    @Req() request: AuthenticatedRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const signupPoster = await this.open(slug, request, reply);
@@ -109,7 +109,7 @@ export class SignupController {
       await this.sendClosed(reply, signupPoster);
       return undefined;
     }
-    if (!signupPoster) vary(reply, 'Accept-Language');
+    if (!signupPoster) addVary(reply, 'Accept-Language');
     const locale = new Negotiator(request).language(languages) ?? 'en';
     await this.sendNotice(reply, 404, signupPoster ?? locale, ({ gone, goneWhy }) => [
       gone,

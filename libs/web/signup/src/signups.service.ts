@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import type { CommandContext, KeyedRequest } from '#kernel/aggregate.js';
 import { getErrorMessage, RejectedError, UnavailableError } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { createMeta } from '#event-store/commands/decided-events.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { StoredResponses } from '#event-store/commands/stored-responses.js';
@@ -175,7 +175,7 @@ export class Signups {
     const claims = values.map(({ kind, value }) =>
       this.keys.createClaim(accountId, kind, value, ''),
     );
-    const rows = await ask<{ stream_id: string }>(this.pool, {
+    const rows = await query<{ stream_id: string }>(this.pool, {
       name: 'signup_holders',
       text: `select distinct c.stream_id from es.claims c
              join unnest($2::text[], $3::bytea[]) as x (kind, value)
@@ -198,7 +198,7 @@ export class Signups {
 
   /** Not one that was merged into another. */
   private async findCard(customerId: number, cardId: number): Promise<number | undefined> {
-    const [row] = await ask<{ id: number }>(this.pool, {
+    const [row] = await query<{ id: number }>(this.pool, {
       name: 'signup_card_of',
       text: `select id from customer_cards
              where customer_id = $1 and card_id = $2 and merged_into is null`,

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { EventMeta } from '#kernel/aggregate.js';
-import { ask } from '#database/connection.js';
-import { nextId } from '#database/ids.js';
+import { query } from '#database/connection.js';
+import { takeNextId } from '#database/ids.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { drawCode } from '#stamping/customer-card.commands.js';
 import {
@@ -42,7 +42,7 @@ export class StandIns {
   ): Promise<string> {
     const { accountId, cardId, customerId } = path;
     const template = await this.templates.find(accountId, cardId);
-    const id = await nextId(this.pool, 'decoy_cards');
+    const id = await takeNextId(this.pool, 'decoy_cards');
     const uuid = randomUUID();
     const state = issued({ id, accountId, customerId, uuid, code: drawCode() }, template, meta);
     const sealed = await this.keys.sealText(
@@ -52,7 +52,7 @@ export class StandIns {
     );
     // Erased just now: the link leads nowhere, like that of an erased customer.
     if (!sealed) return uuid;
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'decoy_cards_add',
       text: `insert into decoy_cards (id, account_id, card_id, customer_id, uuid, sealed, state)
              values ($1, $2, $3, $4, $5, $6, $7)`,

@@ -4,9 +4,9 @@ import { Pool } from 'pg';
 import { Gauge, Registry } from 'prom-client';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage, RateLimitedError, UnavailableError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
-import { addressKey } from '#http/rate-limit.js';
+import { getAddressKey } from '#http/rate-limit.js';
 
 /** The channel of notifications with customer cards and their new tags, as in `12:345 13:346` (migration 0039). */
 const CHANNEL = 'inkpad_passes';
@@ -78,7 +78,7 @@ export class CardStreams implements OnModuleDestroy {
 
   private admit(customerCardId: number, shownTag: number | null, ip: string): Watcher {
     const { max: maxStreams, perAddress } = this.config.openCards;
-    const address = addressKey(ip);
+    const address = getAddressKey(ip);
     const addressCount = this.byAddress.get(address) ?? 0;
     if (addressCount >= perAddress) throw new RateLimitedError(RETRY_AFTER_SECONDS);
     if (this.count >= maxStreams || this.isEnding)
@@ -143,7 +143,7 @@ export class CardStreams implements OnModuleDestroy {
 
   private async sendMissedChanges(customerCardIds: number[]): Promise<void> {
     if (customerCardIds.length === 0) return;
-    const rows = await ask<{ customer_card_id: number; tag: string }>(this.pool, {
+    const rows = await query<{ customer_card_id: number; tag: string }>(this.pool, {
       name: 'open_cards_tags',
       text: 'select customer_card_id, tag from passes where customer_card_id = any ($1)',
       values: [customerCardIds],

@@ -2,8 +2,8 @@ import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import Negotiator from 'negotiator';
 import { getMessageWithCause } from '#kernel/errors.js';
-import { isPassing } from '#database/connection.js';
-import type { GatedRequest } from '#http/caller.js';
+import { isTransient } from '#database/connection.js';
+import type { AuthenticatedRequest } from '#http/caller.js';
 import { renderMessagePage, type Page } from './card-page.js';
 import { cardLanguages, findCardTranslations, type CardLocalization } from './translations.js';
 
@@ -14,11 +14,11 @@ export class PagesFilter implements ExceptionFilter {
 
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
-    const request = http.getRequest<GatedRequest>();
+    const request = http.getRequest<AuthenticatedRequest>();
     request.failure = error;
-    const isTransient = isPassing(error);
+    const canRetry = isTransient(error);
     const about = { request_id: request.requestId };
-    if (isTransient) this.log.warn(getMessageWithCause(error), about);
+    if (canRetry) this.log.warn(getMessageWithCause(error), about);
     else {
       const stack = error instanceof Error ? error.stack : undefined;
       this.log.error(getMessageWithCause(error), about, stack);
@@ -27,7 +27,7 @@ export class PagesFilter implements ExceptionFilter {
     const reply = http.getResponse<FastifyReply>();
     void reply.header('cache-control', 'no-store').header('retry-after', 10);
     void sendPage(
-      reply.status(isTransient ? 503 : 500),
+      reply.status(canRetry ? 503 : 500),
       renderMessagePage(locale, t.unavailable, t.unavailableWhy),
     );
   }

@@ -14,7 +14,7 @@ export class VapidKeys {
   constructor(private readonly keys: MasterKeys) {}
 
   get pair(): KeyPair {
-    return (this.cachedPair ??= deriveKeyPair(this.keys.dataKey('web push')));
+    return (this.cachedPair ??= deriveKeyPair(this.keys.getDataKey('web push')));
   }
 
   /** The public key in base64url, as browsers expect it. */
@@ -24,7 +24,7 @@ export class VapidKeys {
 
   /** Computes the keyed hash by which a browser's subscription is found again. */
   computeFingerprint(endpoint: string): Buffer {
-    return fingerprint(deriveKey(this.keys.dataKey('web push'), 'endpoints'), endpoint);
+    return fingerprint(deriveKey(this.keys.getDataKey('web push'), 'endpoints'), endpoint);
   }
 }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { validate as isUuid } from 'uuid';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 
@@ -27,7 +27,7 @@ export class WebCards {
    */
   async find(link: string): Promise<{ card: CustomerCard; isMerged: boolean } | undefined> {
     const uuid = isUuid(link) ? link : UNUSED_UUID;
-    const [row] = await ask<CardRow>(this.pool, {
+    const [row] = await query<CardRow>(this.pool, {
       name: 'web_card_by_uuid',
       text: `${FIND} where r.uuid = $1`,
       values: [uuid],
@@ -35,7 +35,7 @@ export class WebCards {
     if (!row?.hasHolder) return undefined;
     let card = row.state;
     for (let merges = 0; card.mergedInto && merges < MAX_MERGES; merges++) {
-      const [next] = await ask<CardRow>(this.pool, {
+      const [next] = await query<CardRow>(this.pool, {
         name: 'web_card_by_id',
         text: `${FIND} where r.id = $1`,
         values: [card.mergedInto.id],

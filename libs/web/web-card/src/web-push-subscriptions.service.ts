@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
-import { ask, inTransaction } from '#database/connection.js';
+import { query, inTransaction } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
@@ -45,7 +45,7 @@ export class WebPushSubscriptions {
     if (!sealed) throw customerErased();
     const { noticeTag } = await this.passes.open(card);
     const hash = this.vapid.computeFingerprint(subscription.endpoint);
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'web_push_add',
       text: `insert into web_push_subscriptions
                (customer_card_id, account_id, customer_id, endpoint_hash, sealed, notified_tag)
@@ -54,7 +54,7 @@ export class WebPushSubscriptions {
              set sealed = excluded.sealed, customer_id = excluded.customer_id`,
       values: [id, accountId, customerId, hash, sealed, noticeTag],
     });
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'web_push_prune',
       text: `delete from web_push_subscriptions where id in (
                select id from web_push_subscriptions where customer_card_id = $1
@@ -82,7 +82,7 @@ export class WebPushSubscriptions {
   }
 
   async find(id: number): Promise<StoredSubscription | undefined> {
-    const [row] = await ask<{
+    const [row] = await query<{
       id: number;
       customer_card_id: number;
       account_id: number;
@@ -122,7 +122,7 @@ export class WebPushSubscriptions {
   }
 
   async markNotified({ id }: StoredSubscription, noticeTag: number): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'web_push_told',
       text: 'update web_push_subscriptions set notified_tag = greatest(notified_tag, $2) where id = $1',
       values: [id, noticeTag],
@@ -130,7 +130,7 @@ export class WebPushSubscriptions {
   }
 
   async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
-    const rows = await ask<{ id: number; account_id: number }>(this.pool, {
+    const rows = await query<{ id: number; account_id: number }>(this.pool, {
       name: 'web_push_targets',
       text: 'select id, account_id from web_push_subscriptions where customer_card_id = any ($1)',
       values: [customerCardIds],

@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import type { Actor, Channel, KeyedRequest, RequestSource } from '#kernel/aggregate.js';
 import { UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import { AuditEntryRow } from '#database/audit-log.entity.js';
-import { isConnectionLoss, isOutage, isPassing } from '#database/connection.js';
+import { isConnectionLoss, isOutage, isTransient } from '#database/connection.js';
 import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
@@ -71,7 +71,7 @@ export class AuditedWrites {
         return result;
       } catch (error) {
         // Without a connection, or rolled back, nothing was written, except perhaps by an earlier try.
-        const isUncertain: boolean = isUnknown ? isPassing(error) : isConnectionLoss(error);
+        const isUncertain: boolean = isUnknown ? isTransient(error) : isConnectionLoss(error);
         const isRetriable =
           error instanceof NotCommittedError && performance.now() < startedAt + RETRY_FOR_MS;
         if (!isUncertain && !isRetriable) throw error;

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { fingerprint } from '#kernel/sealing.js';
-import { countWithin } from '#database/expiring-count.js';
+import { renderCount } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
 import {
   AuditedWrites,
@@ -8,7 +8,7 @@ import {
   type AuditedWriter,
 } from './audited-writes.service.js';
 
-const COUNT = countWithin('audit_repetitions', 'times', '1 hour');
+const COUNT = renderCount('audit_repetitions', 'times', '1 hour');
 
 type Kind = readonly (string | number)[];
 type Audit = (transaction: AuditedTransaction, times: number) => Promise<void>;
@@ -40,7 +40,7 @@ export class RepeatedAudits {
 
   /** Counts one more time, without an entry. @returns how often it has been within the hour */
   async count(transaction: AuditedTransaction, kind: Kind): Promise<number> {
-    const key = fingerprint(this.keys.dataKey('audit repetitions'), ...kind);
+    const key = fingerprint(this.keys.getDataKey('audit repetitions'), ...kind);
     const [row]: { times: number }[] = await transaction.manager.query(COUNT, [key]);
     if (!row) throw new Error('counting returned nothing');
     return row.times;

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import type { KeyedRequest } from '#kernel/aggregate.js';
 import { fingerprint } from '#kernel/sealing.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedResponse } from '../port/event-store.js';
@@ -22,7 +22,7 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
   id: 'key',
   idType: 'bytea',
   purpose: PURPOSE,
-  contextOf: (key) => getSealContext(key as Buffer),
+  getContext: (key) => getSealContext(key as Buffer),
 };
 
 export type StoredResponse = { status: number; body: unknown };
@@ -82,12 +82,12 @@ export class StoredResponses {
 
   /** Keys and bodies are stored only as this hash. */
   fingerprint(...parts: (string | number)[]): Buffer {
-    return fingerprint(this.masterKeys.dataKey('idempotency keys'), ...parts);
+    return fingerprint(this.masterKeys.getDataKey('idempotency keys'), ...parts);
   }
 
   /** @param request fingerprint of the body */
   async claimKey(keyed: KeyedRequest, request: Buffer): Promise<KeyState> {
-    const [row] = await ask<{
+    const [row] = await query<{
       state: KeyState['state'];
       status: number | null;
       response: Buffer | null;

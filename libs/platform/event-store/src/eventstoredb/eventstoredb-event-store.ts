@@ -11,8 +11,8 @@ import {
 } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
-import { Lanes } from '#database/batcher.js';
-import { ask, isConnectionLoss, isPassing } from '#database/connection.js';
+import { BatchSlots } from '#database/batcher.js';
+import { query, isConnectionLoss, isTransient } from '#database/connection.js';
 import {
   ConflictError,
   EventStore,
@@ -64,7 +64,7 @@ export class EventStoreDbEventStore
   implements OnModuleInit, OnApplicationShutdown
 {
   override readonly readModelsMayLag = true;
-  override readonly readModelLanes = new Lanes(1, () => READ_MODELS_STUCK_MS);
+  override readonly readModelLanes = new BatchSlots(1, () => READ_MODELS_STUCK_MS);
   private readonly log = new Logger(EventStoreDbEventStore.name);
   private readonly connection: EventStoreDbConnection;
   private readonly reader: EventStoreDbReader;
@@ -166,7 +166,7 @@ export class EventStoreDbEventStore
 
   /** By the table of the history; what that has not reached yet is near the end of its stream. */
   override async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
-    const [place] = await ask<EventRef>(this.pool, {
+    const [place] = await query<EventRef>(this.pool, {
       name: 'history_place',
       text: 'select stream, revision from history where event_id = $1',
       values: [id],
@@ -323,7 +323,7 @@ export class EventStoreDbEventStore
         await work();
         return;
       } catch (error) {
-        if (!isPassing(error)) throw error;
+        if (!isTransient(error)) throw error;
         if (!isUnknown && !isConnectionLoss(error)) throw error;
         isUnknown = true;
         if (performance.now() > deadline) {

@@ -1,7 +1,7 @@
 import { jsonEvent, NO_STREAM } from '@eventstore/db-client';
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
-import { askAtStart } from '#database/connection.js';
+import { queryAtStartup } from '#database/connection.js';
 import { BEGINNING } from '../port/event-store.js';
 import type { EventStoreDbConnection } from './eventstoredb-connection.js';
 import { classifyFault, toUnavailableError } from './eventstoredb-faults.js';
@@ -61,7 +61,7 @@ export class EventStoreDbIdentity {
   private async readOwnDatabase(): Promise<OwnDatabase> {
     const firstKinds = this.kinds.filter(({ beginsHistory }) => beginsHistory);
     const records = firstKinds.map(({ table }) => `exists (select from ${table})`).join(' or ');
-    const own = await askAtStart<OwnDatabase>(
+    const own = await queryAtStartup<OwnDatabase>(
       this.pool,
       `select database, linked_at is not null as "isLinked", not (${records || 'false'}) as "isEmpty"
        from es.identity`,

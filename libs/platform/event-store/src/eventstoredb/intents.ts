@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { createId } from '#kernel/randomness.js';
-import { ask, inTransaction } from '#database/connection.js';
+import { query, inTransaction } from '#database/connection.js';
 import { getCapName, checkCap } from '../port/caps.js';
 import {
   toClaimArgument,
@@ -185,7 +185,7 @@ async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent):
     s,
     e: expected?.revision ?? -1,
   }));
-  const rows = await ask<{ kind: string }>(pool, {
+  const rows = await query<{ kind: string }>(pool, {
     text: `select distinct c.kind from es.claims c
            join jsonb_to_recordset($1::jsonb) as x(a bigint, k text, v text)
              on c.account_id = x.a and c.kind = x.k and c.value = decode(x.v, 'hex')
@@ -262,7 +262,7 @@ export async function abandonIntent(
 
 /** Intents whose lease has run out, as they are stored. The caller gets a new lease on them. */
 export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
-  return ask<Intent>(pool, {
+  return query<Intent>(pool, {
     name: 'intents_take_over',
     text: `update es.intents set leased_until = now() + ${LEASE}, holder = $2
            where id in (select id from es.intents where leased_until < now()

@@ -1,7 +1,7 @@
 import type { Logger } from '@nestjs/common';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing } from '#database/connection.js';
+import { isTransient } from '#database/connection.js';
 import { OvertakenError } from '../port/checkpoint.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { UnknownEventTypeError } from '../port/event-types.js';
@@ -76,7 +76,7 @@ export async function retryUntilAborted(
     } catch (error) {
       const isUnknownType = error instanceof UnknownEventTypeError;
       const message = `${getErrorMessage(error)}; next try in ${delayMs} ms`;
-      if (isPassing(error)) log.warn(message);
+      if (isTransient(error)) log.warn(message);
       else log.error(message, isUnknownType || !(error instanceof Error) ? undefined : error.stack);
       await pause(delayMs, signal);
       if (isUnknownType && shouldStepDown()) return;

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { BEGINNING, EventStore, type Moment, type Position } from '../port/event-store.js';
 import { computeEffectiveTimes } from './log-times.js';
 import { isAfter } from '../port/position.js';
@@ -41,7 +41,7 @@ export class LogTimes {
 
   /** The database's clock, which times are compared with: those of the processes may differ. In ms since 1970. */
   async readNow(): Promise<number> {
-    const [row] = await ask<{ now: number }>(this.pool, {
+    const [row] = await query<{ now: number }>(this.pool, {
       name: 'log_times_now',
       text: `select ${NOW}`,
     });
@@ -148,7 +148,7 @@ export class LogTimes {
     { n, stream, revision, atMs }: TimeEntry,
     isQuiet: boolean,
   ): Promise<boolean> {
-    const [row] = await ask<{ added: boolean }>(this.pool, {
+    const [row] = await query<{ added: boolean }>(this.pool, {
       name: 'log_times_add',
       text: 'select es.add_log_time($1, $2, $3, $4, $5) as added',
       values: [n, stream, revision, atMs, isQuiet],
@@ -187,7 +187,7 @@ export class LogTimes {
   private async findEntriesAround(
     time: number,
   ): Promise<{ before: PlacedEntry; after: PlacedEntry } | undefined> {
-    const rows = await ask<EntryRow>(this.pool, {
+    const rows = await query<EntryRow>(this.pool, {
       name: 'log_times_between',
       text: `with later as (
                select ${COLUMNS} from es.log_times where at_ms > $1 order by at_ms, n limit 1
@@ -202,7 +202,7 @@ export class LogTimes {
   }
 
   private async findLastRow(): Promise<EntryRow | undefined> {
-    const [row] = await ask<EntryRow>(this.pool, {
+    const [row] = await query<EntryRow>(this.pool, {
       name: 'log_times_last',
       text: `select ${COLUMNS} from es.log_times order by n desc limit 1`,
     });

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
-import { ask, asked } from '#database/connection.js';
+import { query, awaitQuery } from '#database/connection.js';
 import type { PastMoment } from './past-states.service.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import { BEGINNING, EventStore, type Position, type StoredEvent } from '../port/event-store.js';
@@ -46,7 +46,7 @@ export class PastCounts {
 
   /** The events up to a moment that the history has not taken in yet. @throws UnavailableError */
   async readBeyondHistory({ position }: PastMoment): Promise<StoredEvent[]> {
-    return asked(
+    return awaitQuery(
       readCheckpoint(this.pool, 'history').then((reached) => this.readTail(reached, position)),
     );
   }
@@ -60,7 +60,7 @@ export class PastCounts {
     const names = Object.keys(changes);
     // Literals, because an index may be limited to these names.
     const cases = names.map((one) => `when '${one}' then ${changes[one]}`).join(' ');
-    const rows = await ask<CountRow>(this.pool, {
+    const rows = await query<CountRow>(this.pool, {
       name,
       text: `${PLACE}
         select p.reached, h.${ownerColumn} as owner,
@@ -77,7 +77,7 @@ export class PastCounts {
     const reached = rows[0]?.reached ?? null;
     const from = reached === null ? BEGINNING : parsePosition(reached);
     const getChange = ({ type }: StoredEvent) => changes[this.types.findPublicName(type) ?? ''];
-    const lateEvents = (await asked(this.readTail(from, position))).filter(getChange);
+    const lateEvents = (await awaitQuery(this.readTail(from, position))).filter(getChange);
     const lateOwners = await findOwners(lateEvents);
     for (const [i, event] of lateEvents.entries()) addTo(lateOwners[i] ?? 0, getChange(event) ?? 0);
     return counts;

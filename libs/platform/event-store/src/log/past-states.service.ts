@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { InvalidFieldsError } from '#kernel/errors.js';
-import { asked } from '#database/connection.js';
+import { awaitQuery } from '#database/connection.js';
 import { toRecorded } from '../port/codec.js';
 import { EventStore, type Position } from '../port/event-store.js';
 import { LogTimes } from './log-times.service.js';
@@ -35,7 +35,7 @@ export class PastStates {
       throw new InvalidFieldsError({ as_of: ['must not be in the future'] });
     }
     if (earlyMs > 0) await wait(earlyMs);
-    return { time, position: await asked(this.times.findPositionAt(time.getTime())) };
+    return { time, position: await awaitQuery(this.times.findPositionAt(time.getTime())) };
   }
 
   /** By id, in their order; without those that had not begun. What was erased since is not there any more. */
@@ -55,7 +55,7 @@ export class PastStates {
         }
       }
     };
-    await asked(projectEvents());
+    await awaitQuery(projectEvents());
     return [...states.values()].filter((state) => state !== undefined);
   }
 

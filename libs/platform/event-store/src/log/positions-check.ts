@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
-import { askAtStart } from '#database/connection.js';
+import { queryAtStartup } from '#database/connection.js';
 import type { PlainTable } from '../read-models/read-models.js';
 
 /** Marker among the checkpoints: all positions are those of EventStoreDB's log. */
@@ -36,7 +36,7 @@ export async function refuseForeignPositions(
   pool: pg.Pool,
   plainTables: PlainTable[],
 ): Promise<void> {
-  const positions = await askAtStart<{ moved: boolean; foreign: boolean }>(
+  const positions = await queryAtStartup<{ moved: boolean; foreign: boolean }>(
     pool,
     selectForeignPositions(plainTables),
     MOVED_TO_EVENTSTOREDB,
@@ -67,7 +67,7 @@ const SELECT_LOCAL_HISTORY = `
  * @throws ConfigError
  */
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {
-  if (await askAtStart(pool, SELECT_LOCAL_HISTORY, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
+  if (await queryAtStartup(pool, SELECT_LOCAL_HISTORY, MOVED_TO_POSTGRES, MOVED_TO_EVENTSTOREDB)) {
     throw new ConfigError(
       'The history of this database is in PostgreSQL: unset EVENT_STORE_URL, or move the history with npm run move-events -- --to eventstoredb.',
     );

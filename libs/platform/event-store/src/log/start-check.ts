@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { ConfigError } from '#kernel/config-error.js';
 import { getMessageWithCause, UnavailableError } from '#kernel/errors.js';
-import { greatestId, raiseSequence } from '#database/ids.js';
+import { findMaxId, raiseSequence } from '#database/ids.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import { EventStore } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
@@ -97,7 +97,7 @@ export class StartCheck implements OnModuleInit {
     for (const { table } of [...this.allReadModels, ...this.plainTables]) {
       greatestIds.set(
         table,
-        Math.max(greatestIds.get(table) ?? 0, await greatestId(this.pool, table)),
+        Math.max(greatestIds.get(table) ?? 0, await findMaxId(this.pool, table)),
       );
     }
     for (const [table, id] of greatestIds) {

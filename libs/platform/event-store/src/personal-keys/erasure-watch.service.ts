@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { createId } from '#kernel/randomness.js';
-import { ask, isPassing } from '#database/connection.js';
+import { query, isTransient } from '#database/connection.js';
 import type { LimitedStatement } from '#database/database-client.js';
 import { Notifications } from '#database/notifications.js';
 import { PersonalKeys } from './personal-keys.js';
@@ -85,7 +85,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     this.isStopped = true;
     this.keys.erasures.trustUntil(-Infinity);
     await this.notifications
-      .ask({ text: 'delete from erasure_watchers where id = $1', values: [this.id] })
+      .query({ text: 'delete from erasure_watchers where id = $1', values: [this.id] })
       .catch((error: unknown) => this.log.debug(getErrorMessage(error)));
     await this.notifications.close();
   }
@@ -137,13 +137,13 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   }
 
   private async announce(subjectIds: number[]): Promise<number> {
-    const [notice] = await ask<{ id: number }>(this.pool, { ...ANNOUNCE, values: [subjectIds] });
+    const [notice] = await query<{ id: number }>(this.pool, { ...ANNOUNCE, values: [subjectIds] });
     if (!notice) throw new Error('announce_erasure returned no id');
     return notice.id;
   }
 
   private async areAllAware(noticeId: number): Promise<boolean> {
-    const [lagging] = await ask<{ count: number }>(this.pool, {
+    const [lagging] = await query<{ count: number }>(this.pool, {
       ...COUNT_LAGGING,
       values: [noticeId],
     });
@@ -185,7 +185,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
       values: [this.id, applied],
       query_timeout: TRUSTED_MS,
     };
-    const notices = await this.notifications.ask<Notice>(statement);
+    const notices = await this.notifications.query<Notice>(statement);
     // Undefined while there is no connection; what came from the one before says nothing any more.
     if (notices === undefined || connections !== this.connections || this.isStopped) return;
     const now = performance.now();
@@ -207,7 +207,7 @@ async function tryOnce<R>(work: () => Promise<R>): Promise<R | undefined> {
   try {
     return await work();
   } catch (error) {
-    if (!isPassing(error)) throw error;
+    if (!isTransient(error)) throw error;
     return undefined;
   }
 }

@@ -18,7 +18,7 @@ const keysOf = (byte: number) =>
   new PersonalKeys(
     // Nothing listens there: a text about nobody needs no key of the database.
     new Pool({ host: '127.0.0.1', port: 1 }),
-    MasterKeys.holding(ringOf(byte), new Map([['texts about nobody', Buffer.alloc(32, byte)]])),
+    MasterKeys.withKeys(ringOf(byte), new Map([['texts about nobody', Buffer.alloc(32, byte)]])),
     new Subjects('subjectId', () => new RejectedError({})),
   );
 
@@ -95,8 +95,8 @@ describe('the key of a person', () => {
 
   /** @param milliseconds until the database answers */
   function lateAnswer(milliseconds: number) {
-    const { purpose, contextOf } = PERSONAL_KEYS_COLUMN;
-    const wrapped = ringOf(1).seal(purpose, Buffer.alloc(32, 9), contextOf(5));
+    const { purpose, getContext } = PERSONAL_KEYS_COLUMN;
+    const wrapped = ringOf(1).seal(purpose, Buffer.alloc(32, 9), getContext(5));
     return jest.fn(() => {
       now += milliseconds;
       return Promise.resolve([{ subject_id: 5, wrapped, former: null, renewed: false }]);
@@ -122,10 +122,10 @@ describe('the key of a person', () => {
   });
 
   it('that is renewed again opens nothing of before the first time, which counts as erased', async () => {
-    const { purpose, contextOf } = PERSONAL_KEYS_COLUMN;
+    const { purpose, getContext } = PERSONAL_KEYS_COLUMN;
     const [first, second, third] = [1, 2, 3].map((byte) => Buffer.alloc(32, byte));
     if (!first || !second || !third) throw new Error('three keys were made');
-    const wrapped = (key: Buffer) => ringOf(1).seal(purpose, key, contextOf(5));
+    const wrapped = (key: Buffer) => ringOf(1).seal(purpose, key, getContext(5));
     const keys = keysOf(1);
     const text = (key: Buffer) => ({
       subjectId: 5,

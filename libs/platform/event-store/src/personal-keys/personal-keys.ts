@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { UnavailableError } from '#kernel/errors.js';
 import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { fingerprint, seal } from '#kernel/sealing.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { IdTakenError } from '#database/ids.js';
 import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
@@ -39,7 +39,7 @@ export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   id: 'subject_id',
   idType: 'bigint',
   purpose: PURPOSE,
-  contextOf: getKeyContext,
+  getContext: contextOf: getKeyContext,
 };
 
 export const FORMER_KEYS_COLUMN: SealedColumn = {
@@ -87,7 +87,7 @@ export class PersonalKeys {
    */
   async create(subjectId: number, table: string): Promise<void> {
     const key = randomBytes(32);
-    const created = await ask(this.pool, {
+    const created = await query(this.pool, {
       name: 'personal_keys_create',
       text: `insert into personal_keys (subject_id, wrapped) values ($1, $2)
              on conflict do nothing returning subject_id`,
@@ -99,7 +99,7 @@ export class PersonalKeys {
 
   /** A key that another instance has made. One that is there already stays. */
   async adopt(subjectId: number, key: Buffer, renewed: boolean): Promise<void> {
-    await ask(this.pool, {
+    await query(this.pool, {
       text: `insert into personal_keys (subject_id, wrapped, is_renewed) values ($1, $2, $3)
              on conflict do nothing`,
       values: [subjectId, this.masterKeys.seal(PURPOSE, key, getKeyContext(subjectId)), renewed],
@@ -135,7 +135,7 @@ export class PersonalKeys {
     const keys = subjectIds.map((id) =>
       this.masterKeys.seal(PURPOSE, randomBytes(32), getKeyContext(id)),
     );
-    const [result] = await ask<{ renewing: number[] }>(this.pool, {
+    const [result] = await query<{ renewing: number[] }>(this.pool, {
       text: `with renewed as (
                update personal_keys k set previous_wrapped = k.wrapped, wrapped = x.wrapped
                from unnest($1::bigint[], $2::bytea[]) as x(id, wrapped)
@@ -219,7 +219,7 @@ export class PersonalKeys {
   /** @throws UnavailableError when the database answers too slowly to say which keys are still there */
   private async find(
     subjectIds: Iterable<number>,
-    read: Reader = (statement) => ask<KeyRow>(this.pool, statement),
+    read: Reader = (statement) => query<KeyRow>(this.pool, statement),
   ): Promise<Map<number, PersonalKey>> {
     const ids = new Set(subjectIds);
     for (let tries = 1; tries <= FIND_TRIES; tries++) {
@@ -239,7 +239,7 @@ export class PersonalKeys {
     const missing: number[] = [];
     for (const id of ids) {
       if (id === NOBODY) {
-        const current = this.masterKeys.dataKey('texts about nobody');
+        const current = this.masterKeys.getDataKey('texts about nobody');
         keys.set(id, { current, previous: null, isRenewed: false });
         continue;
       }
@@ -367,7 +367,7 @@ export class PersonalKeys {
 
   /** `value` already normalised: equal values must be equal texts. */
   createClaim(accountId: number, kind: string, value: string, stream: string): Claim {
-    const key = this.masterKeys.dataKey('claims');
+    const key = this.masterKeys.getDataKey('claims');
     return { kind, value: fingerprint(key, accountId, kind, value), stream };
   }
 }

@@ -1,5 +1,5 @@
 import { RejectedError } from '#kernel/errors.js';
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import type { Cap, CapKind } from './event-store.js';
 
 /** The maximum number of records of this kind exists already; nothing was written. */
@@ -36,7 +36,7 @@ export async function checkCap(
       isClosed,
     ]);
   } catch (error) {
-    if (databaseErrorOf(error)?.code === SQLSTATE.capReached) throw new CapReachedError(kind);
+    if (findDatabaseError(error)?.code === SQLSTATE.capReached) throw new CapReachedError(kind);
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import type { EventMeta } from '#kernel/aggregate.js';
-import type { Lanes } from '#database/batcher.js';
+import type { BatchSlots } from '#database/batcher.js';
 import { isAfter, type Position } from './position.js';
 
 export type { Position };
@@ -196,7 +196,7 @@ export abstract class EventStore {
   abstract readonly readModelsMayLag: boolean;
 
   /** Where rows are written in statements of their own: these and loads of rows take turns, in larger groups. */
-  readonly readModelLanes: Lanes | undefined;
+  readonly readModelLanes: BatchSlots | undefined;
 
   /** Needed by an engine that cannot write several existing streams in one transaction. */
   conflictResolver: ConflictResolver | undefined;

@@ -1,9 +1,9 @@
-import { databaseErrorOf, SQLSTATE } from '#database/sqlstate.js';
+import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
 
 /** Turns the SQLSTATEs of our own functions into the port's errors; other errors are returned unchanged. */
 export function toCommitError(error: unknown): unknown {
-  const { code, detail = '' } = databaseErrorOf(error) ?? {};
+  const { code, detail = '' } = findDatabaseError(error) ?? {};
   switch (code) {
     case SQLSTATE.streamMoved:
       return new ConflictError();

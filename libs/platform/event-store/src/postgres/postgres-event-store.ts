@@ -5,7 +5,7 @@ import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage, UnavailableError, UnknownOutcomeError } from '#kernel/errors.js';
 import {
   inTransaction,
-  isAnswering,
+  assertAnswering,
   isConnectionLoss,
   isOutage,
   withConnection,
@@ -30,7 +30,7 @@ import { Announcements, CHANNEL } from './announcements.js';
 import { CapReachedError, checkCap } from '../port/caps.js';
 import { createEraseStatement, getHeads, getLastHead, prepareWrites } from './commit-arguments.js';
 import { TURN_WITHIN_MS } from '../commands/stream-queues.js';
-import { Batcher, Lanes } from '#database/batcher.js';
+import { Batcher, BatchSlots } from '#database/batcher.js';
 import { createCommitStatement } from './commit-statement.js';
 import { toCommitError } from '../port/refusals.js';
 import { refuseForeignPositions } from '../log/positions-check.js';
@@ -64,7 +64,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   override readonly readModelsMayLag = false;
   private readonly log = new Logger(PostgresEventStore.name);
   private readonly commits = new Batcher<Commit, Head[]>(
-    new Lanes(1, GROUPS.stuckMs),
+    new BatchSlots(1, GROUPS.stuckMs),
     GROUPS.ofGroup,
     (group) => this.commitGroup(group),
     GROUPS,
@@ -154,7 +154,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   override async ping(withinMs: number): Promise<void> {
-    await isAnswering(this.pool, withinMs);
+    await assertAnswering(this.pool, withinMs);
   }
 
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {

@@ -2,7 +2,7 @@ import { Logger } from '@nestjs/common';
 import { Pool, type PoolClient } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
-import { isPassing, withConnection } from '#database/connection.js';
+import { isTransient, withConnection } from '#database/connection.js';
 import { readCheckpoint } from '../port/checkpoint.js';
 import type { EventStore, Position, StoredEvent } from '../port/event-store.js';
 import { formatPosition } from '../port/position.js';
@@ -97,7 +97,7 @@ export class ReadModelCatchUp {
     try {
       await this.readModels.load(readModel, id, true);
     } catch (error) {
-      if (isPassing(error)) throw error;
+      if (isTransient(error)) throw error;
       this.log.error(`${readModel.table} ${id} stays behind its stream: ${String(error)}`);
     }
   }

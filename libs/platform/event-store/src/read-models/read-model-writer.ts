@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { Batcher, type Lanes } from '#database/batcher.js';
+import { Batcher, type BatchSlots } from '#database/batcher.js';
 import { isDatabaseUnavailable } from '#database/connection.js';
 import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 
@@ -18,7 +18,7 @@ export class ReadModelWriter {
 
   constructor(
     private readonly pool: pg.Pool,
-    lanes: Lanes,
+    lanes: BatchSlots,
   ) {
     this.batches = new Batcher(lanes, 64, (group) => this.writeTogetherOrEach(group));
   }

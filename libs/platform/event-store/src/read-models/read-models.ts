@@ -3,7 +3,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { Aggregate, DomainEvent, Recorded } from '#kernel/aggregate.js';
 import { UnavailableError } from '#kernel/errors.js';
-import { ask } from '#database/connection.js';
+import { query } from '#database/connection.js';
 import { toRecorded } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
 import { EventStore, type EventRef, type Head, type Precondition } from '../port/event-store.js';
@@ -256,7 +256,7 @@ export class ReadModels {
   async findBehind<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate, table }: ReadModel<S, E>,
     events: Iterable<EventRef>,
-    read: ReadIds = (statement) => ask(this.pool, statement),
+    read: ReadIds = (statement) => query(this.pool, statement),
   ): Promise<number[]> {
     const prefix = `${aggregate.name}-`;
     const latestRevisions = new Map<number, number>();
@@ -293,7 +293,7 @@ export class ReadModels {
       head,
       row: { table, id, projectionVersion: aggregate.projectionVersion, state },
     };
-    await ask(this.pool, {
+    await query(this.pool, {
       name: 'es_write_rows',
       text: 'select es.write_read_models($1, $2, $3)',
       values: [...toReadModelArguments([update]), [stream]],
@@ -364,8 +364,9 @@ export class ReadModels {
       async (ids) => {
         const rowsById = new Map<number, Row>();
         const requestedAt = performance.now();
-        const query = ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
-        for (const row of await ask<Row>(this.pool, query)) {
+        const statement =
+          ids.length === 1 ? { ...one, values: ids } : { ...several, values: [ids] };
+        for (const row of await query<Row>(this.pool, statement)) {
           rowsById.set(row.id, row);
           const { subject_id: subjectId } = row;
           if (subjectId !== null)

@@ -3,7 +3,7 @@ import { TypeORMError } from 'typeorm';
 import { ConfigError, UnreachableError } from '#kernel/config-error.js';
 import { getErrorMessage } from '#kernel/errors.js';
 
-const NETWORK = new Map([
+const NETWORK_ERRORS = new Map([
   ['ECONNREFUSED', 'nothing listens there'],
   ['ENOTFOUND', 'the name of the host is not known'],
   ['EAI_AGAIN', 'the name of the host cannot be looked up now'],
@@ -18,35 +18,35 @@ const WRONG_PASSWORD = '28P01';
  * The first connection of a process. Whatever goes wrong with it, a person must put right.
  * @throws UnreachableError that names the database, but no password
  */
-export async function connecting<R>(databaseUrl: string, first: () => Promise<R>): Promise<R> {
+export async function connectFirst<R>(databaseUrl: string, connect: () => Promise<R>): Promise<R> {
   try {
-    return await first();
+    return await connect();
   } catch (cause) {
-    if (!isAboutConnecting(cause)) throw cause;
-    const message = `The database ${placeOf(databaseUrl)} cannot be used: ${reasonOf(cause)}.`;
+    if (!isConnectError(cause)) throw cause;
+    const message = `The database ${describeDatabase(databaseUrl)} cannot be used: ${describeConnectError(cause)}.`;
     throw new UnreachableError(message, { cause });
   }
 }
 
 /** Such as `inkpad at db.example:5432 as inkpad_app`. */
-export function placeOf(databaseUrl: string): string {
+export function describeDatabase(databaseUrl: string): string {
   const { host, port, database, user } = new pg.Client({ connectionString: databaseUrl });
   const at = host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;
   return `${database ?? ''} at ${at} as ${user ?? ''}`;
 }
 
-function isAboutConnecting(error: unknown): error is Error {
+function isConnectError(error: unknown): error is Error {
   // A refusal says by itself what to do. What TypeORM itself throws, and type errors, are faults of our own.
   const others = [ConfigError, TypeORMError, TypeError];
   return error instanceof Error && !others.some((kind) => error instanceof kind);
 }
 
-function reasonOf(error: Error): string {
+function describeConnectError(error: Error): string {
   // One error for each address of a name such as localhost.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [];
   const code = 'code' in first ? String(first.code) : '';
-  const words = NETWORK.get(code);
-  if (words !== undefined) return `${words} (${code})`;
+  const description = NETWORK_ERRORS.get(code);
+  if (description !== undefined) return `${description} (${code})`;
   if (code === WRONG_PASSWORD) return 'the password is wrong, or there is no such user';
   return getErrorMessage(first).replace(/\.$/, '');
 }

@@ -4,7 +4,7 @@ import { ERROR_PAGE } from './error.dto.js';
 import type { VersioningJson } from './versioning.js';
 
 /** An error response before it is serialised. */
-export type Answer = {
+export type ErrorResponse = {
   status: number;
   code: ErrorCode;
   error: string;
@@ -19,11 +19,11 @@ export type Answer = {
  * The catalogue's entry, overridden by what is known more exactly.
  * @param values of the placeholders in braces
  */
-export function answerOf(
+export function createErrorResponse(
   code: ErrorCode,
-  known: Partial<Omit<Answer, 'status' | 'code'>> = {},
+  overrides: Partial<Omit<ErrorResponse, 'status' | 'code'>> = {},
   values: Record<string, string | number> = {},
-): Answer {
+): ErrorResponse {
   const { status, error, resolution, retryAfterSeconds, meaning } = CATALOGUE[code];
   return {
     status,
@@ -31,15 +31,15 @@ export function answerOf(
     error: error ?? meaning,
     ...(resolution !== undefined && { resolution: fillPlaceholders(resolution, values) }),
     ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
-    ...known,
+    ...overrides,
   };
 }
 
-export type ErrorJson = ReturnType<typeof errorJson>;
+export type ErrorJson = ReturnType<typeof toErrorJson>;
 
 /** Sections 1 and 2.4. */
-export function errorJson(
-  { code, error, errors, existing, resolution, versioning }: Answer,
+export function toErrorJson(
+  { code, error, errors, existing, resolution, versioning }: ErrorResponse,
   requestId: string,
   publicUrl: string,
 ) {

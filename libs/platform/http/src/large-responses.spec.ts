@@ -2,14 +2,14 @@ import { EventEmitter } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import type { FastifyReply } from 'fastify';
 import { UnavailableError } from '#kernel/errors.js';
-import type { GatedRequest } from './caller.js';
-import { LargeAnswers } from './large-answers.js';
+import type { AuthenticatedRequest } from './caller.js';
+import { LargeResponses } from './large-responses.js';
 
 /** A response of an account, and what has happened to its turn. */
-function answerOf(answers: LargeAnswers, accountId: number) {
+function createResponse(answers: LargeResponses, accountId: number) {
   const raw = Object.assign(new EventEmitter(), { closed: false, destroy: () => undefined });
   const reply = { raw } as unknown as FastifyReply;
-  const ask = () => answers.turn({ accountId } as GatedRequest, reply);
+  const ask = () => answers.acquire({ accountId } as AuthenticatedRequest, reply);
   const answer = {
     turn: 'waits',
     close: async () => {
@@ -28,14 +28,14 @@ function answerOf(answers: LargeAnswers, accountId: number) {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-const many = (count: number, answers: LargeAnswers, accountId: number) =>
-  Array.from({ length: count }, () => answerOf(answers, accountId));
+const many = (count: number, answers: LargeResponses, accountId: number) =>
+  Array.from({ length: count }, () => createResponse(answers, accountId));
 
-const turnsOf = (asked: { turn: string }[]) => asked.map(({ turn }) => turn);
+const turnsOf = (responses: { turn: string }[]) => responses.map(({ turn }) => turn);
 
 describe('large answers', () => {
   it('of one account leave room for those of others', async () => {
-    const answers = new LargeAnswers();
+    const answers = new LargeResponses();
     const [first, second] = [many(4, answers, 1), many(1, answers, 2)];
     await settled();
     expect(turnsOf(first)).toEqual(['has it', 'has it', 'waits', 'waits']);
@@ -44,11 +44,11 @@ describe('large answers', () => {
   });
 
   it('are four at once, and each that is sent makes room for the next', async () => {
-    const answers = new LargeAnswers();
-    const asked = [1, 2, 3].flatMap((account) => many(2, answers, account));
+    const answers = new LargeResponses();
+    const responses = [1, 2, 3].flatMap((account) => many(2, answers, account));
     await settled();
-    expect(turnsOf(asked).filter((turn) => turn === 'has it')).toHaveLength(4);
-    for (const answer of asked) {
+    expect(turnsOf(responses).filter((turn) => turn === 'has it')).toHaveLength(4);
+    for (const answer of responses) {
       expect(answer.turn).toBe('has it');
       await answer.ask();
       await answer.close();
@@ -56,7 +56,7 @@ describe('large answers', () => {
   });
 
   it('whose caller has hung up are not made, and keep no place', async () => {
-    const answers = new LargeAnswers();
+    const answers = new LargeResponses();
     const [one, two, gone, next] = many(4, answers, 1);
     await gone?.close();
     expect(gone?.turn).toBe('The caller has hung up');
@@ -67,11 +67,11 @@ describe('large answers', () => {
   });
 
   it('wait in a queue of limited length', async () => {
-    const answers = new LargeAnswers();
-    const asked = many(2 + 16 + 1, answers, 1);
+    const answers = new LargeResponses();
+    const responses = many(2 + 16 + 1, answers, 1);
     await settled();
-    expect(asked.at(-2)?.turn).toBe('waits');
-    expect(asked.at(-1)?.turn).toBe('Too many large answers are under way');
-    for (const answer of asked) await answer.close();
+    expect(responses.at(-2)?.turn).toBe('waits');
+    expect(responses.at(-1)?.turn).toBe('Too many large answers are under way');
+    for (const answer of responses) await answer.close();
   });
 });

@@ -7,12 +7,12 @@ import { ConfigError } from '#kernel/config-error.js';
  * @param setting that holds the port
  * @throws ConfigError when the port cannot be had
  */
-export async function listenBeside(
+export async function startServer(
   setting: string,
   { host, port }: { host: string; port: number },
-  answer: RequestListener,
+  handler: RequestListener,
 ): Promise<Server> {
-  const server = createServer(answer);
+  const server = createServer(handler);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (cause: NodeJS.ErrnoException) => {
       const isPort = cause.code === 'EADDRINUSE' || cause.code === 'EACCES';
@@ -33,6 +33,6 @@ export function isPortTaken(error: unknown): boolean {
   return cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';
 }
 
-export function portOf(server: Server): number {
+export function getPort(server: Server): number {
   return (server.address() as AddressInfo).port;
 }

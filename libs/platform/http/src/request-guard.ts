@@ -6,15 +6,20 @@ import {
   RateLimitedError,
   UnauthorizedError,
 } from '#kernel/errors.js';
-import type { Authenticator, Caller, GatedRequest } from './caller.js';
-import { operationOf } from './endpoint.js';
+import type { Authenticator, Caller, AuthenticatedRequest } from './caller.js';
+import { getOperation } from './endpoint.js';
 import { countFields } from './headers.js';
 import type { HttpMetrics } from './http-metrics.js';
-import { API, isApiRoute, pathId, routeOf } from './path.js';
-import { limitHeaders, RateLimits, type Usage } from './rate-limit.js';
-import { throttleOf } from './throttle.js';
+import { API, isApiRoute, parsePathId, getRoute } from './path.js';
+import { renderLimitHeaders, RateLimits, type Usage } from './rate-limit.js';
+import { getThrottle } from './throttle.js';
 import type { Counts } from './throttler-storage.js';
-import { isRetired, retirementHeaders, versioningJson, VersionSunsetError } from './versioning.js';
+import {
+  isRetired,
+  renderRetirementHeaders,
+  toVersioningJson,
+  VersionSunsetError,
+} from './versioning.js';
 
 const STATUS = `${API}/status`;
 
@@ -24,7 +29,7 @@ const STATUS = `${API}/status`;
  * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
  * carry the headers too.
  */
-export class Gate {
+export class RequestGuard {
   private readonly limits: RateLimits;
 
   constructor(
@@ -40,8 +45,8 @@ export class Gate {
     server.addHook('onRequest', async (request, reply) => {
       // Of several the first would count here, and perhaps another one in a proxy: none of them does.
       if (countFields(request.raw, 'authorization') > 1) delete request.headers.authorization;
-      if (isApi(request)) await this.admitToApi(request as GatedRequest, reply);
-      else await this.admitToPages(request);
+      if (isApi(request)) await this.guardApi(request as AuthenticatedRequest, reply);
+      else await this.guardPage(request);
     });
     server.addHook('onSend', (request, reply, payload, done) => {
       if (reply.hasHeader('ratelimit-limit') || !isApi(request)) return done(null, payload);
@@ -56,29 +61,29 @@ export class Gate {
   }
 
   /** Outside the API each IP address has one limit, except on routes that set another or skip it. */
-  private async admitToPages(request: FastifyRequest): Promise<void> {
-    if (throttleOf(request) === false) return;
-    this.refuseBeyond(await this.limits.ofPages(request.ip, ownLimit(request)));
+  private async guardPage(request: FastifyRequest): Promise<void> {
+    if (getThrottle(request) === false) return;
+    this.assertWithinLimit(await this.limits.countPage(request.ip, getRouteLimit(request)));
   }
 
   /** Waits only for what has to be looked up, which for most requests is nothing. */
-  private async admitToApi(request: GatedRequest, reply: FastifyReply): Promise<void> {
+  private async guardApi(request: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
     reply.header('cache-control', 'no-store');
     if (isRetired(this.config, new Date())) await this.refuseAsRetired(request, reply);
-    const found = this.identify(request, reply);
-    const caller = found instanceof Promise ? await found : found;
+    const pendingCaller = this.identify(request, reply);
+    const caller = pendingCaller instanceof Promise ? await pendingCaller : pendingCaller;
     if (caller) request.caller = caller;
-    const accountId = accountIdOf(request);
+    const accountId = getAccountId(request);
     const isKnown = this.isKnown(caller, accountId);
-    const counted = this.count(request, caller, isKnown ? accountId : undefined);
-    const usage = counted instanceof Promise ? await counted : counted;
-    reply.headers(limitHeaders(usage));
-    this.refuseBeyond(usage);
-    if (routeOf(request) === STATUS) return;
+    const pendingUsage = this.count(request, caller, isKnown ? accountId : undefined);
+    const usage = pendingUsage instanceof Promise ? await pendingUsage : pendingUsage;
+    reply.headers(renderLimitHeaders(usage));
+    this.assertWithinLimit(usage);
+    if (getRoute(request) === STATUS) return;
     if (!caller) throw new UnauthorizedError();
     if (accountId === undefined) return;
-    const judged = this.authenticator.refusal(caller, accountId, operationOf(request));
-    const refusal = judged instanceof Promise ? await judged : judged;
+    const pendingRefusal = this.authenticator.findRefusal(caller, accountId, getOperation(request));
+    const refusal = pendingRefusal instanceof Promise ? await pendingRefusal : pendingRefusal;
     if (refusal === 'not_found') throw new NotFoundError(this.authenticator.accountName);
     if (!isKnown) await this.countForAccount(accountId, reply);
     request.accountId = accountId;
@@ -96,40 +101,43 @@ export class Gate {
     caller: Caller | undefined,
     accountId: number | undefined,
   ): Usage | Promise<Usage> {
-    const own = ownLimit(request);
+    const own = getRouteLimit(request);
     return caller
-      ? this.limits.ofToken(caller, own, accountId)
-      : this.limits.ofAddress(request.ip, own);
+      ? this.limits.countToken(caller, own, accountId)
+      : this.limits.countAddress(request.ip, own);
   }
 
   /** Counts the first request after a change of rights: only now the caller is known to be of the account. */
   private async countForAccount(accountId: number, reply: FastifyReply): Promise<void> {
-    const usage = await this.limits.ofAccount(accountId);
-    if (usage.exceeded) reply.headers(limitHeaders(usage));
-    this.refuseBeyond(usage);
+    const usage = await this.limits.countAccount(accountId);
+    if (usage.isExceeded) reply.headers(renderLimitHeaders(usage));
+    this.assertWithinLimit(usage);
   }
 
-  private refuseBeyond({ exceeded, resetSeconds, scope }: Usage): void {
-    if (!exceeded) return;
-    this.metrics.limitedBy(scope);
+  private assertWithinLimit({ isExceeded, resetSeconds, scope }: Usage): void {
+    if (!isExceeded) return;
+    this.metrics.countRateLimited(scope);
     throw new RateLimitedError(resetSeconds);
   }
 
-  private async refuseAsRetired(request: GatedRequest, reply: FastifyReply): Promise<never> {
+  private async refuseAsRetired(
+    request: AuthenticatedRequest,
+    reply: FastifyReply,
+  ): Promise<never> {
     await this.countAddress(request, reply);
-    throw new VersionSunsetError(versioningJson(this.config, new Date()));
+    throw new VersionSunsetError(toVersioningJson(this.config, new Date()));
   }
 
   /** The headers are sent even when the look-up itself fails. */
   private identify(
-    request: GatedRequest,
+    request: AuthenticatedRequest,
     reply: FastifyReply,
   ): Caller | undefined | Promise<Caller | undefined> {
     const token = /^Bearer +(\S+) *$/i.exec(request.headers.authorization ?? '')?.[1];
     if (token === undefined) return undefined;
-    const found = this.authenticator.callerOf(token);
-    if (!(found instanceof Promise)) return found;
-    return found.catch(async (error: unknown) => {
+    const caller = this.authenticator.authenticate(token);
+    if (!(caller instanceof Promise)) return caller;
+    return caller.catch(async (error: unknown) => {
       await this.countAddress(request, reply);
       throw error;
     });
@@ -145,27 +153,27 @@ export class Gate {
   }
 
   private announceRetirement(reply: FastifyReply): void {
-    const { link, ...dates } = retirementHeaders(this.config);
+    const { link, ...dates } = renderRetirementHeaders(this.config);
     if (link === undefined) return;
     const own = reply.getHeader('link');
     reply.headers({ ...dates, link: own === undefined ? link : `${String(own)}, ${link}` });
   }
 
   private async countAddress(request: FastifyRequest, reply: FastifyReply): Promise<void> {
-    reply.headers(limitHeaders(await this.limits.ofAddress(request.ip)));
+    reply.headers(renderLimitHeaders(await this.limits.countAddress(request.ip)));
   }
 }
 
 function isApi(request: FastifyRequest): boolean {
-  return isApiRoute(routeOf(request));
+  return isApiRoute(getRoute(request));
 }
 
-function ownLimit(request: FastifyRequest) {
-  const limit = throttleOf(request);
-  return limit ? { route: routeOf(request), limit } : undefined;
+function getRouteLimit(request: FastifyRequest) {
+  const limit = getThrottle(request);
+  return limit ? { route: getRoute(request), limit } : undefined;
 }
 
-function accountIdOf({ params }: FastifyRequest): number | undefined {
+function getAccountId({ params }: FastifyRequest): number | undefined {
   if (typeof params !== 'object' || params === null || !('account_id' in params)) return undefined;
-  return pathId(String(params.account_id));
+  return parsePathId(String(params.account_id));
 }
