@@ -141,7 +141,7 @@ describe('docker-compose.yml', () => {
   it.each(['api', 'dispatcher'])('%s gets settings that can be used', (name) => {
     const config = readConfig(environmentOf(name));
     expect(config).toMatchObject({
-      production: true,
+      isProduction: true,
       trustProxyHops: 1,
       monitoringHost: '0.0.0.0',
       healthPort: 9466,
@@ -352,7 +352,7 @@ describe('docker-compose.postgres.yml', () => {
       const environment = environmentOf(name, secrets, alone);
       const reader = name === 'migrate' ? name : undefined;
       expect(readConfig(environment, reader)).toMatchObject({
-        production: true,
+        isProduction: true,
         eventStoreUrl: null,
       });
     }

@@ -156,7 +156,7 @@ describe('the port of metrics', () => {
     const second = await listenForMetrics(config, 'api', new Registry());
     expect(getPort(second)).not.toBe(getPort(first));
     expect([getPort(first), getPort(second)]).not.toContain(0);
-    const production = { ...config, production: true };
+    const production = { ...config, isProduction: true };
     await expect(listenForMetrics(production, 'api', new Registry())).rejects.toThrow(
       /^METRICS_PORT: cannot listen on port 9464 .*EADDRINUSE/,
     );

@@ -1,28 +1,28 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
 
-/** What signs passes, and what Apple's push service knows this service by. */
+/** Keys and certificates that sign passes and authenticate to Apple's push service. */
 export type AppleCredentials = {
-  /** As in the certificate: its UID and OU. */
+  /** UID of the certificate; `teamId` is its OU. */
   passTypeId: string;
   teamId: string;
-  /** PEM; of one RSA key. */
+  /** PEM; its key is RSA. */
   certificate: string;
   key: KeyObject;
   /** PEM: Apple's intermediate that issued the certificate. */
   wwdr: string;
-  /** When the first of the two certificates ends. Passes signed after that are refused by phones. */
+  /** When the first of the two certificates expires. Phones refuse passes signed after that. */
   expiresAt: Date;
   push: {
     /** Without a trailing slash. */
     url: string;
-    /** PEM; null: what Node.js trusts. */
+    /** PEM; null means the authorities that Node.js trusts. */
     ca: string | null;
-    /** Null: the pass certificate itself is shown. */
+    /** Null: the pass certificate authenticates instead. */
     token: { key: KeyObject; id: string } | null;
   };
 };
 
-/** As the environment gives them; texts in PEM have real line ends. */
+/** Settings as read from the environment; PEM texts have real line ends. */
 export type AppleSettings = {
   PUBLIC_URL?: string;
   APPLE_PASS_CERT?: string;
@@ -46,9 +46,9 @@ const DEPENDENT_SETTINGS = [
 ] as const;
 
 /**
- * Everything that would make a phone refuse every pass without saying why. That a certificate has expired is no fault
- * of the settings: it must not keep a shop from stamping.
- * @returns null: passes for Apple Wallet are not wanted
+ * Reads the settings of Apple Wallet and reports everything that would make a phone refuse every pass without an
+ * error. An expired certificate is not an error here: the service must still start.
+ * @returns null credentials where Apple Wallet is not configured
  */
 export function readAppleCredentials(
   settings: AppleSettings,
@@ -180,7 +180,7 @@ function getIssuerName({ issuer }: X509Certificate): string {
   return OU === undefined ? CN : `${CN} (${OU})`;
 }
 
-/** Of a distinguished name as Node.js writes it: one a line. */
+/** Parses a distinguished name as Node.js writes it: one attribute a line. */
 function parseDistinguishedName(name: string): Record<string, string> {
   return Object.fromEntries(
     name.split('\n').map((line) => {

@@ -54,40 +54,40 @@ export class Config extends PlatformConfig {
   };
   /** Card links to one address or number in 24 hours, from all stores together; likewise invitations. */
   readonly messagesPerAddressPerDay: number;
-  /** Of drawn images in the database, which are drawn again when they are asked for later. */
+  /** Size of the image cache in the database; evicted images are rendered again on demand. */
   readonly stripImageCacheMb: number;
   /** Files of fonts for what the posters' own font has no letters for. */
   readonly readPosterFonts: { regular: string | null; bold: string | null };
-  /** How many web cards one process keeps up to date at a time, in all and for one address. */
+  /** Maximum number of web cards that one process keeps up to date, in total and per address. */
   readonly openCards: { max: number; perAddress: number };
   override readonly trustProxyHops: PlatformConfig['trustProxyHops'];
-  /** What webhooks may reach beside the public internet. */
+  /** Networks that webhooks may reach besides the public internet. */
   readonly webhookAllowedCidrs: AddressRange[];
   override readonly redisUrl: PlatformConfig['redisUrl'];
   override readonly corsOrigins: PlatformConfig['corsOrigins'];
   override readonly v1: PlatformConfig['v1'];
   readonly webhookAllowInsecureTargets: boolean;
-  /** What web push may reach: the public internet alone, and never what webhooks may besides. */
+  /** Networks that web push may reach: the public internet only, never those allowed for webhooks. */
   readonly webPushRules: {
     webhookAllowInsecureTargets: boolean;
     webhookAllowedCidrs: AddressRange[];
   };
   /** Whole days, for delivered and failed deliveries and for rendered events. */
   readonly webhookRetentionDays: number;
-  /** Of users without a store and of invitations, in days since they ended. */
+  /** Days until users without a store and ended invitations are deleted. */
   readonly addressRetentionDays: number;
   readonly webhookTimeScale: number;
-  /** Null: no e-mails are sent. Only the dispatcher, which sends them, needs to know the server. */
+  /** Null: no e-mails are sent. Only the dispatcher needs the server. */
   readonly mail: { from: string; server: MailServer | null } | null;
-  /** Whom security researchers write to, as a URL; null: nobody. */
+  /** Contact of security researchers as a URL; null if there is none. */
   readonly securityContact: string | null;
-  /** Null: no SMS are sent. The URL has no slash at its end. */
+  /** Null: no SMS are sent. The URL has no trailing slash. */
   readonly sms: { url: string; account: string; token: string; from: string } | null;
-  /** Null: cards are not offered in Google Wallet. */
+  /** Null: Google Wallet is not configured. */
   readonly google: GoogleWallet | null;
-  /** Null: no passes for Apple Wallet. */
+  /** Null: Apple Wallet is not configured. */
   readonly apple: AppleCredentials | null;
-  /** With whom the people of a company sign in; null: only by password. */
+  /** OpenID provider for signing in; null: passwords only. */
   readonly oidc: { issuer: string; clientId: string; clientSecret: string | null } | null;
   readonly geocoder: GeocoderChoice;
   override readonly metricsPort: PlatformConfig['metricsPort'];
@@ -96,7 +96,7 @@ export class Config extends PlatformConfig {
   override readonly logLevel: PlatformConfig['logLevel'];
   override readonly logFormat: PlatformConfig['logFormat'];
 
-  /** @param env as it was checked by `readConfig` */
+  /** @param env validated by `readConfig` */
   constructor(env: Settings, reader?: Reader) {
     super();
     const dataDir = resolve(env.DATA_DIR);
@@ -157,11 +157,11 @@ export class Config extends PlatformConfig {
   }
 }
 
-/** URLs have no slash at the end. */
+/** Settings of Google Wallet. URLs have no trailing slash. */
 export type GoogleWallet = {
   issuerId: string;
   account: ServiceAccount;
-  /** Ends every id, so that several installations can share an issuer. */
+  /** Suffix of every id, so that several installations can share an issuer. */
   idSuffix: string;
   url: string;
   saveUrl: string;
@@ -173,9 +173,9 @@ export type GoogleWallet = {
 const ADDRESS_SETTING = /_(?:URL|ISSUER|ENDPOINT)$/;
 
 /**
- * The one place that reads the environment. Blank values count as unset.
+ * Reads and validates the environment; nothing else reads it. Blank values count as unset.
  * @param reader api: may lack what only the dispatcher needs; migrate: may lack the master key
- * @throws ConfigError that names every bad value at once
+ * @throws ConfigError that names every invalid value at once
  */
 export function readConfig(environment: NodeJS.ProcessEnv, reader?: Reader): Config {
   const { settings: texts, errors: fileErrors } = readSecretFiles(
@@ -271,7 +271,7 @@ function readDatabaseUrls(env: Settings, dataDir: string): DatabaseUrls {
 
 type DatabaseUrls = { url: string; ownerUrl?: string; publicUrl?: string };
 
-/** What `npm start` has written about itself, for tools that are started beside it, perhaps without its PORT. */
+/** Reads the URLs that `npm start` writes to run.json, for tools started alongside it. */
 function readRunFile(dataDir: string): DatabaseUrls {
   const file = join(dataDir, 'run.json');
   try {
@@ -317,7 +317,7 @@ function readMasterKey(
 ): { key: Buffer; file: Config['masterKeyFile'] } {
   if (value !== undefined) return { key: Buffer.from(value, 'base64'), file: null };
   if (isProduction) {
-    // Of no use as a key: whatever would seal with it fails.
+    // Not a usable key: sealing with it fails.
     if (reader === 'migrate') return { key: Buffer.alloc(0), file: null };
     throw new ConfigError(
       'MASTER_KEY must be set in production (32 bytes in base64): everything sealed is lost without it',

@@ -2,21 +2,21 @@ import { VERSION } from '#kernel/version.js';
 
 export const GEOCODERS = ['offline', 'nominatim', 'photon', 'pelias', 'none'] as const;
 
-/** A server that is asked for addresses. */
+/** A geocoding server. */
 export type GeocoderServer = {
   protocol: 'nominatim' | 'photon' | 'pelias';
   /** Without a trailing slash. */
   url: string;
   key: string | null;
   userAgent: string;
-  /** Of all processes together. */
+  /** For all processes together. */
   requestsPerSecond: number;
 };
 
-/** offline: the places in the database. none: addresses stay pending. */
+/** offline: uses the places in the database. none: addresses stay pending. */
 export type GeocoderChoice = 'offline' | 'none' | GeocoderServer;
 
-/** The public server of OpenStreetMap refuses whom it cannot reach, and everybody behind the same address with them. */
+/** OpenStreetMap's public server blocks clients without a contact, and everybody behind the same address. */
 const NEEDS_CONTACT = /(^|\.)openstreetmap\.org$/;
 
 export type GeocoderSettings = {
@@ -39,7 +39,7 @@ export function readGeocoder(settings: GeocoderSettings): GeocoderChoice {
   };
 }
 
-/** How the settings fit together; each alone is checked before. */
+/** Validates geocoder settings that depend on each other. */
 export function findGeocoderErrors(environment: Record<string, string | undefined>): string[] {
   const {
     GEOCODER: protocol = 'offline',

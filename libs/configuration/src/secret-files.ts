@@ -29,7 +29,7 @@ export const SECRET_SETTINGS = [
 
 type Environment = Record<string, string | undefined>;
 
-/** The environment with the contents of those files filled in, and what is wrong with them. */
+/** Fills in the contents of those files, and reports the ones that cannot be read. */
 export function readSecretFiles(environment: Environment): {
   settings: Environment;
   errors: string[];

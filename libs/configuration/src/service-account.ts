@@ -6,15 +6,15 @@ export type ServiceAccount = {
   email: string;
   keyId: string;
   privateKey: KeyObject;
-  /** Where an assertion is exchanged for an access token. */
+  /** URL that exchanges an assertion for an access token. */
   tokenUrl: string;
 };
 
 const MIN_KEY_BITS = 2048;
 
 /**
- * @param text the JSON file that the Google Cloud console has made
- * @returns a sentence that says what is wrong with it, without any of its content
+ * Parses the JSON file that the Google Cloud console creates.
+ * @returns an error message without any of its content, if the text is not valid
  */
 export function parseServiceAccount(text: string): ServiceAccount | string {
   const json = parseJsonObject(text);
@@ -54,7 +54,7 @@ function parseJsonObject(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The reason is not passed on: OpenSSL's messages say nothing to an operator. */
+/** Parses a PEM key; OpenSSL's messages do not help an operator, so they are dropped. */
 function parsePrivateKey(pem: string): KeyObject | undefined {
   try {
     return createPrivateKey(pem);

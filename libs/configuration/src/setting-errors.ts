@@ -9,7 +9,10 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const SMS_SETTINGS = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'] as const;
 
-/** Validates settings that depend on each other. @param environment before they were read */
+/**
+ * Validates settings that depend on each other.
+ * @param environment before parsing
+ */
 export function findCrossFieldErrors(environment: Environment, reader?: Reader): string[] {
   return [
     ...findRetirementErrors(environment),
@@ -22,7 +25,7 @@ export function findCrossFieldErrors(environment: Environment, reader?: Reader):
   ];
 }
 
-/** How the two dates relate (contract section 9); each alone is checked above. */
+/** Validates the two dates against each other (VER-11). */
 function findRetirementErrors(environment: Environment): string[] {
   const { API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end } = environment;
   if (end !== undefined && announced === undefined) {
@@ -39,7 +42,7 @@ function findRetirementErrors(environment: Environment): string[] {
     : [];
 }
 
-/** Refused before anything is started: one of the two would find its port taken when half of the process is up. */
+/** Refuses ports used twice before anything is started, instead of failing halfway. */
 function findPortErrors(environment: Environment): string[] {
   const ports = { ...new Settings(), ...environment };
   const metrics = Number(ports.METRICS_PORT);
@@ -48,7 +51,7 @@ function findPortErrors(environment: Environment): string[] {
     .map((name) => `METRICS_PORT: is ${name} as well; metrics need one of their own`);
 }
 
-/** Anybody in between could sign in as anybody, except on this machine. */
+/** Requires https, except on this machine: anybody in between could sign in as anyone. */
 function findOidcErrors({
   OIDC_ISSUER: issuer,
   OIDC_CLIENT_ID: id,
@@ -65,7 +68,7 @@ function findOidcErrors({
   return protocol === 'https:' || isLocal ? [] : ['OIDC_ISSUER: must start with https://'];
 }
 
-/** One without the other would be a mistake that nobody notices until a mail is missed. */
+/** Requires both settings: with only one, nobody would notice until a mail is missed. */
 function findMailErrors(
   { SMTP_URL, MAIL_FROM, CHECKPOINT_MAIL_TO }: Environment,
   reader: Reader | undefined,
@@ -80,7 +83,7 @@ function findMailErrors(
     : ['SMTP_URL: needs MAIL_FROM, the address that mails come from'];
 }
 
-/** All or none, and the token only to where nobody can read it on the way. */
+/** Requires all SMS settings or none, and https in production because of the token. */
 function findSmsErrors(environment: Environment): string[] {
   const set = SMS_SETTINGS.filter((name) => environment[name] !== undefined);
   const [first] = set;
@@ -92,18 +95,18 @@ function findSmsErrors(environment: Environment): string[] {
   return isUnencrypted ? ['SMS_URL: must begin with https:// in production'] : [];
 }
 
-/** As the parser reads it: `HTTP://…` is http too. */
+/** Returns the protocol as the parser reads it: `HTTP://…` is http too. */
 function getProtocol(url: string | undefined): string | undefined {
   return parseAbsoluteUrl(url ?? '')?.protocol;
 }
 
-/** Google is either set up whole or not at all: half of it would look like an outage. */
+/** Requires all Google settings or none: half a configuration would look like an outage. */
 function findGoogleErrors(environment: Environment): string[] {
   const { GOOGLE_WALLET_ISSUER_ID: issuer, GOOGLE_WALLET_KEY: key, PUBLIC_URL } = environment;
   if (issuer === undefined && key === undefined) return [];
   if (key === undefined) return ['GOOGLE_WALLET_ISSUER_ID: needs GOOGLE_WALLET_KEY_FILE'];
   if (issuer === undefined) return ['GOOGLE_WALLET_KEY: needs GOOGLE_WALLET_ISSUER_ID'];
-  // A counterpart on this machine takes images over http as well.
+  // An emulator on this machine takes images over http as well.
   const isEmulator = getProtocol(environment['GOOGLE_WALLET_URL']) === 'http:';
   if (isEmulator || getProtocol(PUBLIC_URL) === 'https:') return [];
   return [

@@ -22,7 +22,7 @@ const ENVIRONMENTS = ['development', 'test', 'production'] as const;
 const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug'] as const;
 const LOG_FORMATS = ['json', 'text'] as const;
 
-/** In place of a value: why its text cannot be used. */
+/** Replaces a value that is not valid, with the reason. */
 class Invalid {
   constructor(readonly message: string) {}
 }
@@ -141,7 +141,7 @@ export class Settings {
   @OneOf(LOG_LEVELS) LOG_LEVEL: (typeof LOG_LEVELS)[number] = 'info';
   @OneOf(LOG_FORMATS) LOG_FORMAT?: (typeof LOG_FORMATS)[number];
 
-  /** Not validated yet: class-validator reports what could not be parsed. */
+  /** Parses the settings. class-validator reports later what could not be parsed. */
   static read(environment: Record<string, string | undefined>): Settings {
     const settings = new Settings();
     for (const [name, parse] of parsers) {
@@ -152,7 +152,7 @@ export class Settings {
   }
 }
 
-/** For the test that compares docker-compose.yml with this list. */
+/** Names of all settings, for the test that compares docker-compose.yml with them. */
 export const SETTINGS: readonly string[] = [...parsers.keys()];
 
 /**
@@ -221,12 +221,12 @@ function UrlSetting(
   }, message);
 }
 
-/** As the parser writes it, but without a path that was not there: paths are appended to many. */
+/** Renders the URL as the parser does, without a path that was not there: paths are appended to many. */
 function normalizeUrl({ href }: URL, text: string): string {
   return text.endsWith('/') ? href : href.replace(/\/$/, '');
 }
 
-/** Paths are appended to it. */
+/** Accepts a URL that paths can be appended to. */
 function PublicUrl(): PropertyDecorator {
   return UrlSetting(['http:', 'https:'], parsePublicUrl, 'must have no user or query');
 }
@@ -279,7 +279,7 @@ function parseGoogleKey(text: string): ServiceAccount | Invalid {
   return typeof account === 'string' ? new Invalid(account) : account;
 }
 
-/** In one line, `\\n` stands for the end of a line. */
+/** Parses PEM; in a text of one line, `\\n` stands for the end of a line. */
 function parsePem(text: string): string | undefined {
   const pem = text.replaceAll('\\n', '\n').trim();
   return /-----BEGIN [A-Z0-9 ]+-----/.test(pem) ? `${pem}\n` : undefined;
@@ -317,7 +317,10 @@ function parseRanges(text: string): AddressRange[] | Invalid | undefined {
     : ranges;
 }
 
-/** One in which every address is an IPv4 address in IPv6 notation, which is taken for the IPv4 address before. */
+/**
+ * Tells whether every address of the range is an IPv4 address in IPv6 notation. Such addresses are converted to IPv4
+ * first.
+ */
 function isMapped([address, bits]: AddressRange): boolean {
   return address instanceof ipaddr.IPv6 && bits >= 96 && address.isIPv4MappedAddress();
 }
@@ -328,7 +331,9 @@ function parseOrigins(text: string): string[] | undefined {
   return isValid ? origins : undefined;
 }
 
-/** As browsers send it, with whom it is compared: a pattern would match nothing. */
+/**
+ * Tells whether the text is an origin as browsers send it. It is compared as it is, so a pattern would match nothing.
+ */
 function isOrigin(text: string): boolean {
   const url = parseAbsoluteUrl(text);
   return url?.origin === text && /^https?:\/\/(\[[\da-f:.]+\]|[\w.-]+)(:\d+)?$/.test(text);

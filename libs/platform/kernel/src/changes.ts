@@ -4,8 +4,8 @@ export type Changes = Record<string, { from: unknown; to: unknown }>;
 
 /**
  * Compares two versions of a record, for the audit log.
- * @param before what may be shown of it, by field
- * @returns only what differs
+ * @param before the fields that may be logged
+ * @returns the fields that differ
  */
 export function findChanges<T extends Record<string, unknown>>(before: T, after: T): Changes {
   return Object.fromEntries(

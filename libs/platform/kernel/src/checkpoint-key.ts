@@ -6,9 +6,9 @@ import { createKeyFile } from './key-file.js';
 import { createSignerKey, parseSigner, type Signer } from './signed-note.js';
 
 /**
- * Who signs the checkpoints. Outside production a key is made once in DATA_DIR.
- * @param canCreate whether to make it now if there is none
- * @returns null: none is set up, and no checkpoints are signed
+ * Loads the key that signs checkpoints. Outside production it is created once in DATA_DIR.
+ * @param canCreate whether to create it now if there is none
+ * @returns null where no key is configured: checkpoints are not signed
  * @throws ConfigError
  */
 export function loadCheckpointSigner(config: PlatformConfig, canCreate: boolean): Signer | null {
@@ -23,7 +23,7 @@ export function loadCheckpointSigner(config: PlatformConfig, canCreate: boolean)
   return readSigner(readFileSync(path, 'utf8'), path);
 }
 
-/** The URL without its scheme, as C2SP recommends. */
+/** Returns the URL without its scheme, as C2SP recommends for key names. */
 export function getKeyName(publicUrl: string): string {
   const { host, pathname } = new URL(publicUrl);
   return (host + pathname).replace(/\/$/, '').replaceAll('+', '-');

@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 
-/** More than there are names of time zones, in their usual spelling. */
+/** More than the number of time zone names, in their usual spelling. */
 const MAX_FORMATS = 1_000;
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
 
 /**
- * The calendar day of a moment in a time zone, as YYYY-MM-DD.
+ * Returns the calendar day at a time in a time zone, as YYYY-MM-DD.
  * @param timeZone IANA name
  * @param at ms since 1970
  */

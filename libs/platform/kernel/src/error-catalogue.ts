@@ -1,26 +1,26 @@
 type Entry = {
   status: number;
-  /** What went wrong, where it is not said for each case. Parts in braces are filled in. */
+  /** Message, unless each error has its own. Placeholders in braces are filled in. */
   error?: string;
-  /** How to put it right. */
+  /** Advice, sent as `resolution`. */
   resolution?: string;
-  /** The same for the documentation only, where each answer has advice of its own or none. */
+  /** Advice in the documentation only, where each response has its own or none. */
   advice?: string;
-  /** What the code means, for the documentation. */
+  /** Meaning of the code, for the documentation. */
   meaning: string;
-  /** Headers of the answer beyond those that every answer has. */
+  /** Headers of the response beyond those of every response. */
   headers?: readonly string[];
-  /** What Retry-After says where nothing else is known. */
+  /** Retry-After unless the error has its own. */
   retryAfterSeconds?: number;
-  /** Name of the response in the OpenAPI document: the first code of a status that operations answer. */
+  /** Name of the response in the OpenAPI document, on the first code of each status. */
   response?: string;
-  /** What its example says instead of `error`. */
+  /** Example in the documentation, in place of `error`. */
   example?: { error: string; errors?: Record<string, string[]> };
 };
 
 /**
- * Every failure that a caller can meet. The answers, the OpenAPI document and the page of error codes are
- * made from it. Published: codes may be added, never removed.
+ * Lists every error that a caller can receive. Responses, the OpenAPI document and the page of error codes are
+ * generated from it. Published: codes may be added, never removed.
  */
 export const ERRORS = {
   unauthorized: {
@@ -202,17 +202,17 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS;
 
-/** The refusals of a rule: all that answer 422. */
+/** Codes with status 422. */
 export type RejectionCode = {
   [C in ErrorCode]: (typeof ERRORS)[C]['status'] extends 422 ? C : never;
 }[ErrorCode];
 
-/** The codes and what is said of each, without the literal types. */
+/** The catalogue without literal types. */
 export const CATALOGUE: Readonly<Record<ErrorCode, Entry>> = ERRORS;
 
 export const ERROR_CODES = Object.keys(ERRORS) as [ErrorCode, ...ErrorCode[]];
 
-/** @param values of the parts in braces; one that is not given stays as it is */
+/** Replaces placeholders in braces; one without a value stays. */
 export function fillPlaceholders(text: string, values: Record<string, string | number>): string {
   return text.replaceAll(/\{(\w+)\}/g, (part, name: string) => String(values[name] ?? part));
 }

@@ -1,19 +1,19 @@
 import { ERRORS, fillPlaceholders, type RejectionCode } from './error-catalogue.js';
 
-/** Messages by field name; `base` is a fault of the whole record (contract section 1). */
+/** Messages by field name; `base` is an error of the whole record (ERR-07). */
 export type FieldErrors = Record<string, string[]>;
 
-/** The record is not there, or the caller may not know that it is. Answers 404. */
+/** Reports that a record does not exist, or that the caller may not know of it. Becomes a 404. */
 export class NotFoundError extends Error {
   constructor(name: string) {
     super(`${name} not found`);
   }
 }
 
-/** The record that has what the request asks for. */
+/** The record that already has the requested value. */
 export type ExistingRecord = { type: 'customer' | 'customer_card'; id: number };
 
-/** The request was understood and refused by a rule. Answers 422. */
+/** Reports that a rule rejects the request. Becomes a 422. */
 export class RejectedError extends Error {
   constructor(
     readonly errors: FieldErrors,
@@ -30,7 +30,10 @@ export class RejectedError extends Error {
   }
 }
 
-/** Somebody has the value, which only one record may have. @property existing undefined: it was given up since */
+/**
+ * Reports that another record has a unique value (ERR-25).
+ * @property existing undefined: the value was released in the meantime
+ */
 export class TakenError extends RejectedError {
   constructor(
     errors: FieldErrors,
@@ -41,38 +44,38 @@ export class TakenError extends RejectedError {
   }
 }
 
-/** Refused for its fields alone, before any rule was asked: not worth keeping under an Idempotency-Key. */
+/** Reports invalid fields. Not stored under an Idempotency-Key (RETRY-16). */
 export class InvalidFieldsError extends RejectedError {}
 
-/** Another request with the same Idempotency-Key is still running. Answers 409. */
+/** Reports that a request with the same Idempotency-Key is still running. Becomes a 409. */
 export class InProgressError extends Error {
   constructor() {
     super(ERRORS.idempotency_in_progress.error);
   }
 }
 
-/** Token missing or invalid. Answers 401. */
+/** Reports a missing or invalid token. Becomes a 401. */
 export class UnauthorizedError extends Error {
   constructor() {
     super(ERRORS.unauthorized.error);
   }
 }
 
-/** The caller's role in the account does not allow it. Answers 403. */
+/** Reports that the caller's role does not allow the operation. Becomes a 403. */
 export class ForbiddenError extends Error {
   constructor() {
     super(ERRORS.forbidden.error);
   }
 }
 
-/** More requests than the window allows. Answers 429. */
+/** Reports that a rate limit is exceeded. Becomes a 429. */
 export class RateLimitedError extends Error {
   constructor(readonly retryAfterSeconds: number) {
     super(ERRORS.rate_limited.error);
   }
 }
 
-/** The path exists, with other methods. Answers 405. */
+/** Reports a method that the path does not have. Becomes a 405. */
 export class MethodNotAllowedError extends Error {
   constructor(
     method: string,
@@ -82,27 +85,27 @@ export class MethodNotAllowedError extends Error {
   }
 }
 
-/** A header Host that RFC 9112, section 3.2 refuses. Answers 400. */
+/** Reports a Host header that RFC 9112, section 3.2 refuses. Becomes a 400. */
 export class InvalidHostError extends Error {}
 
-/** A body in a coding such as gzip. Answers 415. */
+/** Reports a body in a coding such as gzip. Becomes a 415. */
 export class CompressedBodyError extends Error {}
 
-/** A part that this request needs is unavailable and nothing was written. Answers 503. */
+/** Reports that a dependency is unavailable and nothing was written. Becomes a 503. */
 export class UnavailableError extends Error {}
 
 /**
- * Whether the commit happened could not be found out in time. The caller gets no answer at all,
- * because clients resend after any 5xx (contract section 1).
+ * Reports that the outcome of a commit could not be determined in time. The connection is closed without a response,
+ * because clients retry after any 5xx (ERR-21).
  */
 export class UnknownOutcomeError extends Error {}
 
-/** For one log line. */
+/** Returns the message of an error, for one log line. */
 export function getErrorMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The message with that of its cause, because the caller is told less than the log. */
+/** Returns the message with that of its cause, which the caller never sees. */
 export function getMessageWithCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;

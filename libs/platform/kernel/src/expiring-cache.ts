@@ -1,11 +1,11 @@
 import { LRUCache } from 'lru-cache';
 
-/** Of a large cache a sweep takes a few milliseconds. */
+/** Interval of sweeps; one over a large cache takes a few milliseconds. */
 const SWEEP_MS = 5_000;
 
 /**
- * Caches values for a time, and lets go of them after it. The library itself removes an expired entry only when it is
- * asked for or pushed out, so until the cache is full everything would stay; its `ttlAutopurge` takes a timer for each.
+ * Caches values for a time and releases them after it. The library removes an expired entry only when it is read or
+ * evicted, so until the cache is full everything would stay. Its `ttlAutopurge` uses a timer for each entry.
  */
 export class ExpiringCache<
   K extends NonNullable<unknown>,

@@ -1,9 +1,9 @@
 import { UnavailableError } from './errors.js';
 
 type Options = {
-  /** How many run at once. */
+  /** Maximum number of tasks that run at the same time. */
   concurrency: number;
-  /** How many of one owner may wait. */
+  /** Maximum number of waiting tasks of one owner. */
   maxWaiting: number;
   waitMs: number;
   now?: () => number;
@@ -12,8 +12,8 @@ type Options = {
 type Waiter = { start: () => void; giveUp: NodeJS.Timeout };
 
 /**
- * In virtual time: when the owner began to wait, and until when they have been served.
- * @property turnMs how long their latest turn took
+ * Scheduling state in virtual time: when the owner began to wait, and until when they have been served.
+ * @property turnMs duration of their latest task
  */
 type Owner = {
   arrivedAt: number;
@@ -23,14 +23,13 @@ type Owner = {
   waiting: Waiter[];
 };
 
-/** What a turn costs besides its time, so that turns too short to be measured are shared out as well. */
+/** Fixed cost of a task, so that tasks too short to measure are shared fairly as well. */
 const TURN_COST_MS = 1;
 
 /**
- * Shares time between owners by fair queueing (Demers, Keshav, Shenker 1989): the next turn is the one that would end
- * first if all owners were served at once, each turn taken to be as long as its owner's latest. Somebody who comes now
- * and then waits for the one that runs, and not for those who keep the queue busy, however many they are and however long
- * their turns take.
+ * Shares time between owners by fair queueing (Demers, Keshav, Shenker 1989). The next task is the one that would end
+ * first if all owners were served at once, estimating each task by its owner's latest. An occasional owner waits only
+ * for the running task, however many others keep the queue busy.
  */
 export class FairQueue {
   private running = 0;
@@ -42,7 +41,10 @@ export class FairQueue {
     this.now = options.now ?? (() => performance.now());
   }
 
-  /** @throws UnavailableError when too many of the owner wait, or this one has waited for too long */
+  /**
+   * Runs a task in its owner's turn.
+   * @throws UnavailableError when too many tasks of the owner wait, or this one has waited too long
+   */
   async run<R>(key: string | number, work: () => Promise<R>): Promise<R> {
     const owner = this.getOwner(key);
     if (this.running < this.options.concurrency) this.start(owner);
@@ -80,7 +82,7 @@ export class FairQueue {
     this.running++;
   }
 
-  /** Resolves when the turn has begun. */
+  /** Resolves when the task may start. */
   private wait(owner: Owner): Promise<void> {
     const { maxWaiting, waitMs } = this.options;
     if (owner.waiting.length >= maxWaiting) throw createOverloadError();

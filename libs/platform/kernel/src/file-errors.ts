@@ -15,7 +15,7 @@ const DESCRIPTIONS = new Map([
   ['ELOOP', 'its links go round in a circle'],
 ]);
 
-/** Why a file or folder cannot be used; undefined for any other error. */
+/** Describes why a file or folder cannot be used; undefined for any other error. */
 export function describeFileError(error: unknown): string | undefined {
   const code =
     typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
@@ -23,7 +23,10 @@ export function describeFileError(error: unknown): string | undefined {
   return description && `${description} (${code})`;
 }
 
-/** Node's own `recursive` never ends where nothing can be made, such as under /proc. */
+/**
+ * Creates a folder and its parents. Node's own `recursive` never returns where nothing can be created, such as under
+ * /proc.
+ */
 export function createFolder(folder: string): void {
   if (existsSync(folder)) return;
   createFolder(dirname(folder));

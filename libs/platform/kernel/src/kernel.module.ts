@@ -11,10 +11,7 @@ import { PlatformConfig } from './platform-config.js';
 import { TracedCommandBus } from './traced-command-bus.js';
 import { stopTracing } from './tracing.js';
 
-/**
- * What every part of a process may ask for: its settings, the bus that commands take, and where
- * metrics are registered.
- */
+/** Provides the settings, the command bus and the metrics registry to every module. */
 @Global()
 @Module({})
 export class KernelModule implements OnApplicationShutdown {
@@ -38,7 +35,7 @@ export class KernelModule implements OnApplicationShutdown {
   }
 }
 
-/** One for all modules, which therefore do not import CqrsModule themselves: each would get another. */
+/** Creates the one command bus. Modules must not import CqrsModule themselves: each would get another bus. */
 function commandBus(): DynamicModule {
   const { providers = [], ...cqrs } = CqrsModule.forRoot();
   return {

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { createFolder } from './file-errors.js';
 
 /**
- * Only its owner may read the file. An existing one stays as it is.
+ * Creates a key file that only its owner may read. An existing one stays.
  * @returns false when there is one already, perhaps from another process that was first
  */
 export function createKeyFile(path: string, key: string): boolean {

@@ -1,6 +1,6 @@
 import { deriveKey, open, seal } from './sealing.js';
 
-/** Begins every sealed value, followed by the id of its key. */
+/** Prefix of every sealed value, followed by the id of its key. */
 const MARK = Buffer.from('ink\u0001');
 const ID_BYTES = 4;
 export const PREFIX_BYTES = MARK.length + ID_BYTES;
@@ -12,17 +12,17 @@ export function createMasterKey(bytes: Buffer): MasterKey {
   return { bytes, fingerprint: deriveKey(bytes, 'fingerprint') };
 }
 
-/** The id of a key in messages and process names. */
+/** Returns the id of a key, for messages and process names. */
 export function getKeyId(fingerprint: Buffer): string {
   return fingerprint.subarray(0, ID_BYTES).toString('hex');
 }
 
-/** The prefix of the values that the key has sealed. */
+/** Returns the prefix of values that the key has sealed. */
 export function getKeyPrefix(fingerprint: Buffer): Buffer {
   return Buffer.concat([MARK, fingerprint.subarray(0, ID_BYTES)]);
 }
 
-/** Seals with one master key, and opens with any of those given. */
+/** Seals with one master key, and opens with any of several. */
 export class Keyring {
   private readonly derived = new Map<string, Buffer>();
 
@@ -42,7 +42,7 @@ export class Keyring {
     return Buffer.concat([getKeyPrefix(this.sealing.fingerprint), sealed]);
   }
 
-  /** @throws when the key that sealed it is not given, or does not open it */
+  /** @throws when the key that sealed the value is missing, or does not open it */
   open(purpose: string, sealed: Buffer, context: string): Buffer {
     const prefix = sealed.subarray(0, PREFIX_BYTES);
     const key = this.keys.find(({ fingerprint }) => getKeyPrefix(fingerprint).equals(prefix));

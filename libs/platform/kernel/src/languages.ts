@@ -1,8 +1,8 @@
 /**
- * The words of a locale's language, or English where there are none in it.
+ * Returns the translations for a locale's language, or English if there are none.
  * @param languages by ISO 639 code
  * @param locale a BCP 47 tag
- * @returns `locale` as given for dates and numbers, or English with the English words
+ * @returns `locale` unchanged for dates and numbers, or `en` with the English translations
  */
 export function getTranslations<T>(
   languages: { en: T } & Partial<Record<string, T>>,

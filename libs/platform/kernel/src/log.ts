@@ -2,7 +2,7 @@ import { ConsoleLogger } from '@nestjs/common';
 import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
 
-/** The framework announces every route and module at each start; nobody reads that. */
+/** Contexts of the framework's startup messages, one for every route and module, which are not logged. */
 const STARTUP_CONTEXTS = new Set([
   'InstanceLoader',
   'NestApplication',
@@ -11,14 +11,14 @@ const STARTUP_CONTEXTS = new Set([
   'RoutesResolver',
 ]);
 
-/** Under this name the framework logs what it throws to us all the same, and that stands last (see start-error.ts). */
+/** Context of errors that the framework logs and also throws; start-error.ts prints those last. */
 const RETHROWN_CONTEXT = 'ExceptionHandler';
 
 type Fields = Record<string, unknown>;
 
 type Line = Parameters<ConsoleLogger['printAsJson']>[1];
 
-/** What scripts log: faults alone, beside their own output. */
+/** Logs only errors, for scripts that print their own output. */
 export class ScriptLog extends ConsoleLogger {
   constructor() {
     super({ logLevels: ['fatal', 'error'] });
@@ -30,8 +30,8 @@ export class ScriptLog extends ConsoleLogger {
 }
 
 /**
- * Where all processes log to: standard output and standard error, from the configured level on. The fields of
- * a line (`log.warn('…', { request_id })`) are in snake_case and stand beside the message.
+ * Logs to standard output and standard error, from the configured level on. The fields of a line (`log.warn('…', {
+ * request_id })`) are in snake_case and follow the message.
  */
 export class Log extends ConsoleLogger {
   constructor(

@@ -3,14 +3,14 @@ export type Metadata = { [key: string]: unknown };
 
 const MAX = { keys: 50, bytes: 16 * 1024 };
 
-/** Shallow: a null removes its key. */
+/** Merges metadata key by key; a null removes its key. */
 export function mergeMetadata(current: Metadata, changes: Metadata): Metadata {
   return Object.fromEntries(
     Object.entries({ ...current, ...changes }).filter(([, value]) => value !== null),
   );
 }
 
-/** What is wrong with the size of metadata as it is to be kept (contract section 4). */
+/** Returns an error if merged metadata is too large (CUST-27, CUST-28). */
 export function findMetadataError(metadata: Metadata): string | undefined {
   if (Object.keys(metadata).length > MAX.keys) return `must have at most ${MAX.keys} keys`;
   return Buffer.byteLength(JSON.stringify(metadata)) > MAX.bytes

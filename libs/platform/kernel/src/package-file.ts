@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs';
 
-/** A file that Inkpad comes with. @param path from the folder of package.json */
+/**
+ * Returns the URL of a file in the package.
+ * @param path relative to the folder of package.json
+ */
 export function getPackageFileUrl(path: string): URL {
   let folder = new URL('.', import.meta.url);
   while (!existsSync(new URL('package.json', folder))) {

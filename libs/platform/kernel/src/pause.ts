@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
-/** Ends early, and quietly, when the signal aborts. */
+/** Waits; returns early, without an error, when the signal aborts. */
 export async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   try {
     await wait(milliseconds, undefined, { signal });

@@ -3,12 +3,12 @@ import { createRequire } from 'node:module';
 import { UnavailableError } from './errors.js';
 import { countScans } from './jpeg-scans.js';
 
-/** A crash of the decoder, as opposed to a signal that somebody has sent. */
+/** Signals of a crash, as opposed to those that somebody sends. */
 const CRASHES = new Set<NodeJS.Signals>(['SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSEGV']);
-/** By name and not beside this file: it is a program, and so always the built one. */
+/** Resolved by name, because it is a program and must be the built file. */
 const PROGRAM = '#kernel/picture-process.js';
 
-/** What a picture becomes, and the most that making it may take. */
+/** Size of the decoded picture, and limits of decoding. */
 export type Decoding = {
   width: number;
   height: number;
@@ -16,21 +16,21 @@ export type Decoding = {
   limits: { pixels: number; scans: number; memoryBytes: number; timeMs: number };
 };
 
-/** What the process is sent. */
+/** Message to the process. */
 export type DecodingRequest = Decoding & { bytes: Uint8Array };
 
-/** What the process sends. */
+/** Message from the process. */
 export type DecodingResult = { png: Uint8Array } | { error: string };
 
-/** Says that a picture cannot be decoded, or not within its limits. */
+/** Reports that a picture cannot be decoded within its limits. */
 export class PictureError extends Error {}
 
 /**
- * Decodes a picture from outside, in a process of its own. Decoders look at time limits between parts of a picture only,
- * can be made to take any amount of memory, and may crash; a process can be killed. It has neither our environment nor
+ * Decodes an untrusted picture in a process of its own. Decoders check time limits only between parts of a picture,
+ * can be made to use any amount of memory, and may crash; a process can be killed. It has neither our environment nor
  * our connections, and ends with us.
- *
- * @returns PNG @throws PictureError, UnavailableError when the process could not run
+ * @returns PNG
+ * @throws PictureError, UnavailableError when the process could not run
  */
 export async function decodePicture(bytes: Uint8Array, decoding: Decoding): Promise<Buffer> {
   const { scans } = decoding.limits;

@@ -39,7 +39,10 @@ async function decode({ bytes, width, height, limits }: DecodingRequest): Promis
   }
 }
 
-/** Where memory runs out, Linux ends this process and not the one that answers requests (proc(5), oom_score_adj). */
+/**
+ * Makes Linux kill this process first when memory runs out, not the one that serves requests (proc(5),
+ * oom_score_adj).
+ */
 function raiseOomScore(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '1000');
@@ -48,7 +51,7 @@ function raiseOomScore(): void {
   }
 }
 
-/** The first result counts. */
+/** Sends the result; later ones are ignored. */
 function send(result: DecodingResult): void {
   process.send?.(result);
 }

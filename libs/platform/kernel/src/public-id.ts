@@ -1,16 +1,16 @@
 const PREFIX = 'evt_';
 const CROCKFORD = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 
-/** The form of a public event id, for schemas. */
+/** Pattern of a public event id, for schemas. */
 export const PUBLIC_ID_PATTERN = `^${PREFIX}[0-7][${CROCKFORD}]{25}$`;
 
-/** Two characters for every ten bits. */
+/** All pairs of characters; one pair encodes ten bits. */
 const PAIRS = Array.from(
   { length: 1024 },
   (_, bits) => CROCKFORD.charAt(bits >> 5) + CROCKFORD.charAt(bits & 31),
 );
 
-/** `evt_` and 26 characters of Crockford base 32, always the same for the same stored event. */
+/** Renders a stored event's id as `evt_` and 26 characters of Crockford base 32. */
 export function toPublicEventId(uuid: string): string {
   const hex = uuid.replaceAll('-', '');
   // 8 of the 128 bits, then 20 at a time, which numbers can hold: with a BigInt this takes three times as long.
@@ -30,7 +30,7 @@ function getPair(bits: number): string {
 
 const PUBLIC_ID = new RegExp(PUBLIC_ID_PATTERN);
 
-/** The way back, exactly as it is shown. Undefined: no event has such an id. */
+/** Parses a public event id. Undefined: no event has such an id. */
 export function parsePublicEventId(publicId: string): string | undefined {
   if (!PUBLIC_ID.test(publicId)) return undefined;
   let bits = 0n;

@@ -4,7 +4,7 @@ import { v7 as uuid } from 'uuid';
 const pool = Buffer.alloc(16 * 1024);
 let used = pool.length;
 
-/** Takes random bytes from a buffer: a call to the generator for a few costs as much as one for many. */
+/** Returns random bytes from a buffer: one call to the generator costs as much for many bytes as for a few. */
 export function getRandomBytes(bytes: number): Buffer {
   if (used + bytes > pool.length) {
     randomFillSync(pool);
@@ -13,7 +13,7 @@ export function getRandomBytes(bytes: number): Buffer {
   return Buffer.from(pool.subarray(used, (used += bytes)));
 }
 
-/** UUIDv7: ids made one after the other lie side by side in an index. */
+/** Creates a UUIDv7: consecutive ids are adjacent in an index. */
 export function createId(): string {
   return uuid({ random: getRandomBytes(16) });
 }

@@ -1,20 +1,23 @@
-/** The two dates of a version of the API that is being retired. */
+/** Dates of an API version that is being retired. */
 export type RetirementDates = { deprecatedAt: Date; sunsetAt: Date | null };
 
-/** As the database has it. @property announcedAt when it was first announced to callers, whatever the dates were then */
+/**
+ * A stored announcement.
+ * @property announcedAt when the retirement was first announced, whatever the dates were then
+ */
 export type Announcement = RetirementDates & { announcedAt: Date };
 
-/** What is to become of the announcement when a process starts with its settings. */
+/** Tells what to do with the stored announcement when a process starts. */
 export type RetirementStep =
   | { kind: 'none' | 'announce' | 'change' }
   | { kind: 'refuse'; reason: string };
 
-/** Everybody is told this long before a version ends. */
+/** Days between the reminder and the sunset. */
 export const REMINDER_DAYS = 30;
 
 const DAY_MS = 24 * 3_600_000;
 
-/** At least twelve months lie between announcement and sunset (contract section 9). */
+/** Returns the earliest sunset: twelve months after the announcement (VER-13). */
 export function getEarliestSunset(announcedAt: Date): Date {
   const earliest = new Date(announcedAt);
   earliest.setUTCFullYear(earliest.getUTCFullYear() + 1);
@@ -26,10 +29,10 @@ export function getReminderStart(sunsetAt: Date): Date {
 }
 
 /**
- * Compares the settings with what callers were told. A later sunset takes nothing from anybody, so only an earlier one
- * and a first one are held to the 30 days.
- * @param dates null: the settings have no dates
- * @param announcement undefined: nothing stands announced
+ * Compares the settings with the announcement. Moving the sunset later harms nobody, so only a first or an earlier
+ * one needs 30 days' notice.
+ * @param dates null: the settings have none
+ * @param announcement undefined: nothing is announced
  */
 export function decideRetirementStep(
   dates: RetirementDates | null,
@@ -52,7 +55,7 @@ export function decideRetirementStep(
   return { kind: isSame ? 'none' : 'change' };
 }
 
-/** A day, or a moment within one. */
+/** Renders a day, or a time within one. */
 export function renderDate(moment: Date): string {
   return moment.toISOString().replace(/T00:00:00\.000Z$|\.000(?=Z$)/, '');
 }
@@ -89,7 +92,7 @@ function toDay(moment: Date): string {
   return moment.toISOString().slice(0, 10);
 }
 
-/** The first whole day that is not before it. */
+/** Returns the first whole day that is not before the time. */
 function getNextDay(moment: Date): string {
   return toDay(new Date(Math.ceil(moment.getTime() / DAY_MS) * DAY_MS));
 }

@@ -1,13 +1,13 @@
 const VALUE_BYTES = 16;
 const OBJECT_BYTES = 48;
-/** A buffer, and the key object that sealing with it makes. */
+/** A buffer, and the key object created from it. */
 const BUFFER_BYTES = 400;
 
-/** One such character makes all of a text take two bytes each. */
+/** One such character makes a string use two bytes per character. */
 const WIDE = /[^\0-\xff]/;
 
 /**
- * Counts roughly how much memory a value takes, for caches: accurate enough to tell small from large, and far faster than
+ * Estimates how much memory a value uses, for caches: accurate enough to tell small from large, and far faster than
  * serialising it.
  */
 export function estimateBytes(value: unknown): number {

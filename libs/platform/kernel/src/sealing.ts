@@ -11,14 +11,14 @@ import { getRandomBytes } from './randomness.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** One key per purpose, so that a value sealed for one use cannot be opened by another. */
+/** Derives one key per purpose, so that a value sealed for one use cannot be opened by another. */
 export function deriveKey(masterKey: Buffer, purpose: string): Buffer {
   return Buffer.from(hkdfSync('sha256', masterKey, 'inkpad', purpose, 32));
 }
 
 /**
- * AES-256-GCM with a fresh nonce: nonce, tag, ciphertext in one buffer.
- * `context` is authenticated but not stored: a sealed value moved to another place does not open.
+ * Encrypts with AES-256-GCM and a fresh nonce: nonce, tag, ciphertext in one buffer. `context` is authenticated but
+ * not stored: a sealed value moved to another place does not open.
  */
 export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
   const nonce = getRandomBytes(NONCE_BYTES);
@@ -30,7 +30,10 @@ export function seal(key: Buffer, plain: Buffer, context: string): Buffer {
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed]);
 }
 
-/** @throws when the key or the context is another one, or a bit was changed */
+/**
+ * Decrypts a sealed value.
+ * @throws when the key or the context is wrong, or a bit was changed
+ */
 export function open(key: Buffer, sealed: Buffer, context: string): Buffer {
   const nonce = sealed.subarray(0, NONCE_BYTES);
   const decipher = createDecipheriv('aes-256-gcm', keyObject(key), nonce);
@@ -42,12 +45,12 @@ export function open(key: Buffer, sealed: Buffer, context: string): Buffer {
   return plain;
 }
 
-/** Keyed hash of a value that must be findable but not readable. */
+/** Computes a keyed hash of a value that must be findable but not readable. */
 export function fingerprint(key: Buffer, ...parts: (string | number)[]): Buffer {
   return createHmac('sha256', keyObject(key)).update(JSON.stringify(parts)).digest();
 }
 
-/** Node.js 24 takes 10 µs to find out that bytes are no key object, and 2 to make one of them. */
+/** Caches key objects: Node.js 24 takes 10 µs to find out that bytes are no key object, and 2 to create one. */
 const keyObjects = new WeakMap<Buffer, KeyObject>();
 
 function keyObject(key: Buffer): KeyObject {

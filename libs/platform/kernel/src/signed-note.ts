@@ -13,16 +13,19 @@ const ED25519 = 1;
 const KEY_BYTES = 32;
 const SIGNATURE_BYTES = 64;
 const ID_BYTES = 4;
-/** What precedes the 32 bytes in the DER forms of RFC 8410. */
+/** Bytes that precede the key in the DER forms of RFC 8410. */
 const PRIVATE_DER = Buffer.from('302e020100300506032b657004220420', 'hex');
 const PUBLIC_DER = Buffer.from('302a300506032b6570032100', 'hex');
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** Who signs: the name in the signature line, and the origin of the checkpoints. */
+/** Identifies a signer: its name is in the signature line and is the origin of the checkpoints. */
 export type Verifier = { name: string; id: Buffer; key: KeyObject };
 export type Signer = Verifier & { secret: KeyObject };
 
-/** @returns undefined unless it is `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package writes it */
+/**
+ * Parses a signer key.
+ * @returns undefined unless it is `PRIVATE+KEY+<name>+<id>+<base64>`, as Go's note package writes it
+ */
 export function parseSigner(text: string): Signer | undefined {
   const [, rest] = /^PRIVATE\+KEY\+(.+)$/.exec(text.trim()) ?? [];
   const parts = rest === undefined ? undefined : parseKey(rest);
@@ -36,7 +39,10 @@ export function parseSigner(text: string): Signer | undefined {
   return verifier.id.equals(parts.id) ? { ...verifier, secret } : undefined;
 }
 
-/** @returns undefined unless it is `<name>+<id>+<base64>` */
+/**
+ * Parses a verifier key.
+ * @returns undefined unless it is `<name>+<id>+<base64>`
+ */
 export function parseVerifier(text: string): Verifier | undefined {
   const parts = parseKey(text.trim());
   if (!parts) return undefined;
@@ -61,20 +67,26 @@ export function renderVerifierKey({ name, id, key }: Verifier): string {
   return renderKey(name, id, getPublicKeyBytes(key));
 }
 
-/** Not empty, without spaces and without a plus sign; that it looks like a URL without its scheme is custom. */
+/**
+ * Tells whether the name is not empty and has no spaces or plus sign. By custom it looks like a URL without its
+ * scheme.
+ */
 export function isKeyName(name: string): boolean {
   return name !== '' && name.length <= 255 && !/[\s+\p{Cc}]/u.test(name);
 }
 
-/** @param text ends with a newline */
+/**
+ * Signs a text.
+ * @param text ends with a newline
+ */
 export function signNote(text: string, { name, id, secret }: Signer): string {
   const signature = Buffer.concat([id, sign(null, Buffer.from(text), secret)]);
   return `${text}\n— ${name} ${signature.toString('base64')}\n`;
 }
 
 /**
- * The text of a note that this key has signed. Signatures of others are ignored, as the format demands.
- * @returns undefined if it has not signed it
+ * Returns the text of a note that this key has signed. Signatures of others are ignored, as the format demands.
+ * @returns undefined if this key has not signed it
  */
 export function openNote(note: string, { name, id, key }: Verifier): string | undefined {
   const end = note.lastIndexOf('\n\n');
@@ -106,7 +118,7 @@ function renderKey(name: string, id: Buffer, key: Buffer): string {
   return `${name}+${id.toString('hex')}+${typed.toString('base64')}`;
 }
 
-/** The base64 part may contain a plus sign itself. */
+/** Splits a key into its parts. The base64 part may contain a plus sign itself. */
 function parseKey(text: string): { name: string; id: Buffer; key: Buffer } | undefined {
   const [, name = '', id = '', encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text) ?? [];
   if (!isKeyName(name) || !BASE64.test(encoded)) return undefined;

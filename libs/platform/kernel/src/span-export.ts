@@ -13,9 +13,9 @@ const EXPORT_TIMEOUT_MS = 5_000;
 const SHUTDOWN_TIMEOUT_MS = 1_000;
 
 /**
- * OTLP over HTTP, in JSON. Interval, sampling and headers are set by the library's own variables (OTEL_BSP_…,
- * OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS).
- * @returns what shuts it down
+ * Exports spans by OTLP over HTTP, in JSON. Interval, sampling and headers are set by the library's own variables
+ * (OTEL_BSP_…, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS).
+ * @returns a function that shuts it down
  */
 export function exportSpans(endpoint: string, program: ProcessName): () => Promise<void> {
   warnOnce();
@@ -43,7 +43,7 @@ export function exportSpans(endpoint: string, program: ProcessName): () => Promi
   };
 }
 
-/** The service does without a collector: one line when it becomes unavailable, not one for each attempt. */
+/** Logs one warning when the collector becomes unavailable, not one for each attempt. The service works without it. */
 function warnOnce(): void {
   const log = new Logger('tracing');
   let hasWarned = false;

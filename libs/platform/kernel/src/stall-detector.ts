@@ -1,12 +1,12 @@
 const MAX_DURATION_MS = 60_000;
 
-/** Notices work that never finishes: whatever waits forever answers nobody and logs nothing. */
+/** Detects work that never finishes, which otherwise would log nothing. */
 export class StallDetector {
   private readonly startTimes = new Map<symbol, number>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** For one turn of a loop, or anything else that never takes a minute. */
+  /** Watches one iteration of a loop, or other work that never takes a minute. */
   async watch<R>(work: () => Promise<R>): Promise<R> {
     const turn = Symbol();
     this.startTimes.set(turn, this.now());

@@ -5,7 +5,7 @@ import { describeFileError } from './file-errors.js';
 /** EX_CONFIG of sysexits.h: a supervisor need not try again before somebody has changed a setting. */
 const EXIT_CONFIG = 78;
 
-/** For a person to act on; undefined for a fault of our own, which cannot be found without its stack. */
+/** Describes an error that an operator can fix; undefined for a bug, which needs its stack. */
 export function describeStartError(error: unknown): string | undefined {
   if (error instanceof ConfigError) return error.message;
   if (error instanceof UnavailableError) return `${getMessageWithCause(error)}.`;
@@ -15,7 +15,7 @@ export function describeStartError(error: unknown): string | undefined {
   return `${path ?? message}: ${description}.`;
 }
 
-/** Ends a process that could not start: what is wrong stands last. */
+/** Exits a process that could not start, and prints the reason last. */
 export function refuseToStart(error: unknown): never {
   console.error(describeStartError(error) ?? error);
   const isConfigError = error instanceof ConfigError && !(error instanceof UnreachableError);

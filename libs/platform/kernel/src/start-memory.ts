@@ -4,9 +4,8 @@ import { runInNewContext } from 'node:vm';
 type Collect = (how: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void;
 
 /**
- * Returns to the system what loading and starting the program took, which Node.js would keep for good: a young
- * generation of a hundred megabytes. Under load it grows again to what the load needs. Takes some tenths of a second, in
- * which nothing else runs, so call it before anybody waits for an answer.
+ * Returns memory used at startup to the system. Node.js would keep a young generation of a hundred megabytes; under
+ * load it grows again as needed. Blocks for some tenths of a second, so call it before the first request.
  */
 export function releaseStartMemory(): void {
   setFlagsFromString('--expose-gc');

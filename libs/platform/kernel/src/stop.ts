@@ -1,12 +1,9 @@
 import { Logger } from '@nestjs/common';
 
-/**
- * How long operators are told that a stop may take (docs/operating.md); they kill the process some seconds
- * later.
- */
+/** Maximum duration of a shutdown (docs/operating.md). Operators kill the process some seconds later. */
 const SHUTDOWN_TIMEOUT_MS = 15_000;
 
-/** Ends the process although something hangs, such as a query that the database does not answer. */
+/** Exits even if something hangs, such as a query without a response. */
 export function exitAfterTimeout(): void {
   const timer = setTimeout(() => {
     new Logger('stop').warn('shutdown has not finished in time; exiting anyway');

@@ -1,7 +1,7 @@
 import { CommandBus, type Command, type ICommand } from '@nestjs/cqrs';
 import { runInSpan } from './tracing.js';
 
-/** A span for each command: the bus knows no interceptors. */
+/** Creates a span for each command: the bus has no interceptors. */
 export class TracedCommandBus extends CommandBus {
   override execute<R>(command: Command<R>): Promise<R>;
   override execute<T extends ICommand, R = unknown>(command: T): Promise<R>;

@@ -13,7 +13,7 @@ import type { PlatformConfig } from './platform-config.js';
 import type { ProcessName } from './process-name.js';
 import { VERSION } from './version.js';
 
-/** A no-op until `startTracing`. */
+/** Creates spans; a no-op until `startTracing`. */
 export const tracer = trace.getTracer('inkpad', VERSION);
 
 type Options = {
@@ -48,12 +48,12 @@ export async function startTracing(
   isStarted = true;
 }
 
-/** Sends what is left, within a second. */
+/** Sends remaining spans, within a second. */
 export async function stopTracing(): Promise<void> {
   await shutDown();
 }
 
-/** A piece of work as a span. Attributes name things by id, never people, secrets or contents. */
+/** Runs work in a span. Attributes identify things by id, never people, secrets or contents. */
 export function runInSpan<R>(
   name: string,
   attributes: Attributes,

@@ -1,8 +1,8 @@
 /**
- * Accounts take turns in the order of their ids, beginning after the one that was served last.
- * @param after which one that was the time before
- * @param served now, in any order
- * @returns which one it is next time
+ * Finds the account that round robin served last. Accounts take turns in the order of their ids.
+ * @param after the one served last the time before
+ * @param served the ones served now, in any order
+ * @returns the one to continue after
  */
 export function findLastServed(after: number, served: number[]): number {
   const [last] = served.toSorted((a, b) => Number(a > after) - Number(b > after) || b - a);

@@ -1,2 +1,2 @@
-/** Of the package; `version.spec.ts` keeps the two the same. */
+/** Version of the package; `version.spec.ts` keeps the two equal. */
 export const VERSION = '0.1.0';

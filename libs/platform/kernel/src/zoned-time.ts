@@ -13,7 +13,7 @@ const DAY_MS = 24 * 60 * MINUTE_MS;
 export const EARLIEST_TIME = Date.parse('0001-01-01T15:57:00Z');
 export const LATEST_TIME = Date.parse('9999-12-31T09:59:59.999Z');
 
-/** Which moment of its day a date without a time means. */
+/** The time of day that a date without a time means. */
 export type MomentOfDay = 'start' | 'end' | 'next';
 
 const formats = new LRUCache<string, Intl.DateTimeFormat>({ max: MAX_FORMATS });
@@ -71,12 +71,14 @@ function findDayBoundary(timeZone: string, midnight: number): { first: number; l
   return { first: after, last: after };
 }
 
-/** What the clock shows, read as UTC. */
+/** Returns the local time, read as UTC. */
 function getClockMs(timeZone: string, at: number): number {
   return at + getOffsetMs(timeZone, at);
 }
 
-/** How far the clock is ahead of UTC. The parts are read back, because a named offset leaves out its seconds. */
+/**
+ * Returns how far local time is ahead of UTC. Computed from the parts, because a named offset leaves out its seconds.
+ */
 function getOffsetMs(timeZone: string, at: number): number {
   const parts = new Map(
     getFormat(timeZone)

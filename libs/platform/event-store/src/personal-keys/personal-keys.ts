@@ -39,7 +39,7 @@ export const PERSONAL_KEYS_COLUMN: SealedColumn = {
   id: 'subject_id',
   idType: 'bigint',
   purpose: PURPOSE,
-  getContext: contextOf: getKeyContext,
+  getContext: getKeyContext,
 };
 
 export const FORMER_KEYS_COLUMN: SealedColumn = {
