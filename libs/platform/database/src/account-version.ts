@@ -1,6 +1,6 @@
 /**
- * Makes SQL for a number that grows with every write to the records that commands of an account are decided on, and when
- * somebody in it is erased or gets another key.
+ * Renders SQL for a number that grows with every write to the records on which an account's commands are decided. It
+ * also grows when somebody in the account is erased or gets another key.
  * @param account SQL for the account's id
  */
 export function accountVersion(account: string): string {

@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 import type { Actor, Channel } from '#kernel/aggregate.js';
 
-/** Who changed which plain record. What is event-sourced has its streams instead. */
+/** An audit entry for a record that is not event-sourced. Event-sourced ones have their streams instead. */
 @Entity('audit_log')
 export class AuditEntryRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })

@@ -1,8 +1,8 @@
 const COLUMNS = 'account_id, type, actor, channel, request_id, subject, recorded_at';
 
 /**
- * SQL for a bulk change by the system: one audit entry per row. Changes that people make are audited by
- * PlainWrites.
+ * Renders SQL that audits a bulk change by the system: one entry per row. AuditedWrites audits changes that people
+ * make.
  * @param rows an SQL relation
  * @param columns SQL expressions over `rows`
  */

@@ -3,10 +3,10 @@ import { UnavailableError } from '#kernel/errors.js';
 const WATCH_INTERVAL_MS = 250;
 
 /**
- * Of one batcher.
- * @property most how many of its batches may be under way at once, where lanes allow more
- * @property waitMs how long an item waits for its turn, which it then loses for good
- * @property few while fewer items than that are under way, a batch needs no free lane
+ * Limits of one batcher.
+ * @property maxRunning maximum number of its batches at a time, where slots allow more
+ * @property waitMs how long an item waits; after that it is rejected
+ * @property alwaysRun with fewer items than this in progress, a batch needs no free slot
  */
 type Limits = { maxRunning?: number; alwaysRun?: number; waitMs?: number };
 
@@ -17,15 +17,15 @@ type WaitingItem<T, R> = {
   reject: (error: unknown) => void;
 };
 
-/** How many batches may be under way at once, of one batcher or of several that take turns. */
+/** Limits how many batches run at a time, of one batcher or of several that take turns. */
 export class BatchSlots {
   busy = 0;
   private extraCount = 0;
   private readonly queue: (() => void)[] = [];
 
   /**
-   * @param stuckMs after which a batch of that size may be waiting for somebody else: from then on, until it ends, there
-   *   is one lane more
+   * @param stuckMs duration after which a batch of a size may be blocked by somebody else: until it ends, there is
+   *   one slot more
    */
   constructor(
     readonly count: number,
@@ -36,7 +36,10 @@ export class BatchSlots {
     return this.busy < this.count + this.extraCount;
   }
 
-  /** @param wake called whenever a lane is free */
+  /**
+   * Registers a batcher.
+   * @param wake called whenever a slot is free
+   */
   onFree(wake: () => void): void {
     this.queue.push(wake);
   }
@@ -71,8 +74,8 @@ export class BatchSlots {
 }
 
 /**
- * Batches items without a timer: an item goes out at once while a worker is free, and batches form while all
- * are busy. Items added in the same turn of the event loop share a batch.
+ * Batches items without a timer: an item is processed at once while a slot is free, and batches form while all are
+ * busy. Items added in the same turn of the event loop share a batch.
  */
 export class Batcher<T, R> {
   private waiting: WaitingItem<T, R>[] = [];
@@ -102,7 +105,7 @@ export class Batcher<T, R> {
     });
   }
 
-  /** Rejects what has waited too long, oldest first; looks only while something waits. */
+  /** Rejects items that have waited too long, oldest first. Checks only while items wait. */
   private watch(): void {
     const { waitMs } = this.limits;
     if (waitMs === undefined || this.timer) return;

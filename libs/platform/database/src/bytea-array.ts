@@ -4,8 +4,8 @@ const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
 
 /**
- * A value for a parameter of type bytea[], as PostgreSQL's `array_recv` reads it. The driver would send each item as
- * hexadecimal text, twice as long, with every character looked at for escapes on both sides.
+ * Encodes a parameter of type bytea[] as PostgreSQL's `array_recv` reads it. The driver would send each item as
+ * hexadecimal text, twice as long, with every character checked for escapes on both sides.
  */
 export function encodeByteaArray(items: readonly (Buffer | null)[]): Buffer {
   const bytes = items.reduce((sum, item) => sum + LENGTH_BYTES + (item?.length ?? 0), 0);

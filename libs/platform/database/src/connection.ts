@@ -15,7 +15,10 @@ import {
   SQLSTATE,
 } from './sqlstate.js';
 
-/** @throws when the database does not answer in time; the query is then abandoned */
+/**
+ * Checks that the database responds.
+ * @throws when it does not respond in time; the query is then abandoned
+ */
 export async function assertAnswering(pool: pg.Pool, withinMs: number): Promise<void> {
   const statement: LimitedStatement = { text: 'select 1', query_timeout: withinMs };
   await pool.query(statement);
@@ -24,8 +27,8 @@ export async function assertAnswering(pool: pg.Pool, withinMs: number): Promise<
 type Statement = { name?: string; text: string; values?: unknown[] };
 
 /**
- * For queries before a write: a lost connection becomes a 503 that says nothing was written, so that the
- * caller may safely retry.
+ * Runs a query before a write. A lost connection becomes a 503, which tells the caller that nothing was written and a
+ * retry is safe.
  * @throws UnavailableError
  */
 export async function query<R extends pg.QueryResultRow>(
@@ -40,7 +43,10 @@ export async function query<R extends pg.QueryResultRow>(
   }
 }
 
-/** The same for queries through TypeORM. @throws UnavailableError */
+/**
+ * Awaits a query of TypeORM in the same way.
+ * @throws UnavailableError
+ */
 export async function awaitQuery<R>(result: Promise<R>): Promise<R> {
   try {
     return await result;
@@ -51,8 +57,8 @@ export async function awaitQuery<R>(result: Promise<R>): Promise<R> {
 }
 
 /**
- * Runs work on one connection of the pool. The connection may break while no query runs on it; without an
- * error listener that would end the process.
+ * Runs work on one connection of the pool. The connection may break while no query runs on it; without an error
+ * listener that would end the process.
  * @throws UnavailableError when no connection is available
  */
 export async function withConnection<R>(
@@ -76,8 +82,8 @@ export async function withConnection<R>(
 }
 
 /**
- * Takes a callback so that the listener is attached before anything else can run: a server may accept a
- * connection and end it in the same packet, and after a promise resolves it would be too late.
+ * Checks out a connection. Uses a callback, so that the listener is attached before anything else runs: a server may
+ * accept a connection and end it in the same packet, and after a promise resolves it would be too late.
  */
 function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.PoolClient> {
   return new Promise((resolve, reject) => {
@@ -92,7 +98,10 @@ function checkOut(pool: pg.Pool, onError: (error: Error) => void): Promise<pg.Po
   });
 }
 
-/** @throws UnavailableError when the connection is lost before the commit was asked for: nothing was written */
+/**
+ * Runs work in a transaction.
+ * @throws UnavailableError when the connection is lost before the commit was sent: nothing was written
+ */
 export async function inTransaction<R>(
   pool: pg.Pool,
   work: (client: pg.PoolClient) => Promise<R>,
@@ -118,7 +127,7 @@ export async function inTransaction<R>(
 }
 
 /**
- * The first row of the answer, where a process looks before it has seen any table.
+ * Returns the first row of a query at startup, before the process has checked any table.
  * @throws ConfigError when the tables do not exist yet
  */
 export async function queryAtStartup<R extends pg.QueryResultRow>(
@@ -136,28 +145,31 @@ export async function queryAtStartup<R extends pg.QueryResultRow>(
   }
 }
 
-/** How long background work that has found the database unavailable waits before it tries again. */
+/** Delay before background work retries when the database was unavailable. */
 export const DATABASE_RETRY_MS = 1_000;
 
-/** Nothing is wrong with the work itself; it can be tried again when the database is back. */
+/** Tells whether the database is unavailable, so that the work can be retried later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   return error instanceof UnavailableError || isConnectionLoss(error) || isOutage(error);
 }
 
 /**
- * Whether the database refused for want of space, memory or connections, can only be read, or let nobody in. Nothing was
- * written, unless the server has ended the connection with it: a full disk of the log stops all of it (PANIC).
+ * Tells whether the database lacks space, memory or connections, is read-only, or accepts no connection. Nothing was
+ * written, unless the server ended the connection as well: a full disk of the log stops it (PANIC).
  */
 export function isOutage(error: unknown): boolean {
   return isFailureToConnect(error) || isOutageState(findDatabaseError(error)?.code);
 }
 
-/** The same, or others were in the way for too long: nothing was written, and it can be tried again. */
+/**
+ * Tells whether an error is transient: the database is unavailable, or others held locks for too long. Nothing was
+ * written, and a retry is possible.
+ */
 export function isTransient(error: unknown): boolean {
   return isDatabaseUnavailable(error) || isRolledBackForRetry(error);
 }
 
-/** Broken sockets have no SQLSTATE. */
+/** Tells whether the connection was lost. Broken sockets have no SQLSTATE. */
 export function isConnectionLoss(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   if (error instanceof QueryFailedError) return isConnectionLoss(error.driverError);

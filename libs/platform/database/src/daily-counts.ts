@@ -11,15 +11,16 @@ type Row = { count: number; seconds: number };
 export type RunQuery = (text: string, values: unknown[]) => Promise<Row[]>;
 
 /**
- * Counts what may happen a number of times in 24 hours, for all processes and across restarts. A day begins with the first
- * time. The subject, such as somebody's address, is stored as a keyed hash, which later counts remove once its day is over.
+ * Counts events against limits per 24 hours, for all processes and across restarts. A day begins with the first
+ * event. The subject, such as somebody's address, is stored as a keyed hash, which later counts remove once its day
+ * is over.
  */
 @Injectable()
 export class DailyCounts {
   constructor(private readonly keys: MasterKeys) {}
 
   /**
-   * Counts one more time.
+   * Counts one event.
    * @param subject what is counted, beginning with a word for its kind
    * @returns null while it is within the limit, else the seconds until the day ends
    */

@@ -9,7 +9,7 @@ import type { SessionSettings } from './session.js';
 // Ids, counts and revisions stay far below 2^53; as strings, `revision + 1` would concatenate.
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
-/** An open writing transaction holds back every reader of the log, so the length of ours is limited. */
+/** Limits the length of transactions: an open writing one holds back every reader of the log. */
 const SESSION_LIMITS: SessionSettings = {
   statement_timeout: '20s',
   idle_in_transaction_session_timeout: '20s',
@@ -18,17 +18,17 @@ const SESSION_LIMITS: SessionSettings = {
 
 const LIMITS = { session: SESSION_LIMITS, query_timeout: QUERY_TIMEOUT_MS };
 /**
- * For requests, whose callers wait: none is to take more than 8 s when the server is silent. The server's own limit is
- * shorter than ours, so that ours expires only when no answer comes at all.
+ * Limits for requests, which must not take more than 8 s when the server is silent (ERR-24). The server's own limit
+ * is shorter than ours, so that ours expires only when nothing arrives at all.
  */
 export const REQUEST_LIMITS: typeof LIMITS = {
   session: { ...SESSION_LIMITS, statement_timeout: '5s' },
   query_timeout: 6_000,
 };
 /**
- * For what works on queues, which are short most of the time: a statement that was planned then must not read all of one
- * that has become long. Where it has to be read as a whole, that is not worth compiling. And as everything goes by index,
- * nothing needs a plan for its values.
+ * Limits for work on queues, which are short most of the time: a cached plan must not scan a whole queue that has
+ * grown. Compiling a full scan is not worth it. As everything uses an index, no statement needs a plan for its
+ * values.
  */
 export const QUEUE_LIMITS: typeof LIMITS = {
   ...LIMITS,
@@ -39,7 +39,7 @@ export const QUEUE_LIMITS: typeof LIMITS = {
     plan_cache_mode: 'force_generic_plan',
   },
 };
-/** For migrations: on a large table one may take hours. */
+/** No limits, for migrations: on a large table one may take hours. */
 export const NO_LIMITS: typeof LIMITS = {
   session: { statement_timeout: '0', lock_timeout: '0' },
   query_timeout: 0,
@@ -61,8 +61,8 @@ export function createDataSourceOptions(
 }
 
 /**
- * The application name of the pool's connections. It contains the ids of the keys, so that a rotation sees which
- * processes lack the new one.
+ * Creates the application name of the pool's connections. It contains the ids of the keys, so that a rotation sees
+ * which processes lack the new one.
  */
 export function createApplicationName(
   { masterKey, masterKeyPrevious }: PlatformConfig,
@@ -80,7 +80,7 @@ export function createDataSource(
 }
 
 /**
- * The pool that TypeORM itself uses, injected as `pg.Pool`. The commit path runs named statements, which TypeORM cannot
+ * Returns the pool of TypeORM, injected as `pg.Pool`. The commit path runs named statements, which TypeORM cannot
  * issue, and unnamed ones are parsed and planned at each call.
  */
 export function getPool(source: DataSource): pg.Pool {

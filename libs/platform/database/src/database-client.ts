@@ -9,8 +9,8 @@ import {
 import { isOutageState } from './sqlstate.js';
 
 /**
- * Longer than the server's own limit for a statement (LIMITS), so that it expires only when no answer
- * comes at all.
+ * Default time-out of a query. Longer than the server's own limit (LIMITS), so that it expires only when nothing
+ * arrives at all.
  */
 export const QUERY_TIMEOUT_MS = 22_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -19,10 +19,10 @@ const CLOSE_TIMEOUT_MS = 2_000;
 const KEEP_ALIVE_DELAY_MS = 10_000;
 const CHECK_INTERVAL_MS = 10_000;
 const CHECK_TIMEOUT_MS = 5_000;
-/** How often a pool whose server has fallen silent looks for it, and how long a call waits for that. */
+/** Interval and time-out of the probes of a pool whose server is silent. */
 const PROBE_INTERVAL_MS = 500;
 const PROBE_TIMEOUT_MS = 1_000;
-/** Two checks have failed to come by then. */
+/** Time after which the server ends an unchecked session: two checks have failed to arrive. */
 const IDLE_TIMEOUT_MS = 20_000;
 
 /** Options of every connection, pooled or not. */
@@ -35,14 +35,17 @@ export const CONNECTION = {
 /** A statement with its own time-out: the driver supports it, its types do not. */
 export type LimitedStatement = pg.QueryConfig & { query_timeout?: number };
 
-/** The outcome of the statement is unknown, so callers handle it like a lost connection. */
+/**
+ * Reports that the server fell silent. The outcome of the statement is unknown, so callers handle it like a lost
+ * connection.
+ */
 export class SilentConnectionError extends Error {
   constructor(withinMs: number) {
     super(`Connection terminated: no answer within ${withinMs} ms`);
   }
 }
 
-/** What the server lacked when it last refused a statement or a connection of a pool. */
+/** The latest refusal of a statement or a connection for lack of resources. */
 export type Outages = { last: { message: string; at: number } | undefined };
 
 /** @property session settings of the session beside the pinned ones */
@@ -53,17 +56,16 @@ export type DatabaseClientConfig = pg.ClientConfig & {
 
 const failuresToConnect = new WeakSet<Error>();
 
-/** Whether no connection came about, for whatever reason: nothing was asked on it. */
+/** Tells whether no connection was made, for whatever reason: no statement was sent. */
 export function isFailureToConnect(error: unknown): boolean {
   return error instanceof Error && failuresToConnect.has(error);
 }
 
 /**
- * Pins the settings of its session, so that neither server, database nor role decides what our statements mean, and refuses
- * a database that Inkpad cannot work with.
- *
- * Ends itself when the server does not answer. The driver's own `query_timeout` only gives up waiting: the
- * connection stays in use, and whatever is asked next queues up behind the statement that hangs.
+ * Pins the settings of its session, so that neither server, database nor role decides what our statements mean.
+ * Refuses a database that Inkpad cannot work with.
+ * Closes itself when the server does not respond. The driver's own `query_timeout` only gives up waiting: the
+ * connection stays in use, and later statements queue up behind the one that hangs.
  */
 export class DatabaseClient extends pg.Client {
   private readonly session: SessionSettings;
@@ -91,7 +93,7 @@ export class DatabaseClient extends pg.Client {
     this.query = ((...queryArguments: unknown[]) => {
       const timeoutMs = findTimeout(queryArguments[0]) ?? defaultTimeoutMs;
       const deadline = performance.now() + timeoutMs;
-      // Whatever is asked while another answer is awaited must not put off the end of that wait.
+      // A query that is sent while another is awaited must not postpone the time-out of that one.
       if (timeoutMs > 0 && deadline < dueAt) {
         const onSilence = () =>
           this.connection.stream.destroy(new SilentConnectionError(timeoutMs));
@@ -149,18 +151,18 @@ export class DatabaseClient extends pg.Client {
   }
 }
 
-/** What the driver says of a server that takes a connection and then says nothing. */
+/** Message of the driver when a server accepts a connection and then stays silent. */
 const CONNECT_TIMEOUT_MESSAGE = /^Connection terminated due to connection timeout/;
 
 type ConnectResult = Parameters<Parameters<pg.Pool['connect']>[0] & object>;
 
 /**
- * When one connection falls silent, the idle ones are most likely dead as well. Until a new one comes about, nothing waits
- * for the server: what a request asks next would add up to more than its caller waits.
+ * Discards idle connections when one falls silent: they are most likely dead as well. Until a new connection
+ * succeeds, no request waits for the server, because its waits would add up to more than its caller allows.
  */
 export class DatabasePool extends pg.Pool {
   readonly outages: Outages;
-  /** While the server is silent: whether the look under way has found it. */
+  /** While the server is silent: the probe in progress, and whether it found the server. */
   private probe: Promise<boolean> | undefined;
 
   constructor(private readonly settings: pg.PoolConfig & DatabaseClientConfig) {
@@ -231,8 +233,8 @@ export class DatabasePool extends pg.Pool {
 }
 
 /**
- * A connection outside the pool. @param overrides such as a `query_timeout` of 0, for statements that may take
- * long
+ * Creates a connection outside the pool.
+ * @param overrides such as a `query_timeout` of 0, for statements that may take long
  */
 export function createDatabaseClient(
   databaseUrl: string,
@@ -249,9 +251,9 @@ export function createDatabaseClient(
 }
 
 /**
- * Probes a connection that only listens or holds a lock, so that a silent loss is emitted as an `error` like any other.
- * The server ends the session as well when no probe comes: the kernel or a proxy may keep the connection of a process
- * that is stopped or cut off alive for ever, and with it the lock.
+ * Checks a connection that only listens or holds a lock, so that a silent loss is emitted as an `error` like any
+ * other. The server ends the session when no check arrives: the kernel or a proxy may keep the connection of a
+ * stopped or isolated process alive for ever, and with it the lock.
  */
 export function startChecks(client: DatabaseClient): void {
   const check: LimitedStatement = {
@@ -269,9 +271,9 @@ export function startChecks(client: DatabaseClient): void {
 }
 
 /**
- * The driver's own promise is resolved by a function that it assigns to a property. V8 takes such functions for methods
- * and creates them in the old generation; what they refer to, the whole query with its values and rows, then outlives
- * every collection of the young one.
+ * Returns a promise for a query with a callback. The driver's own promise is resolved by a function that it assigns
+ * to a property. V8 takes such functions for methods and creates them in the old generation. The whole query with its
+ * values and rows then outlives every collection of the young one.
  */
 function queryAsPromise(
   query: (...queryArguments: unknown[]) => unknown,
@@ -291,7 +293,9 @@ function queryAsPromise(
   });
 }
 
-/** Neither has a callback been given, nor a statement that answers in its own way. */
+/**
+ * Tells whether the driver would return a promise: there is no callback, nor a statement that handles its own result.
+ */
 function expectsPromise(queryArguments: unknown[]): boolean {
   const [statement] = queryArguments;
   const hasCallback = queryArguments.some((each) => typeof each === 'function');

@@ -15,7 +15,7 @@ const NETWORK_ERRORS = new Map([
 const WRONG_PASSWORD = '28P01';
 
 /**
- * The first connection of a process. Whatever goes wrong with it, a person must put right.
+ * Makes the first connection of a process. Only an operator can fix an error here.
  * @throws UnreachableError that names the database, but no password
  */
 export async function connectFirst<R>(databaseUrl: string, connect: () => Promise<R>): Promise<R> {
@@ -28,7 +28,7 @@ export async function connectFirst<R>(databaseUrl: string, connect: () => Promis
   }
 }
 
-/** Such as `inkpad at db.example:5432 as inkpad_app`. */
+/** Describes a database, such as `inkpad at db.example:5432 as inkpad_app`. */
 export function describeDatabase(databaseUrl: string): string {
   const { host, port, database, user } = new pg.Client({ connectionString: databaseUrl });
   const at = host.startsWith('/') ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;

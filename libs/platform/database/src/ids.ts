@@ -6,7 +6,7 @@ import { query } from './connection.js';
 const MAX_ATTEMPTS = 5;
 const SINGLE_STEPS = 10_000;
 
-/** A record of the table has this id already. Nothing was written. */
+/** Reports that a record of the table has this id already. Nothing was written. */
 export class IdTakenError extends Error {
   constructor(
     readonly table: string,
@@ -17,8 +17,9 @@ export class IdTakenError extends Error {
 }
 
 /**
- * Integer ids are taken before a decision, because its events contain them; a refused command leaves a gap.
- * @param table whose sequence it is, such as a row table's
+ * Takes the next id of a table. Ids are taken before a decision, because its events contain them; a rejected command
+ * leaves a gap.
+ * @param table owner of the sequence, such as a read model's
  */
 export async function takeNextId(pool: pg.Pool, table: string): Promise<number> {
   const sequence = getSequence(table);
@@ -31,9 +32,9 @@ export async function takeNextId(pool: pg.Pool, table: string): Promise<number> 
 }
 
 /**
- * Creates a record under a new id. An id that is taken already means that the sequence is behind, as after a
- * failover that lost its last values: it is raised, and the next id is tried.
- * @param create throws IdTakenError for its own table or another in which it begins a record
+ * Creates a record under a new id. A conflict means that the sequence is behind, as after a failover that lost its
+ * last values: it is raised, and the next id is tried.
+ * @param create throws IdTakenError for its own table or another in which it creates a record
  * @throws UnavailableError
  */
 export async function withNewId<R>(
@@ -56,9 +57,9 @@ export async function withNewId<R>(
 }
 
 /**
- * Raises a table's sequence to an id that is in use. Never lowers it, whoever else takes ids meanwhile: it jumps to
- * shortly before the id and takes the last ids one by one. The jump would lower it only if ten thousand ids were taken
- * in that very moment.
+ * Raises a table's sequence to an id that is in use. Never lowers it, even if others take ids at the same time: it
+ * jumps to shortly before the id and takes the last ids one by one. The jump would lower it only if ten thousand ids
+ * were taken in that very moment.
  * @returns how far it was behind
  */
 export async function raiseSequence(pool: pg.Pool, table: string, usedId: number): Promise<number> {
@@ -79,7 +80,7 @@ export async function raiseSequence(pool: pg.Pool, table: string, usedId: number
   return (row?.count ?? 0) + (jump === undefined ? 0 : jumpTarget - jump.next);
 }
 
-/** Zero for an empty table. */
+/** Returns the greatest id of a table, 0 if it is empty. */
 export async function findMaxId(pool: pg.Pool, table: string): Promise<number> {
   getSequence(table);
   const [row] = await query<{ id: number | null }>(pool, {

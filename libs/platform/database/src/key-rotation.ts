@@ -7,7 +7,7 @@ import { findKeyState } from './master-keys.js';
 import type { SealedColumn } from './sealed-column.js';
 
 const BATCH_SIZE = 500;
-/** Longer than processes take to notice which key seals: they look once a second. */
+/** Longer than processes take to notice which key seals: they check once a second. */
 const NOTICE_MS = 5_000;
 const COMMIT_TIMEOUT_MS = 120_000;
 const POLL_MS = 500;
@@ -20,7 +20,7 @@ type Rotation = {
 };
 type Step = Rotation & { ring: Keyring; prefix: Buffer };
 
-/** @property unreadable how many values neither key opens; they stay as they are */
+/** @property unreadable number of values that neither key opens; they stay unchanged */
 export type RotationResult = { key: string; sealed: number; unreadable: number };
 
 /**
@@ -55,7 +55,10 @@ export async function rotateMasterKey(rotation: Rotation): Promise<RotationResul
   return { key, sealed: before.sealed + sealed, unreadable };
 }
 
-/** @throws ConfigError while a process is connected that could not open what is sealed from now on */
+/**
+ * Checks that every connected process has the new key.
+ * @throws ConfigError
+ */
 async function assertProcessesHaveKey(pool: Pool, key: string): Promise<void> {
   const { rows } = await pool.query<{ name: string }>(
     `select distinct application_name as name from pg_stat_activity
@@ -136,7 +139,7 @@ async function resealColumn(column: SealedColumn, step: Step): Promise<Counts> {
 
 type Sealed = { id: unknown; sealed: Buffer };
 
-/** Undefined for a value that neither key opens: it is lost either way, and must not hold up the rest. */
+/** Reseals a value; returns none for one that neither key opens. It is lost either way, and must not block the rest. */
 function reseal(
   { id, sealed }: Sealed,
   { name, purpose, getContext }: SealedColumn,

@@ -5,7 +5,7 @@ import { pause } from '#kernel/pause.js';
 import { startChecks, createDatabaseClient } from './database-client.js';
 
 const POLL_MS = 1_000;
-/** Long enough for several polls of the others, so that one of them gets the lock. */
+/** Delay after stepping down, long enough for several polls of the others, so that one of them gets the lock. */
 const STEP_DOWN_MS = 5_000;
 /** Makes the server notice after about ten seconds that the leader's machine has gone. */
 const NOTICE_LOSS = {
@@ -14,10 +14,10 @@ const NOTICE_LOSS = {
   tcp_keepalives_count: '3',
 };
 
-/** What only one process at a time does: whoever holds the advisory lock of this number. */
+/** Work that only one process does at a time: the holder of an advisory lock. */
 export type Leadership = { name: string; lock: number };
 
-/** One process at a time leads: the one that holds a lock, on a connection of its own. */
+/** Elects a leader: the process that holds a lock, on a connection of its own. */
 @Injectable()
 export class LeaderLock {
   constructor(private readonly config: PlatformConfig) {}
@@ -47,7 +47,7 @@ export class LeaderLock {
   }
 
   /**
-   * Asks for the lock until it is granted, and leads until the connection that holds it is lost.
+   * Requests the lock until it is granted, and leads until the connection that holds it is lost.
    * @returns whether it stepped down
    */
   private async campaign(

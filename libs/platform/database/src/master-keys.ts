@@ -10,7 +10,7 @@ import type { SealedColumn } from './sealed-column.js';
 import { assertNoUnfinishedRestore } from './unfinished-restore.js';
 
 /**
- * Shorter than `cli key:rotate` waits between changing the key that seals and looking for values that another key
+ * Shorter than `cli key:rotate` waits between changing the sealing key and searching for values that another key
  * sealed.
  */
 const POLL_MS = 1_000;
@@ -29,8 +29,8 @@ export const DATA_KEYS_COLUMN: SealedColumn = {
 };
 
 /**
- * A hash can be found only under the key that made it, and short-lived values need not be resealed. The keys for these
- * are random, never change, and are themselves sealed with the master key.
+ * Purposes of data keys. A hash can be found only under the key that created it, and short-lived values need not be
+ * resealed. Their keys are random, never change, and are themselves sealed with the master key.
  */
 export const DATA_KEY_PURPOSES = [
   'claims',
@@ -47,14 +47,14 @@ export const DATA_KEY_PURPOSES = [
 
 export type DataKeyPurpose = (typeof DATA_KEY_PURPOSES)[number];
 
-/** The key that seals, as the database records it. `previous` is the one being rotated out. */
+/** The sealing key as stored in the database. `previous` is the one being rotated out. */
 export type KeyState = { fingerprint: Buffer; previous: Buffer | null };
 
 type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
 
 /**
- * The keys that this process was given, the one of them that seals, and the data keys of this database. The database
- * records which key sealed it; otherwise a service with the wrong key would start and fail at the first value.
+ * Holds the master keys of this process, the one that seals, and the data keys of the database. The database stores
+ * which key sealed it; otherwise a service with the wrong key would start and fail at the first value.
  */
 export class MasterKeys implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger('keys');
@@ -66,7 +66,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     private readonly config: PlatformConfig,
   ) {}
 
-  /** For tests, without a database. */
+  /** Creates an instance without a database, for tests. */
   static withKeys(ring: Keyring, dataKeys: ReadonlyMap<string, Buffer>): MasterKeys {
     const holding: MasterKeys = Object.create(MasterKeys.prototype);
     holding.loaded = { ring, dataKeys };
@@ -118,7 +118,7 @@ export class MasterKeys implements OnModuleInit, OnModuleDestroy {
     return this.loaded;
   }
 
-  /** With two keys, the rotation may begin at any time. */
+  /** Polls which key seals: with two keys, a rotation may begin at any time. */
   private followRotation(ring: Keyring, keys: MasterKey[]): void {
     const refresh = async () => {
       const state = await findKeyState(this.pool);

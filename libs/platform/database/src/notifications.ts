@@ -11,8 +11,8 @@ import {
 const RECONNECT_MS = 500;
 
 /**
- * LISTEN on a dedicated connection. A notification is only a hint: whatever depends on one must also be found
- * by polling. `onLost` is called when some may have been missed.
+ * Listens on a dedicated connection (LISTEN). A notification is only a hint: everything must also be found by
+ * polling. `onLost` is called when some may have been missed.
  */
 export class Notifications {
   private readonly log = new Logger(Notifications.name);
@@ -44,7 +44,7 @@ export class Notifications {
   }
 
   /**
-   * Asks something on the same connection, so that whoever polls depends on neither the pool nor its load.
+   * Runs a query on the same connection, so that a poll depends on neither the pool nor its load.
    * @returns undefined while there is no connection
    */
   async query<R extends pg.QueryResultRow>(statement: LimitedStatement): Promise<R[] | undefined> {

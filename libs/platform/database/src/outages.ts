@@ -3,16 +3,16 @@ import { inTransaction } from './connection.js';
 import type { DatabasePool, LimitedStatement } from './database-client.js';
 import { findDatabaseError, SQLSTATE } from './sqlstate.js';
 
-/** Long enough for a load balancer to notice, short enough to come back soon. */
+/** Long enough for a load balancer to notice, short enough to recover soon. */
 const RECENT_MS = 5_000;
 
-/** Has to extend a file, which a full disk refuses: a change of one row often finds room in a page that is there. */
+/** Extends a file, which a full disk refuses: a change of one row often fits into an existing page. */
 const FILE_EXTENSION = `create temp table space_probe on commit drop as
   select repeat('x', 1000) as filler from generate_series(1, 20)`;
 
 /**
- * Rejects when the database does not answer in time, cannot be written to, or has just refused others for want of space
- * or connections. Costs one read; only after a refusal something is written, until that succeeds.
+ * Checks that the database responds in time, can be written to, and has not just refused others for lack of space or
+ * connections. Costs one read; only after a refusal it also writes, until that succeeds.
  */
 export async function assertWritable(pool: pg.Pool, withinMs: number): Promise<void> {
   const statement: LimitedStatement = {

@@ -3,7 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { DataSource } from 'typeorm';
 import { getPool } from './data-source.js';
 
-/** Callers waiting for a connection are the first sign of overload. */
+/** Measures the pool: callers waiting for a connection are the first sign of overload. */
 @Injectable()
 export class PoolMetrics {
   constructor(source: DataSource, registry: Registry) {

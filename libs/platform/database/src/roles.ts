@@ -37,8 +37,8 @@ export async function ensureServiceRole(owner: pg.ClientBase, urls: Urls): Promi
 }
 
 /**
- * Grants what the processes may do: read and add to the history and the audit log, read and write everything else, and
- * call the functions that do more with the owner's rights. Run after each migration.
+ * Grants the rights of the processes: append to the history and the audit log, read and write everything else, and
+ * call the functions that do more with the owner's rights. Run it after each migration.
  */
 export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<void> {
   const service = findServiceRole(urls);
@@ -65,7 +65,10 @@ export async function grantToService(owner: pg.ClientBase, urls: Urls): Promise<
   await queryIfAllowed(owner, `grant pg_read_all_stats to ${role}`);
 }
 
-/** On some servers only an administrator may do this; `mayRewriteHistory` and the metrics work without it. */
+/**
+ * Runs a statement that some servers allow only to an administrator; `mayRewriteHistory` and the metrics work without
+ * it.
+ */
 async function queryIfAllowed(owner: pg.ClientBase, statement: string): Promise<void> {
   try {
     await owner.query(statement);
@@ -75,8 +78,9 @@ async function queryIfAllowed(owner: pg.ClientBase, statement: string): Promise<
 }
 
 /**
- * Whether the connected role could change or delete events or audit entries, or cover up that it did: as a superuser,
- * as (a member of) the owner of the tables, by a grant, or by functions that the owner's functions would call.
+ * Tells whether the connected role could change or delete events or audit entries, or hide that it did. It could as a
+ * superuser, as (a member of) the owner of the tables, by a grant, or by functions that the owner's functions would
+ * call.
  */
 export async function mayRewriteHistory(
   pool: pg.Pool,
@@ -92,7 +96,7 @@ export async function mayRewriteHistory(
   return { role: rows[0]?.role ?? '', mayRewrite: rows[0]?.rewrites ?? false };
 }
 
-/** Null when the processes use the owner's connection. */
+/** Returns the role of DATABASE_URL; null when the processes use the owner's connection. */
 function findServiceRole(urls: Urls): { role: string; password: string } | null {
   const [service, owner] = [new URL(urls.databaseUrl), new URL(urls.databaseMigrationUrl)];
   if (service.username === owner.username) return null;
@@ -103,7 +107,10 @@ function findServiceRole(urls: Urls): { role: string; password: string } | null 
   return { role, password: password ?? '' };
 }
 
-/** Sent instead of the password (RFC 5803), which would otherwise appear in the server's log after an error. */
+/**
+ * Creates the verifier to send instead of the password (RFC 5803), which would otherwise appear in the server's log
+ * after an error.
+ */
 function createScramVerifier(password: string): string {
   const salt = randomBytes(16);
   const salted = pbkdf2Sync(password.normalize('NFKC'), salt, SCRAM_ITERATIONS, 32, 'sha256');

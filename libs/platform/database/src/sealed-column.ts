@@ -1,6 +1,6 @@
 /** A column whose values are sealed with the master key. Names are SQL identifiers. */
 export type SealedColumn = {
-  /** Shown to people who watch a rotation. */
+  /** Label in the progress of a rotation. */
   name: string;
   table: string;
   column: string;

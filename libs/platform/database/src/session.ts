@@ -3,8 +3,8 @@ import { ConfigError } from '#kernel/config-error.js';
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /**
- * Lists what decides how PostgreSQL reads our statements and writes its rows. A server, a database, a role and PGOPTIONS
- * may set each of them otherwise. Left alone are what an operator decides: durability (`synchronous_commit`) and
+ * Settings that decide how PostgreSQL reads our statements and writes its rows. A server, a database, a role and
+ * PGOPTIONS may set each of them otherwise. Operators decide durability (`synchronous_commit`) and
  * `default_transaction_read_only`, which providers set while a disk is full.
  */
 export const PINNED: SessionSettings = {
@@ -23,15 +23,16 @@ export const PINNED: SessionSettings = {
   default_transaction_deferrable: 'off',
 };
 
-/** The oldest release that Inkpad is made for, as `server_version_num` says it. */
+/** Oldest supported release, as a `server_version_num`. */
 const OLDEST_SERVER = 150_000;
 const ENCODING = 'UTF8';
 
 export type ServerFacts = { version: string; version_number: number; encoding: string };
 
 /**
- * Renders the first statement of a session. One round trip pins the settings and says what kind of database it is. Not in
- * the startup packet: PgBouncer refuses or drops what stands there. Settings that a release does not know are passed over.
+ * Renders the first statement of a session, which pins the settings and returns facts about the server in one round
+ * trip. Not in the startup packet: PgBouncer refuses or drops what is there. Settings that a release does not know
+ * are skipped.
  */
 export function renderOpeningStatement(settings: SessionSettings): string {
   const values = Object.entries({ ...PINNED, ...settings }).map(
@@ -46,7 +47,10 @@ export function renderOpeningStatement(settings: SessionSettings): string {
     where current_setting(name, true) is not null`;
 }
 
-/** @throws ConfigError that says what to do, when the server or its database is none that Inkpad can work with */
+/**
+ * Checks that Inkpad supports the server and its database.
+ * @throws ConfigError that says what to do
+ */
 export function assertUsable(facts: ServerFacts | undefined, database: string): void {
   if (!facts) throw new Error('the server said nothing about itself');
   const { version, version_number, encoding } = facts;

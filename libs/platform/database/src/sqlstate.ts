@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { QueryFailedError } from 'typeorm';
 
-/** IP… are raised by functions of our own migrations. */
+/** SQLSTATEs that the code handles. IP… are raised by functions of our own migrations. */
 export const SQLSTATE = {
   streamMoved: 'IP001',
   claimTaken: 'IP002',
@@ -16,25 +16,28 @@ export const SQLSTATE = {
 /** Deadlock, serialisation failure, lock timeout, statement cancelled: rolled back for certain. */
 const ROLLED_BACK = new Set(['40P01', '40001', '55P03', '57014']);
 
-/** The server's error, thrown by the driver or wrapped by TypeORM; undefined for any other error. */
+/** Finds the server's error, thrown by the driver or wrapped by TypeORM; undefined for any other error. */
 export function findDatabaseError(error: unknown): pg.DatabaseError | undefined {
   if (error instanceof QueryFailedError) return findDatabaseError(error.driverError);
   return error instanceof pg.DatabaseError ? error : undefined;
 }
 
-/** Nothing was written, and a retry may succeed. */
+/** Tells whether the server rolled the transaction back for a reason that may pass: a retry may succeed. */
 export function isRolledBackForRetry(error: unknown): boolean {
   return ROLLED_BACK.has(findDatabaseError(error)?.code ?? '');
 }
 
-/** Class 57P is a server shutting down, class 08 a lost connection, 25P03 and 25P04 limits of transactions. */
+/**
+ * Tells whether an error ends the connection. Class 57P is a server shutting down, class 08 a lost connection, 25P03
+ * and 25P04 limits of transactions.
+ */
 export function endsConnection({ code = '' }: pg.DatabaseError): boolean {
   return code.startsWith('57P') || code.startsWith('08') || ['25P03', '25P04'].includes(code);
 }
 
 /**
- * Whether the server lacks what it needs, which passes without a change of ours: class 53 is space, memory and
- * connections, class 58 the operating system, 25006 a database that can only be read.
+ * Tells whether the server lacks resources, which may pass without a change of ours: class 53 is space, memory and
+ * connections, class 58 the operating system, 25006 a read-only database.
  */
 export function isOutageState(code: string | undefined): boolean {
   return code !== undefined && (/^5[38]/.test(code) || code === '25006');

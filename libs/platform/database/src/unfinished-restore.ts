@@ -1,11 +1,11 @@
 import type pg from 'pg';
 import { ConfigError } from '#kernel/config-error.js';
 
-/** Stands in the database from before anything is restored into it until all of it is there. */
+/** Table that exists from before anything is restored into the database until everything is restored. */
 const MARKER = 'public.unfinished_restore';
 
 /**
- * Half a restored database looks like an empty one, in which a service would begin anew.
+ * Refuses a database with an unfinished restore, which looks like an empty one: a service would start from scratch.
  * @throws ConfigError
  */
 export async function assertNoUnfinishedRestore(
@@ -31,7 +31,7 @@ export async function markUnfinishedRestore(client: pg.ClientBase): Promise<void
   );
 }
 
-/** In the transaction that restores everything. */
+/** Marks the restore as finished. Call it in the transaction that restores everything. */
 export async function markFinishedRestore(client: pg.ClientBase): Promise<void> {
   await client.query(`drop table ${MARKER}`);
 }

@@ -5,8 +5,8 @@ import type { AuthenticatedRequest } from './caller.js';
 import { getLoggablePath } from './path.js';
 
 /**
- * One line per request: who asked, by ids, and from which address, which is all that is personal. Without the query, the token,
- * or any part of the path that could be a secret. Health probes are not logged.
+ * Logs one line per request: ids of the caller, and the address, which is the only personal data. Leaves out the
+ * query, the token and every part of the path that could be a secret. Health probes are logged at debug level only.
  */
 export function logAccess(
   server: FastifyInstance,

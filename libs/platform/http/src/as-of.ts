@@ -2,7 +2,7 @@ import { TimeField } from './fields.js';
 import { Dto } from './fields.pipe.js';
 import { PageQuery } from './page.js';
 
-/** The moment in the past that a read is about; null: now. */
+/** Declares the time in the past that a read is about; null: now. */
 export const AsOfField = (): PropertyDecorator =>
   TimeField({
     optional: true,

@@ -5,7 +5,7 @@ import { setRouteConfig } from './route-config.js';
 
 type Availability = { isAvailable?: (config: PlatformConfig) => boolean };
 
-/** For methods: without these settings there is no such path (404), and no body that is sent there is read. */
+/** Makes a method available only with certain settings. Otherwise its path is 404, and no body is read. */
 export function AvailableWhen<C extends PlatformConfig>(
   isAvailable: (config: C) => boolean,
 ): MethodDecorator {
@@ -14,7 +14,10 @@ export function AvailableWhen<C extends PlatformConfig>(
   return setRouteConfig(config);
 }
 
-/** Refuses what the settings make unavailable. Behind the gate, so that these answers count as any other. */
+/**
+ * Refuses what the settings make unavailable. Runs after the request guard, so that these responses count like any
+ * other.
+ */
 export function refuseUnavailable(server: FastifyInstance, config: PlatformConfig): void {
   server.addHook('onRequest', ({ routeOptions }, _reply, done) => {
     const { isAvailable } = routeOptions.config as Availability;

@@ -4,42 +4,46 @@ import type { CommandContext, KeyedRequest, RequestSource } from '#kernel/aggreg
 
 export type Caller = { tokenId: number; principalId: number; perMinute: number | null };
 
-/** Left on the request by the gate. */
+/** A request that has passed the request guard. */
 export type AuthenticatedRequest = FastifyRequest &
   RequestSource & {
     caller?: Caller;
-    /** Of a session; that of a token is in `caller`. */
+    /** Principal of a session; that of a token is in `caller`. */
     principalId?: number;
     accountId?: number;
-    /** Why somebody who is known was not let in, for the access log. */
+    /** Reason for refusing an authenticated caller, for the access log. */
     refusal?: 'role' | 'cross_site' | 'csrf_token';
     keyed?: KeyedRequest;
-    /** Why the request was refused, or failed. */
+    /** Error that the request ended with. */
     failure?: unknown;
   };
 
-/** Says where a request comes from, for the audit log. */
+/** Returns the source of a request, for the audit log. */
 export function readSource({ requestId, ipAddress }: AuthenticatedRequest): RequestSource {
   return { requestId, ...(ipAddress !== undefined && { ipAddress }) };
 }
 
 type AccountRefusal = 'not_found' | 'forbidden';
 
-/** Implemented by identity, called by the gate. They answer at once what they need not look up. */
+/**
+ * Authenticates callers for the request guard; implemented by identity. Methods return without a promise when nothing
+ * has to be looked up.
+ */
 export abstract class Authenticator {
-  /** Names an account to callers who may not know of it. */
+  /** Name of an account in a 404. */
   abstract readonly accountName: string;
 
   abstract authenticate(token: string): Caller | undefined | Promise<Caller | undefined>;
   /**
-   * Whether the caller is known to be of this account, without looking it up. False: not, or not known.
+   * Tells whether the caller is known to belong to the account, without a lookup. False: does not belong, or is not
+   * known to.
    */
   abstract isKnownIn(caller: Caller, accountId: number): boolean;
   /**
-   * Whether the caller may do this in this account.
+   * Checks whether the caller may use an operation in an account.
    * @param operation the id of its `@Endpoint`
-   * @returns null: yes; not_found: the caller may not even know that there is such an account
-   * @throws UnauthorizedError when they have been removed meanwhile
+   * @returns null: allowed; not_found: the caller may not know that the account exists
+   * @throws UnauthorizedError when the caller has been removed in the meantime
    */
   abstract findRefusal(
     caller: Caller,
@@ -50,11 +54,11 @@ export abstract class Authenticator {
 
 export const Authenticated = createParamDecorator((_: unknown, execution: ExecutionContext) => {
   const { caller } = execution.switchToHttp().getRequest<AuthenticatedRequest>();
-  if (!caller) throw new Error('the gate admits no request without a caller');
+  if (!caller) throw new Error('the request guard admits no request without a caller');
   return caller;
 });
 
-/** The caller and the account of the path. */
+/** Injects the caller and the account of the path. */
 export const Context = createParamDecorator(
   (_: unknown, execution: ExecutionContext): CommandContext => {
     const request = execution.switchToHttp().getRequest<AuthenticatedRequest>();

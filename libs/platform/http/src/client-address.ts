@@ -2,8 +2,8 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 
 /**
- * Reads an entry of X-Forwarded-For. Some proxies add the port, which is another one for each connection, and some a zone;
- * what is no address may be anything that callers think of.
+ * Parses an entry of X-Forwarded-For. Some proxies add the port, which differs for each connection, and some a zone.
+ * Anything else may be an arbitrary text.
  */
 export function parseAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const text = entry.trim().replace(/^"(.*)"$/, '$1');
@@ -13,9 +13,9 @@ export function parseAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undefin
 }
 
 /**
- * Writes the address of a client for the logs, without its port.
- * @param ip undefined, whatever Fastify's types say, once the client has hung up
- * @returns undefined for what is no address
+ * Renders the address of a client for the logs, without its port.
+ * @param ip undefined, whatever Fastify's types say, once the client has disconnected
+ * @returns undefined for anything but an address
  */
 export function readClientAddress({ ip }: { ip: string | undefined }): string | undefined {
   return ip === undefined ? undefined : parseAddress(ip)?.toString();

@@ -15,9 +15,9 @@ const CODES: Record<string, 'header_fields_too_large' | 'request_timeout'> = {
 };
 
 /**
- * Answers the faults that Node finds before there is a request to answer, time-outs included. A client takes
- * the next bytes on its connection as the answer to its oldest request. So nothing is sent while a complete
- * request waits for its answer: it may be committed, and clients send again after a 408 (contract section 1).
+ * Responds to errors that Node finds before there is a request, time-outs included. A client takes the next bytes on
+ * its connection as the response to its oldest request. So nothing is sent while a complete request waits for its
+ * response: it may be committed, and clients retry after a 408 (ERR-21).
  */
 export class ClientErrors {
   private readonly log = new Logger('Errors');
@@ -31,7 +31,7 @@ export class ClientErrors {
       const { socket } = request;
       const responses = this.openResponses.get(socket) ?? new Set();
       this.openResponses.set(socket, responses.add(response));
-      // After an early answer, the rest of its request may still be arriving.
+      // After an early response, the rest of its request may still be arriving.
       const forget = () => {
         if (request.complete && response.closed) responses.delete(response);
       };
@@ -42,7 +42,10 @@ export class ClientErrors {
     server.on('checkExpectation', (...both) => server.emit('request', ...both));
   }
 
-  /** @param count counts this answer against an address; takes little time even without Redis */
+  /**
+   * Sends the error response, or closes the connection.
+   * @param count counts the response against an address; fast even without Redis
+   */
   async respond(
     fault: NodeJS.ErrnoException,
     socket: Socket,
@@ -56,7 +59,7 @@ export class ClientErrors {
     }
     this.respondedSockets.add(socket);
     const usage = await this.countUsage(socket, count);
-    // A late request may be complete by now; it is then answered as usual.
+    // A late request may be complete by now; it then gets its usual response.
     if (this.isAwaitingResponse(socket)) this.respondedSockets.delete(socket);
     else if (socket.writable) socket.end(this.renderResponse(fault, usage));
     else socket.destroy();
@@ -69,7 +72,7 @@ export class ClientErrors {
     try {
       return await count(socket.remoteAddress ?? '');
     } catch (error) {
-      this.log.warn(`answered without rate limit headers: ${getErrorMessage(error)}`);
+      this.log.warn(`responded without rate limit headers: ${getErrorMessage(error)}`);
       return undefined;
     }
   }

@@ -10,8 +10,8 @@ export abstract class AccountTimeZones {
 }
 
 /**
- * Looks up the time zone of the account of a request that has a date where a time is meant, before its fields are read.
- * A request that names no account is read in UTC.
+ * Looks up the account's time zone when a request has a date in place of a time (CONV-60), before its fields are
+ * parsed. Requests without an account use UTC.
  */
 export function readDatesInAccountTime(server: FastifyInstance, timeZones: AccountTimeZones): void {
   server.addHook('preHandler', (request, _reply, done) => {

@@ -4,12 +4,12 @@ import type * as Swagger from '@nestjs/swagger';
 type Decorator = Parameters<typeof applyDecorators>[number];
 
 /**
- * What only the OpenAPI document needs to know of controllers and DTO classes. It is put aside until the document is
- * made: @nestjs/swagger takes megabytes, and no process that serves needs it.
+ * Decorators that only the OpenAPI document needs. They are deferred until it is generated: @nestjs/swagger uses
+ * megabytes, and no serving process needs it.
  */
 const deferred: ((swagger: typeof Swagger) => void)[] = [];
 
-/** Decorators of @nestjs/swagger, applied once the document is made. */
+/** Defers decorators of @nestjs/swagger until the document is generated. */
 export function deferSwaggerDecorators(
   decorators: (swagger: typeof Swagger) => Decorator[],
 ): ReturnType<typeof applyDecorators> {
@@ -20,7 +20,7 @@ export function deferSwaggerDecorators(
   };
 }
 
-/** Applies what has been put aside, in the order in which it was declared. */
+/** Applies the deferred decorators, in the order of their declaration. */
 export function applySwaggerDecorators(swagger: typeof Swagger): void {
   for (const apply of deferred.splice(0)) apply(swagger);
 }

@@ -5,41 +5,41 @@ import type { RecordLookup } from './record.js';
 import { setRouteConfig } from './route-config.js';
 import { recordInputTypes } from './unknown-input.js';
 
-/** A group of operations in the docs, declared by the context that it belongs to. */
+/** A group of operations in the documentation. */
 export type Tag = {
   name: string;
   description: string;
-  /** Groups are listed by this number, the lowest first. */
+  /** Position of the group; the lowest comes first. */
   order: number;
 };
 
 const RECORD_ID = { type: 'integer', format: 'int64', example: 1 };
 
-/** A part of a path: an integer id by its name alone, or anything else with its description. */
+/** A path parameter: an integer id by its name, or any other with its description. */
 export type PathParameter = string | { name: string; schema: object; description: string };
 
 export type EndpointSpec = {
-  /** operationId, and the method's name in the client. */
+  /** operationId, and the name of the client's method. */
   id: string;
-  /** The name of a tag that a controller declares. */
+  /** Name of a tag that a controller declares. */
   tag: string;
   summary: string;
   description?: string;
   path?: PathParameter[];
   status: 200 | 201 | 204;
-  /** The body is a picture, see `TakesPicture`; the media types and what they are. */
+  /** Media types of a body that is a picture, see `TakesPicture`, and its description. */
   picture?: { types: readonly string[]; description: string };
-  /** A DTO class; in brackets: a list of it. */
+  /** DTO class of the response; in brackets for a list. */
   response?: Type | [Type];
-  /** Only those that do not follow from the method, the token and the limits; 422 follows from `Prefer` everywhere. */
+  /** Errors that do not follow from the method, the token and the limits. A 422 follows from `Prefer` everywhere. */
   errors?: (404 | 422)[];
-  /** The path's record: that it does not exist (404) is reported before field errors (422). */
+  /** Looks up the path's record: a missing one (404) is reported before field errors (422), see CONV-38. */
   record?: RecordLookup;
-  /** No token needed. */
+  /** Whether the operation needs no token. */
   isPublic?: boolean;
 };
 
-/** A public event: delivered whole as `envelope`, or only its `data` as `flat`. */
+/** A public event: delivered as `envelope`, or only its `data` as `flat`. */
 export type PublishedEvent = {
   type: string;
   summary: string;
@@ -47,7 +47,7 @@ export type PublishedEvent = {
   data: Type;
 };
 
-/** All declarations; the OpenAPI document is made from them. */
+/** All declared operations; the OpenAPI document is generated from them. */
 export const endpoints = new Map<string, EndpointSpec>();
 export const tags = new Map<string, Tag>();
 export const publishedEvents = new Map<string, PublishedEvent>();
@@ -59,7 +59,7 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
   const [type] = [response].flat();
   return applyDecorators(
     HttpCode(status),
-    // The gate runs before Nest knows the handler, and the filter of errors is not told of it.
+    // The request guard runs before Nest knows the handler, and the error filter never does.
     setRouteConfig({ operation: id, ...(record && { record }) }),
     deferSwaggerDecorators(({ ApiOperation, ApiParam, ApiResponse }) => [
       ApiOperation({ operationId: id, tags: [tag], summary, ...(description && { description }) }),
@@ -76,12 +76,12 @@ export function Endpoint(spec: EndpointSpec): MethodDecorator {
   );
 }
 
-/** The id of the operation that a request is for; undefined where no `@Endpoint` answers. */
+/** Returns the id of a request's operation; undefined without an `@Endpoint`. */
 export function getOperation({ routeOptions }: FastifyRequest): string | undefined {
   return (routeOptions.config as { operation?: string }).operation;
 }
 
-/** On the controller that leads its group; others name the tag in their `@Endpoint`. */
+/** Declares a group of operations, on one of its controllers; others name the tag in their `@Endpoint`. */
 export function DeclaresTag(tag: Tag): ClassDecorator {
   return () => {
     if (tags.has(tag.name)) throw new Error(`two tags are called ${tag.name}`);
@@ -89,7 +89,7 @@ export function DeclaresTag(tag: Tag): ClassDecorator {
   };
 }
 
-/** Declares the events that a controller's subscribers receive, for the OpenAPI document. */
+/** Declares the events that subscribers receive, for the OpenAPI document. */
 export function PublishesEvents(specs: PublishedEvent[]): ClassDecorator {
   return (controller) => {
     for (const spec of specs) publishedEvents.set(spec.type, spec);

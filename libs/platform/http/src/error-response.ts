@@ -16,7 +16,7 @@ export type ErrorResponse = {
 };
 
 /**
- * The catalogue's entry, overridden by what is known more exactly.
+ * Creates a response from the catalogue, with overrides.
  * @param values of the placeholders in braces
  */
 export function createErrorResponse(
@@ -37,7 +37,7 @@ export function createErrorResponse(
 
 export type ErrorJson = ReturnType<typeof toErrorJson>;
 
-/** Sections 1 and 2.4. */
+/** Renders the body of an error response (ERR-01 to ERR-07). */
 export function toErrorJson(
   { code, error, errors, existing, resolution, versioning }: ErrorResponse,
   requestId: string,

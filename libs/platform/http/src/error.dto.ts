@@ -31,7 +31,7 @@ class ExistingRecordBody {
   @IntegerProperty({ description: 'The id of that record' }) declare readonly id: number;
 }
 
-/** Sections 1 and 2.4. */
+/** Documents the body of an error response (ERR-01 to ERR-07). */
 @Dto('Error')
 export class ErrorBody {
   @TextProperty({ description: 'What went wrong, for people to read' })
@@ -65,7 +65,7 @@ export class ErrorBody {
   declare readonly versioning?: VersioningBody;
 }
 
-/** RFC 9457, for clients that accept application/problem+json. */
+/** Documents problem details (RFC 9457), for clients that accept application/problem+json. */
 @Dto('Problem')
 export class ProblemBody extends ErrorBody {
   @TextProperty({ format: 'uri-reference' }) declare readonly type: string;

@@ -45,7 +45,7 @@ import { VersionSunsetError } from './versioning.js';
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
 
-/** Faults that Fastify finds before a route runs. */
+/** Responses to errors that Fastify finds before a route runs. */
 const EARLY_ERRORS: Record<string, ErrorResponse> = {
   FST_ERR_CTP_INVALID_JSON_BODY: createErrorResponse('malformed_json'),
   FST_ERR_CTP_BODY_TOO_LARGE: createErrorResponse('payload_too_large'),
@@ -66,18 +66,18 @@ const CUT_OFF = createErrorResponse('malformed_request', {
   error: 'The request ended before all of it had arrived',
 });
 
-/** A refusal that was stored under an Idempotency-Key. */
+/** Replays a rejection that is stored under an Idempotency-Key. */
 export class StoredRefusal extends Error {
   constructor(readonly response: StoredResponse) {
     super('refused as before');
   }
 }
 
-/** Words failures for people in front of a browser; implemented by the pages. */
+/** Renders errors as pages for browsers; implemented by the pages. */
 export type ErrorPages = {
-  /** Whether the request is for a page. */
+  /** Tells whether the request is for a page. */
   handles: (request: AuthenticatedRequest) => boolean;
-  /** An error that was thrown to be shown, and is no bug. */
+  /** Tells whether an error is meant to be shown, and is no bug. */
   isExpected: (error: unknown) => boolean;
   send: (
     error: unknown,
@@ -87,7 +87,7 @@ export type ErrorPages = {
   ) => void;
 };
 
-/** The one place where a failure becomes an answer: the contract's error payload (sections 1 and 2.4). */
+/** Turns every error into a response, in one place (ERR-01 to ERR-07). */
 @Catch()
 export class ErrorsFilter implements ExceptionFilter {
   private readonly log = new Logger('Errors');
@@ -95,7 +95,7 @@ export class ErrorsFilter implements ExceptionFilter {
   constructor(
     private readonly config: PlatformConfig,
     private readonly pages: ErrorPages,
-    /** Rejects when the record of the request's path is not there, which is reported before faults in its fields. */
+    /** Rejects when the path's record does not exist, which is reported before field errors (CONV-38). */
     private readonly requireRecord: (request: AuthenticatedRequest) => Promise<void>,
   ) {}
 
@@ -123,7 +123,7 @@ export class ErrorsFilter implements ExceptionFilter {
       !isFailureToConnect(error) &&
       !['GET', 'HEAD'].includes(request.method);
     if (!isPage && (error instanceof UnknownOutcomeError || isOutcomeUnknown)) {
-      // No answer at all: a client would take any status to say whether the write happened.
+      // No response at all: any status would tell the client whether the write happened.
       this.log.error(error.message, { request_id: request.requestId }, error.stack);
       reply.hijack();
       request.raw.socket.destroy();
@@ -156,7 +156,7 @@ export class ErrorsFilter implements ExceptionFilter {
   }
 }
 
-/** The error response to keep under an Idempotency-Key. */
+/** Renders the rejection that is stored under an Idempotency-Key. */
 export function renderRefusal(
   error: RejectedError,
   request: AuthenticatedRequest,
@@ -193,7 +193,7 @@ function send(
   void reply.send(negotiate(status, body, request, reply, config));
 }
 
-/** Negotiation only chooses the kind of JSON: a client that accepts neither gets JSON anyway. */
+/** Sets the headers and chooses the kind of JSON: a client that accepts neither gets plain JSON. */
 function negotiate(
   status: number,
   body: ErrorJson,
@@ -267,7 +267,7 @@ function toErrorResponse(error: unknown): ErrorResponse {
   return createErrorResponse('internal');
 }
 
-/** Nest wraps what Fastify throws. */
+/** Finds the response to an error of Fastify, which Nest may have wrapped. */
 function findEarlyError(error: unknown): ErrorResponse | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return EARLY_ERRORS[String(error.code)];

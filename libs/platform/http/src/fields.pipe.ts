@@ -7,35 +7,38 @@ import { isDate, type Checked } from './readers.js';
 
 /** A rule across several fields of a DTO. */
 type Rule = {
-  /** Checked only when none of these fields is at fault. */
+  /** Fields of the rule; it is checked only when none of them has an error. */
   fields: readonly string[];
-  /** The field that the fault is reported for. */
+  /** Field that the error is reported for. */
   field: string;
   holds: (input: never) => boolean;
   message: string;
 };
 
 type DtoOptions = {
-  /** Write bodies are wrapped in an object of this name (contract section 1). */
+  /** Name of the object that wraps the fields of a write body (CONV-01). */
   wrapper?: string;
-  /** One field of this class is enough to accept the body without its wrapper; true: of this one. */
+  /** Accepts the body without its wrapper if it has a field of this class (CONV-03); true: of this DTO. */
   bare?: Type | true;
-  /** The class with the fields that stand inside the wrapper; the others stand beside it. */
+  /** Class of the fields inside the wrapper; the others are outside it. */
   inside?: Type;
-  /** Of the whole body; by default it is composed from the examples of the fields. */
+  /** Example of the whole body; by default composed from the examples of the fields. */
   example?: object;
 };
 
 const rules = new WeakMap<object, Rule[]>();
 const dtos = new WeakMap<object, DtoOptions>();
 const compiled = new WeakMap<object, CompiledFields>();
-/** Of bodies and queries that need one; Nest passes a pipe nothing else of the request. */
+/** Time zones of bodies and queries that need one: Nest passes a pipe nothing else of the request. */
 const timeZones = new WeakMap<object, string>();
 
-/** All declared DTO classes by the names of their schemas, for the OpenAPI document. */
+/** Declared DTO classes by schema name, for the OpenAPI document. */
 export const dtosByName = new Map<string, DtoOptions & { dto: object }>();
 
-/** A class of fields, of a request or a response. @param name of its schema in the OpenAPI document */
+/**
+ * Declares a class of fields, of a request or a response.
+ * @param name of its schema in the OpenAPI document
+ */
 export function Dto(name: string, options: DtoOptions = {}): ClassDecorator {
   return (dto) => {
     if (dtosByName.has(name)) throw new Error(`two DTO classes are called ${name}`);
@@ -45,7 +48,7 @@ export function Dto(name: string, options: DtoOptions = {}): ClassDecorator {
   };
 }
 
-/** A rule over several fields. Rules are checked from top to bottom. */
+/** Declares a rule across several fields. Rules are checked from top to bottom. */
 export function FieldsRule<T>(
   of: readonly (keyof T & string)[],
   field: keyof T & string,
@@ -58,7 +61,7 @@ export function FieldsRule<T>(
   };
 }
 
-/** Checks every body and query that a controller takes as a DTO class. */
+/** Parses every body and query that a controller receives as a DTO class. */
 @Injectable()
 export class FieldsPipe implements PipeTransform {
   transform(value: unknown, { type, metatype }: ArgumentMetadata): unknown {
@@ -69,7 +72,7 @@ export class FieldsPipe implements PipeTransform {
   }
 }
 
-/** Tells whether a date stands where a class takes a time: which moment it means depends on the time zone. */
+/** Tells whether a date is in place of a time: which time it means depends on the time zone. */
 export function hasDate(dto: Type, input: unknown): input is object {
   if (!isObject(input)) return false;
   const { wrapper } = dtos.get(dto) ?? {};
@@ -79,7 +82,7 @@ export function hasDate(dto: Type, input: unknown): input is object {
   );
 }
 
-/** Has the dates of a body or query read in a time zone; they are read in UTC otherwise. */
+/** Sets the time zone of the dates in a body or query; without one they are in UTC. */
 export function setTimeZone(input: object, timeZone: string): void {
   timeZones.set(input, timeZone);
 }
@@ -91,7 +94,7 @@ export function readBody<T extends object>(dto: Type<T>, body: unknown): T {
   return readFields(dto, unwrap(input, dto), timeZones.get(input));
 }
 
-/** Query parameters: checked like fields, an array (`?a=1&a=2`) counts as its last value. */
+/** Parses query parameters like fields. Of a repeated one (`?a=1&a=2`) the last value counts. */
 export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
   const single = Object.entries(isObject(query) ? query : {}).map(([key, value]) => [
     key,
@@ -101,7 +104,7 @@ export function readQuery<T extends object>(dto: Type<T>, query: unknown): T {
   return readFields(dto, Object.fromEntries(single) as Record<string, unknown>, timeZone);
 }
 
-/** For an element of a list: its messages begin with the name of the faulty field. */
+/** Parses an element of a list; its messages begin with the name of the invalid field. */
 export function readElement<T extends object>(dto: Type<T>, element: unknown): Checked<T> {
   if (!isObject(element)) return { errors: ['must be an object'] };
   const { value, errors } = getFields(dto).read(element);
@@ -123,11 +126,11 @@ export function readFields<T extends object>(
   return value as T;
 }
 
-/** What a class takes: its fields, each with the class of the objects that are in it, and what wraps them. */
+/** Describes a class: its fields, the classes of nested objects, and its wrapper. */
 export type Shape = {
   fields: CompiledFields['inner'];
   wrapper: string | undefined;
-  /** Those of its fields that stand beside the wrapper where there is one. */
+  /** Fields that are outside the wrapper, if there is one. */
   outside: ReadonlySet<string>;
 };
 
@@ -149,15 +152,15 @@ function getFields(dto: Type): CompiledFields {
 }
 
 /**
- * What class-validator knows of a class, looked up once: its own `validate` searches all registered classes
- * at each call, which costs more than all the checks of a body.
+ * Caches the metadata of class-validator. Its own `validate` searches all registered classes at each call, which
+ * costs more than all the checks of a body.
  */
 class CompiledFields {
   private readonly fields: { name: string; read: FieldContext['read'] }[];
   private readonly rules: Rule[];
-  /** The fields that take a time. */
+  /** Fields that hold a time. */
   readonly times: readonly string[];
-  /** Every field, with the class of the objects that are in it. */
+  /** All fields, with the classes of nested objects. */
   readonly inner: ReadonlyMap<string, FieldContext['inner']>;
 
   constructor(dto: Type) {
@@ -179,7 +182,7 @@ class CompiledFields {
     return this.fields.map(({ name }) => name);
   }
 
-  /** `value` is complete only where there are no errors. */
+  /** Parses the fields. `value` is complete only without errors. */
   read(input: Record<string, unknown>, timeZone?: string): { value: object; errors?: FieldErrors } {
     const value: Record<string, unknown> = {};
     let errors: FieldErrors | undefined;
@@ -202,7 +205,7 @@ function isFieldContext(context: unknown): context is FieldContext {
   return typeof context === 'object' && context !== null && 'read' in context;
 }
 
-/** Where there is a wrapper, each field counts in its own place only: in the wrapper, or beside it. */
+/** Unwraps a body. With a wrapper, a field counts only in its own place: inside or outside it (CONV-54). */
 function unwrap(input: Record<string, unknown>, dto: Type): Record<string, unknown> {
   const { wrapper, bare, inside } = dtos.get(dto) ?? {};
   if (wrapper === undefined) return input;
@@ -224,7 +227,7 @@ function unwrap(input: Record<string, unknown>, dto: Type): Record<string, unkno
   });
 }
 
-/** Of a query parameter that is given more than once, the last value counts. */
+/** Returns the last value of a repeated query parameter. */
 function getLast(value: unknown): unknown {
   return Array.isArray(value) ? value.at(-1) : value;
 }

@@ -21,8 +21,8 @@ import {
 } from './readers.js';
 
 /**
- * Fields of requests (contract section 1). Each decorator sets the check, the coercion and the OpenAPI
- * property at once, so that a field is declared once.
+ * Declare the fields of requests (CONV-13 to CONV-28). Each decorator sets the check, the coercion and the OpenAPI
+ * property at once.
  */
 
 type FieldDocs = { description?: string; example?: unknown };
@@ -55,19 +55,22 @@ const MOMENTS: Record<MomentOfDay, string> = {
   next: 'the start of the next day',
 };
 
-/** What a field decorator leaves with class-validator, for `fieldsOf`. */
+/** Metadata that a field decorator passes to `CompiledFields` through class-validator. */
 export type FieldContext = {
   read: ReadField;
-  /** A date without a time means one of its moments. */
+  /** Whether the field holds a time, which may be sent as a date. */
   isTime: boolean;
-  /** Of the object that the field is, or of each object in its list. */
+  /** Class of the field's object, or of the objects in its list. */
   inner?: () => Type;
 };
 
-/** Undefined: the field is left out. */
+/** Parses a field; undefined leaves it out. */
 type ReadField = (value: unknown, timeZone?: string) => Checked<unknown> | undefined;
 
-/** A field with a reader of its own. @param schema on the wire */
+/**
+ * Declares a field with its own parser.
+ * @param schema of the JSON value
+ */
 export function Field(
   read: Read<unknown>,
   schema: Schema,
@@ -96,7 +99,7 @@ export function Field(
   );
 }
 
-/** In its normal form (NFC, nothing invisible at its ends), not blank. Lengths count code points. */
+/** Declares a text in its normal form (NFC, nothing invisible at its ends), not blank. Lengths count code points. */
 export function TextField({
   max = 255,
   format,
@@ -106,7 +109,7 @@ export function TextField({
   return Field(readText(max), schema, options);
 }
 
-/** An id or a receipt number of another system: what cannot be seen is no part of it. Lengths count code points. */
+/** Declares an id or a receipt number of another system, without invisible characters. Lengths count code points. */
 export function IdentifierField({
   max = 255,
   ...options
@@ -114,7 +117,7 @@ export function IdentifierField({
   return Field(readIdentifier(max), { type: 'string', minLength: 1, maxLength: max }, options);
 }
 
-/** Integers and integer strings. */
+/** Declares an integer, which may be sent as a string (CONV-13). */
 export function IntegerField({
   min = Number.MIN_SAFE_INTEGER,
   max = Number.MAX_SAFE_INTEGER,
@@ -132,7 +135,7 @@ export function NumberField({
   return Field(readNumber(min, max), { type: 'number', minimum: min, maximum: max }, options);
 }
 
-/** true, false, 1, 0, or one of these as a string. */
+/** Declares a boolean: true, false, 1, 0, or one of these as a string (CONV-15). */
 export function BooleanField(options: FieldOptions = {}): PropertyDecorator {
   return Field(readBoolean, { type: 'boolean' }, options);
 }
@@ -144,13 +147,16 @@ export function OneOfField(
   return Field(readOneOf(values), { type: 'string', enum: values }, options);
 }
 
-/** `#RGB` or `#RRGGBB`; becomes upper-case `#RRGGBB`. */
+/** Declares a colour: `#RGB` or `#RRGGBB`, converted to upper-case `#RRGGBB`. */
 export function ColorField(options: FieldOptions = {}): PropertyDecorator {
   const pattern = '^#([0-9A-Fa-f]{3}|[0-9A-Fa-f]{6})$';
   return Field(readColor, { type: 'string', pattern }, { example: '#6B4226', ...options });
 }
 
-/** Takes ISO 8601, without an offset UTC; becomes a Date. @param moment of its day that a date without a time means */
+/**
+ * Declares an ISO 8601 time, in UTC without an offset (CONV-57); parsed to a Date.
+ * @param moment of its day that a date without a time means
+ */
 export function TimeField({
   moment = 'start',
   ...options
@@ -158,7 +164,7 @@ export function TimeField({
   return Field(readTime(moment), TIME_SCHEMA, describeTime(moment, options));
 }
 
-/** Takes the same; becomes ISO 8601 text in UTC. */
+/** Declares the same kind of time; parsed to ISO 8601 text in UTC. */
 export function TimeTextField({
   moment = 'start',
   ...options
@@ -166,12 +172,12 @@ export function TimeTextField({
   return Field(readTimeText(moment), TIME_SCHEMA, describeTime(moment, options));
 }
 
-/** YYYY-MM-DD, a day that exists, not after `today`. */
+/** Declares a date that exists and is not after `today`. */
 export function PastDateField(today: () => string, options: FieldOptions = {}): PropertyDecorator {
   return Field(readPastDate(today), { type: 'string', format: 'date' }, options);
 }
 
-/** A JSON object for other systems' own use: at most 50 keys and 16 KiB. */
+/** Declares a JSON object for other systems' own use: at most 50 keys and 16 KiB. */
 export function MetadataField(options: FieldOptions = {}): PropertyDecorator {
   const schema = {
     type: 'object',
@@ -209,7 +215,7 @@ function isBlank(value: unknown): boolean {
   return typeof value === 'string' && isBlankText(value);
 }
 
-/** A field that may be null reports a single message, however many faults it has. */
+/** Joins the errors: a nullable field reports a single message. */
 function joinErrors(checked: Checked<unknown>): Checked<unknown> {
   return 'errors' in checked ? { errors: [checked.errors.join(', ')] } : checked;
 }

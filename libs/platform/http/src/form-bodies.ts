@@ -3,10 +3,10 @@ import { setRouteConfig } from './route-config.js';
 
 type BodyConfig = { takesForm?: true };
 
-/** What a form was sent with. Of fields with the same name the last counts. */
+/** Fields of a form. Of fields with the same name the last counts. */
 export type Form = Readonly<Record<string, string | undefined>>;
 
-/** The body is a form of a page instead of JSON. */
+/** Declares that the body is a form instead of JSON. */
 export function TakesForm(): MethodDecorator {
   const config: BodyConfig = { takesForm: true };
   return setRouteConfig(config);

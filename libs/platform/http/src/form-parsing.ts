@@ -4,7 +4,7 @@ import { hasBody } from './request-bodies.js';
 
 const TYPE = 'application/x-www-form-urlencoded';
 
-/** A form on any other route is refused with 415, as is anything but a form on these. */
+/** Parses forms on routes that take them. A form on any other route is 415, as is anything but a form on these. */
 export function installFormParser(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
     if (!hasBody(request)) {
@@ -22,7 +22,7 @@ export function installFormParser(server: FastifyInstance): void {
   );
 }
 
-/** Lines end with `\n`; characters that a database cannot hold are left out. */
+/** Parses a form. Lines end with `\n`; NUL, which a database cannot hold, is removed. */
 function parseForm(body: string): Form {
   const fields = [...new URLSearchParams(body)].map(([name, value]) => [
     name,

@@ -8,7 +8,7 @@ const COMPRESSION_THRESHOLD_BYTES = 1024;
 const PREFLIGHT_MAX_AGE_SECONDS = 600;
 const YEAR_SECONDS = 365 * 24 * 60 * 60;
 
-/** Headers for browsers on every answer, and compression. Pages set their own content security policy. */
+/** Adds security headers and compression to every response. Pages set their own content security policy. */
 export async function installHeaders(
   server: FastifyInstance,
   config: PlatformConfig,
@@ -33,7 +33,7 @@ export async function installHeaders(
   });
 }
 
-/** What helmet sets, asked once: it would build the same headers anew for each request. */
+/** Returns helmet's headers, computed once: it would build the same ones for each request. */
 function createSecurityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeaders {
   const setHeaders = helmet({
     contentSecurityPolicy: {
@@ -56,7 +56,7 @@ function createSecurityHeaders({ publicUrl }: PlatformConfig): OutgoingHttpHeade
   return response.getHeaders();
 }
 
-/** Names a request header that the answer depends on, beside those named already. */
+/** Adds a request header to Vary that the response depends on. */
 export function addVary(reply: FastifyReply, name: string): void {
   const header = String(reply.getHeader('vary') ?? '');
   if (header === '') reply.header('vary', name);
@@ -65,7 +65,10 @@ export function addVary(reply: FastifyReply, name: string): void {
   }
 }
 
-/** Counts the fields of a name, of which Node.js keeps only the first. @param name in lower case */
+/**
+ * Counts the header fields of a name; Node.js keeps only the first.
+ * @param name in lower case
+ */
 export function countFields({ rawHeaders }: IncomingMessage, name: string): number {
   let count = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -74,7 +77,9 @@ export function countFields({ rawHeaders }: IncomingMessage, name: string): numb
   return count;
 }
 
-/** Whether the client has what bears the tag: RFC 9110, section 13.1.2: weak tags match like strong ones. */
+/**
+ * Tells whether the client has the version with the tag. Weak tags match like strong ones (RFC 9110, section 13.1.2).
+ */
 export function matchesEtag(etag: string, ifNoneMatch: string | undefined): boolean {
   const tags = (ifNoneMatch ?? '').split(',').map((one) => one.trim().replace(/^W\//, ''));
   return tags.some((tag) => tag === '*' || tag === etag);
@@ -104,7 +109,7 @@ async function allowOrigins(server: FastifyInstance, origins: string[]): Promise
     maxAge: PREFLIGHT_MAX_AGE_SECONDS,
   };
   await server.register(cors, {
-    // Any other OPTIONS is an ordinary request, which the gate and `answerMethods` handle.
+    // Any other OPTIONS is an ordinary request, which the request guard and `installMethodChecks` handle.
     delegator: (request, done) => done(null, { ...options, preflight: isPreflight(request) }),
   });
 }

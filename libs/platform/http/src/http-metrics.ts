@@ -5,7 +5,7 @@ import { getRoutePattern } from './path.js';
 
 const BUCKETS = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** Labels are route patterns, never paths, of which there are infinitely many. */
+/** Measures requests. Labels are route patterns, never paths, of which there are infinitely many. */
 @Injectable()
 export class HttpMetrics {
   private readonly seconds: Histogram<'method' | 'route' | 'status'>;
@@ -17,7 +17,7 @@ export class HttpMetrics {
     const registers = [registry];
     this.seconds = new Histogram({
       name: 'inkpad_http_request_seconds',
-      help: 'Time until the answer was sent; status none: the connection closed without one',
+      help: 'Time until the response was sent; status none: the connection closed without one',
       labelNames: ['method', 'route', 'status'],
       buckets: BUCKETS,
       registers,
@@ -40,7 +40,7 @@ export class HttpMetrics {
     });
   }
 
-  /** Before all other hooks, so that what they refuse is counted too. */
+  /** Measures all requests. Call it before other hooks are added, so that their rejections are counted too. */
   watch(server: FastifyInstance): void {
     server.addHook('onRequest', (request, reply, done) => {
       const { inFlight, seconds } = this;

@@ -12,8 +12,8 @@ import { LargeResponses } from './large-responses.js';
 import { LocalCounts, type Counts } from './throttler-storage.js';
 
 /**
- * What every request passes; the gate asks the throttler's storage (installGate). Global, because every context has
- * lists.
+ * Provides everything that each request passes. The request guard uses the throttler's storage. Global, because every
+ * context has lists.
  */
 @Global()
 @Module({
@@ -38,7 +38,7 @@ import { LocalCounts, type Counts } from './throttler-storage.js';
 })
 export class HttpModule {}
 
-/** In Redis where the settings name one, whose client is loaded only then, else in this process. */
+/** Counts in Redis if the settings name one, whose client is loaded only then; otherwise in this process. */
 async function openCounts({ redisUrl }: PlatformConfig): Promise<Counts> {
   if (redisUrl === null) return new LocalCounts();
   const { SharedCounts } = await import('./shared-counts.js');

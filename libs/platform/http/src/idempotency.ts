@@ -19,20 +19,20 @@ import { HttpMetrics } from './http-metrics.js';
 const WRITE_METHODS = new Set(['POST', 'PATCH', 'PUT', 'DELETE']);
 const PRUNE_INTERVAL_MS = 10 * 60_000;
 
-/** What the contexts say of the people whom requests are about: a response goes with its person. */
+/** Tells which person a request is about: a stored response is erased with its person. */
 export type RequestSubjects = {
   /** Finds the person whom the path names, if it names one. */
   find: (params: object, route: string) => number | undefined;
-  /** Refuses a repetition, since the response was erased. */
+  /** Creates the rejection of a repeated request whose response was erased. */
   createErasedError: () => RejectedError;
 };
 
 type KeyUse = { caller: Caller; header: string | string[]; subjects: RequestSubjects };
 
 /**
- * The optional header Idempotency-Key (contract section 1): the same request again gets the same response. A
- * commit writes its response under the key itself; here the key is taken before the handler runs, and the
- * response of a request that committed nothing is stored, or its key released, before the response is sent.
+ * Implements the optional header Idempotency-Key (RETRY-01 to RETRY-26): a repeated request gets the same response. A
+ * commit saves its response itself; here the key is claimed before the handler runs. The response of a request that
+ * committed nothing is stored, or its key released, before the response is sent.
  */
 @Injectable()
 export class Idempotency implements OnModuleInit, OnModuleDestroy {
@@ -53,7 +53,7 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     this.stopping.abort();
   }
 
-  /** Hooks and not an interceptor: a request without the header costs nothing. */
+  /** Adds hooks and not an interceptor: a request without the header costs nothing. */
   install(server: FastifyInstance, subjects: RequestSubjects): void {
     server.addHook('preHandler', (plain, reply, done) => {
       const request = plain as AuthenticatedRequest;
@@ -74,7 +74,10 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
     });
   }
 
-  /** @returns whether the response was sent, as it was the first time */
+  /**
+   * Claims the key, or replays the stored response.
+   * @returns whether a response was replayed
+   */
   private async begin(
     request: AuthenticatedRequest,
     reply: FastifyReply,
@@ -112,9 +115,9 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * This request committed nothing, or its response would already be stored.
-   * @throws UnavailableError when a refusal could not be stored: another response to the same request would differ
-   * @throws KeyTakenOverError when another request keeps its response now
+   * Saves the response of a request that committed nothing, or releases its key.
+   * @throws UnavailableError when a rejection could not be stored: another response to the same request would differ
+   * @throws KeyTakenOverError when another request owns the key now
    */
   private async saveOrRelease(
     request: AuthenticatedRequest,
@@ -160,7 +163,10 @@ export class Idempotency implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-/** @throws InvalidFieldsError unless it is 1 to 255 printable ASCII characters */
+/**
+ * Parses the header (RETRY-07, RETRY-08).
+ * @throws InvalidFieldsError unless it is 1 to 255 printable ASCII characters
+ */
 function parseKey(header: string | string[]): string {
   const text = [header].flat().join(', ');
   const key = /^"(.*)"$/s.exec(text)?.[1] ?? text;
@@ -170,14 +176,14 @@ function parseKey(header: string | string[]): string {
   });
 }
 
-/** A picture is compared as it is. */
+/** Renders a body for comparison; a picture is compared byte by byte. */
 function renderBody(body: unknown): string {
   return Buffer.isBuffer(body) ? body.toString('base64') : renderCanonicalJson(body);
 }
 
 /**
- * Equal JSON values become equal texts. Not RFC 8785, which has no text for a lone surrogate nor for 1e400:
- * whether those are valid is up to the fields.
+ * Renders equal JSON values as equal texts (RETRY-04). Not RFC 8785, which has no text for a lone surrogate nor for
+ * 1e400: whether those are valid is up to the fields.
  * @throws InvalidFieldsError when it is nested too deeply
  */
 function renderCanonicalJson(body: unknown): string {

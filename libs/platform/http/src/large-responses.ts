@@ -4,17 +4,17 @@ import { UnavailableError } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from './caller.js';
 
 const MAX_RUNNING = { total: 4, perAccount: 2 };
-/** How many answers may wait; each holds what it has found so far. */
+/** Maximum number of waiting responses; each holds the rows it has read so far. */
 const MAX_WAITING = { total: 48, perAccount: 16 };
 const WAIT_TIMEOUT_MS = 20_000;
-/** A caller who reads more slowly than this keeps the place from others. */
+/** Time in which a caller must read the response; slower ones would block others. */
 const SEND_TIMEOUT_MS = 60_000;
 
 type Waiter = { account: string; start: () => void };
 
 /**
- * Lets only a few large answers be made at once, because each holds megabytes from its first row until the caller has
- * received the last byte. The others wait their turn, and no account gets all places.
+ * Limits how many large responses are built at once: each holds megabytes from its first row until its last byte is
+ * sent. The others wait, and no account can use all places.
  */
 @Injectable()
 export class LargeResponses {
@@ -24,12 +24,12 @@ export class LargeResponses {
   private runningCount = 0;
 
   /**
-   * Waits until this answer may grow large. Call it before each of its larger steps. Its place is free again when it
+   * Waits until this response may grow large. Call it before each of its larger steps. Its place is released when it
    * has been sent.
-   * @throws UnavailableError when its turn does not come in time, or when the caller has hung up
+   * @throws UnavailableError when its turn does not come in time, or when the caller has disconnected
    */
   async acquire({ accountId, caller }: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
-    // Its place is free already, and nobody would read the answer.
+    // Its place is released already, and nobody would read the response.
     if (reply.raw.closed) throw new UnavailableError('The caller has hung up');
     if (this.started.has(reply)) return;
     const account = accountId === undefined ? `token ${caller?.tokenId}` : `account ${accountId}`;

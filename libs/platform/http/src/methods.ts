@@ -4,8 +4,8 @@ import { MethodNotAllowedError } from '#kernel/errors.js';
 import { getRoute } from './path.js';
 
 /**
- * Answers OPTIONS with the methods of a path, 405 for others, and 404 for a path that does not exist, whose body nobody
- * reads. Runs behind the gate, so that callers without a token learn nothing.
+ * Responds to OPTIONS with the methods of a path, to other methods with 405, and to a path that does not exist with
+ * 404, without reading its body. Runs after the request guard, so that callers without a token learn nothing.
  */
 export function installMethodChecks(server: FastifyInstance): void {
   const routes = new RouteTable();
@@ -28,7 +28,7 @@ export function installMethodChecks(server: FastifyInstance): void {
   });
 }
 
-/** The router tells which route answers a request, but not which routes a path has. */
+/** Lists the routes of a path; the router finds only the one that handles a request. */
 export class RouteTable {
   private readonly routes: { segments: string[]; method: string }[] = [];
 
@@ -36,7 +36,10 @@ export class RouteTable {
     if (pattern !== '*') this.routes.push({ segments: splitPath(pattern), method });
   }
 
-  /** @returns sorted, with OPTIONS; none for a path that does not exist */
+  /**
+   * Finds the methods of a path.
+   * @returns sorted, with OPTIONS; none for a path that does not exist
+   */
   findMethods(path: string): string[] {
     const pathSegments = splitPath(path);
     const methods = this.routes

@@ -3,16 +3,16 @@ import { UnknownOutcomeError } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from './caller.js';
 import type { ErrorsFilter } from './errors.filter.js';
 
-/** A little less than the 30 s of ERR-21, so that looking now and then is soon enough. */
+/** A little less than the 30 s of ERR-21, because requests are checked at intervals. */
 const OUTCOME_TIMEOUT_MS = 29_000;
 const CHECK_INTERVAL_MS = 500;
-/** Whatever is longer under way before its handler runs has been sent slowly. */
+/** A request that takes longer until its handler runs was sent slowly. */
 const SLOW_UPLOAD_MS = 8_000;
 const READS = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
- * Ends changes whose outcome is still unknown 30 s after their request (ERR-21), however many parts have waited one after
- * another. The time in which a large body arrives does not count.
+ * Closes the connection of writes whose outcome is unknown 30 s after their request (ERR-21), however many steps have
+ * waited one after another. The time in which a large body arrives does not count.
  */
 export function endOverdueRequests(server: FastifyInstance, errors: ErrorsFilter): void {
   const pending = new Map<FastifyReply, number>();

@@ -1,18 +1,18 @@
 /** A page ends near this size, whatever its limit, and the next page continues. */
 export const PAGE_BYTES = 4 * 1024 * 1024;
-/** Only a few pages larger than this are made at once. */
+/** Only a few pages larger than this are built at once. */
 const LARGE_BYTES = 512 * 1024;
-/** How much is read at a time: while an answer is being made it takes several times as much memory. */
+/** Size of a step: while a response is being built it uses several times as much memory. */
 const STEP_BYTES = 256 * 1024;
 const MAX_STEP_COUNT = 500;
 
 /**
- * The elements of a page, read a few at a time, so that memory never holds more of them than the page has.
- * @param limit null: as many as there are
- * @param first how many to begin with, while no size is known yet
- * @param find returns the elements after one, in order; fewer than asked for only at the end of the list
+ * Reads a page a few elements at a time, so that memory never holds more of them than the page has.
+ * @param limit null: no limit
+ * @param first how many to read while no size is known yet
+ * @param find returns the elements after one, in order; fewer than requested only at the end of the list
  * @param waitToGrow called each time before a page that is already large goes on
- * @returns `more` is true when the page ended before the list did
+ * @returns `hasMore` is true when the page ended before the list did
  */
 export async function readPage<T>(
   { limit, first }: { limit: number | null; first: number },

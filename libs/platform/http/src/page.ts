@@ -16,11 +16,11 @@ import { LargeResponses } from './large-responses.js';
 import { readPage } from './page-by-bytes.js';
 
 const MAX_LIMIT = 250;
-/** How many are read before the size of any is known; most pages have no more. */
+/** Number of elements that are read before the size of any is known; most pages have no more. */
 const FIRST_STEP_COUNT = 101;
 const SEALED_EMPTY_BYTES = 28;
 
-/** What every list that is an array takes beside its filters (contract section 1). */
+/** Query parameters of every list that is an array (LIST-03, LIST-04). */
 @Dto('PageQuery')
 export class PageQuery {
   @IntegerField({
@@ -42,20 +42,23 @@ export class PageQuery {
 }
 
 /**
- * What an element is sorted by, its id last. A cursor holds these values and not the element, so that
- * going on does not depend on the element being there still, nor on its being where it was.
+ * Sort key of an element, its id last. A cursor holds these values and not the element. So a list can continue
+ * although the element was deleted or moved.
  */
 export type CursorKey = readonly number[];
 
-/** The part of a list that is asked for: after a key, and at most this many. */
+/** A part of a list: after a key, and at most this many elements. */
 export type Range = { after: CursorKey | null; limit: number };
 
-/** Opaque, and good for nothing but the list that it comes from. @param list the path of it */
+/**
+ * Encodes a cursor, which is opaque and valid only for its list.
+ * @param list the path of it
+ */
 export function encodeCursor(key: Buffer, list: string, cursorKey: CursorKey): string {
   return seal(key, Buffer.from(JSON.stringify(cursorKey)), list).toString('base64url');
 }
 
-/** Undefined when it was not made by `encodeCursor` for this list. */
+/** Decodes a cursor. Undefined when it was not encoded for this list (LIST-11). */
 export function decodeCursor(key: Buffer, list: string, cursor: string): CursorKey | undefined {
   const sealed = Buffer.from(cursor, 'base64url');
   // Decoding passes over what is not base64url, and short tags would be taken for good ones.
@@ -72,9 +75,9 @@ export function decodeCursor(key: Buffer, list: string, cursor: string): CursorK
 }
 
 /**
- * The value of a Link header.
+ * Renders a Link header to the next page.
  * @param url path and query of this page
- * @param next the query parameter that says where the next page begins
+ * @param next the query parameter that tells where the next page begins
  */
 export function renderNextLink(
   publicUrl: string,
@@ -86,12 +89,12 @@ export function renderNextLink(
   return `<${publicUrl}${path}?${query}>; rel="next"`;
 }
 
-/** Other links of the answer stay: a deprecated version points to its policy. */
+/** Adds a link to the response and keeps the others: a deprecated version points to its policy. */
 export function addLink(reply: FastifyReply, link: string): void {
   void reply.header('link', [reply.getHeader('link') ?? [], link].flat().join(', '));
 }
 
-/** The pages of one request for a list. */
+/** Reads the page that a request asks for. */
 export class Pages {
   private readonly list: string;
 
@@ -107,8 +110,8 @@ export class Pages {
   }
 
   /**
-   * The page that was asked for, or as much of it as fits into one answer. While there is more, the answer gets a link
-   * to it.
+   * Returns the requested page, or as much of it as fits into one response. While there is more, the response gets a
+   * link to it.
    * @param find returns the elements of a range in the order of their keys
    * @throws InvalidFieldsError when the cursor does not belong to this list
    */
@@ -133,7 +136,7 @@ export class Pages {
     return page;
   }
 
-  /** The same of a list that is known as a whole, in the order of its keys. */
+  /** Returns the page of a list that is complete in memory, in the order of its keys. */
   getPageFrom<T>(query: PageQuery, all: T[], getKey: (element: T) => CursorKey): Promise<T[]> {
     const find = async ({ after, limit }: Range) => {
       const first = after ? all.findIndex((element) => isAfter(getKey(element), after)) : 0;
@@ -143,7 +146,7 @@ export class Pages {
   }
 }
 
-/** Whether a key comes after another in the order of a list. */
+/** Tells whether a key comes after another in the order of a list. */
 function isAfter(key: CursorKey, other: CursorKey): boolean {
   const i = key.findIndex((part, at) => part !== other[at]);
   return i >= 0 && (key[i] ?? 0) > (other[i] ?? 0);
@@ -175,7 +178,7 @@ const Exchanged = createParamDecorator((_: unknown, execution: ExecutionContext)
   return { request: http.getRequest(), reply: http.getResponse() };
 });
 
-/** Gives a list's handler the pages of its request. */
+/** Injects the pages of a request into a list's handler. */
 export const Paged = (): ParameterDecorator => Exchanged(PagesPipe);
 
 function splitUrl(url: string): { path: string; query: URLSearchParams } {

@@ -2,8 +2,8 @@ import type { FastifyRequest } from 'fastify';
 import { NotFoundError } from '#kernel/errors.js';
 
 /**
- * The pattern of the route that will answer (`/api/v1/accounts/:account_id`), else the path asked for. Access
- * is decided by this and never by the path as it was spelled: the router decodes escapes.
+ * Returns the pattern of the request's route (`/api/v1/accounts/:account_id`), or else its path. Access is decided by
+ * this and never by the path as it was spelled: the router decodes escapes.
  */
 export function getRoute({ routeOptions, url }: FastifyRequest): string {
   const pattern = routeOptions.url;
@@ -12,17 +12,17 @@ export function getRoute({ routeOptions, url }: FastifyRequest): string {
 
 export const API = '/api/v1';
 
-/** Whether a route, or a path, is one of the API. */
+/** Tells whether a route, or a path, belongs to the API. */
 export function isApiRoute(route: string): boolean {
   return route === API || route.startsWith(`${API}/`);
 }
 
-/** For metrics: all paths without a route count as one. */
+/** Returns the route for metrics: all paths without one count as one. */
 export function getRoutePattern({ routeOptions: { url } }: FastifyRequest): string {
   return url === undefined || url === '*' ? 'none' : url;
 }
 
-/** Without query and fragment, and without the origin that an absolute request target begins with. */
+/** Returns the path without query and fragment, and without the origin of an absolute request target. */
 export function getPath(target: string): string {
   const [path = ''] = target.replace(/^https?:\/\/[^/?#]*/i, '').split(/[?#]/, 1);
   return path;
@@ -32,9 +32,9 @@ const ID = /^\d{1,9}$/;
 const HARMLESS_SEGMENT = /^(?:[a-z][a-z_-]{0,30}|v\d|\d{1,9}|)$/;
 
 /**
- * The path as it may be logged: in the place of an id, or on a path that does not exist, callers may have put
- * anybody's address or number.
- * @param pattern of the route that answered; undefined: none did
+ * Returns the path with everything removed that could be personal: in the place of an id, or on a path that does not
+ * exist, callers may have put anybody's address or number.
+ * @param pattern of the request's route; undefined: there is none
  */
 export function getLoggablePath(target: string, pattern: string | undefined): string {
   const segments = getPath(target).split('/');
@@ -50,8 +50,8 @@ export function getLoggablePath(target: string, pattern: string | undefined): st
 }
 
 /**
- * A path with broken escapes cannot exist, nor one with NUL, which no database takes. Escaped once more it can be
- * routed, so that its 404 passes the same checks and carries the same headers as any other.
+ * Escapes a path that cannot be decoded (ERR-13) or has NUL, which no database accepts. It can then be routed, so
+ * that its 404 passes the same checks and carries the same headers as any other.
  */
 export function toDecodableTarget(target: string): string {
   const path = getPath(target);
@@ -63,7 +63,7 @@ export function toDecodableTarget(target: string): string {
   return target.replace(path, () => path.replaceAll('%', '%25'));
 }
 
-/** A path id: anything that cannot be the id of a record is a record that does not exist. */
+/** Parses a path id. One that no record can have is a record that does not exist (CONV-30, CONV-31). */
 export function parsePathId(value: string): number {
   const id = /^\d{1,19}$/.test(value) ? Number(value) : NaN;
   if (!Number.isSafeInteger(id)) throw new NotFoundError('Record');

@@ -2,24 +2,24 @@ import { errorCodes, type FastifyInstance, type FastifyRequest } from 'fastify';
 import { hasBody } from './request-bodies.js';
 import { setRouteConfig } from './route-config.js';
 
-/** What may be uploaded. */
+/** Media types that may be uploaded. */
 export const PICTURE_TYPES = ['image/png', 'image/jpeg', 'image/webp'] as const;
 export type PictureType = (typeof PICTURE_TYPES)[number];
 
-/** What some programs call a JPEG, though no registry has it. */
+/** Unregistered name that some programs use for a JPEG. */
 const MISNAMED_JPEG = 'image/jpg';
 
 const MAX_BYTES = 2 * 1024 * 1024;
 
 type BodyConfig = { body?: 'picture'; bodyLimit?: number };
 
-/** The body is a picture instead of JSON: a Buffer, or undefined when there is none. */
+/** Declares that the body is a picture instead of JSON: a Buffer, or undefined when there is none. */
 export function TakesPicture(): MethodDecorator {
   const config: BodyConfig = { body: 'picture', bodyLimit: MAX_BYTES };
   return setRouteConfig(config);
 }
 
-/** Before anything of a body is read, other media types than the route's are refused with 415. */
+/** Parses pictures. Media types that the route does not take are 415, before the body is read. */
 export function installPictureParser(server: FastifyInstance): void {
   server.addHook('preParsing', (request, _reply, _body, done) => {
     if (!hasBody(request)) return done();
@@ -34,14 +34,14 @@ export function installPictureParser(server: FastifyInstance): void {
   );
 }
 
-/** What was sent to a route that takes pictures; without a body it is empty, which is a picture of no type. */
+/** Returns the uploaded picture; without a body it is empty, and so of no valid type. */
 export function getPicture(request: FastifyRequest): [PictureType, Buffer] {
   if (!takesPicture(request)) throw new Error('the route does not declare that it takes pictures');
   const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
   return [getPictureType(request) ?? PICTURE_TYPES[0], body];
 }
 
-/** The media type of the body, without parameters. */
+/** Returns the media type of the body, without parameters. */
 function getPictureType({ headers }: FastifyRequest): PictureType | undefined {
   const contentType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   const mediaType = contentType === MISNAMED_JPEG ? 'image/jpeg' : contentType;

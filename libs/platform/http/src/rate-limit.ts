@@ -13,17 +13,16 @@ export type Usage = {
   resetSeconds: number;
   isExceeded: boolean;
   windowSeconds: number;
-  /** Whose limit this is. */
-  /** Names what is counted, in metrics. */
+  /** Kind of caller that the limit is for, as a label of metrics. */
   scope: string;
 };
 
 type ScopedWindow = WindowLimit & { scope: string };
 
-/** Where a route has a limit of its own: it is counted apart from all others. */
+/** The limit of a route that is counted separately from all others. */
 type OwnLimit = { route: string; limit: RouteLimit };
 
-/** Who is counted, and against which limit. */
+/** Counts requests against the limits of tokens, accounts and addresses. */
 export class RateLimits {
   constructor(
     private readonly counts: Counts,
@@ -31,8 +30,8 @@ export class RateLimits {
   ) {}
 
   /**
-   * Within the API, for a caller with a valid token.
-   * @param accountId that the request counts for as well; left out while the caller may not be of it
+   * Counts an API request with a valid token.
+   * @param accountId counted as well; left out while the caller may not belong to it
    */
   countToken(
     { tokenId, perMinute }: Caller,
@@ -46,18 +45,18 @@ export class RateLimits {
     );
   }
 
-  /** Within the API, all requests for an account, whatever their token. */
+  /** Counts an API request for an account, whatever its token. */
   countAccount(accountId: number): Usage | Promise<Usage> {
     return this.count([this.createAccountWindow(accountId)]);
   }
 
-  /** Within the API, for anybody else. */
+  /** Counts an API request without a valid token. */
   countAddress(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
     const { rateLimitPerMinute } = this.config;
     return this.count([createWindow('address', getAddressKey(ip), rateLimitPerMinute, own)]);
   }
 
-  /** Outside the API. */
+  /** Counts a request outside the API. */
   countPage(ip: string, own?: OwnLimit): Usage | Promise<Usage> {
     const { pageRateLimitPerMinute } = this.config;
     return this.count([
@@ -91,7 +90,7 @@ function createWindow(
     : { scope, key, limit: perMinute, ttl: WINDOW_SECONDS * 1000 };
 }
 
-/** Takes the limit that refuses the request, or else the first: how much is left of it is the caller's own doing. */
+/** Reports the exceeded limit, or else the first: the caller's own. */
 function toUsage(windows: ScopedWindow[], counts: WindowCount[]): Usage {
   const refusedIndex = counts.findIndex(({ isBlocked }) => isBlocked);
   const window = windows[Math.max(0, refusedIndex)];
@@ -108,7 +107,7 @@ function toUsage(windows: ScopedWindow[], counts: WindowCount[]): Usage {
   };
 }
 
-/** The four fields of draft revisions 04 to 06; Reset counts seconds, it is no point in time. */
+/** Renders the four header fields of draft revisions 04 to 06. Reset counts seconds, it is no point in time. */
 export function renderLimitHeaders(usage: Usage): Record<string, string | number> {
   return {
     'ratelimit-limit': usage.limit,
@@ -119,16 +118,16 @@ export function renderLimitHeaders(usage: Usage): Record<string, string | number
 }
 
 /**
- * One key per caller: whoever has IPv6 can choose from at least a /64 of addresses.
- * @param ip undefined, whatever Fastify's types say, once the caller has hung up
+ * Returns one key per caller: with IPv6 a caller can choose from at least a /64 of addresses.
+ * @param ip undefined, whatever Fastify's types say, once the caller has disconnected
  */
 export function getAddressKey(ip: string | undefined): string {
   return getRangeKey(ip, { ipv4Bits: 32, ipv6Bits: 64 });
 }
 
 /**
- * One key per network, for what is shared out among strangers: a /24 of IPv4, and the /48 of IPv6 that a provider assigns to
- * one subscriber at most (RFC 6177). One stranger can have all of its addresses.
+ * Returns one key per network, for limits shared by anonymous callers. That is a /24 of IPv4, and the /48 of IPv6
+ * that a provider assigns to one subscriber at most (RFC 6177).
  */
 export function getNetworkKey(ip: string | undefined): string {
   return getRangeKey(ip, { ipv4Bits: 24, ipv6Bits: 48 });

@@ -7,12 +7,9 @@ import {
   type MomentOfDay,
 } from '#kernel/zoned-time.js';
 
-/**
- * Coercion of what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (contract
- * section 1).
- */
+/** Parse what clients really send: integer strings, 0 and 1 for booleans, untrimmed text (CONV-13 to CONV-25). */
 
-/** The coerced value, or all its faults. */
+/** The parsed value, or all its errors. */
 export type Checked<T> = { value: T } | { errors: string[] };
 
 /** @param timeZone of the account; without one UTC */
@@ -24,12 +21,18 @@ function invalid(message: string): { errors: string[] } {
   return { errors: [message] };
 }
 
-/** Reads a text in its normal form (`normalizeText`), not blank. @param max in code points */
+/**
+ * Parses a text in its normal form (`normalizeText`), not blank.
+ * @param max in code points
+ */
 export function readText(max: number): Read<string> {
   return readNormal(normalizeText, max);
 }
 
-/** Reads an id, a receipt number or a search: what cannot be seen is no part of it. @param max in code points */
+/**
+ * Parses an id, a receipt number or a search, without invisible characters (CONV-51).
+ * @param max in code points
+ */
 export function readIdentifier(max: number): Read<string> {
   return readNormal(normalizeIdentifier, max);
 }
@@ -50,7 +53,10 @@ function readNormal(normalize: (text: string) => string, max: number): Read<stri
   };
 }
 
-/** A text with a rule of its own. @param read returns undefined when the text breaks the rule */
+/**
+ * Parses a text with its own rule.
+ * @param read returns undefined when the text breaks the rule
+ */
 export function readTextAs<T>(
   max: number,
   read: (text: string) => T | undefined,
@@ -70,7 +76,7 @@ export function readMatching(pattern: RegExp, max: number): Read<string> {
   return readTextAs(max, (text) => (pattern.test(text) ? text : undefined), message);
 }
 
-/** Characters that neither JSON columns nor other systems can hold. */
+/** Finds characters that neither JSON columns nor other systems can hold. */
 export function findTextError(value: string): string | undefined {
   if (value.includes('\0')) return 'must not contain a NUL character';
   return value.isWellFormed() ? undefined : 'must be valid Unicode text';
@@ -136,12 +142,15 @@ const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const TIME =
   /^(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?)(?:(Z)|([+ -])(\d{2}):?(\d{2})?)?$/i;
 
-/** Tells whether it is a date without a time, whose moment depends on the time zone. */
+/** Tells whether the value is a date without a time, whose meaning depends on the time zone. */
 export function isDate(value: unknown): value is string {
   return typeof value === 'string' && DATE.test(normalizeNumber(value));
 }
 
-/** Reads an ISO 8601 time. @param moment of its day that a date without a time means */
+/**
+ * Parses an ISO 8601 time.
+ * @param moment of its day that a date without a time means
+ */
 export function readTime(moment: MomentOfDay): Read<Date> {
   return (input, timeZone = 'UTC') => {
     if (input === undefined || input === null) return REQUIRED;
@@ -166,7 +175,7 @@ function parseTime(text: string, moment: MomentOfDay, timeZone: string): number 
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** Reads the same as ISO 8601 text in UTC. */
+/** Parses the same kind of time to ISO 8601 text in UTC. */
 export function readTimeText(moment: MomentOfDay): Read<string> {
   const read = readTime(moment);
   return (input, timeZone) => {
@@ -187,7 +196,7 @@ export function readPastDate(today: () => string): Read<string> {
   };
 }
 
-/** JavaScript rolls 31 February over into March; we do not. */
+/** Tells whether the day exists: JavaScript would turn 31 February into March. */
 function isRealDay(iso: string): boolean {
   const day = iso.slice(0, 10);
   const parsed = new Date(`${day}T00:00:00Z`);
@@ -196,7 +205,7 @@ function isRealDay(iso: string): boolean {
 
 const METADATA_DEPTH = 16;
 
-/** A null removes its key, so it does not count; the merged result is checked where it is merged. */
+/** Parses metadata. A null removes its key, so it does not count; the merged result is checked where it is merged. */
 export function readMetadata(input: unknown): Checked<Metadata> {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) {
     return invalid('must be an object');

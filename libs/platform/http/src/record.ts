@@ -2,14 +2,17 @@ import type { Type } from '@nestjs/common';
 import type { ModuleRef } from '@nestjs/core';
 import type { AuthenticatedRequest } from './caller.js';
 
-/** Throws NotFoundError when the record of a path is not there. */
+/** Looks up the record of a path; throws NotFoundError when it does not exist. */
 export type RecordLookup = (
   modules: ModuleRef,
   accountId: number,
   path: Record<string, string>,
 ) => Promise<unknown>;
 
-/** @param find what throws NotFoundError */
+/**
+ * Creates the lookup of a path's record.
+ * @param find throws NotFoundError
+ */
 export function createRecordLookup<S>(
   service: Type<S>,
   find: (service: S, accountId: number, path: Record<string, string>) => Promise<unknown>,
@@ -19,8 +22,8 @@ export function createRecordLookup<S>(
 }
 
 /**
- * The order of checks (contract section 1): a missing record (404) is reported before field errors (422). Called only
- * when there are such errors, since commands look up the record themselves.
+ * Reports a missing record (404) before field errors (422), see CONV-38. Called only when there are such errors,
+ * since commands look up the record themselves.
  * @throws NotFoundError
  */
 export async function requireRecord(

@@ -10,13 +10,13 @@ const BODY_HEADERS = [
   'content-length',
   'transfer-encoding',
 ] as const;
-/** Names of no coding at all: the body is as it was written. */
+/** Codings that leave the body unchanged. */
 const IDENTITY_CODINGS = new Set(['', 'identity']);
 
 /**
- * Decides what holds for every body before its media type matters. An empty body is none, whatever its headers say: HTTP
- * libraries add a type to every POST, and some send no length but an empty chunk. A compressed body is refused (RFC 9110,
- * section 15.5.16), because a small one could expand to any size.
+ * Checks every body before its media type matters. An empty body is none, whatever its headers say (CONV-11): HTTP
+ * libraries add a type to every POST, and some send an empty chunk instead of a length. A compressed body is refused
+ * (CONV-55; RFC 9110, section 15.5.16), because a small one could expand to any size.
  */
 export function installBodyChecks(server: FastifyInstance): void {
   server.addHook('preParsing', (request, reply, body, done) => {
@@ -33,14 +33,14 @@ export function installBodyChecks(server: FastifyInstance): void {
   });
 }
 
-/** Whether there is a body that is read; of one in chunks `judgeBodies` finds out. */
+/** Tells whether there is a body; `installBodyChecks` finds out for a chunked one. */
 export function hasBody({ method, headers }: FastifyRequest): boolean {
   if (!METHODS.has(method)) return false;
   const { 'content-length': length, 'transfer-encoding': coding } = headers;
   return coding !== undefined || (length !== undefined && Number(length) > 0);
 }
 
-/** Whether there is no body. Of one in chunks the first byte is awaited, and stays in the stream. */
+/** Tells whether there is no body. Waits for the first byte of a chunked one, which stays in the stream. */
 async function isEmpty(request: FastifyRequest, body: Readable): Promise<boolean> {
   if (!hasBody(request)) return true;
   if (request.headers['transfer-encoding'] === undefined) return false;
@@ -48,7 +48,7 @@ async function isEmpty(request: FastifyRequest, body: Readable): Promise<boolean
   return body.readableLength === 0;
 }
 
-/** One that has ended already, without a byte, is never `readable`. */
+/** Waits until the body has a byte or ends. One that has ended already is never `readable`. */
 async function waitForBody(body: Readable): Promise<void> {
   const done = new AbortController();
   const { signal } = done;
@@ -59,7 +59,10 @@ async function waitForBody(body: Readable): Promise<void> {
   }
 }
 
-/** By either header: as content coding, or as transfer coding beside `chunked` (RFC 9112, section 7). */
+/**
+ * Tells whether either header names a compression: as content coding, or as transfer coding next to `chunked` (RFC
+ * 9112, section 7).
+ */
 function isCompressed({ headers }: FastifyRequest): boolean {
   const codings = [headers['content-encoding'], headers['transfer-encoding']]
     .flatMap((value) => (value ?? '').split(','))

@@ -24,10 +24,10 @@ import {
 const STATUS = `${API}/status`;
 
 /**
- * Everything that is decided before a body is read, in the contract's order (section 1): retired
- * version, limit per IP for callers without a valid token, token, limit per token and per account, account, role. A hook and
- * not a guard, because Nest's guards run after the body was parsed, and because unknown routes must
- * carry the headers too.
+ * Decides everything that precedes reading a body, in this order: retired version (VER-09), limit per address for
+ * callers without a valid token (LIMIT-12), token (CONV-35), limits of token and account (LIMIT-13), account
+ * (CONV-36), role. A hook and not a guard of Nest: those run after the body was parsed, and unknown routes must carry
+ * the headers too.
  */
 export class RequestGuard {
   private readonly limits: RateLimits;
@@ -60,13 +60,13 @@ export class RequestGuard {
     });
   }
 
-  /** Outside the API each IP address has one limit, except on routes that set another or skip it. */
+  /** Limits requests outside the API per IP address, except on routes with their own limit or none. */
   private async guardPage(request: FastifyRequest): Promise<void> {
     if (getThrottle(request) === false) return;
     this.assertWithinLimit(await this.limits.countPage(request.ip, getRouteLimit(request)));
   }
 
-  /** Waits only for what has to be looked up, which for most requests is nothing. */
+  /** Checks an API request. Waits only for lookups, which most requests do not need. */
   private async guardApi(request: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
     reply.header('cache-control', 'no-store');
     if (isRetired(this.config, new Date())) await this.refuseAsRetired(request, reply);
@@ -107,7 +107,7 @@ export class RequestGuard {
       : this.limits.countAddress(request.ip, own);
   }
 
-  /** Counts the first request after a change of rights: only now the caller is known to be of the account. */
+  /** Counts the first request after a change of rights: only now the caller is known to belong to the account. */
   private async countForAccount(accountId: number, reply: FastifyReply): Promise<void> {
     const usage = await this.limits.countAccount(accountId);
     if (usage.isExceeded) reply.headers(renderLimitHeaders(usage));
@@ -128,7 +128,7 @@ export class RequestGuard {
     throw new VersionSunsetError(toVersioningJson(this.config, new Date()));
   }
 
-  /** The headers are sent even when the look-up itself fails. */
+  /** Authenticates the caller. The headers are sent even when the lookup itself fails. */
   private identify(
     request: AuthenticatedRequest,
     reply: FastifyReply,
@@ -144,8 +144,8 @@ export class RequestGuard {
   }
 
   /**
-   * Preflights are answered before the gate: if one were refused, the script could not see why. It still
-   * counts, against the address, since it never carries a token.
+   * Counts a preflight. It is answered before the request guard: if it were refused, the script could not see why. It
+   * counts against the address, since it never carries a token.
    */
   private async countPreflight(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     reply.header('cache-control', 'no-store');

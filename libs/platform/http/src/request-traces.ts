@@ -14,7 +14,7 @@ import { getRoutePattern } from './path.js';
 type TracedRequest = AuthenticatedRequest & { trace?: Context };
 
 /**
- * A span for each request, within the caller's trace where it names one (`traceparent`). Spans hold route
+ * Creates a span for each request, within the caller's trace if there is one (`traceparent`). Spans hold route
  * patterns and ids, never paths or queries.
  */
 export function traceRequests(server: FastifyInstance): void {
@@ -40,7 +40,7 @@ export function traceRequests(server: FastifyInstance): void {
   });
 }
 
-/** @param status null: no answer was sent */
+/** @param status null: no response was sent */
 function endSpan(span: Span, status: number | null): void {
   if (status !== null) span.setAttribute('http.response.status_code', status);
   if (status === null || status >= 500) span.setStatus({ code: SpanStatusCode.ERROR });

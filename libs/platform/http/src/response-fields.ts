@@ -2,7 +2,7 @@ import type { Type } from '@nestjs/common';
 import type { ApiPropertyOptions } from '@nestjs/swagger';
 import { deferSwaggerDecorators } from './documentation.js';
 
-/** Fields of responses, for the OpenAPI document: what a `…Json` function writes. */
+/** Declare the fields of responses, for the OpenAPI document: they describe what a `…Json` function renders. */
 
 type PropertyDocs = {
   description?: string;

@@ -9,10 +9,13 @@ import { auditBySystem } from '#database/audit-log.js';
 import { inTransaction } from '#database/connection.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 
-/** Taken while the record is compared with the settings, so that two processes that start at once announce once. */
+/**
+ * Advisory lock held while the stored announcement is compared with the settings, so that two processes that start at
+ * once announce once.
+ */
 const LOCK = 727_013;
 
-/** The later of the two clocks: one that is behind must not shorten the twelve months. */
+/** Uses the later of the two clocks: one that is behind must not shorten the twelve months. */
 const FIND_ANNOUNCEMENT = `
   select greatest(now(), $1::timestamptz) as now, r.id, r.announced_at, r.deprecated_at, r.sunset_at
   from (select) one left join api_retirements r on r.version = 'v1' and r.withdrawn_at is null`;
@@ -33,8 +36,8 @@ type Row = {
 };
 
 /**
- * When callers were first told that the version is being retired, kept in the database, and the dates that they were
- * told last (contract section 9).
+ * Records when callers were first told that the version is being retired, and the dates that they were told last
+ * (VER-13, VER-14).
  */
 @Injectable()
 export class RetirementRecord implements OnModuleInit {
@@ -45,7 +48,7 @@ export class RetirementRecord implements OnModuleInit {
     private readonly config: PlatformConfig,
   ) {}
 
-  /** @throws ConfigError when the settings would break what callers were told */
+  /** @throws ConfigError when the settings would break an announcement */
   async onModuleInit(): Promise<void> {
     try {
       const message = await inTransaction(this.pool, (client) => this.compare(client));
@@ -60,7 +63,10 @@ export class RetirementRecord implements OnModuleInit {
     }
   }
 
-  /** @returns what to log once it is committed */
+  /**
+   * Compares the stored announcement with the settings and updates it.
+   * @returns a message to log after the commit
+   */
   private async compare(client: pg.PoolClient): Promise<string | undefined> {
     await client.query('select pg_advisory_xact_lock($1)', [LOCK]);
     const { rows } = await client.query<Row>(FIND_ANNOUNCEMENT, [new Date()]);

@@ -3,7 +3,7 @@ import { RouteConfig } from '@nestjs/platform-fastify/decorators/route-config.de
 
 const configs = new WeakMap<object, object>();
 
-/** Adds to the config of a method's Fastify route; `RouteConfig` alone would replace what another decorator has set. */
+/** Adds to the config of a method's Fastify route; `RouteConfig` alone would replace that of another decorator. */
 export function setRouteConfig(config: object): MethodDecorator {
   return (target, name, descriptor: PropertyDescriptor) => {
     const method = descriptor.value as object;

@@ -15,10 +15,10 @@ const RETRY_INTERVAL_MS = 1_000;
 const PREFIX = 'inkpad:';
 
 /**
- * Counts a request in one window after another, and ends with the first whose limit it exceeds. One step for Redis and
- * one round trip, however many windows there are. A window begins with its first request and is made longer by none.
- * KEYS the windows, ARGV for each its length in milliseconds and its limit. Returns for each that it got to the requests
- * in it and the milliseconds that are left of it.
+ * Counts a request in one window after another, and ends with the first whose limit it exceeds. It is one step for
+ * Redis and one round trip, however many windows there are. A window begins with its first request and none prolongs
+ * it. KEYS are the windows, ARGV for each its length in milliseconds and its limit. Returns for each counted window
+ * its requests and the milliseconds that are left.
  */
 const COUNT = `
   local counts = {}
@@ -40,9 +40,9 @@ type CountingRedis = Redis & {
 };
 
 /**
- * Counts in Redis for all processes together. A Redis that is unavailable or hangs delays a request by at
- * most REDIS_ANSWERS_WITHIN_MS, and only requests in flight when that is noticed: from then on this process
- * counts by itself, until Redis is back.
+ * Counts in Redis for all processes together. A Redis that is unavailable or hangs delays a request by at most
+ * REDIS_TIMEOUT_MS. Only requests in flight at that time wait: from then on this process counts by itself, until
+ * Redis is back.
  */
 export class SharedCounts implements Counts, OnApplicationShutdown {
   private readonly log = new Logger('limits');
@@ -65,7 +65,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     this.redis.on('error', () => undefined);
   }
 
-  /** The service runs without Redis too, so it does not wait long. */
+  /** Connects to Redis. The service runs without it too, so it does not wait long. */
   async open(): Promise<void> {
     try {
       await withTimeout(REDIS_CONNECT_TIMEOUT_MS, this.redis.connect());
@@ -84,7 +84,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
     return count;
   }
 
-  /** False while this process counts by itself. */
+  /** Whether counts are shared; false while this process counts by itself. */
   get areShared(): boolean {
     return this.retryTimer === undefined;
   }
@@ -142,7 +142,7 @@ async function withTimeout<R>(timeoutMs: number, result: Promise<R>): Promise<R>
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     const expire = () => reject(new Error(`no answer within ${timeoutMs} ms`));
-    // One more turn of the event loop: an answer that arrived while this process was busy is read first.
+    // One more turn of the event loop: a result that arrived while this process was busy is read first.
     timer = setTimeout(() => setImmediate(expire), timeoutMs);
   });
   try {

@@ -9,19 +9,22 @@ export type RouteLimit = { limit: number; ttl: number };
 type RouteThrottle = { throttle?: RouteLimit | false };
 
 /**
- * The throttler's decorators, for methods. The gate runs before Nest knows the handler, and the throttler
- * does not export the keys of its metadata, so each also sets the config of Fastify's route.
+ * Limits a method. The request guard runs before Nest knows the handler, and the throttler does not export the keys
+ * of its metadata, so this also sets the config of Fastify's route.
  */
 export function Throttle(limits: { default: RouteLimit }): MethodDecorator {
   return applyDecorators(Limit(limits), setRouteConfig({ throttle: limits.default }));
 }
 
-/** Only outside the API: within it every answer carries the limit headers. */
+/** Exempts a method from rate limits. Use it only outside the API: there every response carries the limit headers. */
 export function SkipThrottle(): MethodDecorator {
   return applyDecorators(Skip(), setRouteConfig({ throttle: false }));
 }
 
-/** @returns undefined where the route sets nothing, false where it is not counted */
+/**
+ * Returns the limit of a route.
+ * @returns undefined where the route sets nothing, false where it is not counted
+ */
 export function getThrottle({ routeOptions }: FastifyRequest): RouteLimit | false | undefined {
   return (routeOptions.config as RouteThrottle).throttle;
 }

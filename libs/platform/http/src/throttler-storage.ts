@@ -2,7 +2,7 @@ import type { OnApplicationShutdown } from '@nestjs/common';
 import type { ThrottlerStorage } from '@nestjs/throttler';
 import { LRUCache } from 'lru-cache';
 
-/** Callers that a process counts at the same time: a flood of addresses must not fill its memory. */
+/** Maximum number of callers that a process counts at the same time: a flood of addresses must not fill its memory. */
 const MAX_KEYS = 100_000;
 
 export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
@@ -10,21 +10,21 @@ export type WindowCount = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 /** @property ttl how long the window is, in milliseconds */
 export type WindowLimit = { key: string; ttl: number; limit: number };
 
-/** Answers at once where it counts in this process: every request is counted. */
+/** Counts requests, without a promise when it counts in this process. */
 export type Counts = ThrottlerStorage & {
   /**
-   * Counts a request in one window after another, in one step, and ends with the first whose limit it exceeds: a
-   * request that a token's own limit refuses takes nothing from its account.
-   * @returns one count for each window that it got to
+   * Counts a request in one window after another, in one step, and ends with the first whose limit it exceeds. So a
+   * request that a token's own limit refuses uses nothing of its account's limit.
+   * @returns one count for each counted window
    */
   count: (windows: readonly WindowLimit[]) => WindowCount[] | Promise<WindowCount[]>;
-  /** Undefined where every process counts for itself, as the settings say. */
+  /** Whether counts are shared; undefined where every process counts for itself, as the settings say. */
   readonly areShared?: boolean;
 };
 
 /**
- * A fixed window from the first request in it; every request counts, refused ones too, and none makes the
- * window longer. Nothing is blocked beyond it.
+ * Renders the count of a fixed window, which begins with its first request. Every request counts, refused ones too,
+ * and none prolongs the window. Nothing is blocked beyond it.
  */
 export function toWindowCount(hits: number, msLeft: number, limit: number): WindowCount {
   const isBlocked = hits > limit;

@@ -1,10 +1,10 @@
 import type { Type } from '@nestjs/common';
 import { getShape, type Shape } from './fields.pipe.js';
 
-/** The names that lead to something that a request has and nothing reads: `order`, `frist_name`. */
+/** Path of a name that a request has and nothing reads: `order`, `frist_name`. */
 export type UnknownPath = readonly string[];
 
-/** What one request is told of at most; an attacker's may have any number. */
+/** Maximum number of names in a response; a request may have any number. */
 const MAX_NAMES = 50;
 const MAX_CHARACTERS = 64;
 const MAX_BYTES = 1024;
@@ -12,12 +12,12 @@ const REST = '...';
 
 const NOTHING: Shape = { fields: new Map(), wrapper: undefined, outside: new Set() };
 
-/** @property more there is more than what is named */
+/** @property hasMore there are more unknown names than listed */
 export type UnknownInput = { query: UnknownPath[]; body: UnknownPath[]; hasMore: boolean };
 
 /**
- * What a request has that these classes do not take; null: nothing is taken.
- * @returns undefined when there is nothing of the kind
+ * Finds what a request has that these classes do not take; null: nothing is taken.
+ * @returns undefined when there is nothing unknown
  */
 export function findUnknownInput(
   takes: { query: Type | null; body: Type | null },
@@ -38,7 +38,7 @@ function getShapeOf(dto: Type | null): Shape {
   return dto ? getShape(dto) : NOTHING;
 }
 
-/** Where there is a wrapper, nothing beside it counts but what has its place there. */
+/** Collects unknown fields of a body. With a wrapper, only fields that belong outside it count there. */
 function collectBody(unknown: UnknownPath[], shape: Shape, body: Record<string, unknown>): void {
   const { fields, wrapper, outside } = shape;
   if (wrapper === undefined || !Object.hasOwn(body, wrapper)) {
@@ -52,7 +52,7 @@ function collectBody(unknown: UnknownPath[], shape: Shape, body: Record<string, 
   if (isObject(wrapped)) collect(unknown, { fields: placed(false) }, wrapped, [wrapper]);
 }
 
-/** Stops at one more than is named. */
+/** Collects unknown names. Stops at one more than the maximum. */
 function collect(
   unknown: UnknownPath[],
   { fields }: Pick<Shape, 'fields'>,
@@ -67,7 +67,7 @@ function collect(
   }
 }
 
-/** In an object, or in each of a list. */
+/** Collects from an object, or from each object in a list. */
 function collectInner(
   unknown: UnknownPath[],
   inner: Shape,
@@ -81,7 +81,10 @@ function collectInner(
   }
 }
 
-/** For a header: names end at 64 characters and the whole at 1,024 bytes, and "..." stands for what is left out. */
+/**
+ * Renders the names for a header (CONV-45): names end at 64 characters and the whole at 1,024 bytes, and "..." marks
+ * what is left out.
+ */
 export function renderNames({ body, query, hasMore }: UnknownInput): string {
   const names: string[] = [];
   let bytes = REST.length;
@@ -94,12 +97,15 @@ export function renderNames({ body, query, hasMore }: UnknownInput): string {
   return [...names, ...(hasMore ? [REST] : [])].join(', ');
 }
 
-/** Whatever could end a name, or a header, is percent-encoded. */
+/** Percent-encodes everything that could end a name, or a header. */
 function encode(name: string): string {
   return encodeURIComponent(shorten(name).toWellFormed()) || '%22%22';
 }
 
-/** Fields of `errors`, which are named without their wrapper. @param takes the class of the body */
+/**
+ * Renders the names as `errors` (CONV-46), without their wrapper (ERR-06).
+ * @param takes the class of the body
+ */
 export function toUnknownErrors({ body, query, hasMore }: UnknownInput, takes: Type | null) {
   const wrapper = getShapeOf(takes).wrapper;
   const errors = new Map<string, string[]>();

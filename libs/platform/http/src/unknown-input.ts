@@ -15,12 +15,12 @@ import {
   type UnknownInput,
 } from './unknown-fields.js';
 
-/** What a route takes, kept in its config because hooks do not know the handler. */
+/** Classes that a route reads, in its config because hooks do not know the handler. */
 type InputTypes = { query: Type | null; body: Type | null };
 
 type CheckedRequest = AuthenticatedRequest & { unknown?: UnknownInput };
 
-/** On a handler: finds out which classes it reads the query and the body as. */
+/** Records the classes of a handler's query and body. */
 export function recordInputTypes(): MethodDecorator {
   return (target, name, descriptor: PropertyDescriptor) => {
     const types = (Reflect.getMetadata('design:paramtypes', target, name) ?? []) as Type[];
@@ -39,8 +39,8 @@ export function recordInputTypes(): MethodDecorator {
 }
 
 /**
- * A misspelt name is answered as if it were not there (contract section 12), but the answer says so, whatever else it
- * says. Before repetitions are answered from what is stored: that answer is about this request too.
+ * Names unknown input in a header (CONV-41); otherwise the request is processed without it. Runs before stored
+ * responses are replayed, since they name it too (CONV-43).
  */
 export function reportUnknownInput(server: FastifyInstance): void {
   server.addHook('preValidation', (request, reply, done) => {
@@ -56,7 +56,10 @@ export function reportUnknownInput(server: FastifyInstance): void {
   });
 }
 
-/** `Prefer: handling=strict` refuses it instead, in the order of all checks: the record first, then all fields at once. */
+/**
+ * Rejects unknown input under `Prefer: handling=strict` (CONV-46), in the order of all checks: the record first, then
+ * all fields at once.
+ */
 export function refuseUnknownInput(server: FastifyInstance, modules: ModuleRef): void {
   server.addHook('preHandler', (plain, _reply, done) => {
     const request = plain as CheckedRequest;
@@ -102,7 +105,10 @@ export function getInputTypes({ routeOptions }: FastifyRequest): InputTypes | un
   return (routeOptions.config as { takes?: InputTypes }).takes;
 }
 
-/** RFC 7240: among the preferences, of which the first of a name counts; names and values ignore case. */
+/**
+ * Tells whether strict handling is preferred (RFC 7240). The first preference of a name counts; names and values
+ * ignore case.
+ */
 function isStrict({ headers }: FastifyRequest): boolean {
   const { prefer } = headers;
   if (prefer === undefined) return false;

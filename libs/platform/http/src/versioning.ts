@@ -29,8 +29,8 @@ export function isRetired({ v1: { sunsetAt } }: Versions, now: Date): boolean {
 }
 
 /**
- * What every answer of a version that is being retired carries (section 9): Deprecation as RFC 9745
- * writes it, which may lie ahead, and Sunset as RFC 8594 does.
+ * Renders the headers of every response of a version that is being retired (VER-02 to VER-04): Deprecation as RFC
+ * 9745 writes it, which may lie ahead, and Sunset as RFC 8594 does.
  */
 export function renderRetirementHeaders({ v1: { deprecatedAt, sunsetAt }, publicUrl }: Versions): {
   deprecation?: string;
@@ -45,7 +45,10 @@ export function renderRetirementHeaders({ v1: { deprecatedAt, sunsetAt }, public
   };
 }
 
-/** A deprecation that is only announced shows as its date; the version counts as deprecated from then on. */
+/**
+ * Renders the version's state. An announced deprecation shows as its date; the version counts as deprecated from then
+ * on.
+ */
 export function toVersioningJson(versions: Versions, now: Date): VersioningJson {
   const { deprecatedAt, sunsetAt } = versions.v1;
   return {

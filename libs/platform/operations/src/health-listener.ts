@@ -5,11 +5,11 @@ import { startServer } from './operator-server.js';
 
 export type Liveness = { check: string; isAlive: () => boolean };
 
-/** The same two paths as on the api, for a process that serves nothing else. */
+/** Serves the two health paths of the api, for a process that serves nothing else. */
 export async function listenForHealth(
   { monitoringHost: host, healthPort: port }: PlatformConfig,
   getHealth: () => Promise<Health>,
-  /** What makes the process fail: its name, and whether it goes on. */
+  /** The check that makes the process fail, and whether it passes. */
   { check, isAlive }: Liveness = { check: 'process', isAlive: () => true },
 ): Promise<Server> {
   return startServer('HEALTH_PORT', { host, port }, (request, response) => {

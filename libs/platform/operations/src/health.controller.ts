@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { SkipThrottle } from '#http/throttle.js';
 import { Readiness, type Health } from './readiness.js';
 
-/** For operators, not for callers of the API: without limits, and not in the OpenAPI document. */
+/** Serves health checks for operators: without limits, and not in the OpenAPI document. */
 @Controller('health')
 export class HealthController {
   constructor(private readonly readiness: Readiness) {}

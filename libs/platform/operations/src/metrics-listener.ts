@@ -9,9 +9,9 @@ import { getPath } from '#http/path.js';
 import { isPortTaken, startServer, getPort } from './operator-server.js';
 
 /**
- * `GET /metrics` for Prometheus, on its own port: callers of the api must not see it. Without a setting, and outside of
- * production, any port will do when another Inkpad on this machine has the usual one.
- * @throws ConfigError when the port cannot be had
+ * Serves `GET /metrics` for Prometheus, on its own port: callers of the api must not see it. Without a setting, and
+ * outside of production, any port is used when another Inkpad on this machine has the usual one.
+ * @throws ConfigError when it cannot listen on the port
  */
 export async function listenForMetrics(
   { monitoringHost: host, metricsPort, isProduction }: PlatformConfig,

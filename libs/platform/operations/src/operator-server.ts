@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net';
 import { ConfigError } from '#kernel/config-error.js';
 
 /**
- * A small server for operators, beside the process's main work.
+ * Starts a small server for operators, next to the process's main work.
  * @param setting that holds the port
- * @throws ConfigError when the port cannot be had
+ * @throws ConfigError when it cannot listen on the port
  */
 export async function startServer(
   setting: string,
@@ -27,7 +27,7 @@ export async function startServer(
   return server.unref();
 }
 
-/** Says whether listening failed because another program has the port. */
+/** Tells whether listening failed because another program uses the port. */
 export function isPortTaken(error: unknown): boolean {
   const cause = error instanceof ConfigError ? error.cause : undefined;
   return cause instanceof Error && 'code' in cause && cause.code === 'EADDRINUSE';

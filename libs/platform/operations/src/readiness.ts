@@ -12,10 +12,10 @@ const TIMEOUT_MS = 2_000;
 
 type Checks = Record<string, 'ok' | 'unavailable'>;
 
-/** Ready with `checks`: a part is unavailable that this process can do without. */
+/** A ready process lists `checks` only while an optional part is unavailable. */
 export type Health = { status: 'ok'; checks?: Checks } | { status: 'unavailable'; checks: Checks };
 
-/** Whether this process can work now. The reasons are only logged: anybody may ask. */
+/** Checks whether this process can work. The reasons are only logged: the path is public. */
 @Injectable()
 export class Readiness implements OnModuleDestroy {
   private readonly log = new Logger('health');
@@ -64,12 +64,12 @@ export class Readiness implements OnModuleDestroy {
     this.isStopping = true;
   }
 
-  /** An optional part: shown while it is unavailable. */
+  /** Adds an optional part, which is listed while it is unavailable. */
   addOptionalPart(name: string, isThere: () => boolean): void {
     this.optionalParts.set(name, isThere);
   }
 
-  /** A part of this process itself, which the others do not have. */
+  /** Adds a required part that only this process has. */
   addRequiredPart(name: string, runs: () => boolean): void {
     this.requiredParts.set(name, runs);
   }
@@ -92,7 +92,7 @@ export class Readiness implements OnModuleDestroy {
     return [...(await Promise.all(results)), ...optionalResults];
   }
 
-  /** Tables do not vanish again: once all migrations were found, the database is not asked any more. */
+  /** Checks the migrations until all were found once: tables do not vanish again. */
   private async assertMigrated(): Promise<void> {
     if (this.isMigrated) return;
     const missing = await findMissingMigrations(this.source, { query_timeout: TIMEOUT_MS });
@@ -120,9 +120,8 @@ class Check {
   }
 
   /**
-   * One check at a time, however many ask: these requests have no rate limit, and a server that hangs must
-   * not take one connection of the pool after the other. An overdue check is abandoned, and nobody waits for
-   * it.
+   * Runs one check at a time, however many callers wait: these requests have no rate limit, and a server that hangs
+   * must not take all connections of the pool. An overdue check is abandoned.
    */
   private async failure(): Promise<string | undefined> {
     const result = (this.pending ??= withTimeout(this.run()).finally(

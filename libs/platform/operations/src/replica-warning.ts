@@ -8,10 +8,10 @@ import { Pool } from 'pg';
 import { PlatformConfig } from '#kernel/platform-config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 
-/** More often than an idle connection is closed, so that an api with nothing to do is seen too. */
+/** Shorter than the life of an idle connection, so that an idle api is counted too. */
 const CHECK_INTERVAL_MS = 10_000;
 
-/** Each process names its connections `inkpad api` and a suffix of its own. */
+/** Counts apis: each names its connections `inkpad api` and its own suffix. */
 const COUNT_APIS = `select count(distinct application_name) as apis from pg_stat_activity
   where datname = current_database() and application_name like 'inkpad api %'`;
 
