@@ -70,7 +70,7 @@ export async function createServer(
     ...serverOptions(config),
     frameworkErrors: (error: Error, request: FastifyRequest, reply: FastifyReply) => {
       identify(request);
-      errors.answer(error, request as unknown as AuthenticatedRequest, reply);
+      errors.respond(error, request as unknown as AuthenticatedRequest, reply);
     },
     clientErrorHandler: (error, socket) => void clientErrors.respond(error, socket, countRequests),
   });
@@ -136,7 +136,7 @@ async function installHooks(
   // Nest sets its error handler after the route for CORS preflights is there, so that route would never have one.
   server.addHook('onRoute', (route) => {
     route.errorHandler ??= (error, request, reply) =>
-      errors.answer(error, request as AuthenticatedRequest, reply);
+      errors.respond(error, request as AuthenticatedRequest, reply);
   });
   installBodyLimits(server);
   reportUnknownInput(server);

@@ -40,11 +40,11 @@ describe('the settings of Apple Wallet', () => {
     }
   };
 
-  it('may all be missing', () => {
+  it('accepts that all are missing', () => {
     expect(readConfig({ DATABASE_URL, DATA_DIR: folder }).apple).toBeNull();
   });
 
-  it('take team and pass type from the certificate', () => {
+  it('reads team and pass type from the certificate', () => {
     expect(readConfig(settings).apple).toMatchObject({
       passTypeId: PASS_TYPE,
       teamId: TEAM,
@@ -52,7 +52,7 @@ describe('the settings of Apple Wallet', () => {
     });
   });
 
-  it('take PEM from a file, and in one line', () => {
+  it('reads PEM from a file, and in one line', () => {
     const file = join(folder, 'pass.pem');
     writeFileSync(file, certificates.pass.certificate);
     const { APPLE_PASS_CERT: _, ...others } = settings;
@@ -64,7 +64,7 @@ describe('the settings of Apple Wallet', () => {
     expect(config.apple).toMatchObject({ passTypeId: PASS_TYPE });
   });
 
-  it('take a key with a passphrase, and say when that is missing or wrong', () => {
+  it('reads a key with a passphrase, and reports a missing or wrong one', () => {
     const APPLE_PASS_KEY = createPrivateKey(certificates.pass.key)
       .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'open sesame' })
       .toString();
@@ -75,7 +75,7 @@ describe('the settings of Apple Wallet', () => {
     expect(opened('other')).toBe('APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY');
   });
 
-  it('say what does not fit together', () => {
+  it('reports settings that do not match', () => {
     const other = appleCertificates({ team: 'Z9Z9Z9Z9Z9' });
     expect(faultsOf({ APPLE_WWDR_CERT: other.root })).toMatch(
       /^APPLE_WWDR_CERT: did not issue the pass certificate. That was Test Worldwide Developer Relations/,
@@ -97,11 +97,11 @@ describe('the settings of Apple Wallet', () => {
     ).toMatch(/^APPLE_PASS_CERT: is not a Pass Type ID certificate/);
   });
 
-  it('refuse an intermediate with the right name and another key', () => {
+  it('refuses an intermediate with the right name and another key', () => {
     expect(faultsOf({ APPLE_WWDR_CERT: appleCertificates().wwdr })).toMatch(/^APPLE_WWDR_CERT:/);
   });
 
-  it('say what is missing, or is not what it should be', () => {
+  it('reports what is missing or not valid', () => {
     expect(faultsOf({ APPLE_PASS_KEY: '' })).toMatch(/^APPLE_PASS_KEY: needed for passes/);
     expect(faultsOf({ APPLE_PASS_CERT: 'pass.cer' })).toMatch(
       /^APPLE_PASS_CERT: must be a certificate in PEM/,
@@ -120,7 +120,7 @@ describe('the settings of Apple Wallet', () => {
     expect(faultsOf({ APNS_KEY: p8, APNS_KEY_ID: 'K' })).toBe('none');
   });
 
-  it('do not keep a service from starting when the certificate has expired', () => {
+  it('accepts an expired certificate', () => {
     const expired = { ...settings, APNS_URL: 'https://api.push.apple.com' };
     const later = new Date(Date.now() + 400 * 24 * 60 * 60 * 1000);
     const { credentials, errors } = readAppleCredentials(expired, later);

@@ -3,7 +3,7 @@ import { Batcher, BatchSlots } from './batcher.js';
 
 type Settled = PromiseSettledResult<string>[];
 
-/** A batcher whose groups are answered by hand. */
+/** Creates a batcher whose batches the test resolves. */
 function createBatcher(workers: BatchSlots | number, groupSize: number, limits = {}) {
   const groups: {
     items: number[];
@@ -27,8 +27,8 @@ const echo = (items: number[]): Settled =>
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('a batcher', () => {
-  it('hands over together what was asked for in one turn, in order', async () => {
+describe('Batcher', () => {
+  it('batches items of one turn of the event loop, in order', async () => {
     const { batcher, groups } = createBatcher(1, 8);
     const answers = Promise.all([1, 2, 3].map((item) => batcher.add(item)));
     await nextTurn();
@@ -37,7 +37,7 @@ describe('a batcher', () => {
     expect(await answers).toEqual(['answer 1', 'answer 2', 'answer 3']);
   });
 
-  it('forms a group of what comes while every worker is busy', async () => {
+  it('batches items that arrive while every slot is busy', async () => {
     const { batcher, groups } = createBatcher(1, 2);
     const answers = [batcher.add(1)];
     await nextTurn();
@@ -55,7 +55,7 @@ describe('a batcher', () => {
     expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 2', 'answer 3', 'answer 4']);
   });
 
-  it('gives each item the result of its own', async () => {
+  it('gives each item its own result', async () => {
     const { batcher, groups } = createBatcher(1, 8);
     const answers = Promise.allSettled([batcher.add(1), batcher.add(2), batcher.add(3)]);
     await nextTurn();
@@ -70,7 +70,7 @@ describe('a batcher', () => {
     ]);
   });
 
-  it('rejects every member of a group that fails, and goes on with the next', async () => {
+  it('rejects every item of a failed batch and continues with the next', async () => {
     const { batcher, groups } = createBatcher(1, 2);
     const failed = Promise.allSettled([batcher.add(1), batcher.add(2)]);
     const later = batcher.add(3);
@@ -86,9 +86,9 @@ describe('a batcher', () => {
     expect(await later).toBe('answer 3');
   });
 
-  it('takes turns with others on one lane, until somebody is stuck on it', async () => {
-    const lane = new BatchSlots(1, () => 20);
-    const [first, second, third] = [0, 1, 2].map(() => createBatcher(lane, 8, { maxRunning: 1 }));
+  it('shares one slot in turns, and adds one while a batch is stuck', async () => {
+    const slots = new BatchSlots(1, () => 20);
+    const [first, second, third] = [0, 1, 2].map(() => createBatcher(slots, 8, { maxRunning: 1 }));
     if (!first || !second || !third) throw new Error('there are three');
     const getGroupCounts = () => [first, second, third].map(({ groups }) => groups.length);
     const answers = [first, second].map(({ batcher }) => batcher.add(1));
@@ -110,10 +110,10 @@ describe('a batcher', () => {
     await nextTurn();
     first.groups[1]?.answer(echo([2]));
     expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 1', 'answer 2']);
-    expect([lane.busy, lane.isFree]).toEqual([0, true]);
+    expect([slots.busy, slots.isFree]).toEqual([0, true]);
   });
 
-  it('waits for a lane only when more than a few are under way', async () => {
+  it('waits for a slot only when more than a few items are in progress', async () => {
     const { batcher, groups } = createBatcher(1, 8, { alwaysRun: 3, maxRunning: 3 });
     const answers: Promise<string>[] = [];
     const sizesAfter = async (...items: number[]) => {
@@ -132,7 +132,7 @@ describe('a batcher', () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5, 6].map((i) => `answer ${i}`));
   });
 
-  it('takes a batch for stuck by its size', async () => {
+  it('decides by its size when a batch is stuck', async () => {
     const { batcher, groups } = createBatcher(
       new BatchSlots(1, (size) => (size === 1 ? 20 : 60_000)),
       2,
@@ -150,7 +150,7 @@ describe('a batcher', () => {
     expect(await Promise.all(answers)).toEqual([1, 2, 3, 4].map((i) => `answer ${i}`));
   });
 
-  it('rejects what waits too long for its turn, and nothing that is under way', async () => {
+  it('rejects items that wait too long, and none in progress', async () => {
     const release: (() => void)[] = [];
     const batcher = new Batcher<number, number>(
       1,

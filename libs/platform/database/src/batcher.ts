@@ -45,9 +45,10 @@ export class BatchSlots {
   }
 
   /**
-   * @param wake of the batcher that takes the lane: afterwards the others go first
+   * Takes a slot.
+   * @param wake of the batcher that takes it: afterwards the others go first
    * @param size of the batch
-   * @returns gives it back
+   * @returns releases the slot
    */
   acquire(wake: () => void, size: number): () => void {
     this.busy++;

@@ -53,7 +53,7 @@ export type KeyState = { fingerprint: Buffer; previous: Buffer | null };
 type Loaded = { ring: Keyring; dataKeys: ReadonlyMap<string, Buffer> };
 
 /**
- * Holds the master keys of this process, the one that seals, and the data keys of the database. The database stores
+ * Holds the master keys of this process, the one that seals, and the data keys of the database. The database records
  * which key sealed it; otherwise a service with the wrong key would start and fail at the first value.
  */
 export class MasterKeys implements OnModuleInit, OnModuleDestroy {

@@ -37,8 +37,8 @@ describe('assertUsable', () => {
   );
 });
 
-describe('openingStatement', () => {
-  it('sets what a connection asks for beside what is pinned', () => {
+describe('renderOpeningStatement', () => {
+  it('adds settings of a connection to the pinned ones', () => {
     const text = renderOpeningStatement({ statement_timeout: '8s' });
     expect(text).toContain(`('datestyle', 'ISO, MDY')`);
     expect(text).toContain(`('statement_timeout', '8s')`);

@@ -10,7 +10,7 @@ function answered(code: string): pg.DatabaseError {
   return error;
 }
 
-describe('what a server refuses', () => {
+describe('SQLSTATEs', () => {
   it.each(['53000', '53100', '53200', '53300', '53400', '25006', '58000', '58030', '58P01'])(
     '%s is an outage, whoever asks',
     (code) => {
@@ -39,7 +39,7 @@ describe('what a server refuses', () => {
     },
   );
 
-  it('says the same of what was found out before', () => {
+  it('classifies known codes as before', () => {
     expect(isTransient(new UnavailableError('The database cannot be reached'))).toBe(true);
   });
 });

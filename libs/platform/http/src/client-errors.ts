@@ -47,7 +47,7 @@ export class ClientErrors {
    * @param count counts the response against an address; fast even without Redis
    */
   async respond(
-    fault: NodeJS.ErrnoException,
+    error: NodeJS.ErrnoException,
     socket: Socket,
     count: (ip: string) => Usage | Promise<Usage>,
   ): Promise<void> {
@@ -61,7 +61,7 @@ export class ClientErrors {
     const usage = await this.countUsage(socket, count);
     // A late request may be complete by now; it then gets its usual response.
     if (this.isAwaitingResponse(socket)) this.respondedSockets.delete(socket);
-    else if (socket.writable) socket.end(this.renderResponse(fault, usage));
+    else if (socket.writable) socket.end(this.renderResponse(error, usage));
     else socket.destroy();
   }
 
@@ -82,8 +82,8 @@ export class ClientErrors {
     return responses.some(({ req, headersSent }) => req.complete || headersSent);
   }
 
-  private renderResponse(fault: NodeJS.ErrnoException, usage: Usage | undefined): string {
-    const code = CODES[fault.code ?? ''] ?? NOT_HTTP;
+  private renderResponse(error: NodeJS.ErrnoException, usage: Usage | undefined): string {
+    const code = CODES[error.code ?? ''] ?? NOT_HTTP;
     const requestId = createId();
     const response = createErrorResponse(code);
     const body = JSON.stringify(toErrorJson(response, requestId, this.config.publicUrl));

@@ -81,7 +81,7 @@ export type ErrorPages = {
   isExpected: (error: unknown) => boolean;
   send: (
     error: unknown,
-    answer: ErrorResponse,
+    response: ErrorResponse,
     request: AuthenticatedRequest,
     reply: FastifyReply,
   ) => void;
@@ -102,13 +102,13 @@ export class ErrorsFilter implements ExceptionFilter {
   catch(thrown: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const request = http.getRequest<AuthenticatedRequest>();
-    const respond = (fault: unknown) =>
-      this.answer(fault, request, http.getResponse<FastifyReply>());
+    const respond = (error: unknown) =>
+      this.respond(error, request, http.getResponse<FastifyReply>());
     if (!(thrown instanceof InvalidFieldsError)) respond(thrown);
     else this.requireRecord(request).then(() => respond(thrown), respond);
   }
 
-  answer(error: unknown, request: AuthenticatedRequest, reply: FastifyReply): void {
+  respond(error: unknown, request: AuthenticatedRequest, reply: FastifyReply): void {
     request.failure = error;
     // The client hung up while sending its request: neither our fault nor the database's.
     if (request.raw.destroyed && !request.raw.complete) {
@@ -133,26 +133,26 @@ export class ErrorsFilter implements ExceptionFilter {
       send(error.response.status, error.response.body as ErrorJson, request, reply, this.config);
       return;
     }
-    const answer = toErrorResponse(error);
+    const response = toErrorResponse(error);
     const about = { request_id: request.requestId };
-    if (answer.status === 503) this.log.warn(getMessageWithCause(error), about);
-    if (answer.status === 500 && !(isPage && this.pages.isExpected(error))) {
+    if (response.status === 503) this.log.warn(getMessageWithCause(error), about);
+    if (response.status === 500 && !(isPage && this.pages.isExpected(error))) {
       this.log.error(
         getMessageWithCause(error),
         about,
         error instanceof Error ? error.stack : undefined,
       );
     }
-    setRetryAfter(answer, reply);
+    setRetryAfter(response, reply);
     if (isPage) {
       const pageError = isOutcomeUnknown
         ? new UnknownOutcomeError(getErrorMessage(error), { cause: error })
         : error;
-      this.pages.send(pageError, answer, request, reply);
+      this.pages.send(pageError, response, request, reply);
       return;
     }
-    const body = toErrorJson(answer, request.requestId, this.config.publicUrl);
-    send(answer.status, body, request, reply, this.config);
+    const body = toErrorJson(response, request.requestId, this.config.publicUrl);
+    send(response.status, body, request, reply, this.config);
   }
 }
 
@@ -162,8 +162,8 @@ export function renderRefusal(
   request: AuthenticatedRequest,
   publicUrl: string,
 ): StoredResponse {
-  const answer = toErrorResponse(error);
-  return { status: answer.status, body: toErrorJson(answer, request.requestId, publicUrl) };
+  const response = toErrorResponse(error);
+  return { status: response.status, body: toErrorJson(response, request.requestId, publicUrl) };
 }
 
 /** Sets status and headers of a response that is about to be sent. @returns the body to send instead of its own */
@@ -173,10 +173,10 @@ export function renderFailure(
   reply: FastifyReply,
   config: PlatformConfig,
 ): string {
-  const answer = toErrorResponse(error);
-  setRetryAfter(answer, reply);
-  const body = toErrorJson(answer, request.requestId, config.publicUrl);
-  return JSON.stringify(negotiate(answer.status, body, request, reply, config));
+  const response = toErrorResponse(error);
+  setRetryAfter(response, reply);
+  const body = toErrorJson(response, request.requestId, config.publicUrl);
+  return JSON.stringify(negotiate(response.status, body, request, reply, config));
 }
 
 function setRetryAfter({ retryAfterSeconds }: ErrorResponse, reply: FastifyReply): void {

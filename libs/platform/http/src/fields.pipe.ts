@@ -87,7 +87,7 @@ export function setTimeZone(input: object, timeZone: string): void {
   timeZones.set(input, timeZone);
 }
 
-/** @throws InvalidFieldsError with every fault of every field, keyed by field */
+/** @throws InvalidFieldsError with all errors of all fields */
 export function readBody<T extends object>(dto: Type<T>, body: unknown): T {
   const input = body === undefined ? {} : body;
   if (!isObject(input)) throw new InvalidFieldsError({ base: ['The body must be a JSON object'] });
@@ -109,13 +109,13 @@ export function readElement<T extends object>(dto: Type<T>, element: unknown): C
   if (!isObject(element)) return { errors: ['must be an object'] };
   const { value, errors } = getFields(dto).read(element);
   if (!errors) return { value: value as T };
-  const faults = Object.entries(errors).flatMap(([name, messages]) =>
+  const nested = Object.entries(errors).flatMap(([name, messages]) =>
     messages.map((message) => `${name} ${message}`),
   );
-  return { errors: faults };
+  return { errors: nested };
 }
 
-/** @throws InvalidFieldsError with every fault of every field, keyed by field */
+/** @throws InvalidFieldsError with all errors of all fields */
 export function readFields<T extends object>(
   dto: Type<T>,
   input: Record<string, unknown>,

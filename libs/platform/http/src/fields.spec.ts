@@ -99,7 +99,7 @@ describe('a field', () => {
     expect(faultsOf(() => readBody(Kinds, { [name]: input }))).toEqual({ [name]: [message] });
   });
 
-  it('is checked by class-validator alike', () => {
+  it('gives the same result through class-validator', () => {
     const faults = validateSync(Object.assign(new Kinds(), { integer: 10, text: 'ab' }));
     expect(faults.map(({ property, constraints }) => [property, constraints])).toEqual([
       ['integer', { field: 'must be at most 9' }],
@@ -150,7 +150,7 @@ describe('presence', () => {
     });
   });
 
-  it('tells every fault of every field', () => {
+  it('reports all errors of all fields', () => {
     expect(faultsOf(() => readBody(Presences, { defaulted: 'x', clearable: 3 }))).toEqual({
       required: ['is required'],
       defaulted: ['must be an integer'],
@@ -158,7 +158,7 @@ describe('presence', () => {
     });
   });
 
-  it('keeps unknown keys out, and those that others inherit', () => {
+  it('ignores unknown and inherited keys', () => {
     const input: object = JSON.parse(
       '{"required": "x", "__proto__": {"optional": "o"}, "more": 1}',
     );
@@ -176,14 +176,14 @@ class Range {
 }
 
 describe('a rule over several fields', () => {
-  it('holds or not, and of several that do not the first is told', () => {
+  it('reports the first rule that fails', () => {
     expect(readBody(Range, { from: 1, to: 2 })).toEqual({ from: 1, to: 2 });
     expect(faultsOf(() => readBody(Range, { from: 4, to: 3 }))).toEqual({
       to: ['must not be before from'],
     });
   });
 
-  it('is asked only when its fields are sound', () => {
+  it('checks a rule only when its fields are valid', () => {
     expect(faultsOf(() => readBody(Range, { from: 'x', to: 3 }))).toEqual({
       from: ['must be an integer'],
       to: ['must be even'],
@@ -202,7 +202,7 @@ class ThingCreation extends Thing {
 }
 
 describe('a body', () => {
-  it('is taken with its wrapper, and bare where one of its fields is there', () => {
+  it('accepts a wrapper, or none where a field is present', () => {
     expect(readBody(Thing, { thing: { name: 'a' } })).toEqual({ name: 'a' });
     expect(readBody(Thing, { name: 'a' })).toEqual({ name: 'a' });
     expect(readBody(ThingCreation, { thing: { name: 'a' }, beside: 1 })).toEqual({
@@ -229,7 +229,7 @@ describe('a body', () => {
     expect(readBody(ThingCreation, body)).toEqual(value);
   });
 
-  it('lacks what stands beside its wrapper only', () => {
+  it('ignores fields outside the wrapper', () => {
     for (const body of [{ thing: {}, name: 'b' }, { thing: { thing: { name: 'a' } } }]) {
       expect(faultsOf(() => readBody(Thing, body))).toEqual({ name: ['is required'] });
     }
@@ -249,18 +249,18 @@ describe('a body', () => {
     expect(faultsOf(() => readBody(Thing, body))).toEqual(errors);
   });
 
-  it('is bare by a field that stands inside the wrapper, not by one beside it', () => {
+  it('recognises a bare body by a field of the wrapper, not by one outside it', () => {
     expect(faultsOf(() => readBody(ThingCreation, { beside: 1 }))).toEqual({
       thing: ['is required: wrap the fields in an object of this name'],
     });
   });
 });
 
-it('a query parameter that comes several times counts as its last value', () => {
+it('uses the last value of a repeated query parameter', () => {
   expect(readQuery(Range, { from: ['5', '1'], to: '2' })).toEqual({ from: 1, to: 2 });
 });
 
-it('an element of a list names its faulty fields', () => {
+it('names the invalid fields of a list element', () => {
   expect(readElement(Range, { from: 1, to: 2 })).toEqual({ value: { from: 1, to: 2 } });
   expect(readElement(Range, 'x')).toEqual({ errors: ['must be an object'] });
   expect(readElement(Range, { to: 'x' })).toEqual({
@@ -268,10 +268,10 @@ it('an element of a list names its faulty fields', () => {
   });
 });
 
-describe('the pipe', () => {
+describe('FieldsPipe', () => {
   const pipe = new FieldsPipe();
 
-  it('reads bodies and queries of DTO classes and leaves the rest alone', () => {
+  it('parses bodies and queries of DTO classes and nothing else', () => {
     expect(pipe.transform({ from: '1', to: '2' }, { type: 'body', metatype: Range })).toEqual({
       from: 1,
       to: 2,

@@ -35,7 +35,7 @@ export class HttpMetrics {
     });
     this.replays = new Counter({
       name: 'inkpad_idempotent_replays_total',
-      help: 'Requests answered with the response stored under their Idempotency-Key',
+      help: 'Requests that got the response stored under their Idempotency-Key',
       registers,
     });
   }

@@ -33,8 +33,8 @@ const many = (count: number, answers: LargeResponses, accountId: number) =>
 
 const turnsOf = (responses: { turn: string }[]) => responses.map(({ turn }) => turn);
 
-describe('large answers', () => {
-  it('of one account leave room for those of others', async () => {
+describe('LargeResponses', () => {
+  it('leaves room for responses of other accounts', async () => {
     const answers = new LargeResponses();
     const [first, second] = [many(4, answers, 1), many(1, answers, 2)];
     await settled();
@@ -43,7 +43,7 @@ describe('large answers', () => {
     for (const answer of [...first, ...second]) await answer.close();
   });
 
-  it('are four at once, and each that is sent makes room for the next', async () => {
+  it('runs four responses at a time and starts the next when one is sent', async () => {
     const answers = new LargeResponses();
     const responses = [1, 2, 3].flatMap((account) => many(2, answers, account));
     await settled();
@@ -55,7 +55,7 @@ describe('large answers', () => {
     }
   });
 
-  it('whose caller has hung up are not made, and keep no place', async () => {
+  it('drops a response whose caller has disconnected', async () => {
     const answers = new LargeResponses();
     const [one, two, gone, next] = many(4, answers, 1);
     await gone?.close();
@@ -66,12 +66,12 @@ describe('large answers', () => {
     for (const answer of [two, next]) await answer?.close();
   });
 
-  it('wait in a queue of limited length', async () => {
+  it('limits the length of its queue', async () => {
     const answers = new LargeResponses();
     const responses = many(2 + 16 + 1, answers, 1);
     await settled();
     expect(responses.at(-2)?.turn).toBe('waits');
-    expect(responses.at(-1)?.turn).toBe('Too many large answers are under way');
+    expect(responses.at(-1)?.turn).toBe('Too many large responses are in progress');
     for (const answer of responses) await answer.close();
   });
 });

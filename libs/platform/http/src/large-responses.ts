@@ -95,5 +95,5 @@ export class LargeResponses {
 }
 
 function createOverloadError(): UnavailableError {
-  return new UnavailableError('Too many large answers are under way');
+  return new UnavailableError('Too many large responses are in progress');
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { RouteTable } from './methods.js';
 
-describe('the methods of a path', () => {
+describe('RouteTable', () => {
   const routes = new RouteTable();
   routes.add('/accounts', 'GET');
   routes.add('/accounts/:id', 'GET');

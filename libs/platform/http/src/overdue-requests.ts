@@ -29,7 +29,7 @@ export function endOverdueRequests(server: FastifyInstance, errors: ErrorsFilter
       if (reply.elapsedTime < dueMs || reply.sent || reply.raw.headersSent) continue;
       pending.delete(reply);
       const error = new UnknownOutcomeError('the outcome is not known after 30 s');
-      errors.answer(error, reply.request as AuthenticatedRequest, reply);
+      errors.respond(error, reply.request as AuthenticatedRequest, reply);
     }
   }, CHECK_INTERVAL_MS);
   timer.unref();

@@ -26,8 +26,8 @@ function listOf(sizes: number[]) {
 
 const same = (count: number, bytes: number) => Array.from({ length: count }, () => bytes);
 
-describe('a page', () => {
-  it('has what was asked for if that is little, and does not wait for a turn', async () => {
+describe('readPage', () => {
+  it('returns a small page without waiting', async () => {
     const list = listOf(same(300, KIB));
     expect(await list.page(250)).toEqual({ count: 250, more: true });
     expect(await list.page(300)).toEqual({ count: 300, more: false });
@@ -35,7 +35,7 @@ describe('a page', () => {
     expect(list.grown()).toBe(0);
   });
 
-  it('ends before it would be too large', async () => {
+  it('ends a page before it would be too large', async () => {
     const list = listOf(same(250, 100 * KIB));
     const count = Math.floor(PAGE_BYTES / (100 * KIB));
     expect(await list.page(250)).toEqual({ count, more: true });
@@ -44,24 +44,24 @@ describe('a page', () => {
     expect(list.grown()).toBeGreaterThan(2);
   });
 
-  it('never asks for much more than it can hold', async () => {
+  it('never reads much more than the page can hold', async () => {
     const list = listOf(same(250, 100 * KIB));
     await list.page(250);
     const read = list.counts.reduce((sum, count) => sum + count, 0);
     expect(read * 100 * KIB).toBeLessThan(PAGE_BYTES * 1.5);
   });
 
-  it('has at least one element, however large it is', async () => {
+  it('returns at least one element, however large it is', async () => {
     const list = listOf([2 * PAGE_BYTES, 1]);
     expect(await list.page(10)).toEqual({ count: 1, more: true });
   });
 
-  it('of a list without elements is empty', async () => {
+  it('returns an empty page of an empty list', async () => {
     expect(await listOf([]).page(10)).toEqual({ count: 0, more: false });
     expect(await listOf(same(16, 0)).page(null)).toEqual({ count: 16, more: false });
   });
 
-  it('is read in steps of 256 KiB, at most 500 elements at a time and never more than it lacks', async () => {
+  it('reads steps of 256 KiB, at most 500 elements and never more than are missing', async () => {
     const kibs = listOf(same(5_000, KIB));
     await kibs.page(null);
     expect(kibs.counts).toEqual([16, ...same(15, 256), 240, 1]);
@@ -79,14 +79,14 @@ describe('a page', () => {
     expect(large.counts).toEqual([1, 1, 1, 1]);
   });
 
-  it('may be exactly as large as a page, and one element more begins the next one', async () => {
+  it('fills a page exactly and starts the next with one element more', async () => {
     expect(await listOf(same(4, PAGE_BYTES / 4)).page(null, 1)).toEqual({ count: 4, more: false });
     expect(await listOf(same(5, PAGE_BYTES / 4)).page(null, 1)).toEqual({ count: 4, more: true });
     expect(await listOf([PAGE_BYTES, 0]).page(null)).toEqual({ count: 2, more: false });
     expect(await listOf([1, PAGE_BYTES]).page(null)).toEqual({ count: 1, more: true });
   });
 
-  it('waits for a turn before it goes on above half a mebibyte, and not below', async () => {
+  it('waits before a page grows beyond half a mebibyte, and not below', async () => {
     const below = listOf([...same(2, 256 * KIB), 0]);
     await below.page(null, 2);
     expect(below.grown()).toBe(0);

@@ -15,10 +15,10 @@ import {
 const KEY = Buffer.alloc(32, 1);
 const LIST = '/api/v1/accounts/7/orders';
 
-describe('a cursor', () => {
+describe('decodeCursor', () => {
   const cursor = encodeCursor(KEY, LIST, [3, 0, 12]);
 
-  it('holds a place of its list', () => {
+  it('returns the encoded position', () => {
     expect(decodeCursor(KEY, LIST, cursor)).toEqual([3, 0, 12]);
     expect(cursor).toMatch(/^[A-Za-z0-9_-]+$/);
   });
@@ -33,13 +33,13 @@ describe('a cursor', () => {
     ['changed', KEY, LIST, (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1)],
     ['made up', KEY, LIST, Buffer.from('[3,0,12]').toString('base64url')],
     ['empty', KEY, LIST, ''],
-  ])('%s is none', (_what, key, list, cursor) => {
+  ])('refuses %s', (_what, key, list, cursor) => {
     expect(decodeCursor(key, list, cursor)).toBeUndefined();
   });
 });
 
-describe('the link to the next page', () => {
-  it('is absolute and keeps the other parameters', () => {
+describe('renderNextLink', () => {
+  it('renders an absolute URL and keeps the other parameters', () => {
     expect(
       renderNextLink('https://orders.example/in', `${LIST}?scope=all&limit=2&cursor=x`, {
         cursor: 'NEXT',
@@ -51,8 +51,8 @@ describe('the link to the next page', () => {
   });
 });
 
-describe('links of a response', () => {
-  it('stand beside one another', () => {
+describe('addLink', () => {
+  it('keeps the other links', () => {
     const headers = new Map<string, unknown>();
     const reply = {
       getHeader: (name: string) => headers.get(name),
@@ -67,7 +67,7 @@ describe('links of a response', () => {
   });
 });
 
-describe('pages', () => {
+describe('Pages', () => {
   const numbers = [1, 2, 3, 4, 5];
   const find = async ({ after, limit }: Range) =>
     numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit);
@@ -88,11 +88,11 @@ describe('pages', () => {
   };
   const next = (link: string) => /<https:\/\/orders\.example(.+)>/.exec(link)?.[1] ?? '';
 
-  it('are the whole list without parameters', async () => {
+  it('returns the whole list without parameters', async () => {
     expect(await ask(LIST)).toEqual({ page: numbers, link: '' });
   });
 
-  it('follow on one another until there is no more', async () => {
+  it('links each page to the next until the end', async () => {
     const first = await ask(`${LIST}?limit=2`);
     const second = await ask(next(first.link));
     const third = await ask(next(second.link));
@@ -101,13 +101,13 @@ describe('pages', () => {
     expect((await ask(`${LIST}?limit=5`)).link).toBe('');
   });
 
-  it('go on to the end with a cursor alone', async () => {
+  it('returns the rest of the list with a cursor alone', async () => {
     const { link } = await ask(`${LIST}/?limit=2`);
     const rest = await ask(next(link).replace('limit=2&', ''));
     expect(rest).toEqual({ page: [3, 4, 5], link: '' });
   });
 
-  it('refuse a cursor of another list', async () => {
+  it('refuses a cursor of another list', async () => {
     const { link } = await ask(`/api/v1/accounts/8/orders?limit=2`);
     await expect(ask(next(link).replace('/8/', '/7/'))).rejects.toThrow(InvalidFieldsError);
   });

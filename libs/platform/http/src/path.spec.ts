@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { toDecodableTarget, getLoggablePath, getPath } from './path.js';
 
-describe('pathOf', () => {
+describe('getPath', () => {
   it.each([
     ['/api/v1/accounts?limit=1', '/api/v1/accounts'],
     ['/api/v1/accounts#x?y', '/api/v1/accounts'],
@@ -13,7 +13,7 @@ describe('pathOf', () => {
   ])('%s', (target, path) => expect(getPath(target)).toBe(path));
 });
 
-describe('loggedPath', () => {
+describe('getLoggablePath', () => {
   const order = '/api/v1/accounts/:account_id/orders/:id';
   it.each([
     ['/api/v1/accounts/7/orders/31?token=x', order, '/api/v1/accounts/7/orders/31'],
@@ -29,7 +29,7 @@ describe('loggedPath', () => {
   ])('%s', (target, pattern, loggable) => expect(getLoggablePath(target, pattern)).toBe(loggable));
 });
 
-describe('decodable', () => {
+describe('toDecodableTarget', () => {
   it.each([
     ['/a%20b?c=%', '/a%20b?c=%'],
     ['/a%2Fb', '/a%2Fb'],

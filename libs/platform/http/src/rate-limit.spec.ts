@@ -3,7 +3,7 @@ import type { PlatformConfig } from '#kernel/platform-config.js';
 import { getAddressKey, getNetworkKey, RateLimits } from './rate-limit.js';
 import { LocalCounts } from './throttler-storage.js';
 
-describe('addresses that are counted together', () => {
+describe('getAddressKey', () => {
   it.each([
     ['192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', '192.0.2.7'],
@@ -46,7 +46,7 @@ describe('addresses that are counted together', () => {
   ])('%s', (ip, key) => expect(getAddressKey(ip)).toBe(key));
 });
 
-describe('networks that are counted together', () => {
+describe('getNetworkKey', () => {
   it.each([
     ['192.0.2.7', '192.0.2.0/24'],
     ['192.0.2.255', '192.0.2.0/24'],
@@ -62,8 +62,8 @@ describe('networks that are counted together', () => {
   ])('%s', (ip, key) => expect(getNetworkKey(ip)).toBe(key));
 });
 
-describe('counting in this process', () => {
-  it('says what is left, and when it is too much', async () => {
+describe('LocalCounts', () => {
+  it('reports what is left, and when a limit is exceeded', async () => {
     const config = {
       rateLimitPerMinute: 2,
       accountRateLimitPerMinute: 3000,
@@ -110,7 +110,7 @@ describe('counting in this process', () => {
     expect(await ask(3, 8)).toEqual(['token', 3, 2, false]);
   });
 
-  it('counts a route with a limit of its own apart, in a window of its own', async () => {
+  it('counts a route with its own limit separately', async () => {
     const counts = new LocalCounts();
     for (let i = 0; i < 3; i++) await counts.increment('sign-in', 900_000, 2);
     const beyond = await counts.increment('sign-in', 900_000, 2);
@@ -123,7 +123,7 @@ describe('counting in this process', () => {
     expect(await counts.increment('other', 60_000, 2)).toMatchObject({ timeToExpire: 60 });
   });
 
-  it('begins anew with the next window, and when the clock was set back', () => {
+  it('starts over with the next window, and when the clock was set back', () => {
     const counts = new LocalCounts();
     const hitsAt = (now: number) => {
       jest.useFakeTimers({ now });
@@ -142,7 +142,7 @@ describe('counting in this process', () => {
     expect(hitsAt(noon)).toEqual([1, 60]);
   });
 
-  it('knows no more callers than it may, and forgets the one silent for longest', async () => {
+  it('limits the number of callers and drops the one silent for longest', async () => {
     const counts = new LocalCounts(2);
     for (const key of ['a', 'b', 'a', 'c']) await counts.increment(key, 60_000, 9);
     expect((await counts.increment('a', 60_000, 9)).totalHits).toBe(3);

@@ -126,8 +126,8 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
 
   private async probe(): Promise<void> {
     try {
-      // A write and not a PING: a Redis that is full answers, but refuses to write.
-      await withTimeout(REDIS_TIMEOUT_MS, this.run([{ key: 'asked', ttl: 1_000, limit: 1 }]));
+      // A write and not a PING: a full Redis responds, but refuses to write.
+      await withTimeout(REDIS_TIMEOUT_MS, this.run([{ key: 'probe', ttl: 1_000, limit: 1 }]));
     } catch {
       // Still unavailable, which has been logged.
       return;
@@ -141,7 +141,7 @@ export class SharedCounts implements Counts, OnApplicationShutdown {
 async function withTimeout<R>(timeoutMs: number, result: Promise<R>): Promise<R> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    const expire = () => reject(new Error(`no answer within ${timeoutMs} ms`));
+    const expire = () => reject(new Error(`no response within ${timeoutMs} ms`));
     // One more turn of the event loop: a result that arrived while this process was busy is read first.
     timer = setTimeout(() => setImmediate(expire), timeoutMs);
   });

@@ -33,8 +33,8 @@ const faults = (body: unknown) => {
   return unknown && Object.fromEntries(toUnknownErrors(unknown, Thing));
 };
 
-describe('unknown input', () => {
-  it('is nothing in a request that has only what is taken', () => {
+describe('findUnknownInput', () => {
+  it('finds nothing in a request with known fields only', () => {
     expect(
       names({ query: { limit: '3' }, body: { thing: { name: 'x', part: { name: 'y' } } } }),
     ).toBe(undefined);
@@ -47,7 +47,7 @@ describe('unknown input', () => {
     },
   );
 
-  it('is found beside the wrapper, in it, and in an object of it', () => {
+  it('finds names outside the wrapper, inside it, and in its objects', () => {
     const body = { thing: { nmae: 'x', part: { nmae: 'y' } }, other: 1 };
     expect(names({ body })).toBe('other, thing.nmae, thing.part.nmae');
     expect(faults(body)).toEqual({
@@ -57,7 +57,7 @@ describe('unknown input', () => {
     });
   });
 
-  it('is a field beside the wrapper that belongs in it, and the other way round', () => {
+  it('finds fields on the wrong side of the wrapper', () => {
     const creation = (body: object) => {
       const unknown = findUnknownInput({ query: null, body: ThingCreation }, { query: {}, body });
       return unknown && renderNames(unknown);
@@ -76,18 +76,18 @@ describe('unknown input', () => {
     expect(faults(body)).toEqual({ name: ['is not known'], part: ['is not known'] });
   });
 
-  it('is a name that means something to JavaScript', () => {
+  it('finds names that mean something to JavaScript', () => {
     const query = JSON.parse('{"__proto__":1,"constructor":2,"":3}') as object;
     expect(names({ query })).toBe('__proto__, constructor, %22%22');
     const own = JSON.parse('{"__proto__":1}') as object;
     expect(Object.keys(faults(own) ?? {})).toEqual(['__proto__']);
   });
 
-  it('is encoded when it is no valid text', () => {
+  it('encodes names that are not valid text', () => {
     expect(names({ query: { '\ud800a': 1 } })).toBe('%EF%BF%BDa');
   });
 
-  it('is all that there is where nothing is taken', () => {
+  it('finds every field where none is known', () => {
     const unknown = findUnknownInput(
       { query: null, body: null },
       { query: { a: 1 }, body: { b: {} } },

@@ -54,7 +54,7 @@ describe('a version', () => {
     });
   });
 
-  it('shows its dates as soon as they are known', () => {
+  it('shows its dates as soon as they are announced', () => {
     const now = new Date('2026-01-01T00:00:00.000Z');
     expect(toVersioningJson(versions(DEPRECATION, SUNSET), now)).toMatchObject({
       deprecation_date: DEPRECATION,
@@ -65,12 +65,12 @@ describe('a version', () => {
   });
 });
 
-describe('the headers of a version that is being retired', () => {
-  it('are none for one that is not', () => {
+describe('renderRetirementHeaders', () => {
+  it('renders none for a version that stays', () => {
     expect(renderRetirementHeaders(versions())).toEqual({});
   });
 
-  it('are dates in the two ways of their RFCs, and a link', () => {
+  it('renders the dates as in their RFCs, and a link', () => {
     expect(renderRetirementHeaders(versions(DEPRECATION, SUNSET))).toEqual({
       deprecation: '@1801440000',
       sunset: 'Tue, 01 Feb 2028 00:00:00 GMT',

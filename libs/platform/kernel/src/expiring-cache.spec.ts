@@ -27,7 +27,7 @@ function cacheOf(ttl?: number) {
 }
 
 describe('ExpiringCache', () => {
-  it('lets expired entries go that nobody asks for', () => {
+  it('releases expired entries that nobody reads', () => {
     const { cache, pass } = cacheOf(3_000);
     cache.set('a', 'twelve bytes');
     pass(2_500);
@@ -38,7 +38,7 @@ describe('ExpiringCache', () => {
     expect([cache.size, cache.calculatedSize]).toEqual([0, 0]);
   });
 
-  it('goes on after it was empty', () => {
+  it('works again after it was empty', () => {
     const { cache, pass } = cacheOf(1_000);
     cache.set('a', 'x');
     pass(5_000);
@@ -49,7 +49,7 @@ describe('ExpiringCache', () => {
     expect(cache.size).toBe(0);
   });
 
-  it('keeps what has no time, beside what has one of its own', () => {
+  it('keeps entries without a time, next to those with their own', () => {
     const { cache, pass } = cacheOf();
     cache.set('for good', 'x');
     cache.set('for a while', 'y', { ttl: 1_000 });

@@ -20,8 +20,8 @@ function works(queue: FairQueue) {
 
 const QUEUE = { concurrency: 1, maxWaiting: 3, waitMs: 60_000 };
 
-describe('a fair queue', () => {
-  it('lets owners take turns, however much one of them wants', async () => {
+describe('FairQueue', () => {
+  it('alternates between owners, however many tasks one has', async () => {
     const { started, add, end } = works(new FairQueue(QUEUE));
     const all = [
       add('flood', 'f1'),
@@ -36,7 +36,7 @@ describe('a fair queue', () => {
     expect(started).toEqual(['f1', 'o1', 't1', 'f2', 'f3', 'f4']);
   });
 
-  it('lets somebody who rarely comes wait for the running one only, however many are always there', async () => {
+  it('lets an occasional owner wait only for the running task', async () => {
     let now = 0;
     const { started, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
     const endAfter = async (ms: number, name: string) => {
@@ -57,7 +57,7 @@ describe('a fair queue', () => {
     expect(await Promise.all(all)).toHaveLength(15);
   });
 
-  it('holds against nobody what they took while nobody else wanted it', async () => {
+  it('charges nobody for time that nobody else wanted', async () => {
     let now = 0;
     const { started, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
     const alone = add('a', 'a1');
@@ -70,7 +70,7 @@ describe('a fair queue', () => {
     expect(started).toEqual(['a1', 'b1', 'a2', 'b2']);
   });
 
-  it('runs as many at once as it may, and no more', async () => {
+  it('limits the number of running tasks', async () => {
     const { started, add, end } = works(new FairQueue({ ...QUEUE, concurrency: 2 }));
     const all = [add('a', '1'), add('b', '2'), add('c', '3')];
     expect(started).toEqual(['1', '2']);
@@ -78,7 +78,7 @@ describe('a fair queue', () => {
     expect(await Promise.all(all)).toEqual(['1', '2', '3']);
   });
 
-  it('refuses an owner of whom too many wait, and nobody else', async () => {
+  it('refuses an owner with too many waiting tasks, and nobody else', async () => {
     const { add, end } = works(new FairQueue({ ...QUEUE, maxWaiting: 1 }));
     const results = [add('a', '1'), add('a', '2'), add('b', '3')];
     await expect(add('a', '4')).rejects.toThrow(UnavailableError);
@@ -86,7 +86,7 @@ describe('a fair queue', () => {
     expect(await Promise.all(results)).toEqual(['1', '2', '3']);
   });
 
-  it('gives up what has waited for too long, and goes on', async () => {
+  it('rejects a task that has waited too long, and continues', async () => {
     const { started, add, end } = works(new FairQueue({ ...QUEUE, waitMs: 1 }));
     const first = add('a', '1');
     await expect(add('b', '2')).rejects.toThrow(UnavailableError);
@@ -98,7 +98,7 @@ describe('a fair queue', () => {
     expect(started).toEqual(['1', '3']);
   });
 
-  it('passes its place on when work fails', async () => {
+  it('starts the next task when one fails', async () => {
     const queue = new FairQueue(QUEUE);
     const failing = queue.run('a', () => Promise.reject(new Error('broken')));
     const next = queue.run('a', async () => 'done');

@@ -3,7 +3,7 @@ import { copyToKeep, countKeptBytes, encodeToKeep } from './kept-bytes.js';
 
 const SLAB = Buffer.from('one of many').buffer.byteLength;
 
-describe('bytes that are kept', () => {
+describe('copyToKeep', () => {
   it.each([
     ['a text', Buffer.from('packed')],
     ['hexadecimal digits, as the database driver reads them', Buffer.from('00ff10', 'hex')],

@@ -4,7 +4,7 @@ import { parsePublicEventId, toPublicEventId } from './public-id.js';
 import { createId } from './randomness.js';
 
 describe('the public id of an event', () => {
-  it('leads back to the event', () => {
+  it('parses to the id of the event', () => {
     const ids = [
       '00000000-0000-0000-0000-000000000000',
       'ffffffff-ffff-ffff-ffff-ffffffffffff',
@@ -14,7 +14,7 @@ describe('the public id of an event', () => {
     expect(ids.map((id) => parsePublicEventId(toPublicEventId(id)))).toEqual(ids);
   });
 
-  it('is the number that the event id is, to base 32', () => {
+  it('renders the event id in base 32', () => {
     fc.assert(
       fc.property(fc.uuid(), (id) => {
         const digits = Array.from(toPublicEventId(id).slice('evt_'.length));
@@ -27,7 +27,7 @@ describe('the public id of an event', () => {
     );
   });
 
-  it('is not read from anything else', () => {
+  it('refuses any other text', () => {
     const publicId = toPublicEventId('018f3c1e-1111-7222-8333-444455556666');
     for (const text of [
       '',

@@ -1,14 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { findLastServed } from './turns.js';
 
-describe('the account that was served last', () => {
-  it('is the one that comes last in the order of the turns', () => {
+describe('findLastServed', () => {
+  it('returns the last one in the order of the turns', () => {
     expect(findLastServed(0, [3, 1, 2])).toBe(3);
     expect(findLastServed(5, [7, 2, 6, 5])).toBe(5);
     expect(findLastServed(5, [7, 9])).toBe(9);
   });
 
-  it('stays when there was none', () => {
+  it('returns the previous one when none was served', () => {
     expect(findLastServed(5, [])).toBe(5);
   });
 });

@@ -40,7 +40,7 @@ export class Readiness implements OnModuleDestroy {
     registry.registerMetric(
       new Gauge({
         name: 'inkpad_reachable',
-        help: 'Whether a part that this process depends on answers within 2 s: 1 or 0',
+        help: 'Whether a part that this process depends on responds within 2 s: 1 or 0',
         labelNames: ['part'],
         registers: [],
         async collect() {
@@ -112,10 +112,10 @@ class Check {
   ) {}
 
   async passes(): Promise<boolean> {
-    const findFailure = await this.failure();
-    if (findFailure !== undefined && !this.isFailing) this.log.warn(`${this.name}: ${findFailure}`);
-    if (findFailure === undefined && this.isFailing) this.log.log(`${this.name} answers again`);
-    this.isFailing = findFailure !== undefined;
+    const failure = await this.findFailure();
+    if (failure !== undefined && !this.isFailing) this.log.warn(`${this.name}: ${failure}`);
+    if (failure === undefined && this.isFailing) this.log.log(`${this.name} responds again`);
+    this.isFailing = failure !== undefined;
     return !this.isFailing;
   }
 
@@ -123,7 +123,7 @@ class Check {
    * Runs one check at a time, however many callers wait: these requests have no rate limit, and a server that hangs
    * must not take all connections of the pool. An overdue check is abandoned.
    */
-  private async failure(): Promise<string | undefined> {
+  private async findFailure(): Promise<string | undefined> {
     const result = (this.pending ??= withTimeout(this.run()).finally(
       () => (this.pending = undefined),
     ));
@@ -145,7 +145,7 @@ async function withTimeout(result: Promise<unknown>): Promise<unknown> {
   }
 }
 
-async function rejectAfterTimeout(answered: AbortSignal): Promise<never> {
-  await wait(TIMEOUT_MS, undefined, { signal: answered });
-  throw new Error(`no answer within ${TIMEOUT_MS} ms`);
+async function rejectAfterTimeout(signal: AbortSignal): Promise<never> {
+  await wait(TIMEOUT_MS, undefined, { signal: signal });
+  throw new Error(`no response within ${TIMEOUT_MS} ms`);
 }
