@@ -12,7 +12,7 @@ const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
 const KEY = Buffer.alloc(32, 5).toString('base64');
 
 describe('settings', () => {
-  it('have defaults', () => {
+  it('has defaults', () => {
     const config = readConfig({ DATABASE_URL, DATA_DIR: folder() });
     expect(config).toMatchObject({
       port: 3000,
@@ -26,7 +26,7 @@ describe('settings', () => {
     });
   });
 
-  it('name every bad value in one message', () => {
+  it('names every invalid value in one message', () => {
     const bad = { DATABASE_URL: 'mysql://x', PORT: 'http', TRUST_PROXY_HOPS: '-1' };
     expect(() => readConfig(bad)).toThrow(/DATABASE_URL[^]*PORT|PORT[^]*DATABASE_URL/);
     expect(() => readConfig(bad)).toThrow(/TRUST_PROXY_HOPS/);
@@ -54,7 +54,7 @@ describe('settings', () => {
     expect(config.dataDir.endsWith(end)).toBe(false);
   });
 
-  it('leave to the client of EventStoreDB what only it can judge', () => {
+  it('leaves the details of a connection string to the client of EventStoreDB', () => {
     const cluster = 'esdb://n1:2113,n2:2113,n3:2113?nodePreference=leader';
     const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), EVENT_STORE_URL: cluster });
     expect(config.eventStoreUrl).toBe(cluster);
@@ -75,7 +75,7 @@ describe('settings', () => {
     expect(read('0').metricsPort).toBe(0);
   });
 
-  it('know production only by its name: any other may be a slip that leaves doors open', () => {
+  it('refuses other spellings of production, which could be a slip', () => {
     expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'Production' })).toThrow(/NODE_ENV/);
     expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'staging' })).toThrow(/NODE_ENV/);
     expect(readConfig({ DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'test' }).isProduction).toBe(
@@ -83,7 +83,7 @@ describe('settings', () => {
     );
   });
 
-  it('take ranges of addresses, and nothing that only looks like one', () => {
+  it('reads address ranges and refuses near misses', () => {
     const read = (WEBHOOK_ALLOWED_CIDRS: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), WEBHOOK_ALLOWED_CIDRS }).webhookAllowedCidrs;
     expect(read('10.1.0.0/16, fd12::/48').map(String)).toEqual(['10.1.0.0/16', 'fd12::/48']);
@@ -102,7 +102,7 @@ describe('settings', () => {
     expect(read('::/0, ::ffff:0:0/95')).toHaveLength(2);
   });
 
-  it('take an SMS provider whole or not at all', () => {
+  it('requires all SMS settings or none', () => {
     const whole = {
       SMS_URL: 'https://api.twilio.com/',
       SMS_ACCOUNT: 'AC0123456789abcdef0123456789abcdef',
@@ -134,7 +134,7 @@ describe('settings', () => {
     expect(() => read(capitals)).toThrow(/SMS_URL: must begin with https/);
   });
 
-  it('take a geocoder with the address of its server, and with somebody to call where it asks for that', () => {
+  it('requires the URL of a geocoder, and a contact where its server asks for one', () => {
     const read = (settings: NodeJS.ProcessEnv) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), ...settings }).geocoder;
     expect([read({}), read({ GEOCODER: 'none' })]).toEqual(['offline', 'none']);
@@ -155,7 +155,7 @@ describe('settings', () => {
     expect(() => read({ GEOCODER_CONTACT: 'x\r\nhost: y' })).toThrow(/GEOCODER_CONTACT/);
   });
 
-  it('take a mail server with the address that mails come from, and neither alone', () => {
+  it('requires mail server and sender together', () => {
     const read = (SMTP_URL: string, MAIL_FROM = 'Inkpad <inkpad@shop.example>') =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), SMTP_URL, MAIL_FROM }).mail;
     const from = 'Inkpad <inkpad@shop.example>';
@@ -186,7 +186,7 @@ describe('settings', () => {
     }
   });
 
-  it('take whom security researchers write to as an address or a page', () => {
+  it('reads the security contact as an address or a page', () => {
     const read = (SECURITY_CONTACT: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), SECURITY_CONTACT }).securityContact;
     expect(read('')).toBeNull();
@@ -197,7 +197,7 @@ describe('settings', () => {
     }
   });
 
-  it('take the identity provider of a company over https, or on this machine', () => {
+  it('requires https of an identity provider, except on this machine', () => {
     const read = (changes: Record<string, string>) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), ...changes }).oidc;
     const oidc = { OIDC_ISSUER: 'https://login.company.example/', OIDC_CLIENT_ID: 'inkpad' };
@@ -215,7 +215,7 @@ describe('settings', () => {
     expect(() => read({ OIDC_CLIENT_SECRET: 'x' })).toThrow(/SECRET: needs OIDC_ISSUER/);
   });
 
-  it('find the database of a running service', () => {
+  it('finds the database of a running service', () => {
     const dataDir = folder();
     expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(ConfigError);
     writeFileSync(join(dataDir, 'run.json'), JSON.stringify({ postgres: { url: DATABASE_URL } }));
@@ -229,7 +229,7 @@ describe('settings', () => {
     });
   });
 
-  it('find the address of a running service, unless another is given', () => {
+  it('finds the URL of a running service, unless another is set', () => {
     const DATA_DIR = folder();
     const run = { base_url: 'http://localhost:4000', postgres: { url: DATABASE_URL } };
     writeFileSync(join(DATA_DIR, 'run.json'), JSON.stringify(run));
@@ -298,7 +298,7 @@ describe('settings', () => {
     ]);
   });
 
-  it('refuse a token_uri that a parser would have to repair', () => {
+  it('refuses a token_uri that a parser would have to repair', () => {
     for (const token_uri of [
       'https://oauth.example/token\r',
       'https://oauth.example./token',
@@ -309,7 +309,7 @@ describe('settings', () => {
     }
   });
 
-  it('are URLs as the parser writes them, without a slash of its own', () => {
+  it('normalizes URLs without adding a slash', () => {
     const read = (PUBLIC_URL: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), PUBLIC_URL }).publicUrl;
     expect(read('HTTPS://Cards.Example:443')).toBe('https://cards.example');
@@ -329,7 +329,7 @@ describe('settings', () => {
     ]);
   });
 
-  it('take origins as browsers send them, and no patterns', () => {
+  it('accepts origins as browsers send them, and no patterns', () => {
     const read = (CORS_ORIGINS: string) =>
       readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS }).corsOrigins;
     const right = ['https://shop.example', 'http://localhost:5173', 'https://[::1]:8443'];
@@ -355,7 +355,7 @@ describe('settings', () => {
     }
   });
 
-  it('make a master key once, for the owner alone', () => {
+  it('creates a master key once, readable by its owner only', () => {
     const dataDir = folder();
     const first = readConfig({ DATABASE_URL, DATA_DIR: dataDir }).masterKey;
     expect(first).toHaveLength(32);
@@ -363,14 +363,14 @@ describe('settings', () => {
     expect(statSync(join(dataDir, 'master.key')).mode & 0o777).toBe(0o600);
   });
 
-  it('ask for a master key in production', () => {
+  it('requires a master key in production', () => {
     const production = { DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'production' };
     expect(() => readConfig(production)).toThrow(/MASTER_KEY must be set/);
     expect(readConfig(production, 'migrate').masterKey).toHaveLength(0);
     expect(() => readConfig({ ...production, MASTER_KEY: 'short' })).toThrow(/MASTER_KEY/);
   });
 
-  it('take every secret from a file, once', () => {
+  it('reads every secret from a file or the environment, not both', () => {
     const dataDir = folder();
     const file = (name: string, content: string) => {
       writeFileSync(join(dataDir, name), content);
@@ -450,7 +450,7 @@ describe('settings', () => {
     expect(errors).toEqual(faults.map((fault) => expect.stringMatching(fault)));
   });
 
-  it('name a bad end of v1 together with everything else', () => {
+  it('reports an invalid sunset date together with all other errors', () => {
     const errors = findErrors({
       PORT: 'x',
       API_V1_SUNSET_DATE: '2028-02-01',
