@@ -2,7 +2,12 @@ import type { Command } from 'commander';
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
-import { CreateUser, RemoveUser, getUserId, type Left } from '#identity/identity.commands.js';
+import {
+  CreateUser,
+  RemoveUser,
+  getUserId,
+  type RemovalSummary,
+} from '#identity/identity.commands.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { SetPassword, UnlinkCompany, UpdateUser } from '#identity/user.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
@@ -162,20 +167,20 @@ function addRemovals(program: Command, by: AuditedWriter): void {
     'user:remove --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
     run(async (bus) => {
-      const { userId, left } = await bus.execute(new RemoveUser(by, email));
-      for (const line of left.stores.flatMap(inWords)) console.error(line);
+      const { userId, summary } = await bus.execute(new RemoveUser(by, email));
+      for (const line of summary.stores.flatMap(inWords)) console.error(line);
       return {
         user_id: userId,
-        tokens_ended: left.tokensEnded,
-        sessions_ended: left.sessionsEnded,
-        stores: left.stores,
+        tokens_ended: summary.tokensEnded,
+        sessions_ended: summary.sessionsEnded,
+        stores: summary.stores,
       };
     });
   });
 }
 
 /** What somebody has to see to. */
-function inWords(store: Left['stores'][number]): string[] {
+function inWords(store: RemovalSummary['stores'][number]): string[] {
   const { account_id: id, owners, webhook_subscriptions: subscriptions } = store;
   if (owners > 0) return [];
   const webhooks =

@@ -5,7 +5,7 @@ import { Registry } from 'prom-client';
 import { AddressUpkeep } from '#identity/address-upkeep.service.js';
 import { CreateUser, RemoveUser } from '#identity/identity.commands.js';
 import { AddMember, RemoveMember } from '#identity/member.commands.js';
-import { may, ROLES, type Operation, type Role } from '#identity/roles.js';
+import { isAllowed, ROLES, type Operation, type Role } from '#identity/roles.js';
 import { Config } from '#configuration/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import { MailQueue } from '#messages/mail-queue.service.js';
@@ -281,7 +281,7 @@ describe('the pages of a store', () => {
       return [operation, status === 403 ? 'refused' : 'taken'];
     };
     for (const { path, operation } of NAVIGATION) {
-      const expected = [operation, may(role, operation) ? 'taken' : 'refused'];
+      const expected = [operation, isAllowed(role, operation) ? 'taken' : 'refused'];
       expect(await answer(operation, browser.get(`${page}/${path}`))).toEqual(expected);
     }
     const forms: [string, Operation][] = [
@@ -298,7 +298,7 @@ describe('the pages of a store', () => {
     ];
     for (const [path, operation] of forms) {
       await browser.get(page);
-      const expected = [operation, may(role, operation) ? 'taken' : 'refused'];
+      const expected = [operation, isAllowed(role, operation) ? 'taken' : 'refused'];
       expect(await answer(operation, browser.post(`${page}/${path}`))).toEqual(expected);
     }
     // Without the token of the session, from whatever role.

@@ -30,7 +30,7 @@ async function timesOf(type: string): Promise<(string | null)[]> {
 describe('the audit log', () => {
   it('has of setting up codes again and again the 1st, 10th, 100th … time', async () => {
     const factors = service.app.get(SecondFactors, { strict: false });
-    for (let i = 0; i < 10; i++) await factors.begin(cli, userId);
+    for (let i = 0; i < 10; i++) await factors.beginEnrolment(cli, userId);
     expect(await timesOf('user.second_factor_begun')).toEqual(['1', '10']);
   });
 

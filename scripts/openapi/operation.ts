@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { EndpointSpec, PublishedEvent } from '#http/endpoint.js';
 import { ERROR_PAGE } from '#http/error.dto.js';
-import { rolesFor } from '#identity/roles.js';
+import { findRequiredRoles } from '#identity/roles.js';
 import { curlSample, pythonSample, typescriptSample } from './code-samples.js';
 import {
   INPUT_HEADERS,
@@ -125,7 +125,7 @@ export function operationObject(
     }),
     responses: responsesOf(spec, operation, schemas, {
       writes,
-      isForSome: rolesFor(spec.id) !== null,
+      isForSome: findRequiredRoles(spec.id) !== null,
       isDryRun: query.some(({ name }) => name === 'dry_run'),
     }),
     'x-codeSamples': samplesOf(spec, { ...route, method }, parameters, example),
@@ -192,7 +192,7 @@ function pathParameters({ path = [] }: EndpointSpec, parameters: Parameter[]): P
 }
 
 function describe(spec: EndpointSpec): string {
-  const roles = rolesFor(spec.id);
+  const roles = findRequiredRoles(spec.id);
   return [
     ...(spec.description === undefined ? [] : [spec.description]),
     ...(roles ? [`For users with the role ${roles.join(' or ')}.`] : []),

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import { CreateUser } from '#identity/identity.commands.js';
 import { CreateToken } from '#identity/token.commands.js';
 import { AddMember, ChangeRole } from '#identity/member.commands.js';
-import { may, OPERATIONS, ROLES, type Operation, type Role } from '#identity/roles.js';
+import { isAllowed, OPERATIONS, ROLES, type Operation, type Role } from '#identity/roles.js';
 import {
   expectFailure,
   useSharedService,
@@ -60,7 +60,7 @@ describe('roles', () => {
     for (const role of ROLES) {
       for (const { id, method, path } of all) {
         const { status } = await members[role].client.send(method, path);
-        expect([role, id, status !== 403]).toEqual([role, id, may(role, id)]);
+        expect([role, id, status !== 403]).toEqual([role, id, isAllowed(role, id)]);
       }
     }
   });

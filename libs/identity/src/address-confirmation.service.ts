@@ -6,7 +6,7 @@ import { hashPassword } from './passwords.service.js';
 import { Sessions } from './sessions.service.js';
 import { revokeTokens } from './token.commands.js';
 import { auditUser } from './user-audit.service.js';
-import { endLinks, endResets } from './user.commands.js';
+import { endAddressLinks, endPasswordLinks } from './user.commands.js';
 
 /** How somebody showed that the address is theirs. */
 export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company';
@@ -70,8 +70,8 @@ export class AddressConfirmation {
     const { manager } = transaction;
     const sessions = await this.sessions.endAll(manager, userId);
     await manager.query('delete from known_browsers where user_id = $1', [userId]);
-    await endResets(manager, userId);
-    await endLinks(manager, userId);
+    await endPasswordLinks(manager, userId);
+    await endAddressLinks(manager, userId);
     const tokens_revoked = await revokeTokens(transaction, userId);
     await auditUser(transaction, userId, 'user.access_ended', {
       sessions_ended: sessions,

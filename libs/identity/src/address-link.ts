@@ -1,6 +1,6 @@
 export const ADDRESS_LINK_HOURS = 24;
 
-/** @property taken another user has the address, and the link would be refused */
-export type WantedAddress = { name: string; email: string; token: string; taken: boolean };
+/** @property isTaken another user has the address, and the link would be refused */
+export type AddressLink = { name: string; email: string; token: string; isTaken: boolean };
 
-export type ChangedAddress = { name: string; former: string; email: string };
+export type AddressChange = { name: string; former: string; email: string };

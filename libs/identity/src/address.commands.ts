@@ -6,40 +6,40 @@ import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { ADDRESS_LINK_HOURS, type ChangedAddress, type WantedAddress } from './address-link.js';
+import { ADDRESS_LINK_HOURS, type AddressChange, type AddressLink } from './address-link.js';
 import { createEmailTakenError, findUserByEmailKey } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
-import { sha256Of } from './token.js';
+import { hashToken } from './token.js';
 import { auditUser } from './user-audit.service.js';
 import { findUserChanges } from './user-changes.js';
-import { endLinks, endResets, getPresentUser } from './user.commands.js';
+import { endAddressLinks, endPasswordLinks, getPresentUser } from './user.commands.js';
 
 const TOKEN_BYTES = 32;
-const MOST_PER_HOUR = 3;
+const MAX_PER_HOUR = 3;
 
 /**
  * Whoever could give themselves an address that is not theirs would share an account with its owner, who comes to it later
  * by an invitation, a new password or their company. So a link that is sent to the address has to be opened first, by the
  * user. Whether another user has the address is told to that address alone.
  */
-export class WantAddress extends Command<void> {
+export class RequestAddressChange extends Command<void> {
   constructor(
     readonly by: AuditedWriter,
     readonly userId: number,
     readonly email: string,
     /** Sends the link, in the same transaction. */
-    readonly send: (manager: EntityManager, wanted: WantedAddress) => Promise<void>,
+    readonly send: (manager: EntityManager, link: AddressLink) => Promise<void>,
   ) {
     super();
   }
 }
 
-@CommandHandler(WantAddress)
-export class WantAddressHandler implements ICommandHandler<WantAddress> {
+@CommandHandler(RequestAddressChange)
+export class RequestAddressChangeHandler implements ICommandHandler<RequestAddressChange> {
   constructor(private readonly writes: AuditedWrites) {}
 
   /** @throws RejectedError */
-  async execute({ by, userId, email: input, send }: WantAddress): Promise<void> {
+  async execute({ by, userId, email: input, send }: RequestAddressChange): Promise<void> {
     const email = normalizeEmailAddress(input);
     if (!isEmailAddress(email)) throw new RejectedError({ email: ['is not an e-mail address'] });
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
@@ -49,7 +49,7 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
       const { name } = await getPresentUser(manager, userId);
       const existing: unknown[] = await manager.query(
         'select from address_changes where sha256 = $1',
-        [sha256Of(token)],
+        [hashToken(token)],
       );
       if (existing.length > 0) return;
       await manager.query(
@@ -61,19 +61,19 @@ export class WantAddressHandler implements ICommandHandler<WantAddress> {
          where user_id = $1 and created_at > now() - interval '1 hour'`,
         [userId],
       );
-      if ((sent?.count ?? 0) >= MOST_PER_HOUR) {
+      if ((sent?.count ?? 0) >= MAX_PER_HOUR) {
         throw new RejectedError({ email: ['was changed too often: wait an hour'] });
       }
       // Of several links only the newest works.
-      await endLinks(manager, userId);
+      await endAddressLinks(manager, userId);
       await manager.query(
         `insert into address_changes (sha256, user_id, email, created_at, expires_at)
          values ($1, $2, $3, now(), now() + make_interval(hours => $4))`,
-        [sha256Of(token), userId, email, ADDRESS_LINK_HOURS],
+        [hashToken(token), userId, email, ADDRESS_LINK_HOURS],
       );
       const holder = await findUserByEmailKey(manager, getEmailKey(email));
-      const taken = holder !== null && holder.id !== userId;
-      await send(manager, { name, email, token, taken });
+      const isTaken = holder !== null && holder.id !== userId;
+      await send(manager, { name, email, token, isTaken });
       await auditUser(transaction, userId, 'user.address_link_sent');
     });
   }
@@ -86,7 +86,7 @@ export class ConfirmAddress extends Command<void> {
     readonly userId: number,
     readonly token: string,
     /** Tells the former address, in the same transaction. */
-    readonly tell: (manager: EntityManager, changed: ChangedAddress) => Promise<void>,
+    readonly notify: (manager: EntityManager, change: AddressChange) => Promise<void>,
   ) {
     super();
   }
@@ -100,17 +100,17 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
   ) {}
 
   /** @throws NotFoundError for a link that does not count any more, or is another user's. @throws RejectedError */
-  async execute({ by, userId, token, tell }: ConfirmAddress): Promise<void> {
+  async execute({ by, userId, token, notify }: ConfirmAddress): Promise<void> {
     try {
       await this.writes.write(by, async (transaction) => {
         const { manager, isRepeated } = transaction;
         // Of two at the same time one finds it used.
-        const [used]: [{ email: string }[]] = await manager.query(
+        const [rows]: [{ email: string }[]] = await manager.query(
           `update address_changes set used_at = now()
            where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now() returning email`,
-          [sha256Of(token), userId],
+          [hashToken(token), userId],
         );
-        const [change] = used;
+        const [change] = rows;
         if (!change && isRepeated) return;
         if (!change) throw new NotFoundError('Link');
         const { name, email: former } = await getPresentUser(manager, userId);
@@ -121,10 +121,10 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
           { email, email_key: getEmailKey(email), email_confirmed_at: null },
         );
         await this.confirmation.confirm(transaction, userId, 'address_link');
-        await endResets(manager, userId);
+        await endPasswordLinks(manager, userId);
         const changes = findUserChanges({ email: former }, { email });
         await auditUser(transaction, userId, 'user.updated', { changes });
-        await tell(manager, { name, former, email });
+        await notify(manager, { name, former, email });
       });
     } catch (error) {
       if (findDatabaseError(error)?.code !== SQLSTATE.uniqueViolation) throw error;
@@ -133,10 +133,10 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
   }
 }
 
-export const addressHandlers = [WantAddressHandler, ConfirmAddressHandler];
+export const addressHandlers = [RequestAddressChangeHandler, ConfirmAddressHandler];
 
 /** The address that an open link of the user is about. */
-export async function findWantedAddress(
+export async function findRequestedAddress(
   manager: EntityManager,
   userId: number,
   token: string,
@@ -144,7 +144,7 @@ export async function findWantedAddress(
   const [open]: { email: string }[] = await manager.query(
     `select email from address_changes
      where sha256 = $1 and user_id = $2 and used_at is null and expires_at > now()`,
-    [sha256Of(token), userId],
+    [hashToken(token), userId],
   );
   return open?.email;
 }

@@ -4,22 +4,22 @@ import { findEmailKey } from '#kernel/email-address.js';
 import { query } from '#database/connection.js';
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { SignIns, type SignedInAnew, type Visitor } from './sign-ins.service.js';
+import { SignIns, type NewSession, type Visitor } from './sign-ins.service.js';
 import { createUserWriter } from './user-audit.service.js';
 
 /** Whom a company vouches for. @property email null: none that it has confirmed */
 export type CompanyPerson = { issuer: string; subject: string; email: string | null };
 
 export type CompanyOutcome =
-  /** @property isAfresh what somebody had left in the account was ended */
-  | { kind: 'in'; signedIn: SignedInAnew; isAfresh: boolean }
+  /** @property hasEndedAccess what somebody had left in the account was ended */
+  | { kind: 'in'; signedIn: NewSession; hasEndedAccess: boolean }
   /** Nobody has the address here. */
   | { kind: 'unknown' }
   /** The account is another person's at the same company. */
   | { kind: 'taken' };
 
 /** By what the company calls the person first, which never changes, then by address, once. */
-const FIND = {
+const FIND_USER = {
   name: 'company_sign_ins_find',
   text: `
     select u.id from company_sign_ins c join users u on u.id = c.user_id
@@ -46,7 +46,7 @@ export class CompanySignIns {
     const { issuer, subject, email } = person;
     const key = email === null ? null : (findEmailKey(email) ?? null);
     const values = [issuer, subject, key];
-    const [candidate] = await query<{ id: number }>(this.pool, { ...FIND, values });
+    const [candidate] = await query<{ id: number }>(this.pool, { ...FIND_USER, values });
     if (!candidate) return { kind: 'unknown' };
     const { id: userId } = candidate;
     return this.writes.write(createUserWriter(visitor, userId), async (transaction) => {
@@ -61,7 +61,7 @@ export class CompanySignIns {
       if (!user) return { kind: 'unknown' };
       if (user.linked_subject !== null && user.linked_subject !== subject) return { kind: 'taken' };
       const isSame = key !== null && user.email_key === key;
-      let isAfresh = false;
+      let hasEndedAccess = false;
       if (user.linked_subject === null) {
         // Somebody else has the address since it was looked up.
         if (!isSame) return { kind: 'unknown' };
@@ -71,12 +71,12 @@ export class CompanySignIns {
           [issuer, subject, userId],
         );
         if (!link) return { kind: 'taken' };
-        isAfresh = await this.confirmation.confirmByCompany(transaction, userId);
+        hasEndedAccess = await this.confirmation.confirmByCompany(transaction, userId);
       } else if (isSame) {
         await this.confirmation.confirm(transaction, userId, 'company');
       }
-      const signedIn = await this.signIns.enter(transaction, visitor, userId, 'company');
-      return { kind: 'in', signedIn, isAfresh };
+      const signedIn = await this.signIns.startSession(transaction, visitor, userId, 'company');
+      return { kind: 'in', signedIn, hasEndedAccess };
     });
   }
 }

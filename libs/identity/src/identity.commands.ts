@@ -41,7 +41,7 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   async execute({ by, password, ...input }: CreateUser): Promise<{ userId: number }> {
     const email = normalizeEmailAddress(input.email);
     const name = normalizeText(input.name);
-    refuseUnusable({ name, email });
+    assertValidUser({ name, email });
     await this.passwords.assertAcceptable(password, { email, name });
     const password_hash = await hashPassword(password);
     const email_key = getEmailKey(email);
@@ -62,14 +62,14 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
       // Another process has inserted the same address first.
       if (!identifiers[0]) throw createEmailTakenError();
       const userId = Number(identifiers[0]['id']);
-      await changed(transaction, 'user.created', [], { user_id: userId });
+      await auditChange(transaction, 'user.created', [], { user_id: userId });
       return { userId };
     });
   }
 }
 
 /** What goes with a user, and what stays without them. */
-export type Left = {
+export type RemovalSummary = {
   /** In force until now. */
   tokensEnded: number;
   sessionsEnded: number;
@@ -84,7 +84,7 @@ export type Left = {
   }[];
 };
 
-export class RemoveUser extends Command<{ userId: number; left: Left }> {
+export class RemoveUser extends Command<{ userId: number; summary: RemovalSummary }> {
   constructor(
     readonly by: AuditedWriter,
     readonly user: UserRef,
@@ -101,7 +101,7 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
     private readonly profiles: StoreProfiles,
   ) {}
 
-  async execute({ by, user }: RemoveUser): Promise<{ userId: number; left: Left }> {
+  async execute({ by, user }: RemoveUser): Promise<{ userId: number; summary: RemovalSummary }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const userId = await getUserId(manager, user);
@@ -110,29 +110,32 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       await manager.delete(MembershipRow, { user_id: userId });
       // Whoever comes after them with the same address signs in with the company as somebody new.
       await manager.query('delete from company_sign_ins where user_id = $1', [userId]);
-      await changed(transaction, 'user.removed', stores, { user_id: userId });
+      await auditChange(transaction, 'user.removed', stores, { user_id: userId });
       const sessionsEnded = await this.sessions.endAll(manager, userId);
       return {
         userId,
-        left: { sessionsEnded, ...(await findLeft(manager, userId, stores, this.profiles)) },
+        summary: {
+          sessionsEnded,
+          ...(await summarizeRemoval(manager, userId, stores, this.profiles)),
+        },
       };
     });
   }
 }
 
-async function findLeft(
+async function summarizeRemoval(
   manager: EntityManager,
   userId: number,
   stores: number[],
   storeProfiles: StoreProfiles,
-): Promise<Omit<Left, 'sessionsEnded'>> {
+): Promise<Omit<RemovalSummary, 'sessionsEnded'>> {
   const [tokens]: { count: number }[] = await manager.query(
     `select count(*)::int as count from api_tokens
      where user_id = $1 and revoked_at is null and (expires_at is null or expires_at > now())`,
     [userId],
   );
   const profiles = await storeProfiles.findProfiles(stores, manager);
-  const left: Left['stores'] = await manager.query(
+  const summaries: RemovalSummary['stores'] = await manager.query(
     `select a.id as account_id, a.name,
        (select count(*)::int from memberships m where m.account_id = a.id and m.role = 'owner') as owners,
        (select count(*)::int from memberships m where m.account_id = a.id) as members,
@@ -141,13 +144,13 @@ async function findLeft(
      from unnest($1::bigint[], $2::text[]) as a (id, name) order by a.id`,
     [profiles.map(({ id }) => id), profiles.map(({ name }) => name)],
   );
-  return { tokensEnded: tokens?.count ?? 0, stores: left };
+  return { tokensEnded: tokens?.count ?? 0, stores: summaries };
 }
 
 export const identityHandlers = [CreateUserHandler, RemoveUserHandler];
 
 /** Writes the audit entry and tells every api process to drop what it has cached. */
-export async function changed(
+export async function auditChange(
   transaction: AuditedTransaction,
   type: string,
   accountIds: readonly number[],
@@ -159,7 +162,7 @@ export async function changed(
 }
 
 /** @throws RejectedError */
-export function refuseUnusable({ name, email }: { name?: string; email?: string }): void {
+export function assertValidUser({ name, email }: { name?: string; email?: string }): void {
   const errors: FieldErrors = {
     ...((name === '' || [...(name ?? '')].length > 255) && {
       name: ['must have 1 to 255 characters'],
@@ -169,7 +172,7 @@ export function refuseUnusable({ name, email }: { name?: string; email?: string 
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
-/** Not locked, unlike by `userIdOf`. */
+/** Finds a user without a lock, unlike `getUserId`. */
 export function findUserByEmailKey(
   manager: EntityManager,
   emailKey: string,

@@ -11,24 +11,24 @@ import {
   type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from './address-confirmation.service.js';
-import { changed, getUserId } from './identity.commands.js';
+import { auditChange, getUserId } from './identity.commands.js';
 import { UserRow } from './identity.entity.js';
 import {
-  checkInvited,
-  checkNewcomer,
+  parseInvitedAddress,
+  assertValidNewcomer,
   INVITATION_BYTES,
   INVITATION_DAYS,
-  invitationHash,
-  MOST_INVITATIONS,
+  hashInvitationSecret,
+  MAX_INVITATIONS,
 } from './invitation.js';
 import type { Role } from './roles.js';
 import { createSystemWriter } from './user-audit.service.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 
 /** The link's secret is known to nobody afterwards. */
-export type Invited = { invitationId: number; email: string; secret: string };
+export type CreatedInvitation = { invitationId: number; email: string; secret: string };
 
-export class InviteUser extends Command<Invited> {
+export class InviteUser extends Command<CreatedInvitation> {
   constructor(
     readonly by: AuditedWriter,
     readonly inviterId: number,
@@ -36,7 +36,9 @@ export class InviteUser extends Command<Invited> {
     readonly email: string,
     readonly role: Role,
     /** Mails it to the address, in the same transaction; null: the inviter passes it on. */
-    readonly send: ((manager: EntityManager, invited: Invited) => Promise<void>) | null,
+    readonly send:
+      | ((manager: EntityManager, invitation: CreatedInvitation) => Promise<void>)
+      | null,
   ) {
     super();
   }
@@ -46,11 +48,18 @@ export class InviteUser extends Command<Invited> {
 export class InviteUserHandler implements ICommandHandler<InviteUser> {
   constructor(private readonly writes: AuditedWrites) {}
 
-  async execute({ by, inviterId, accountId, role, send, ...input }: InviteUser): Promise<Invited> {
-    const email = checkInvited(input.email);
+  async execute({
+    by,
+    inviterId,
+    accountId,
+    role,
+    send,
+    ...input
+  }: InviteUser): Promise<CreatedInvitation> {
+    const email = parseInvitedAddress(input.email);
     const emailKey = getEmailKey(email);
     const secret = randomBytes(INVITATION_BYTES).toString('base64url');
-    const sha256 = invitationHash(secret);
+    const sha256 = hashInvitationSecret(secret);
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
       const [existing]: { id: number }[] = await manager.query(
@@ -58,7 +67,7 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
         [sha256],
       );
       if (existing) return { invitationId: existing.id, email, secret };
-      await refuseInvited(manager, accountId, emailKey);
+      await replaceInvitation(manager, accountId, emailKey);
       const [created]: { id: number }[] = await manager.query(
         `insert into invitations
            (account_id, email, email_key, role, sha256, invited_by, is_mailed, created_at, expires_at)
@@ -68,11 +77,11 @@ export class InviteUserHandler implements ICommandHandler<InviteUser> {
       );
       // Somebody else has invited them at the same time.
       if (!created) throw new RejectedError({ email: ['was invited a moment ago'] });
-      const invited = { invitationId: created.id, email, secret };
-      await send?.(manager, invited);
-      const subject = { invitation_id: invited.invitationId, role };
-      await changed(transaction, 'user.invited', [accountId], subject);
-      return invited;
+      const invitation = { invitationId: created.id, email, secret };
+      await send?.(manager, invitation);
+      const subject = { invitation_id: invitation.invitationId, role };
+      await auditChange(transaction, 'user.invited', [accountId], subject);
+      return invitation;
     });
   }
 }
@@ -105,20 +114,20 @@ export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvita
         invitationId,
       ]);
       const subject = { invitation_id: invitationId };
-      await changed(transaction, 'invitation.withdrawn', [accountId], subject);
+      await auditChange(transaction, 'invitation.withdrawn', [accountId], subject);
       return { invitationId };
     });
   }
 }
 
 /** Somebody who has an account and is signed in, or somebody new. */
-export type Accepting = { userId: number } | { name: string; password: string };
+export type Invitee = { userId: number } | { name: string; password: string };
 
 export class AcceptInvitation extends Command<{ userId: number; accountId: number }> {
   constructor(
     readonly source: RequestSource,
     readonly secret: string,
-    readonly who: Accepting,
+    readonly invitee: Invitee,
   ) {
     super();
   }
@@ -143,26 +152,29 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
   ) {}
 
   /** @throws NotFoundError when the link is not in force, RejectedError */
-  async execute({ source: requestSource, secret, who }: AcceptInvitation) {
-    const sha256 = invitationHash(secret);
+  async execute({ source: requestSource, secret, invitee }: AcceptInvitation) {
+    const sha256 = hashInvitationSecret(secret);
     const { email, account_id: accountId } = await getOpenInvitation(this.source.manager, sha256);
-    const isNew = 'name' in who;
-    const name = isNew ? normalizeText(who.name) : '';
+    const isNew = 'name' in invitee;
+    const name = isNew ? normalizeText(invitee.name) : '';
     if (isNew) {
-      const { password } = who;
-      checkNewcomer(name, await this.passwords.findFault(password, { email, name, accountId }));
+      const { password } = invitee;
+      assertValidNewcomer(
+        name,
+        await this.passwords.findError(password, { email, name, accountId }),
+      );
     }
-    const password_hash = isNew ? await hashPassword(who.password) : '';
+    const password_hash = isNew ? await hashPassword(invitee.password) : '';
     const by: AuditedWriter = { ...createSystemWriter(requestSource), channel: 'owner' };
     return this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;
-      const earlier = isRepeated ? await findAccepted(manager, sha256) : undefined;
+      const earlier = isRepeated ? await findAcceptedInvitation(manager, sha256) : undefined;
       if (earlier) return earlier;
       const invitation = await getOpenInvitation(manager, sha256, 'for update of i');
       const userId = isNew
         ? await createUser(transaction, { ...invitation, name, password_hash })
-        : await getUserId(manager, who.userId);
-      await join(transaction, invitation, userId);
+        : await getUserId(manager, invitee.userId);
+      await joinStore(transaction, invitation, userId);
       // Only of the account that is made with it: the password of an earlier one may be known to whoever made it. And not
       // by a link that the inviter has seen, who would confirm whatever address they like.
       if (isNew && invitation.is_mailed) {
@@ -180,7 +192,7 @@ export const invitationHandlers = [
 ];
 
 /** An earlier invitation to the same address gives way to the new one. */
-async function refuseInvited(
+async function replaceInvitation(
   manager: EntityManager,
   accountId: number,
   emailKey: string,
@@ -202,9 +214,9 @@ async function refuseInvited(
      where account_id = $1 and accepted_at is null and withdrawn_at is null`,
     [accountId],
   );
-  if (open && open.count < MOST_INVITATIONS) return;
+  if (open && open.count < MAX_INVITATIONS) return;
   throw new RejectedError(
-    { base: [`There are ${MOST_INVITATIONS} open invitations already`] },
+    { base: [`There are ${MAX_INVITATIONS} open invitations already`] },
     'limit_reached',
     'Withdraw some of them first.',
   );
@@ -227,13 +239,13 @@ async function getOpenInvitation(
   return invitation;
 }
 
-async function findAccepted(manager: EntityManager, sha256: Buffer | undefined) {
-  const [done]: { userId: number; accountId: number }[] = await manager.query(
+async function findAcceptedInvitation(manager: EntityManager, sha256: Buffer | undefined) {
+  const [accepted]: { userId: number; accountId: number }[] = await manager.query(
     `select accepted_by as "userId", account_id as "accountId" from invitations
      where sha256 = $1 and accepted_by is not null`,
     [sha256 ?? null],
   );
-  return done;
+  return accepted;
 }
 
 async function createUser(
@@ -258,7 +270,7 @@ async function createUser(
 }
 
 /** @throws RejectedError */
-async function join(
+async function joinStore(
   transaction: AuditedTransaction,
   { id, account_id, email, email_key, role }: OpenInvitation,
   userId: number,
@@ -281,7 +293,7 @@ async function join(
     [userId, account_id, role],
   );
   const subject = { user_id: userId, role, invitation_id: id };
-  await changed(transaction, 'member.added', [account_id], subject, createUserActor(userId));
+  await auditChange(transaction, 'member.added', [account_id], subject, createUserActor(userId));
 }
 
 function createUserActor(id: number): Actor {

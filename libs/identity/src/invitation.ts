@@ -5,30 +5,30 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 export const INVITATION_BYTES = 32;
 export const INVITATION_DAYS = 7;
 /** Open at the same time, in one store. */
-export const MOST_INVITATIONS = 50;
+export const MAX_INVITATIONS = 50;
 
 const MAX_NAME = 255;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** @returns the address as it is stored @throws RejectedError */
-export function checkInvited(given: string): string {
-  const email = normalizeEmailAddress(given);
+export function parseInvitedAddress(input: string): string {
+  const email = normalizeEmailAddress(input);
   if (isEmailAddress(email)) return email;
   throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
 }
 
-/** @param fault of the password @throws RejectedError */
-export function checkNewcomer(name: string, fault: string | undefined): void {
+/** @param passwordError of the password @throws RejectedError */
+export function assertValidNewcomer(name: string, passwordError: string | undefined): void {
   const errors: FieldErrors = {
     ...((name === '' || [...name].length > MAX_NAME) && {
       name: [`must have 1 to ${MAX_NAME} characters`],
     }),
-    ...(fault !== undefined && { password: [fault] }),
+    ...(passwordError !== undefined && { password: [passwordError] }),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
 /** Only this hash is stored. @returns undefined for what cannot be the secret of a link */
-export function invitationHash(secret: string): Buffer | undefined {
+export function hashInvitationSecret(secret: string): Buffer | undefined {
   return SECRET.test(secret) ? createHash('sha256').update(secret).digest() : undefined;
 }

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { findChanges } from '#kernel/changes.js';
 import { NotFoundError, RejectedError } from '#kernel/errors.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { changed, getUserId, type UserRef } from './identity.commands.js';
+import { auditChange, getUserId, type UserRef } from './identity.commands.js';
 import { MembershipRow, UserRow } from './identity.entity.js';
 import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
@@ -46,7 +46,7 @@ export class AddMemberHandler implements ICommandHandler<AddMember> {
       );
       const isConfirmed = email_confirmed_at !== null;
       if (added) {
-        await changed(transaction, 'member.added', [accountId], { user_id: userId, role });
+        await auditChange(transaction, 'member.added', [accountId], { user_id: userId, role });
         return { userId, isConfirmed };
       }
       const membership = await manager.findOneByOrFail(MembershipRow, member);
@@ -80,14 +80,14 @@ export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {
     return this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;
       const userId = await getUserId(manager, user);
-      if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
+      if (keepsOwner) await assertNotLastOwner(manager, accountId, userId);
       const { affected } = await manager.delete(MembershipRow, {
         user_id: userId,
         account_id: accountId,
       });
       if (!affected && !isRepeated) throw new NotFoundError('Member');
       if (affected) {
-        await changed(transaction, 'member.removed', [accountId], { user_id: userId });
+        await auditChange(transaction, 'member.removed', [accountId], { user_id: userId });
         // Also when there are others: they may be leaving those in other transactions at the same time.
         await manager.update(UserRow, { id: userId }, { left_stores_at: () => 'now()' });
       }
@@ -127,13 +127,13 @@ export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
       const membership = await manager.findOneBy(MembershipRow, member);
       if (!membership) throw new NotFoundError('Member');
       if (membership.role === role) return { userId };
-      if (keepsOwner) await refuseLastOwner(manager, accountId, userId);
+      if (keepsOwner) await assertNotLastOwner(manager, accountId, userId);
       await manager.update(MembershipRow, member, { role });
       const subject = {
         user_id: userId,
         changes: findChanges({ role: membership.role }, { role }),
       };
-      await changed(transaction, 'member.role_changed', [accountId], subject);
+      await auditChange(transaction, 'member.role_changed', [accountId], subject);
       return { userId };
     });
   }
@@ -142,7 +142,7 @@ export class ChangeRoleHandler implements ICommandHandler<ChangeRole> {
 export const memberHandlers = [AddMemberHandler, RemoveMemberHandler, ChangeRoleHandler];
 
 /** Locks all owners, so that two of them cannot remove each other at the same time. @throws RejectedError */
-async function refuseLastOwner(
+async function assertNotLastOwner(
   manager: EntityManager,
   accountId: number,
   userId: number,

@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#database/connection.js';
-import { invitationHash } from './invitation.js';
+import { hashInvitationSecret } from './invitation.js';
 import type { Role } from './roles.js';
 import { StoreProfiles } from './store-profiles.service.js';
 
 /** More than a store has, and little enough for a page. */
-const MOST = 500;
+const MAX_ROWS = 500;
 
 /** @property isConfirmed whether somebody has shown that they read the mails to the address */
 export type Member = { id: number; name: string; email: string; role: Role; isConfirmed: boolean };
@@ -39,14 +39,14 @@ export type OwnedStores = {
   country: string | null;
 };
 
-/** What the link of an invitation leads to. @property known there is an account with the address */
-export type FoundInvitation = {
+/** What the link of an invitation leads to. @property hasAccount there is an account with the address */
+export type InvitationPreview = {
   accountId: number;
   store: string;
   email: string;
   role: Role;
   invitedBy: string;
-  known: boolean;
+  hasAccount: boolean;
 };
 
 /** Who belongs to a store, who is asked to, and with which tokens it can be reached. */
@@ -57,32 +57,32 @@ export class Members {
     private readonly profiles: StoreProfiles,
   ) {}
 
-  of(accountId: number): Promise<Member[]> {
+  listMembers(accountId: number): Promise<Member[]> {
     return query<Member>(this.pool, {
       name: 'members_of_store',
       text: `select u.id, u.name, u.email, m.role, u.email_confirmed_at is not null as "isConfirmed"
              from memberships m join users u on u.id = m.user_id
              where m.account_id = $1 and u.removed_at is null
              order by array_position(array['owner', 'manager', 'staff'], m.role), lower(u.name), u.id
-             limit ${MOST}`,
+             limit ${MAX_ROWS}`,
       values: [accountId],
     });
   }
 
-  invitationsTo(accountId: number): Promise<OpenInvitation[]> {
+  listOpenInvitations(accountId: number): Promise<OpenInvitation[]> {
     return query<OpenInvitation>(this.pool, {
       name: 'members_invitations',
       text: `select i.id, i.email, i.role, u.name as "invitedBy", i.expires_at as "expiresAt"
              from invitations i join users u on u.id = i.invited_by
              where i.account_id = $1 and i.accepted_at is null and i.withdrawn_at is null
                and i.expires_at > now()
-             order by i.id limit ${MOST}`,
+             order by i.id limit ${MAX_ROWS}`,
       values: [accountId],
     });
   }
 
   /** The addresses of those invitations, by id, that were not deleted yet. */
-  async invitedAddresses(accountId: number, ids: number[]): Promise<Map<number, string>> {
+  async findInvitedAddresses(accountId: number, ids: number[]): Promise<Map<number, string>> {
     const rows = await query<{ id: number; email: string }>(this.pool, {
       name: 'members_invited_addresses',
       text: 'select id, email from invitations where id = any ($2) and account_id = $1',
@@ -92,15 +92,15 @@ export class Members {
   }
 
   /** @returns undefined when the link is not in force (any more) */
-  async invitation(secret: string): Promise<FoundInvitation | undefined> {
-    const sha256 = invitationHash(secret);
+  async findInvitation(secret: string): Promise<InvitationPreview | undefined> {
+    const sha256 = hashInvitationSecret(secret);
     if (!sha256) return undefined;
-    const [invitation] = await query<Omit<FoundInvitation, 'store'>>(this.pool, {
+    const [invitation] = await query<Omit<InvitationPreview, 'store'>>(this.pool, {
       name: 'members_invitation',
       text: `select i.account_id as "accountId", i.email, i.role,
                u.name as "invitedBy",
                exists (select from users k where k.email_key = i.email_key
-                 and k.removed_at is null) as known
+                 and k.removed_at is null) as "hasAccount"
              from invitations i
              join memberships m on m.user_id = i.invited_by and m.account_id = i.account_id
              join users u on u.id = i.invited_by
@@ -114,7 +114,7 @@ export class Members {
   }
 
   /** That are in force or have expired, the newest first. @param userId null: of everybody */
-  tokensFor(accountId: number, userId: number | null): Promise<ListedToken[]> {
+  listTokens(accountId: number, userId: number | null): Promise<ListedToken[]> {
     return query<ListedToken>(this.pool, {
       name: 'members_tokens',
       text: `select t.id, t.name, u.id as "ownerId", u.name as "ownerName",
@@ -123,13 +123,13 @@ export class Members {
              from memberships m join users u on u.id = m.user_id join api_tokens t on t.user_id = u.id
              where m.account_id = $1 and ($2::bigint is null or m.user_id = $2)
                and u.removed_at is null and t.revoked_at is null
-             order by t.id desc limit ${MOST}`,
+             order by t.id desc limit ${MAX_ROWS}`,
       values: [accountId, userId],
     });
   }
 
   /** The stores that the user is an owner of: how many, and the settings of the newest. */
-  async storesOwnedBy(userId: number): Promise<OwnedStores> {
+  async findOwnedStores(userId: number): Promise<OwnedStores> {
     const owned = await query<{ account_id: number }>(this.pool, {
       name: 'members_stores_owned',
       text: `select account_id from memberships where user_id = $1 and role = 'owner'`,

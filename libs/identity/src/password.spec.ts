@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { passwordFault } from './password.js';
+import { findPasswordError } from './password.js';
 
 const USER = {
   email: 'grace.hopper@shop.example',
@@ -16,7 +16,7 @@ const COMMON = new Set(
     ),
   ) as string[],
 );
-const faultOf = (password: string, user = USER) => passwordFault(password, user, COMMON);
+const faultOf = (password: string, user = USER) => findPasswordError(password, user, COMMON);
 
 describe('a new password', () => {
   it.each([

@@ -1,11 +1,11 @@
 import { hasHiddenCharacter, normalizePassword } from '#kernel/text.js';
 
-export const SHORTEST_PASSWORD = 10;
-const LONGEST_PASSWORD = 1000;
+export const MIN_PASSWORD_LENGTH = 10;
+const MAX_PASSWORD_LENGTH = 1000;
 /** Shorter words are parts of too many others. */
-const SHORTEST_WORD = 4;
+const MIN_WORD_LENGTH = 4;
 /** Letters beside words that anybody would try. */
-const MOST_OTHER_LETTERS = 3;
+const MAX_OTHER_LETTERS = 3;
 const SERVICE = 'inkpad';
 const LETTERS = new Map(
   [...'0o1i3e4a5s7t8b@a$s!i'].flatMap((one, i, all) =>
@@ -31,45 +31,50 @@ export type CommonPasswords = Pick<ReadonlySet<string>, 'has'>;
  *
  * @returns why a new password is refused
  */
-export function passwordFault(
-  given: string,
+export function findPasswordError(
+  input: string,
   owner: PasswordOwner,
   common: CommonPasswords,
 ): string | undefined {
-  const password = normalizePassword(given);
+  const password = normalizePassword(input);
   // RFC 8264, section 9: keyboards do not type them, so whoever pasted one could not sign in elsewhere.
   if (hasHiddenCharacter(password)) return 'must not contain control or invisible characters';
   const { length } = [...password];
-  if (length < SHORTEST_PASSWORD) {
-    return `must have at least ${SHORTEST_PASSWORD} characters`;
+  if (length < MIN_PASSWORD_LENGTH) {
+    return `must have at least ${MIN_PASSWORD_LENGTH} characters`;
   }
-  if (length > LONGEST_PASSWORD) return `must have at most ${LONGEST_PASSWORD} characters`;
+  if (length > MAX_PASSWORD_LENGTH) return `must have at most ${MAX_PASSWORD_LENGTH} characters`;
   const plain = password.normalize('NFKC').toLowerCase();
-  if (new Set(plain).size < SHORTEST_WORD || isRepeated(plain) || isSequence(plain)) {
+  if (new Set(plain).size < MIN_WORD_LENGTH || isRepeated(plain) || isSequence(plain)) {
     return 'is too easy to guess: use characters that do not repeat or follow one another';
   }
-  if (spellingsOf(plain).some((spelling) => common.has(spelling))) {
+  if (listSpellings(plain).some((spelling) => common.has(spelling))) {
     return 'is too easy to guess, since many people use it or one like it: use several words that do not belong together';
   }
-  const words = contextWords(owner);
-  if (spellingsOf(plain).some((spelling) => isMadeOf(spelling, words, common))) {
+  const words = listContextWords(owner);
+  if (listSpellings(plain).some((spelling) => isMadeOf(spelling, words, common))) {
     return 'is too easy to guess: use more than your name, your address, the name of your store or of this service';
   }
   return undefined;
 }
 
 /** As it is, with letters for the digits that look like them, and each without what is no letter at its ends. */
-function spellingsOf(text: string): string[] {
+function listSpellings(text: string): string[] {
   const inner = text.replaceAll(ENDS, '');
-  return [text, inner, ...[text, inner].map(withLetters), withLetters(text).replaceAll(ENDS, '')];
+  return [
+    text,
+    inner,
+    ...[text, inner].map(replaceLookalikes),
+    replaceLookalikes(text).replaceAll(ENDS, ''),
+  ];
 }
 
-function withLetters(text: string): string {
+function replaceLookalikes(text: string): string {
   return [...text].map((character) => LETTERS.get(character) ?? character).join('');
 }
 
 /** The parts of name, address and stores, each also whole and without what is between the parts. */
-function contextWords({ email, name, stores }: PasswordOwner): string[] {
+function listContextWords({ email, name, stores }: PasswordOwner): string[] {
   const texts = [SERVICE, email, ...email.split('@'), name, ...stores].map((text) =>
     text.normalize('NFKC').toLowerCase(),
   );
@@ -78,7 +83,7 @@ function contextWords({ email, name, stores }: PasswordOwner): string[] {
     return [text, parts.join(''), ...parts];
   });
   return [...new Set(words)]
-    .filter((word) => [...word].length >= SHORTEST_WORD)
+    .filter((word) => [...word].length >= MIN_WORD_LENGTH)
     .sort((one, other) => other.length - one.length);
 }
 
@@ -88,13 +93,13 @@ function isMadeOf(text: string, words: string[], common: CommonPasswords): boole
   if (rest === text) return false;
   const others = rest.replaceAll(/[^\p{L}]+/gu, '');
   const signs = rest.replaceAll(/[\p{L}\p{N}\s]+/gu, '');
-  return common.has(others) || (others.length <= MOST_OTHER_LETTERS && signs.length <= 2);
+  return common.has(others) || (others.length <= MAX_OTHER_LETTERS && signs.length <= 2);
 }
 
 /** A shorter password, several times. */
 function isRepeated(text: string): boolean {
   const unit = /^(.+?)\1+$/su.exec(text)?.[1];
-  return unit !== undefined && [...unit].length < SHORTEST_PASSWORD;
+  return unit !== undefined && [...unit].length < MIN_PASSWORD_LENGTH;
 }
 
 /** Such as 12345678901 or zyxwvutsrq. */

@@ -7,7 +7,7 @@ import { Pool } from 'pg';
 import { RejectedError } from '#kernel/errors.js';
 import { normalizePassword } from '#kernel/text.js';
 import { query } from '#database/connection.js';
-import { passwordFault, type CommonPasswords } from './password.js';
+import { findPasswordError, type CommonPasswords } from './password.js';
 import { StoreProfiles } from './store-profiles.service.js';
 
 /** Hashes a password by Argon2id, in the form that every keyboard's spelling of it has. */
@@ -25,7 +25,7 @@ export type NewPasswordOwner = { email: string; name: string; userId?: number; a
 @Injectable()
 export class Passwords {
   /** Nobody's. */
-  private readonly unknown = hash(randomBytes(16).toString('base64url'));
+  private readonly decoyHash = hash(randomBytes(16).toString('base64url'));
 
   constructor(
     private readonly pool: Pool,
@@ -34,21 +34,21 @@ export class Passwords {
 
   /**
    * Takes the same time whether there is such a user or not.
-   * @param stored undefined: there is none
+   * @param storedHash undefined: there is none
    */
-  async matches(stored: string | undefined, password: string): Promise<boolean> {
-    const right = await verify(stored ?? (await this.unknown), normalizePassword(password));
-    return right && stored !== undefined;
+  async matches(storedHash: string | undefined, password: string): Promise<boolean> {
+    const isRight = await verify(storedHash ?? (await this.decoyHash), normalizePassword(password));
+    return isRight && storedHash !== undefined;
   }
 
   /** @throws RejectedError */
   async assertAcceptable(password: string, owner: NewPasswordOwner): Promise<void> {
-    const fault = await this.findFault(password, owner);
-    if (fault !== undefined) throw new RejectedError({ password: [fault] });
+    const error = await this.findError(password, owner);
+    if (error !== undefined) throw new RejectedError({ password: [error] });
   }
 
   /** @returns why a new password is refused */
-  async findFault(
+  async findError(
     password: string,
     { email, name, userId, accountId }: NewPasswordOwner,
   ): Promise<string | undefined> {
@@ -64,7 +64,11 @@ export class Passwords {
     const stores = await this.profiles.findProfiles(
       accountId === undefined ? ids : [...ids, accountId],
     );
-    return passwordFault(password, { email, name, stores: stores.map((one) => one.name) }, common);
+    return findPasswordError(
+      password,
+      { email, name, stores: stores.map((one) => one.name) },
+      common,
+    );
   }
 }
 

@@ -23,11 +23,11 @@ export class RightsWatch {
   private readonly log = new Logger(RightsWatch.name);
   private readonly notifications: Notifications;
   private timer: NodeJS.Timeout | undefined;
-  private looking = false;
-  private failing = false;
+  private isChecking = false;
+  private isFailing = false;
   private version: number | undefined;
   /** When the last look began that was answered, by `performance.now()`. */
-  private lookedAt = -Infinity;
+  private checkedAt = -Infinity;
 
   /** @param onChange drops everything that is cached; also called when nothing has changed */
   constructor(
@@ -39,8 +39,8 @@ export class RightsWatch {
 
   async start(): Promise<void> {
     await this.notifications.listen();
-    await this.look();
-    this.timer = setInterval(() => void this.look(), POLL_INTERVAL_MS).unref();
+    await this.check();
+    this.timer = setInterval(() => void this.check(), POLL_INTERVAL_MS).unref();
   }
 
   async stop(): Promise<void> {
@@ -50,28 +50,28 @@ export class RightsWatch {
 
   /** False: ask the database. */
   isCurrent(): boolean {
-    return performance.now() - this.lookedAt < CURRENT_FOR_MS;
+    return performance.now() - this.checkedAt < CURRENT_FOR_MS;
   }
 
-  private async look(): Promise<void> {
-    if (this.looking) return;
-    this.looking = true;
-    const begun = performance.now();
+  private async check(): Promise<void> {
+    if (this.isChecking) return;
+    this.isChecking = true;
+    const startedAt = performance.now();
     try {
       const rows = await this.notifications.query<{ version: number }>(VERSION);
       const version = rows?.[0]?.version;
       if (version === undefined) return;
       if (version !== this.version) this.onChange();
       this.version = version;
-      this.lookedAt = begun;
-      this.failing = false;
+      this.checkedAt = startedAt;
+      this.isFailing = false;
     } catch (error) {
       // Requests ask the database meanwhile. Said once, not three times a second.
-      if (!this.failing)
+      if (!this.isFailing)
         this.log.warn(`changes of rights cannot be watched: ${getErrorMessage(error)}`);
-      this.failing = true;
+      this.isFailing = true;
     } finally {
-      this.looking = false;
+      this.isChecking = false;
     }
   }
 }

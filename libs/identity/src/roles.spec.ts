@@ -1,9 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
-import { may, OPERATIONS, refusalOf, ROLES, rolesFor, type Operation, type Role } from './roles.js';
+import {
+  isAllowed,
+  OPERATIONS,
+  findRefusal,
+  ROLES,
+  findRequiredRoles,
+  type Operation,
+  type Role,
+} from './roles.js';
 
 const row = (operation: Operation) =>
-  [`\`${operation}\``, ...ROLES.map((role) => (may(role, operation) ? 'yes' : ''))].join('|');
+  [`\`${operation}\``, ...ROLES.map((role) => (isAllowed(role, operation) ? 'yes' : ''))].join('|');
 
 describe('roles', () => {
   it('are documented, operation by operation', () => {
@@ -16,7 +24,7 @@ describe('roles', () => {
   });
 
   it('let owners do everything, and each role at least what the next one may', () => {
-    const allowedTo = (role: Role) => OPERATIONS.filter((operation) => may(role, operation));
+    const allowedTo = (role: Role) => OPERATIONS.filter((operation) => isAllowed(role, operation));
     expect(allowedTo('owner')).toEqual(OPERATIONS);
     expect(allowedTo('manager')).toEqual(expect.arrayContaining(allowedTo('staff')));
     expect(allowedTo('staff').length).toBeLessThan(allowedTo('manager').length);
@@ -25,29 +33,29 @@ describe('roles', () => {
   it('let staff serve customers, and nothing that concerns all of them', () => {
     const counter = ['listCustomers', 'createCustomer', 'enrolCustomer', 'stampCustomerCard'];
     for (const operation of [...counter, 'redeemReward']) {
-      expect([operation, refusalOf('staff', operation)]).toEqual([operation, null]);
+      expect([operation, findRefusal('staff', operation)]).toEqual([operation, null]);
     }
     const rest = ['exportCustomer', 'eraseCustomer', 'createWebhookSubscription', 'listHistory'];
     for (const operation of [...rest, 'tokens.create', 'store.settings', 'users.invite']) {
-      expect([operation, refusalOf('staff', operation)]).toEqual([operation, 'forbidden']);
+      expect([operation, findRefusal('staff', operation)]).toEqual([operation, 'forbidden']);
     }
   });
 
   it('leave what the table does not know to owners', () => {
     for (const operation of ['sellStore', 'toString', '__proto__', undefined]) {
-      expect(refusalOf('owner', operation)).toBeNull();
-      expect(refusalOf('manager', operation)).toBe('forbidden');
-      expect(refusalOf('staff', operation)).toBe('forbidden');
+      expect(findRefusal('owner', operation)).toBeNull();
+      expect(findRefusal('manager', operation)).toBe('forbidden');
+      expect(findRefusal('staff', operation)).toBe('forbidden');
     }
   });
 
   it('tell strangers nothing', () => {
-    for (const operation of OPERATIONS) expect(refusalOf(null, operation)).toBe('not_found');
+    for (const operation of OPERATIONS) expect(findRefusal(null, operation)).toBe('not_found');
   });
 
   it('are named where not everyone may', () => {
-    expect(rolesFor('listCards')).toBeNull();
-    expect(rolesFor('createCard')).toEqual(['owner', 'manager']);
-    expect(rolesFor('listAudit')).toEqual(['owner']);
+    expect(findRequiredRoles('listCards')).toBeNull();
+    expect(findRequiredRoles('createCard')).toEqual(['owner', 'manager']);
+    expect(findRequiredRoles('listAudit')).toEqual(['owner']);
   });
 });

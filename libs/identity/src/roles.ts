@@ -10,7 +10,7 @@ export type Role = (typeof ROLES)[number];
  * the OpenAPI document, those that only the console has are called `<records>.<verb>`. docs/roles.md is compared with
  * this table.
  */
-const LEAST_ROLE = {
+const MIN_ROLE = {
   getStatus: 'staff',
   listAccounts: 'staff',
   getAccount: 'staff',
@@ -101,9 +101,9 @@ const LEAST_ROLE = {
   'audit.read': 'owner',
 } as const satisfies Record<string, Role>;
 
-export type Operation = keyof typeof LEAST_ROLE;
+export type Operation = keyof typeof MIN_ROLE;
 
-export const OPERATIONS = Object.keys(LEAST_ROLE) as Operation[];
+export const OPERATIONS = Object.keys(MIN_ROLE) as Operation[];
 
 /** What someone who is refused gets: the code, whose status is in the error catalogue. */
 export type Refusal = Extract<ErrorCode, 'forbidden' | 'not_found'>;
@@ -112,8 +112,8 @@ export function isRole(text: string): text is Role {
   return (ROLES as readonly string[]).includes(text);
 }
 
-export function may(role: Role, operation: Operation): boolean {
-  return ROLES.indexOf(role) <= ROLES.indexOf(LEAST_ROLE[operation]);
+export function isAllowed(role: Role, operation: Operation): boolean {
+  return ROLES.indexOf(role) <= ROLES.indexOf(MIN_ROLE[operation]);
 }
 
 /**
@@ -121,18 +121,18 @@ export function may(role: Role, operation: Operation): boolean {
  * @param operation by name: what the table does not have is only for owners, who have full access
  * @returns null when it is allowed
  */
-export function refusalOf(role: Role | null, operation: string | undefined): Refusal | null {
+export function findRefusal(role: Role | null, operation: string | undefined): Refusal | null {
   if (role === null) return 'not_found';
   if (role === 'owner') return null;
-  return isOperation(operation) && may(role, operation) ? null : 'forbidden';
+  return isOperation(operation) && isAllowed(role, operation) ? null : 'forbidden';
 }
 
 /** The roles that may, when not all of them may. */
-export function rolesFor(operation: string): Role[] | null {
-  const allowed = ROLES.filter((role) => refusalOf(role, operation) === null);
+export function findRequiredRoles(operation: string): Role[] | null {
+  const allowed = ROLES.filter((role) => findRefusal(role, operation) === null);
   return allowed.length === ROLES.length ? null : allowed;
 }
 
 function isOperation(name: string | undefined): name is Operation {
-  return name !== undefined && Object.hasOwn(LEAST_ROLE, name);
+  return name !== undefined && Object.hasOwn(MIN_ROLE, name);
 }

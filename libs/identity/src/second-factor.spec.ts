@@ -3,7 +3,7 @@ import {
   parseRecoveryCode,
   createEnrolmentUri,
   RECOVERY_BYTES,
-  recoveryCodesOf,
+  toRecoveryCodes,
   renderSecret,
   findStepOfCode,
 } from './second-factor.js';
@@ -62,7 +62,7 @@ describe('a code of the second factor', () => {
 });
 
 describe('a recovery code', () => {
-  const codes = recoveryCodesOf(Buffer.from(Array.from({ length: RECOVERY_BYTES }, (_, i) => i)));
+  const codes = toRecoveryCodes(Buffer.from(Array.from({ length: RECOVERY_BYTES }, (_, i) => i)));
 
   it('is one of ten, each of its own', () => {
     expect(new Set(codes).size).toBe(10);

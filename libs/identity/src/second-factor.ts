@@ -2,12 +2,12 @@ import { Secret, TOTP } from 'otpauth';
 import { normalizeNumber } from '#kernel/text.js';
 
 export const SECRET_BYTES = 20;
-export const RECOVERY_CODES = 10;
+export const RECOVERY_CODE_COUNT = 10;
 const RECOVERY_CODE_BYTES = 10;
 /** Since the last right one. A code of the app is right by chance once in 333,333 times. */
 export const MAX_CODE_FAILURES = 50;
 /** After so many, and at the last, the user gets a mail. */
-export const CODE_FAILURES_TOLD = 10;
+export const NOTIFIED_CODE_FAILURES = 10;
 /** Clocks may differ by one step. */
 const WINDOW = 1;
 
@@ -15,22 +15,22 @@ const WINDOW = 1;
 export type WrongCodes = { name: string; email: string; failures: number; isLocked: boolean };
 
 /** RFC 6238 as every authenticator app does it: six digits, thirty seconds, SHA-1. */
-function totpOf(secret: Buffer, email: string): TOTP {
+function createTotp(secret: Buffer, email: string): TOTP {
   return new TOTP({
     issuer: 'Inkpad',
     label: email,
-    secret: new Secret({ buffer: bufferOf(secret) }),
+    secret: new Secret({ buffer: copyBuffer(secret) }),
   });
 }
 
 /** For the QR code that an app reads. */
 export function createEnrolmentUri(secret: Buffer, email: string): string {
-  return totpOf(secret, email).toString();
+  return createTotp(secret, email).toString();
 }
 
 /** For typing it in, in groups of four. */
 export function renderSecret(secret: Buffer): string {
-  return grouped(new Secret({ buffer: bufferOf(secret) }).base32);
+  return groupCharacters(new Secret({ buffer: copyBuffer(secret) }).base32);
 }
 
 /**
@@ -46,7 +46,7 @@ export function findStepOfCode(
   const token = normalizeNumber(code).replaceAll(/\s/g, '');
   if (!/^\d{6}$/.test(token)) return undefined;
   const timestamp = now.getTime();
-  const totp = totpOf(secret, '');
+  const totp = createTotp(secret, '');
   const delta = totp.validate({ token, timestamp, window: WINDOW });
   if (delta === null) return undefined;
   const step = totp.counter({ timestamp }) + delta;
@@ -54,14 +54,14 @@ export function findStepOfCode(
 }
 
 /** @param random 10 bytes for each */
-export function recoveryCodesOf(random: Buffer): string[] {
-  return Array.from({ length: RECOVERY_CODES }, (_, i) => {
+export function toRecoveryCodes(random: Buffer): string[] {
+  return Array.from({ length: RECOVERY_CODE_COUNT }, (_, i) => {
     const bytes = random.subarray(i * RECOVERY_CODE_BYTES, (i + 1) * RECOVERY_CODE_BYTES);
-    return grouped(new Secret({ buffer: bufferOf(bytes) }).base32.toLowerCase());
+    return groupCharacters(new Secret({ buffer: copyBuffer(bytes) }).base32.toLowerCase());
   });
 }
 
-export const RECOVERY_BYTES = RECOVERY_CODES * RECOVERY_CODE_BYTES;
+export const RECOVERY_BYTES = RECOVERY_CODE_COUNT * RECOVERY_CODE_BYTES;
 
 /** A recovery code however it was typed. @returns undefined for what cannot be one */
 export function parseRecoveryCode(text: string): string | undefined {
@@ -72,11 +72,11 @@ export function parseRecoveryCode(text: string): string | undefined {
   return /^[a-z2-7]{16}$/.test(plain) ? plain : undefined;
 }
 
-function grouped(text: string): string {
+function groupCharacters(text: string): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1 ');
 }
 
 /** Of its own: a Buffer may share one with others. */
-function bufferOf(bytes: Buffer): ArrayBuffer {
+function copyBuffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }

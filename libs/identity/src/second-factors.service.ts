@@ -9,11 +9,11 @@ import type { SealedColumn } from '#database/sealed-column.js';
 import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
-  CODE_FAILURES_TOLD,
+  NOTIFIED_CODE_FAILURES,
   MAX_CODE_FAILURES,
   parseRecoveryCode,
   RECOVERY_BYTES,
-  recoveryCodesOf,
+  toRecoveryCodes,
   SECRET_BYTES,
   findStepOfCode,
   type WrongCodes,
@@ -63,12 +63,12 @@ type AttemptRow = {
 };
 
 /** @property tell set when the user has to be told */
-export type TakenCode =
+export type CodeResult =
   | { kind: 'app' }
   | { kind: 'recovery' }
   /** Codes of the app are not taken until a recovery code or a new password. */
-  | { kind: 'locked'; tell?: WrongCodes }
-  | { kind: 'wrong'; tell?: WrongCodes };
+  | { kind: 'locked'; warning?: WrongCodes }
+  | { kind: 'wrong'; warning?: WrongCodes };
 
 /** `waiting`: with the secret that an app has still to prove. */
 export type FactorState =
@@ -86,10 +86,10 @@ export class SecondFactors {
     private readonly repeated: RepeatedAudits,
   ) {}
 
-  async stateOf(userId: number): Promise<FactorState> {
+  async findState(userId: number): Promise<FactorState> {
     const row = await this.find(userId);
     if (!row) return { state: 'off' };
-    if (!row.confirmed) return { state: 'waiting', secret: this.open(userId, row.secret) };
+    if (!row.confirmed) return { state: 'waiting', secret: this.openSecret(userId, row.secret) };
     const [left] = await query<{ count: number }>(this.pool, {
       name: 'recovery_codes_left',
       text: `select count(*)::int as count from recovery_codes where user_id = $1 and used_at is null`,
@@ -99,7 +99,7 @@ export class SecondFactors {
   }
 
   /** Nothing changes for who has one already. */
-  async begin(by: AuditedWriter, userId: number): Promise<void> {
+  async beginEnrolment(by: AuditedWriter, userId: number): Promise<void> {
     const secret = this.keys.seal(PURPOSE, randomBytes(SECRET_BYTES), contextOf(userId));
     await this.writes.write(by, async (transaction) => {
       const rows: unknown[] = await transaction.manager.query(
@@ -120,7 +120,7 @@ export class SecondFactors {
   async confirm(by: AuditedWriter, userId: number, code: string): Promise<string[] | undefined> {
     const row = await this.find(userId);
     if (!row || row.confirmed) return undefined;
-    const secret = this.open(userId, row.secret);
+    const secret = this.openSecret(userId, row.secret);
     const step = findStepOfCode(secret, code, row.last_step, new Date());
     if (step === undefined) return undefined;
     const { codes, ...recovery } = await generateRecoveryCodes();
@@ -168,15 +168,25 @@ export class SecondFactors {
    * counted until a right one, however long that takes.
    * @returns undefined for a user without a second factor
    */
-  async take(manager: EntityManager, userId: number, code: string): Promise<TakenCode | undefined> {
+  async consumeCode(
+    manager: EntityManager,
+    userId: number,
+    code: string,
+  ): Promise<CodeResult | undefined> {
     const [[row]]: [AttemptRow[]] = await manager.query(ATTEMPT, [userId]);
     if (!row) return undefined;
     const recovery = parseRecoveryCode(code);
     const isLocked = row.code_failures > MAX_CODE_FAILURES;
     if (recovery !== undefined) {
-      if (await this.takeRecoveryCode(manager, userId, recovery, row)) return { kind: 'recovery' };
+      if (await this.consumeRecoveryCode(manager, userId, recovery, row))
+        return { kind: 'recovery' };
     } else if (!isLocked) {
-      const step = findStepOfCode(this.open(userId, row.secret), code, row.last_step, new Date());
+      const step = findStepOfCode(
+        this.openSecret(userId, row.secret),
+        code,
+        row.last_step,
+        new Date(),
+      );
       if (step !== undefined) {
         await manager.query(
           'update second_factors set last_step = $2, code_failures = 0 where user_id = $1',
@@ -186,16 +196,16 @@ export class SecondFactors {
       }
     }
     const { name, email, code_failures: failures } = row;
-    const isTold = failures === CODE_FAILURES_TOLD || failures === MAX_CODE_FAILURES;
+    const isNotified = failures === NOTIFIED_CODE_FAILURES || failures === MAX_CODE_FAILURES;
     return {
       kind: isLocked ? 'locked' : 'wrong',
-      ...(isTold && {
-        tell: { name, email, failures, isLocked: failures === MAX_CODE_FAILURES },
+      ...(isNotified && {
+        warning: { name, email, failures, isLocked: failures === MAX_CODE_FAILURES },
       }),
     };
   }
 
-  private async takeRecoveryCode(
+  private async consumeRecoveryCode(
     manager: EntityManager,
     userId: number,
     code: string,
@@ -205,7 +215,7 @@ export class SecondFactors {
     const [rows]: [unknown[]] = await manager.query(
       `update recovery_codes set used_at = now()
        where hash = $1 and user_id = $2 and used_at is null returning user_id`,
-      [await recoveryHash(code, salt), userId],
+      [await hashRecoveryCode(code, salt), userId],
     );
     if (rows.length === 0) return false;
     await manager.query('update second_factors set code_failures = 0 where user_id = $1', [userId]);
@@ -217,7 +227,7 @@ export class SecondFactors {
     return row;
   }
 
-  private open(userId: number, sealed: Buffer): Buffer {
+  private openSecret(userId: number, sealed: Buffer): Buffer {
     return this.keys.open(PURPOSE, sealed, contextOf(userId));
   }
 }
@@ -227,13 +237,13 @@ type RecoveryHashes = { salt: Buffer; hashes: Buffer[] };
 /** Before a transaction: ten hashes take a while. */
 async function generateRecoveryCodes(): Promise<RecoveryHashes & { codes: string[] }> {
   const salt = randomBytes(SALT_BYTES);
-  const codes = recoveryCodesOf(randomBytes(RECOVERY_BYTES));
-  const hashes = codes.map((code) => recoveryHash(parseRecoveryCode(code) ?? '', salt));
+  const codes = toRecoveryCodes(randomBytes(RECOVERY_BYTES));
+  const hashes = codes.map((code) => hashRecoveryCode(parseRecoveryCode(code) ?? '', salt));
   return { salt, codes, hashes: await Promise.all(hashes) };
 }
 
 /** Argon2id, as for passwords. */
-function recoveryHash(code: string, salt: Buffer): Promise<Buffer> {
+function hashRecoveryCode(code: string, salt: Buffer): Promise<Buffer> {
   return hashRaw(code, { salt });
 }
 

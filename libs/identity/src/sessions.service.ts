@@ -3,26 +3,26 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { Pool } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { query } from '#database/connection.js';
-import { sha256Of } from './token.js';
+import { hashToken } from './token.js';
 
 export const SESSION_COOKIE = 'inkpad';
 export const SESSION_SECONDS = 30 * 24 * 60 * 60;
 const TOKEN_BYTES = 32;
 
 /** A session that is in force. */
-const IN_FORCE = `s.expires_at > now() and s.seen_at > now() - interval '12 hours'`;
+const ACTIVE = `s.expires_at > now() and s.seen_at > now() - interval '12 hours'`;
 
 const FIND = {
   name: 'sessions_find',
   text: `
-    with found as (
+    with session as (
       select s.id, s.user_id, u.name, u.email, s.seen_at < now() - interval '1 minute' as stale
       from sessions s join users u on u.id = s.user_id
-      where s.sha256 = $1 and s.awaits_code = $2 and ${IN_FORCE} and u.removed_at is null
+      where s.sha256 = $1 and s.awaits_code = $2 and ${ACTIVE} and u.removed_at is null
     ), seen as (
-      update sessions set seen_at = now() where id = (select id from found where stale)
+      update sessions set seen_at = now() where id = (select id from session where stale)
     )
-    select id, user_id, name, email from found`,
+    select id, user_id, name, email from session`,
 };
 
 /** Somebody in front of a browser. */
@@ -55,7 +55,7 @@ export class Sessions {
     awaitsCode = false,
     manager?: EntityManager,
   ): Promise<SignedIn | undefined> {
-    const values = [sha256Of(token), awaitsCode];
+    const values = [hashToken(token), awaitsCode];
     const [row]: SessionRow[] = manager
       ? await manager.query(FIND.text, values)
       : await query<SessionRow>(this.pool, { ...FIND, values });
@@ -63,7 +63,7 @@ export class Sessions {
       row && {
         userId: row.user_id,
         sessionId: row.id,
-        csrfToken: csrfTokenOf(token),
+        csrfToken: createCsrfToken(token),
         name: row.name,
         email: row.email,
       }
@@ -77,13 +77,11 @@ export class Sessions {
     { awaitsCode }: { awaitsCode: boolean },
   ): Promise<string> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url');
-    await manager.query(`delete from sessions s where user_id = $1 and not (${IN_FORCE})`, [
-      userId,
-    ]);
+    await manager.query(`delete from sessions s where user_id = $1 and not (${ACTIVE})`, [userId]);
     await manager.query(
       `insert into sessions (user_id, sha256, awaits_code, created_at, seen_at, expires_at)
        values ($1, $2, $3, now(), now(), now() + make_interval(secs => $4))`,
-      [userId, sha256Of(token), awaitsCode, awaitsCode ? 10 * 60 : SESSION_SECONDS],
+      [userId, hashToken(token), awaitsCode, awaitsCode ? 10 * 60 : SESSION_SECONDS],
     );
     return token;
   }
@@ -97,9 +95,9 @@ export class Sessions {
     await query(this.pool, {
       name: 'sessions_renew',
       text: 'update sessions set sha256 = $2 where id = $1',
-      values: [signedIn.sessionId, sha256Of(token)],
+      values: [signedIn.sessionId, hashToken(token)],
     });
-    return { token, signedIn: { ...signedIn, csrfToken: csrfTokenOf(token) } };
+    return { token, signedIn: { ...signedIn, csrfToken: createCsrfToken(token) } };
   }
 
   async end(manager: EntityManager, sessionId: number): Promise<void> {
@@ -107,7 +105,7 @@ export class Sessions {
   }
 
   async endByToken(manager: EntityManager, token: string): Promise<void> {
-    await manager.query('delete from sessions where sha256 = $1', [sha256Of(token)]);
+    await manager.query('delete from sessions where sha256 = $1', [hashToken(token)]);
   }
 
   /** @param except a session that stays @returns how many there were */
@@ -124,7 +122,7 @@ export class Sessions {
     const [row] = await query<{ count: number }>(this.pool, {
       name: 'sessions_count',
       text: `select count(*)::int as count from sessions s
-             where user_id = $1 and id <> $2 and not awaits_code and ${IN_FORCE}`,
+             where user_id = $1 and id <> $2 and not awaits_code and ${ACTIVE}`,
       values: [userId, sessionId],
     });
     return row?.count ?? 0;
@@ -132,6 +130,6 @@ export class Sessions {
 }
 
 /** Bound to the session and known only to who has its cookie, so it need not be stored. */
-function csrfTokenOf(token: string): string {
+function createCsrfToken(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url');
 }

@@ -5,7 +5,7 @@ import { query } from '#database/connection.js';
 import { renderCount } from '#database/expiring-count.js';
 import { MasterKeys } from '#database/master-keys.js';
 
-export const MOST_FAILURES = 10;
+export const MAX_FAILURES = 10;
 
 const COUNT = {
   name: 'sign_in_failures_count',
@@ -15,7 +15,7 @@ const COUNT = {
 type Queries = { query: (text: string, values: unknown[]) => Promise<unknown> };
 
 /** @property key what the attempt was counted under */
-export type Counted = { key: Buffer; failures: number; seconds: number };
+export type FailureCount = { key: Buffer; failures: number; seconds: number };
 
 /**
  * How often signing in has failed for an address, for all processes and across restarts. A browser that the user has
@@ -30,25 +30,25 @@ export class SignInFailures {
 
   /**
    * Before the password is looked at, so that attempts at the same time all count.
-   * @param who the key of an address, or a user whose code is asked for
+   * @param subject the key of an address, or a user whose code is asked for
    * @param browser one that the user is known to use
    */
-  async count(who: string, browser: Buffer | null): Promise<Counted> {
+  async count(subject: string, browser: Buffer | null): Promise<FailureCount> {
     const key = fingerprint(
       this.keys.getDataKey('sign-in failures'),
-      who,
+      subject,
       browser?.toString('base64') ?? '',
     );
-    const [row] = await query<Omit<Counted, 'key'>>(this.pool, { ...COUNT, values: [key] });
+    const [row] = await query<Omit<FailureCount, 'key'>>(this.pool, { ...COUNT, values: [key] });
     if (!row) throw new Error('counting an attempt returned nothing');
     return { key, ...row };
   }
 
-  async forget(database: Queries, { key }: Counted): Promise<void> {
+  async forget(database: Queries, { key }: FailureCount): Promise<void> {
     await database.query('delete from sign_in_failures where key = $1', [key]);
   }
 }
 
-export function isTooMany({ failures }: Counted): boolean {
-  return failures > MOST_FAILURES;
+export function hasTooManyFailures({ failures }: FailureCount): boolean {
+  return failures > MAX_FAILURES;
 }

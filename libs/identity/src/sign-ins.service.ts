@@ -17,24 +17,24 @@ import { parseRecoveryCode, type WrongCodes } from './second-factor.js';
 import { SecondFactors } from './second-factors.service.js';
 import { Sessions } from './sessions.service.js';
 import {
-  isTooMany,
-  MOST_FAILURES,
+  hasTooManyFailures,
+  MAX_FAILURES,
   SignInFailures,
-  type Counted,
+  type FailureCount,
 } from './sign-in-failures.service.js';
-import { sha256Of } from './token.js';
+import { hashToken } from './token.js';
 import { auditUser, createSystemWriter, createUserWriter } from './user-audit.service.js';
 
-const MOST_BROWSERS = 20;
+const MAX_BROWSERS = 20;
 
 /** Who is at the door. @property browser what its long-lived cookie says @property session the cookie of a session */
 export type Visitor = RequestSource & { browser?: string; session?: string };
 
 /** @property session for the cookie @property browser for the long-lived one */
-export type SignedInAnew = { kind: 'in'; session: string; browser: string };
+export type NewSession = { kind: 'in'; session: string; browser: string };
 
 export type SignInOutcome =
-  | SignedInAnew
+  | NewSession
   /** The password was right. @property session with which the code has to come */
   | { kind: 'code'; session: string }
   | { kind: 'wrong' }
@@ -43,26 +43,26 @@ export type SignInOutcome =
   | { kind: 'wait'; seconds: number };
 
 /** Tells a user of wrong codes, within the transaction that has counted them. */
-export type TellOfWrongCodes = (manager: EntityManager, wrong: WrongCodes) => Promise<void>;
+export type NotifyOfWrongCodes = (manager: EntityManager, wrong: WrongCodes) => Promise<void>;
 
 type UserRow = {
   id: number;
   email_key: string;
   password_hash: string;
   second_factor: boolean;
-  known: boolean;
+  isKnownBrowser: boolean;
 };
 
 const FIND = {
   name: 'sign_ins_find',
   text: `
     select u.id, u.email_key, u.password_hash, f.confirmed_at is not null as second_factor,
-      exists (select from known_browsers b where b.user_id = u.id and b.sha256 = $2) as known
+      exists (select from known_browsers b where b.user_id = u.id and b.sha256 = $2) as "isKnownBrowser"
     from users u left join second_factors f on f.user_id = u.id
     where u.email_key = $1 and u.removed_at is null`,
 };
 /** A new password or address ends all sessions, but none that is just being made: one of the two waits for the other. */
-const HOLD = `select email_key, password_hash from users where id = $1 and removed_at is null for share`;
+const LOCK_USER = `select email_key, password_hash from users where id = $1 and removed_at is null for share`;
 
 /** Lets people in: by password, by the code of a second factor, or because a company vouches for them. */
 @Injectable()
@@ -78,28 +78,33 @@ export class SignIns {
   ) {}
 
   /** Takes the same time, and answers the same, whether there is such a user or not. */
-  async withPassword(visitor: Visitor, given: string, password: string): Promise<SignInOutcome> {
-    const key = findEmailKey(given);
-    const browser = sha256Of(visitor.browser ?? '');
+  async signInWithPassword(
+    visitor: Visitor,
+    address: string,
+    password: string,
+  ): Promise<SignInOutcome> {
+    const key = findEmailKey(address);
+    const browser = hashToken(visitor.browser ?? '');
     const [user] = await query<UserRow>(this.pool, { ...FIND, values: [key ?? null, browser] });
     // Whatever is no address is counted together: as it is, it could be the name of another count.
-    const who = key ?? '';
-    const failures = await this.failures.count(who, user?.known ? browser : null);
-    if (isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
+    const subject = key ?? '';
+    const failures = await this.failures.count(subject, user?.isKnownBrowser ? browser : null);
+    if (hasTooManyFailures(failures)) return { kind: 'wait', seconds: failures.seconds };
     if (!(await this.passwords.matches(user?.password_hash, password)) || !user) {
-      await this.noteFailure(visitor, user?.id ?? who, 'password', failures);
+      await this.recordFailure(visitor, user?.id ?? subject, 'password', failures);
       return { kind: 'wrong' };
     }
     return this.writes.write(createUserWriter(visitor, user.id), async (transaction) => {
       const { manager } = transaction;
-      const [now]: Pick<UserRow, 'email_key' | 'password_hash'>[] = await manager.query(HOLD, [
-        user.id,
-      ]);
-      if (now?.email_key !== user.email_key || now.password_hash !== user.password_hash) {
+      const [current]: Pick<UserRow, 'email_key' | 'password_hash'>[] = await manager.query(
+        LOCK_USER,
+        [user.id],
+      );
+      if (current?.email_key !== user.email_key || current.password_hash !== user.password_hash) {
         return { kind: 'wrong' };
       }
       if (!user.second_factor) {
-        return this.enter(transaction, visitor, user.id, 'password', failures);
+        return this.startSession(transaction, visitor, user.id, 'password', failures);
       }
       await this.failures.forget(manager, failures);
       const session = await this.sessions.begin(manager, user.id, { awaitsCode: true });
@@ -113,48 +118,49 @@ export class SignIns {
    *
    * @param visitor with the session that awaits a code; null is the result when it does not any more
    */
-  async withCode(
+  async signInWithCode(
     visitor: Visitor,
     code: string,
-    tell: TellOfWrongCodes,
+    notify: NotifyOfWrongCodes,
   ): Promise<SignInOutcome | null> {
-    const waiting = await this.sessions.find(visitor.session ?? '', true);
-    if (!waiting) return null;
-    const { userId } = waiting;
+    const pendingSession = await this.sessions.find(visitor.session ?? '', true);
+    if (!pendingSession) return null;
+    const { userId } = pendingSession;
     const failures =
       parseRecoveryCode(code) === undefined
         ? await this.failures.count(`code of user ${userId}`, null)
         : undefined;
-    if (failures && isTooMany(failures)) return { kind: 'wait', seconds: failures.seconds };
+    if (failures && hasTooManyFailures(failures))
+      return { kind: 'wait', seconds: failures.seconds };
     const outcome = await this.writes.write(
       createUserWriter(visitor, userId),
       async (transaction) => {
         const { manager } = transaction;
-        await manager.query(HOLD, [userId]);
+        await manager.query(LOCK_USER, [userId]);
         if (!(await this.sessions.find(visitor.session ?? '', true, manager))) return null;
-        const taken = await this.factors.take(manager, userId, code);
-        if (!taken) return { kind: 'wrong' } as const;
-        if (taken.kind === 'app' || taken.kind === 'recovery') {
-          return this.enter(transaction, visitor, userId, taken.kind, failures);
+        const result = await this.factors.consumeCode(manager, userId, code);
+        if (!result) return { kind: 'wrong' } as const;
+        if (result.kind === 'app' || result.kind === 'recovery') {
+          return this.startSession(transaction, visitor, userId, result.kind, failures);
         }
-        if (taken.tell) {
-          await tell(manager, taken.tell);
-          const { failures, isLocked } = taken.tell;
+        if (result.warning) {
+          await notify(manager, result.warning);
+          const { failures, isLocked } = result.warning;
           if (isLocked) await auditUser(transaction, userId, 'user.sign_in_paused', { failures });
         }
-        return { kind: taken.kind } as const;
+        return { kind: result.kind } as const;
       },
     );
     if (outcome?.kind === 'wrong' || outcome?.kind === 'locked') {
-      await this.noteFailure(visitor, userId, 'code', failures);
+      await this.recordFailure(visitor, userId, 'code', failures);
     }
     return outcome;
   }
 
   /** Without a further question: the user was made just now, by an invitation. */
-  async asInvited(visitor: Visitor, userId: number): Promise<SignedInAnew> {
+  async signInInvited(visitor: Visitor, userId: number): Promise<NewSession> {
     return this.writes.write(createUserWriter(visitor, userId), (transaction) =>
-      this.enter(transaction, visitor, userId, 'invitation'),
+      this.startSession(transaction, visitor, userId, 'invitation'),
     );
   }
 
@@ -171,15 +177,15 @@ export class SignIns {
     { userId, sessionId }: { userId: number; sessionId: number },
   ): Promise<number> {
     return this.writes.write(by, async (transaction) => {
-      const ended = await this.sessions.endAll(transaction.manager, userId, sessionId);
-      if (ended > 0)
-        await auditUser(transaction, userId, 'user.sessions_ended', { sessions: ended });
-      return ended;
+      const endedCount = await this.sessions.endAll(transaction.manager, userId, sessionId);
+      if (endedCount > 0)
+        await auditUser(transaction, userId, 'user.sessions_ended', { sessions: endedCount });
+      return endedCount;
     });
   }
 
   /** The browser is counted by itself from now on, and what has failed so far is forgotten. */
-  async trust(
+  async trustBrowser(
     transaction: AuditedTransaction,
     { browser = generateBrowserId() }: Pick<Visitor, 'browser'>,
     userId: number,
@@ -187,29 +193,29 @@ export class SignIns {
     await transaction.manager.query(
       `insert into known_browsers (user_id, sha256, seen_at) values ($1, $2, now())
        on conflict (user_id, sha256) do update set seen_at = now()`,
-      [userId, sha256Of(browser)],
+      [userId, hashToken(browser)],
     );
     await transaction.manager.query(
       `delete from known_browsers where user_id = $1 and sha256 in (
          select sha256 from known_browsers where user_id = $1 order by seen_at desc offset $2)`,
-      [userId, MOST_BROWSERS],
+      [userId, MAX_BROWSERS],
     );
     return browser;
   }
 
   /** Within the caller's transaction. Always with a new session: the token of one from before may be known to others. */
-  async enter(
+  async startSession(
     transaction: AuditedTransaction,
     visitor: Visitor,
     userId: number,
     method: string,
-    counted?: Counted,
-  ): Promise<SignedInAnew> {
+    failures?: FailureCount,
+  ): Promise<NewSession> {
     const { manager } = transaction;
-    if (counted) await this.failures.forget(manager, counted);
+    if (failures) await this.failures.forget(manager, failures);
     if (visitor.session !== undefined) await this.sessions.endByToken(manager, visitor.session);
     const session = await this.sessions.begin(manager, userId, { awaitsCode: false });
-    const browser = await this.trust(transaction, visitor, userId);
+    const browser = await this.trustBrowser(transaction, visitor, userId);
     await auditUser(transaction, userId, 'user.signed_in', { method });
     return { kind: 'in', session, browser };
   }
@@ -220,11 +226,11 @@ export class SignIns {
    * typed is not kept: it may be a password. Writes another entry when no more attempts are taken for a while.
    * @param who the user, or an address that nobody has
    */
-  private async noteFailure(
+  private async recordFailure(
     visitor: Visitor,
     who: number | string,
     method: 'password' | 'code',
-    counted: Counted | undefined,
+    failures: FailureCount | undefined,
   ): Promise<void> {
     const system = createSystemWriter(visitor);
     const userId = typeof who === 'number' ? who : null;
@@ -238,9 +244,9 @@ export class SignIns {
       const groupTimes = await this.repeated.count(transaction, ['sign-in', method, group]);
       if (userId === null && isWritten(groupTimes)) await audit(groupTimes);
     });
-    if (typeof who === 'string' || counted?.failures !== MOST_FAILURES) return;
+    if (typeof who === 'string' || failures?.failures !== MAX_FAILURES) return;
     await this.writes.write(system, (transaction) =>
-      auditUser(transaction, who, 'user.sign_in_paused', { failures: counted.failures }),
+      auditUser(transaction, who, 'user.sign_in_paused', { failures: failures.failures }),
     );
   }
 }

@@ -5,7 +5,7 @@ import { query } from '#database/connection.js';
 
 const WRITE_EVERY_MS = 5_000;
 /** A token's last use is written no more often. */
-const SAID_EVERY_MS = 60_000;
+const RECORD_EVERY_MS = 60_000;
 
 /** Another process may have written the same use; one that is writing it now is not waited for. */
 const WRITE = {
@@ -19,7 +19,7 @@ const WRITE = {
 };
 
 /** @property written when a use was last written, 0 for never */
-type Uses = { used: number; written: number };
+type Uses = { usedAt: number; writtenAt: number };
 
 /** When tokens were last used. Requests only note it; it is written later, for all tokens together. */
 @Injectable()
@@ -40,10 +40,10 @@ export class TokenUses implements OnModuleInit, OnModuleDestroy {
     await this.write();
   }
 
-  used(tokenId: number): void {
-    const known = this.tokens.get(tokenId);
-    if (known) known.used = Date.now();
-    else this.tokens.set(tokenId, { used: Date.now(), written: 0 });
+  recordUse(tokenId: number): void {
+    const uses = this.tokens.get(tokenId);
+    if (uses) uses.usedAt = Date.now();
+    else this.tokens.set(tokenId, { usedAt: Date.now(), writtenAt: 0 });
   }
 
   /** Writes what is due, after what is being written. */
@@ -55,15 +55,15 @@ export class TokenUses implements OnModuleInit, OnModuleDestroy {
   private async writeDue(now: number): Promise<void> {
     const due: [number, Uses][] = [];
     for (const [id, uses] of this.tokens) {
-      if (now - uses.written < SAID_EVERY_MS) continue;
-      if (uses.used > uses.written) due.push([id, uses]);
+      if (now - uses.writtenAt < RECORD_EVERY_MS) continue;
+      if (uses.usedAt > uses.writtenAt) due.push([id, uses]);
       else this.tokens.delete(id);
     }
     if (due.length === 0) return;
-    const values = [due.map(([id]) => id), due.map(([, { used }]) => new Date(used))];
+    const values = [due.map(([id]) => id), due.map(([, { usedAt }]) => new Date(usedAt))];
     try {
       await query(this.pool, { ...WRITE, values });
-      for (const [, uses] of due) uses.written = now;
+      for (const [, uses] of due) uses.writtenAt = now;
     } catch (error) {
       // Kept for the next time.
       this.log.warn(`the last use of tokens could not be written: ${getErrorMessage(error)}`);

@@ -9,9 +9,9 @@ import {
   type AuditedTransaction,
   type AuditedWriter,
 } from '#event-store/commands/audited-writes.service.js';
-import { changed, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
+import { auditChange, listStoreIds, getUserId, type UserRef } from './identity.commands.js';
 import { ApiTokenRow } from './identity.entity.js';
-import { checkNewToken, sha256Of, TOKEN_BYTES, tokenOf, TOKENS_PER_USER } from './token.js';
+import { parseNewToken, hashToken, TOKEN_BYTES, toToken, MAX_TOKENS_PER_USER } from './token.js';
 
 export class CreateToken extends Command<{ tokenId: number; token: string }> {
   constructor(
@@ -34,15 +34,15 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
 
   async execute(command: CreateToken): Promise<{ tokenId: number; token: string }> {
     const { by, user, expiresAt } = command;
-    const name = checkNewToken(command, new Date());
-    const token = tokenOf(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
-    const sha256 = sha256Of(token);
+    const name = parseNewToken(command, new Date());
+    const token = toToken(randomBytes(TOKEN_BYTES), this.keys.getDataKey('token checksums'));
+    const sha256 = hashToken(token);
     return this.writes.write(by, async (transaction) => {
       const { manager, isRepeated } = transaction;
       const existing = isRepeated && (await manager.findOneBy(ApiTokenRow, { sha256 }));
       if (existing) return { tokenId: existing.id, token };
       const userId = await getUserId(manager, user);
-      await refuseTooMany(manager, userId);
+      await assertBelowLimit(manager, userId);
       const { identifiers } = await manager.insert(ApiTokenRow, {
         user_id: userId,
         name,
@@ -53,14 +53,14 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
       const tokenId = Number(identifiers[0]?.['id']);
       const expiry = expiresAt && { expires_at: expiresAt.toISOString() };
       const subject = { token_id: tokenId, user_id: userId, name, ...expiry };
-      await changed(transaction, 'token.created', await listStoreIds(manager, userId), subject);
+      await auditChange(transaction, 'token.created', await listStoreIds(manager, userId), subject);
       return { tokenId, token };
     });
   }
 }
 
 /** Whoever revokes a token from the pages of a store. */
-export type Revoker = { userId: number; accountId: number; ofOthers: boolean };
+export type Revoker = { userId: number; accountId: number; canRevokeOthers: boolean };
 
 export class RevokeToken extends Command<{ tokenId: number }> {
   constructor(
@@ -80,7 +80,7 @@ export class RevokeTokenHandler implements ICommandHandler<RevokeToken> {
   async execute({ by, tokenId, revoker }: RevokeToken): Promise<{ tokenId: number }> {
     return this.writes.write(by, async (transaction) => {
       const { manager } = transaction;
-      if (revoker) await refuseStrangers(manager, tokenId, revoker);
+      if (revoker) await assertCanRevoke(manager, tokenId, revoker);
       const { user_id } = await getToken(manager, tokenId);
       await revokeTokens(transaction, user_id, tokenId);
       return { tokenId };
@@ -110,7 +110,12 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
       if (per_minute === perMinute) return { tokenId };
       await manager.update(ApiTokenRow, { id: tokenId }, limit);
       const subject = { token_id: tokenId, changes: findChanges({ per_minute }, limit) };
-      await changed(transaction, 'token.limited', await listStoreIds(manager, user_id), subject);
+      await auditChange(
+        transaction,
+        'token.limited',
+        await listStoreIds(manager, user_id),
+        subject,
+      );
       return { tokenId };
     });
   }
@@ -118,14 +123,14 @@ export class LimitTokenHandler implements ICommandHandler<LimitToken> {
 
 export const tokenHandlers = [CreateTokenHandler, RevokeTokenHandler, LimitTokenHandler];
 
-async function refuseTooMany(manager: EntityManager, userId: number): Promise<void> {
+async function assertBelowLimit(manager: EntityManager, userId: number): Promise<void> {
   const [row] = await manager.query<{ tokens: number }[]>(
     'select count(*) as tokens from api_tokens where user_id = $1 and revoked_at is null',
     [userId],
   );
-  if (row && row.tokens < TOKENS_PER_USER) return;
+  if (row && row.tokens < MAX_TOKENS_PER_USER) return;
   throw new RejectedError(
-    { base: [`There are ${TOKENS_PER_USER} tokens already`] },
+    { base: [`There are ${MAX_TOKENS_PER_USER} tokens already`] },
     'limit_reached',
     'Revoke tokens that are not used any more.',
   );
@@ -136,10 +141,10 @@ async function refuseTooMany(manager: EntityManager, userId: number): Promise<vo
  * somebody else's: it would stop working there as well.
  * @throws NotFoundError also when the token does not reach the store
  */
-async function refuseStrangers(
+async function assertCanRevoke(
   manager: EntityManager,
   tokenId: number,
-  { userId, accountId, ofOthers }: Revoker,
+  { userId, accountId, canRevokeOthers }: Revoker,
 ): Promise<void> {
   const [token] = await manager.query<{ user_id: number; reaches: boolean; elsewhere: boolean }[]>(
     `select t.user_id,
@@ -154,7 +159,7 @@ async function refuseStrangers(
   );
   if (!token?.reaches) throw new NotFoundError('Token');
   if (token.user_id === userId) return;
-  if (!ofOthers) throw new NotFoundError('Token');
+  if (!canRevokeOthers) throw new NotFoundError('Token');
   if (!token.elsewhere) return;
   throw new RejectedError(
     { base: ['This token is used for other stores as well'] },
@@ -191,6 +196,7 @@ export async function revokeTokens(
   );
   const revoked = rows.map(({ id }) => id).sort((a, b) => a - b);
   const stores = await listStoreIds(manager, userId);
-  for (const token_id of revoked) await changed(transaction, 'token.revoked', stores, { token_id });
+  for (const token_id of revoked)
+    await auditChange(transaction, 'token.revoked', stores, { token_id });
   return revoked.length;
 }

@@ -1,21 +1,21 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
-import { checkNewToken, hasValidChecksum, tokenOf } from './token.js';
+import { parseNewToken, hasValidChecksum, toToken } from './token.js';
 
 const KEY = Buffer.alloc(32, 1);
 const RANDOM = Buffer.alloc(32, 2);
 
 describe('a token', () => {
   it('carries a checksum that only the holder of the key can make', () => {
-    const token = tokenOf(RANDOM, KEY);
+    const token = toToken(RANDOM, KEY);
     expect(token).toMatch(/^ink_[A-Za-z0-9_-]{59}$/);
     expect(hasValidChecksum(token, KEY)).toBe(true);
     expect(hasValidChecksum(token, Buffer.alloc(32, 3))).toBe(false);
-    expect(tokenOf(Buffer.alloc(32, 4), KEY)).not.toBe(token);
+    expect(toToken(Buffer.alloc(32, 4), KEY)).not.toBe(token);
   });
 
   it('is refused with any letter changed, added or removed', () => {
-    const token = tokenOf(RANDOM, KEY);
+    const token = toToken(RANDOM, KEY);
     const changed = Array.from(token, (letter, at) =>
       [...token].with(at, letter === 'A' ? 'B' : 'A').join(''),
     );
@@ -28,10 +28,10 @@ describe('a token', () => {
 
   it('has a name, and an end that is yet to come if it has one', () => {
     const now = new Date('2026-03-02T10:00:00Z');
-    const made = (name: string, end: string | null = null) =>
-      checkNewToken({ name, expiresAt: end === null ? null : new Date(end) }, now);
-    expect(made(' till ')).toBe('till');
-    expect(made('x'.repeat(255), '2026-03-02T10:00:01Z')).toHaveLength(255);
+    const parse = (name: string, end: string | null = null) =>
+      parseNewToken({ name, expiresAt: end === null ? null : new Date(end) }, now);
+    expect(parse(' till ')).toBe('till');
+    expect(parse('x'.repeat(255), '2026-03-02T10:00:01Z')).toHaveLength(255);
     for (const [name, end] of [
       [' ', null],
       ['x'.repeat(256), null],
@@ -39,7 +39,7 @@ describe('a token', () => {
       ['till', '2026-03-02T10:00:00Z'],
       ['till', 'soon'],
     ] as const) {
-      expect(() => made(name, end)).toThrow(RejectedError);
+      expect(() => parse(name, end)).toThrow(RejectedError);
     }
   });
 });

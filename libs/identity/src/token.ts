@@ -4,7 +4,7 @@ import { normalizeText } from '#kernel/text.js';
 
 export const TOKEN_BYTES = 32;
 /** In force at the same time. */
-export const TOKENS_PER_USER = 100;
+export const MAX_TOKENS_PER_USER = 100;
 
 const MAX_NAME = 255;
 const CHECKSUM_BYTES = 12;
@@ -12,20 +12,20 @@ const CHECKSUM_BYTES = 12;
 const TOKEN = /^(ink_[A-Za-z0-9_-]{43})([A-Za-z0-9_-]{16})$/;
 
 /** @param key for the checksums of this database */
-export function tokenOf(random: Buffer, key: Buffer): string {
+export function toToken(random: Buffer, key: Buffer): string {
   const body = `ink_${random.toString('base64url')}`;
-  return `${body}${checksumOf(body, key).toString('base64url')}`;
+  return `${body}${createChecksum(body, key).toString('base64url')}`;
 }
 
 /** Tells without the database whether a token was made here. */
 export function hasValidChecksum(token: string, key: Buffer): boolean {
   const [, body, checksum] = TOKEN.exec(token) ?? [];
   if (body === undefined || checksum === undefined) return false;
-  return timingSafeEqual(Buffer.from(checksum, 'base64url'), checksumOf(body, key));
+  return timingSafeEqual(Buffer.from(checksum, 'base64url'), createChecksum(body, key));
 }
 
 /** @returns the name that it gets @throws RejectedError */
-export function checkNewToken(
+export function parseNewToken(
   { name, expiresAt }: { name: string; expiresAt: Date | null },
   now: Date,
 ): string {
@@ -42,10 +42,10 @@ export function checkNewToken(
 }
 
 /** Only this hash is stored, so that nobody who reads the database can use a token, a session or a link. */
-export function sha256Of(token: string): Buffer {
+export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-function checksumOf(body: string, key: Buffer): Buffer {
+function createChecksum(body: string, key: Buffer): Buffer {
   return createHmac('sha256', key).update(body).digest().subarray(0, CHECKSUM_BYTES);
 }

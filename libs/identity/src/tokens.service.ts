@@ -8,14 +8,14 @@ import { query } from '#database/connection.js';
 import { MasterKeys } from '#database/master-keys.js';
 import { Authenticator, type Caller } from '#http/caller.js';
 import { RightsWatch } from './rights-watch.service.js';
-import { refusalOf, type Refusal, type Role } from './roles.js';
+import { findRefusal, type Refusal, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
 
 /** Whatever changes is dropped at once, so nothing is dropped because it is old. */
-const KEPT = 10_000;
+const CACHE_SIZE = 10_000;
 /** Few users belong to more stores; a token may be used for one that is not among these. */
-const ROLES_AT_ONCE = 50;
+const MAX_ROLES = 50;
 
 /** With the user's roles: a first request asks once, not once for the token and once for the store. */
 const FIND_TOKEN = {
@@ -23,7 +23,7 @@ const FIND_TOKEN = {
   text: `select t.id, t.user_id, t.per_minute,
            extract(epoch from t.expires_at - now())::float8 * 1000 as expires_in,
            array(select jsonb_build_array(account_id, role) from memberships m
-                 where m.user_id = t.user_id limit ${ROLES_AT_ONCE}) as roles
+                 where m.user_id = t.user_id limit ${MAX_ROLES}) as roles
          from api_tokens t join users u on u.id = t.user_id
          where t.sha256 = $1 and t.revoked_at is null and u.removed_at is null
            and (t.expires_at is null or t.expires_at > now())`,
@@ -43,8 +43,8 @@ type TokenRow = {
   roles: [accountId: number, role: Role][];
 };
 
-/** @property until by `performance.now()`, so that setting the clock back revives no token */
-type Known = { caller: Caller; until: number };
+/** @property expiresAt by `performance.now()`, so that setting the clock back revives no token */
+type CachedCaller = { caller: Caller; expiresAt: number };
 
 /**
  * Finds whom a token belongs to, and what its user may do. Answers are cached while `RightsWatch` knows that nothing has
@@ -54,9 +54,9 @@ type Known = { caller: Caller; until: number };
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
   override readonly accountName = 'Store';
   /** False: revoked or expired, or its user was removed. */
-  private readonly callers = new LRUCache<string, Known | false>({ max: KEPT });
+  private readonly callers = new LRUCache<string, CachedCaller | false>({ max: CACHE_SIZE });
   /** What users are in stores that they belong to. */
-  private readonly roles = new LRUCache<string, Role>({ max: KEPT });
+  private readonly roles = new LRUCache<string, Role>({ max: CACHE_SIZE });
   /** An answer to what was asked before the last change is not cached. */
   private changes = 0;
   private readonly rights: RightsWatch;
@@ -68,7 +68,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     config: Config,
   ) {
     super();
-    this.rights = new RightsWatch(config.databaseUrl, () => this.forget());
+    this.rights = new RightsWatch(config.databaseUrl, () => this.clearCache());
   }
 
   async onModuleInit(): Promise<void> {
@@ -82,15 +82,15 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   override authenticate(token: string): Caller | undefined | Promise<Caller | undefined> {
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const key = hash('sha256', token, 'base64');
-    const known = this.cached(this.callers, key);
+    const cachedCaller = this.findCached(this.callers, key);
     // What is cached was made here.
-    if (known !== undefined) return this.inForce(known);
+    if (cachedCaller !== undefined) return this.useCaller(cachedCaller);
     if (!hasValidChecksum(token, this.keys.getDataKey('token checksums'))) return undefined;
-    return this.find(key).then((found) => this.inForce(found));
+    return this.find(key).then((entry) => this.useCaller(entry));
   }
 
   override isKnownIn({ principalId: userId }: Caller, accountId: number): boolean {
-    return this.cached(this.roles, roleKey(userId, accountId)) !== undefined;
+    return this.findCached(this.roles, createRoleKey(userId, accountId)) !== undefined;
   }
 
   override findRefusal(
@@ -98,51 +98,51 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     accountId: number,
     operation: string | undefined,
   ): Refusal | null | Promise<Refusal | null> {
-    const key = roleKey(userId, accountId);
-    const known = this.cached(this.roles, key);
-    if (known !== undefined) return refusalOf(known, operation);
-    return this.roleOf(userId, accountId, key).then((role) => refusalOf(role, operation));
+    const key = createRoleKey(userId, accountId);
+    const cachedRole = this.findCached(this.roles, key);
+    if (cachedRole !== undefined) return findRefusal(cachedRole, operation);
+    return this.loadRole(userId, accountId, key).then((role) => findRefusal(role, operation));
   }
 
-  private inForce(known: Known | false): Caller | undefined {
-    if (!known || known.until <= performance.now()) return undefined;
-    this.uses.used(known.caller.tokenId);
-    return known.caller;
+  private useCaller(entry: CachedCaller | false): Caller | undefined {
+    if (!entry || entry.expiresAt <= performance.now()) return undefined;
+    this.uses.recordUse(entry.caller.tokenId);
+    return entry.caller;
   }
 
-  private forget(): void {
+  private clearCache(): void {
     this.changes++;
     this.callers.clear();
     this.roles.clear();
   }
 
-  private cached<V extends NonNullable<unknown>>(
+  private findCached<V extends NonNullable<unknown>>(
     cache: LRUCache<string, V>,
     key: string,
   ): V | undefined {
     return this.rights.isCurrent() ? cache.get(key) : undefined;
   }
 
-  private async find(key: string): Promise<Known | false> {
+  private async find(key: string): Promise<CachedCaller | false> {
     const { changes } = this;
-    const asked = performance.now();
+    const requestedAt = performance.now();
     const values = [Buffer.from(key, 'base64')];
     const [row] = await query<TokenRow>(this.pool, { ...FIND_TOKEN, values });
-    const found = row !== undefined && {
+    const entry = row !== undefined && {
       caller: { tokenId: row.id, principalId: row.user_id, perMinute: row.per_minute },
-      until: asked + (row.expires_in ?? Infinity),
+      expiresAt: requestedAt + (row.expires_in ?? Infinity),
     };
-    if (changes !== this.changes) return found;
-    this.callers.set(key, found);
+    if (changes !== this.changes) return entry;
+    this.callers.set(key, entry);
     if (row) {
       for (const [accountId, role] of row.roles) {
-        this.roles.set(roleKey(row.user_id, accountId), role);
+        this.roles.set(createRoleKey(row.user_id, accountId), role);
       }
     }
-    return found;
+    return entry;
   }
 
-  private async roleOf(userId: number, accountId: number, key: string): Promise<Role | null> {
+  private async loadRole(userId: number, accountId: number, key: string): Promise<Role | null> {
     const { changes } = this;
     const values = [userId, accountId];
     const [user] = await query<{ role: Role | null }>(this.pool, { ...FIND_MEMBERSHIP, values });
@@ -153,6 +153,6 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
   }
 }
 
-function roleKey(userId: number, accountId: number): string {
+function createRoleKey(userId: number, accountId: number): string {
   return `${userId} ${accountId}`;
 }

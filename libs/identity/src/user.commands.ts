@@ -7,7 +7,7 @@ import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { AuditedWrites, type AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import {
   createEmailTakenError,
-  refuseUnusable,
+  assertValidUser,
   getUserId,
   type UserRef,
 } from './identity.commands.js';
@@ -55,9 +55,11 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       await manager.query('update second_factors set code_failures = 0 where user_id = $1', [
         userId,
       ]);
-      await endResets(manager, userId);
-      const ended = await this.sessions.endAll(manager, userId, sessionId);
-      await auditUser(transaction, userId, 'user.password_changed', { sessions_ended: ended });
+      await endPasswordLinks(manager, userId);
+      const endedSessions = await this.sessions.endAll(manager, userId, sessionId);
+      await auditUser(transaction, userId, 'user.password_changed', {
+        sessions_ended: endedSessions,
+      });
       return { userId };
     });
   }
@@ -91,7 +93,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
       ...(input.name !== undefined && { name: normalizeText(input.name) }),
       ...(input.email !== undefined && { email: normalizeEmailAddress(input.email) }),
     };
-    refuseUnusable(values);
+    assertValidUser(values);
     try {
       return await this.writes.write(by, async (transaction) => {
         const { manager } = transaction;
@@ -109,7 +111,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
         const changes = findUserChanges(user, { name, email });
         let ended = {};
         if (user.email !== email) {
-          await endResets(manager, userId);
+          await endPasswordLinks(manager, userId);
           ended = { sessions_ended: await this.sessions.endAll(manager, userId) };
         }
         await auditUser(transaction, userId, 'user.updated', { changes, ...ended });
@@ -158,7 +160,7 @@ export class UnlinkCompanyHandler implements ICommandHandler<UnlinkCompany> {
 export const userHandlers = [SetPasswordHandler, UpdateUserHandler, UnlinkCompanyHandler];
 
 /** Links for a new password that are on their way lead nowhere any more. */
-export async function endResets(manager: EntityManager, userId: number): Promise<void> {
+export async function endPasswordLinks(manager: EntityManager, userId: number): Promise<void> {
   await manager.query(
     'update password_resets set used_at = now() where user_id = $1 and used_at is null',
     [userId],
@@ -169,7 +171,7 @@ export async function endResets(manager: EntityManager, userId: number): Promise
 export type PresentUser = UserRow & { email: string };
 
 /** Links to a new address work no more. */
-export async function endLinks(manager: EntityManager, userId: number): Promise<void> {
+export async function endAddressLinks(manager: EntityManager, userId: number): Promise<void> {
   await manager.query(
     'update address_changes set used_at = now() where user_id = $1 and used_at is null',
     [userId],

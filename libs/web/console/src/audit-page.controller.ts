@@ -57,7 +57,7 @@ export class AuditPageController {
     const entries = rows.slice(0, PAGE_SIZE);
     const about = await this.names.of(entries.map(({ json }) => findSubject(json.subject)));
     const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
-    const addresses = await this.members.invitedAddresses(store.id, invitations);
+    const addresses = await this.members.findInvitedAddresses(store.id, invitations);
     const { day, minute } = await this.times.forStore(store.id);
     await this.pages.send(request, reply, {
       view,

@@ -6,9 +6,9 @@ import { NotFoundError } from '#kernel/errors.js';
 import { readSource } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { AcceptInvitation, type Accepting } from '#identity/invitation.commands.js';
-import { Members, type FoundInvitation } from '#identity/members.service.js';
-import { SHORTEST_PASSWORD } from '#identity/password.js';
+import { AcceptInvitation, type Invitee } from '#identity/invitation.commands.js';
+import { Members, type InvitationPreview } from '#identity/members.service.js';
+import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SignIns } from '#identity/sign-ins.service.js';
 import { WithoutSession, type ConsoleRequest } from '#pages/current-user.js';
 import { PageError } from '#pages/page-error.js';
@@ -19,7 +19,7 @@ import { readText } from '#sign-in/form-text.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import { ROLE_LABELS } from './role-labels.js';
 
-type InvitationView = FoundInvitation & {
+type InvitationView = InvitationPreview & {
   secret: string;
   roleText: string;
   roleHint: string;
@@ -69,14 +69,14 @@ export class InvitationController {
     const { signedIn } = request as ConsoleRequest;
     const source = readSource(request as ConsoleRequest);
     const name = readText(form, 'name');
-    const acceptance: Accepting = signedIn
+    const acceptance: Invitee = signedIn
       ? { userId: signedIn.userId }
       : { name, password: form['password'] ?? '' };
     try {
       const accepted = await this.bus.execute(new AcceptInvitation(source, secret, acceptance));
       if (!signedIn) {
         const visitor = this.doors.readVisitor(request);
-        const signIn = await this.signIns.asInvited(visitor, accepted.userId);
+        const signIn = await this.signIns.signInInvited(visitor, accepted.userId);
         this.doors.set(reply, signIn);
       }
       await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
@@ -92,7 +92,7 @@ export class InvitationController {
     secret: string,
     formState: Pick<InvitationView, 'name' | 'formErrors'>,
   ): Promise<void> {
-    const invitation = await this.members.invitation(secret);
+    const invitation = await this.members.findInvitation(secret);
     if (!invitation) throw createLinkError();
     const { signedIn } = request as ConsoleRequest;
     const isSameUser = signedIn !== undefined && isSameAddress(signedIn.email, invitation.email);
@@ -107,7 +107,7 @@ export class InvitationController {
         roleText: text,
         roleHint: hint,
         signedInAs: signedIn ? (isSameUser ? 'invited' : 'other') : 'nobody',
-        minPasswordLength: SHORTEST_PASSWORD,
+        minPasswordLength: MIN_PASSWORD_LENGTH,
       },
       status: formState.formErrors === NO_FORM_ERRORS ? 200 : 422,
       width: 'narrow',

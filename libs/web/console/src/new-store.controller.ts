@@ -87,7 +87,7 @@ export class NewStoreController {
 
   /** Returns the stores that the user owns. @throws PageError if there are none */
   private async getOwnedStores({ userId }: SignedIn): Promise<OwnedStores> {
-    const owned = await this.members.storesOwnedBy(userId);
+    const owned = await this.members.findOwnedStores(userId);
     if (owned.count > 0) return owned;
     throw new PageError(
       403,

@@ -8,7 +8,7 @@ import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
 import { Members, type ListedToken } from '#identity/members.service.js';
-import { may } from '#identity/roles.js';
+import { isAllowed } from '#identity/roles.js';
 import { CreateToken, RevokeToken } from '#identity/token.commands.js';
 import {
   ConsoleWriter,
@@ -157,8 +157,8 @@ export class StoreTokensController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const ofOthers = may(store.role, 'tokens.revoke_of_others');
-    const revoker = { userId: user.userId, accountId: store.id, ofOthers };
+    const canRevokeOthers = isAllowed(store.role, 'tokens.revoke_of_others');
+    const revoker = { userId: user.userId, accountId: store.id, canRevokeOthers };
     try {
       await this.bus.execute(new RevokeToken(by, parsePathId(id), revoker));
     } catch (error) {
@@ -168,8 +168,8 @@ export class StoreTokensController {
   }
 
   private listTokens({ userId }: SignedIn, { id, role }: EnteredStore): Promise<ListedToken[]> {
-    const isForAll = may(role, 'tokens.read_of_others');
-    return this.members.tokensFor(id, isForAll ? null : userId);
+    const isForAll = isAllowed(role, 'tokens.read_of_others');
+    return this.members.listTokens(id, isForAll ? null : userId);
   }
 
   private async send(
@@ -179,7 +179,7 @@ export class StoreTokensController {
     store: EnteredStore,
     formState: Partial<Pick<TokensView, 'done' | 'formErrors' | 'values'>>,
   ): Promise<void> {
-    const isForAll = may(store.role, 'tokens.read_of_others');
+    const isForAll = isAllowed(store.role, 'tokens.read_of_others');
     const tokens = await this.listTokens(user, store);
     const { day, minute } = await this.times.forStore(store.id);
     const rows = tokens.map((token) => ({

@@ -8,7 +8,11 @@ import type { AuditedWriter } from '#event-store/commands/audited-writes.service
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { parsePathId } from '#http/path.js';
 import { Throttle } from '#http/throttle.js';
-import { InviteUser, WithdrawInvitation, type Invited } from '#identity/invitation.commands.js';
+import {
+  InviteUser,
+  WithdrawInvitation,
+  type CreatedInvitation,
+} from '#identity/invitation.commands.js';
 import { INVITATION_DAYS } from '#identity/invitation.js';
 import { ChangeRole, RemoveMember } from '#identity/member.commands.js';
 import { Members, type Member } from '#identity/members.service.js';
@@ -98,7 +102,7 @@ export class StoreUsersController {
   ): Promise<void> {
     const { email = '', role: roleParameter = '' } = form;
     const role = isRole(roleParameter) ? roleParameter : 'staff';
-    const send = async (manager: EntityManager, invited: Invited) => {
+    const send = async (manager: EntityManager, invited: CreatedInvitation) => {
       const mail = createInvitationMail(
         { ...invited, role, store, inviter: user.name },
         this.config,
@@ -106,7 +110,7 @@ export class StoreUsersController {
       const seconds = await this.outbox.addForStranger(manager, mail);
       if (seconds !== null) throw new RateLimitedError(seconds);
     };
-    let invited: Invited;
+    let invited: CreatedInvitation;
     try {
       invited = await this.bus.execute(
         new InviteUser(
@@ -146,7 +150,7 @@ export class StoreUsersController {
     @Res() reply: FastifyReply,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const open = await this.members.invitationsTo(store.id);
+    const open = await this.members.listOpenInvitations(store.id);
     const invitation = open.find((one) => one.id === parsePathId(id));
     if (!invitation) throw new NotFoundError('Invitation');
     await this.pages.sendConfirmation(request, reply, {
@@ -218,7 +222,7 @@ export class StoreUsersController {
     @CurrentUser() { userId }: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const members = await this.members.of(store.id);
+    const members = await this.members.listMembers(store.id);
     const member = members.find((one) => one.id === parsePathId(id));
     if (!member) throw new NotFoundError('Member');
     const about =
@@ -298,8 +302,8 @@ export class StoreUsersController {
     formState: Partial<Pick<UsersView, 'done' | 'formErrors' | 'values'>>,
     status = formState.formErrors ? 422 : 200,
   ): Promise<void> {
-    const members = await this.members.of(store.id);
-    const invitations = await this.members.invitationsTo(store.id);
+    const members = await this.members.listMembers(store.id);
+    const invitations = await this.members.listOpenInvitations(store.id);
     const { day } = await this.times.forStore(store.id);
     const owners = members.filter(({ role }) => role === 'owner').length;
     await this.pages.send(request, reply, {

@@ -6,7 +6,7 @@ import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 import { parsePathId, getPath } from '#http/path.js';
-import { may, type Operation } from '#identity/roles.js';
+import { isAllowed, type Operation } from '#identity/roles.js';
 import type { ConsoleRequest, ConsoleRoute, EnteredStore } from './current-user.js';
 import { getRootPath } from './page.js';
 import { assertOwnSite } from './own-site.js';
@@ -90,7 +90,7 @@ export class ConsoleGuard {
     const store = await this.findStore(signedIn.userId, parsePathId(account_id));
     if (!store) throw new NotFoundError('Store');
     request.accountId = store.id;
-    if (!may(store.role, operation)) {
+    if (!isAllowed(store.role, operation)) {
       request.refusal = 'role';
       throw new PageError(
         403,

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { getPath } from '#http/path.js';
-import { may } from '#identity/roles.js';
+import { isAllowed } from '#identity/roles.js';
 import type { ConsoleRequest } from './current-user.js';
 import { listNavigationLinks } from './navigation.js';
 import { renderPage, getRootPath, sendRenderedPage, type Colors, type PageExtras } from './page.js';
@@ -66,7 +66,7 @@ export class Pages {
       }),
       ...(store && {
         store,
-        links: listNavigationLinks(store.id, (operation) => may(store.role, operation), at),
+        links: listNavigationLinks(store.id, (operation) => isAllowed(store.role, operation), at),
       }),
     };
     await sendRenderedPage(

@@ -6,7 +6,7 @@ import type { AuditedWriter } from '#event-store/commands/audited-writes.service
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
 import { normalizeEmailAddress } from '#kernel/email-address.js';
-import { SHORTEST_PASSWORD } from '#identity/password.js';
+import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { SecondFactors } from '#identity/second-factors.service.js';
 import { Sessions } from '#identity/sessions.service.js';
 import { SignIns } from '#identity/sign-ins.service.js';
@@ -159,7 +159,7 @@ export class AccountController {
     user: SignedIn,
     state: Partial<AccountView>,
   ): Promise<void> {
-    const factor = await this.secondFactors.stateOf(user.userId);
+    const factor = await this.secondFactors.findState(user.userId);
     await this.pages.send(request, reply, {
       view: accountView,
       title: 'Your account',
@@ -170,7 +170,7 @@ export class AccountController {
         form: '',
         values: { name: user.name, email: user.email },
         errors: {},
-        minPasswordLength: SHORTEST_PASSWORD,
+        minPasswordLength: MIN_PASSWORD_LENGTH,
         hasSecondFactor: factor.state === 'on',
         codesLeftCount: factor.state === 'on' ? factor.codesLeft : 0,
         otherSessionsCount: await this.sessions.countOthers(user),

@@ -1,14 +1,14 @@
 import {
   ADDRESS_LINK_HOURS,
-  type ChangedAddress,
-  type WantedAddress,
+  type AddressChange,
+  type AddressLink,
 } from '#identity/address-link.js';
 import { inOneLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 /** Writes the mail to the new address. */
 export function createAddressMail(
-  { name, email, token, taken: isTaken }: WantedAddress,
+  { name, email, token, isTaken }: AddressLink,
   publicUrl: string,
 ): Mail {
   const subject = 'Your e-mail address for Inkpad';
@@ -41,7 +41,7 @@ If it was not you, ignore this e-mail: nothing changes.
   };
 }
 
-export function createAddressChangedMail({ name, former, email }: ChangedAddress): Mail {
+export function createAddressChangedMail({ name, former, email }: AddressChange): Mail {
   return {
     to: former,
     subject: 'Your e-mail address for Inkpad has changed',

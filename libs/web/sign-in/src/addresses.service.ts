@@ -4,7 +4,11 @@ import { DataSource } from 'typeorm';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
-import { ConfirmAddress, WantAddress, findWantedAddress } from '#identity/address.commands.js';
+import {
+  ConfirmAddress,
+  RequestAddressChange,
+  findRequestedAddress,
+} from '#identity/address.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
 import type { SignedIn } from '#pages/current-user.js';
 import { createAddressChangedMail, createAddressMail } from './address-mails.js';
@@ -32,7 +36,7 @@ export class Addresses {
   /** Sends a link to the new address. @throws RejectedError */
   async requestChange(by: AuditedWriter, { userId }: SignedIn, email: string): Promise<void> {
     await this.bus.execute(
-      new WantAddress(by, userId, email, async (manager, change) => {
+      new RequestAddressChange(by, userId, email, async (manager, change) => {
         const mail = createAddressMail(change, this.config.publicUrl);
         if ((await this.outbox.addForStranger(manager, mail)) === null) return;
         throw new RejectedError({
@@ -44,7 +48,7 @@ export class Addresses {
 
   /** Finds the new address. @returns undefined if the link has expired or is another user's */
   find({ userId }: SignedIn, token: string): Promise<string | undefined> {
-    return findWantedAddress(this.source.manager, userId, token);
+    return findRequestedAddress(this.source.manager, userId, token);
   }
 
   /** Changes the address to that of the link. @throws NotFoundError, RejectedError */

@@ -74,6 +74,9 @@ export class CompanyController {
       );
     }
     this.sessionCookies.set(reply, outcome.signedIn);
-    await this.pages.redirect(reply, outcome.isAfresh ? '/app/account?done=afresh' : returnTo);
+    await this.pages.redirect(
+      reply,
+      outcome.hasEndedAccess ? '/app/account?done=afresh' : returnTo,
+    );
   }
 }

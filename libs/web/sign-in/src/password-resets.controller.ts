@@ -4,7 +4,7 @@ import { RejectedError } from '#kernel/errors.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { SHORTEST_PASSWORD } from '#identity/password.js';
+import { MIN_PASSWORD_LENGTH } from '#identity/password.js';
 import { WithoutSession } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
@@ -116,7 +116,7 @@ export class PasswordResetsController {
         email: user?.email ?? null,
         endsTokens: user?.endsTokens ?? false,
         errors,
-        minPasswordLength: SHORTEST_PASSWORD,
+        minPasswordLength: MIN_PASSWORD_LENGTH,
       },
       status: user ? reply.statusCode : 404,
       width: 'narrow',

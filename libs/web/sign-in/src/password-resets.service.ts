@@ -11,7 +11,7 @@ import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { AddressConfirmation } from '#identity/address-confirmation.service.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { SignIns, type Visitor } from '#identity/sign-ins.service.js';
-import { sha256Of } from '#identity/token.js';
+import { hashToken } from '#identity/token.js';
 import { auditUser, createSystemWriter, createUserWriter } from '#identity/user-audit.service.js';
 import { SetPassword } from '#identity/user.commands.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
@@ -62,7 +62,7 @@ export class PasswordResets {
 
   /** Finds the user of a link; undefined once it was used or has expired. */
   async find(token: string): Promise<LinkedUser | undefined> {
-    const [user] = await query<LinkedUser>(this.pool, { ...FIND_USER, values: [sha256Of(token)] });
+    const [user] = await query<LinkedUser>(this.pool, { ...FIND_USER, values: [hashToken(token)] });
     return user;
   }
 
@@ -81,11 +81,11 @@ export class PasswordResets {
       // Of two concurrent requests, one finds the link used.
       const [rows]: [unknown[]] = await manager.query(
         'update password_resets set used_at = now() where sha256 = $1 and used_at is null returning user_id',
-        [sha256Of(token)],
+        [hashToken(token)],
       );
       if (rows.length === 0 && !isRepeated) return undefined;
       await this.confirmation.confirmByPasswordLink(transaction, user.id);
-      return this.signIns.trust(transaction, visitor, user.id);
+      return this.signIns.trustBrowser(transaction, visitor, user.id);
     });
     if (browser === undefined) return undefined;
     await this.bus.execute(new SetPassword(by, user.id, password));
@@ -116,7 +116,7 @@ export class PasswordResets {
       await manager.query(
         `insert into password_resets (sha256, user_id, created_at, expires_at)
          values ($1, $2, now(), now() + interval '1 hour')`,
-        [sha256Of(token), user.id],
+        [hashToken(token), user.id],
       );
       const link = `${this.config.publicUrl}/app/password/reset?token=${token}`;
       await this.outbox.addWithin(manager, [createResetMail(user, link)]);

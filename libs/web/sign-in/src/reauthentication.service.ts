@@ -7,7 +7,7 @@ import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js
 import { getAddressKey } from '#http/rate-limit.js';
 import { Passwords } from '#identity/passwords.service.js';
 import { Sessions, type SignedIn } from '#identity/sessions.service.js';
-import { isTooMany, SignInFailures } from '#identity/sign-in-failures.service.js';
+import { hasTooManyFailures, SignInFailures } from '#identity/sign-in-failures.service.js';
 import { auditUser, createUserWriter } from '#identity/user-audit.service.js';
 import type { ConsoleRequest } from '#pages/current-user.js';
 import { SessionCookies } from './session-cookies.service.js';
@@ -41,7 +41,7 @@ export class Reauthentication {
   ): Promise<void> {
     const { userId } = signedIn;
     const attempt = await this.failures.count(`password of user ${userId}`, null);
-    if (isTooMany(attempt)) {
+    if (hasTooManyFailures(attempt)) {
       throw new RejectedError({
         [field]: [`Too many wrong attempts. Try again in ${formatWait(attempt.seconds)}`],
       });

@@ -60,7 +60,7 @@ export class SecondFactorController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     if (!(await this.confirmPassword(form, user, 'begin', request, reply))) return;
-    await this.factors.begin(by, user.userId);
+    await this.factors.beginEnrolment(by, user.userId);
     await this.pages.redirect(reply, '/app/account/codes');
   }
 
@@ -144,7 +144,7 @@ export class SecondFactorController {
     { userId, email }: SignedIn,
     refused: CodesView['refused'],
   ): Promise<void> {
-    const factor = await this.factors.stateOf(userId);
+    const factor = await this.factors.findState(userId);
     const secret = factor.state === 'waiting' ? factor.secret : null;
     const qr =
       secret && (await qrCodeOf(createEnrolmentUri(secret, email), { type: 'svg', margin: 0 }));

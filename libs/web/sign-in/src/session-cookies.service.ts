@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { readSource, type AuthenticatedRequest } from '#http/caller.js';
 import { SESSION_COOKIE, SESSION_SECONDS } from '#identity/sessions.service.js';
-import type { SignedInAnew, Visitor } from '#identity/sign-ins.service.js';
+import type { NewSession, Visitor } from '#identity/sign-ins.service.js';
 import { Cookies } from '#pages/cookies.js';
 
 /** Identifies a trusted browser for a year: failures elsewhere do not block it. */
@@ -30,7 +30,7 @@ export class SessionCookies {
     };
   }
 
-  set(reply: FastifyReply, { session, browser }: SignedInAnew): void {
+  set(reply: FastifyReply, { session, browser }: NewSession): void {
     this.setSession(reply, session);
     this.setTrustedBrowser(reply, browser);
   }

@@ -3,7 +3,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { Throttle } from '#http/throttle.js';
-import { SignIns, type SignInOutcome, type TellOfWrongCodes } from '#identity/sign-ins.service.js';
+import {
+  SignIns,
+  type SignInOutcome,
+  type NotifyOfWrongCodes,
+} from '#identity/sign-ins.service.js';
 import {
   ConsoleWriter,
   CurrentUser,
@@ -80,7 +84,7 @@ export class SignInController {
     const email = readText(form, 'email');
     const returnTo = parseReturnPath(form['return_to']);
     const visitor = this.sessionCookies.readVisitor(request);
-    const outcome = await this.signIns.withPassword(visitor, email, form['password'] ?? '');
+    const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
     if (outcome.kind === 'in') {
       this.sessionCookies.set(reply, outcome);
       return this.pages.redirect(reply, returnTo);
@@ -119,7 +123,7 @@ export class SignInController {
   ): Promise<void> {
     const returnTo = parseReturnPath(form['return_to']);
     const visitor = this.sessionCookies.readVisitor(request);
-    const outcome = await this.signIns.withCode(
+    const outcome = await this.signIns.signInWithCode(
       visitor,
       readText(form, 'code'),
       this.notifyOfWrongCodes,
@@ -145,7 +149,7 @@ export class SignInController {
     await this.pages.redirect(reply, '/app/sign-in?done=signed_out');
   }
 
-  private readonly notifyOfWrongCodes: TellOfWrongCodes = async (manager, wrong) => {
+  private readonly notifyOfWrongCodes: NotifyOfWrongCodes = async (manager, wrong) => {
     if (this.config.mail === null) return;
     await this.outbox.addWithin(manager, [createWrongCodesMail(wrong, this.config.publicUrl)]);
   };
