@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { Config } from '#configuration/config.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
-import { HistoryShadow } from '#history/history-shadow.service.js';
+import { HistoryStagingBuilder } from '#history/history-staging.service.js';
 import { LeafOrder } from '#transparency/leaf-order.js';
 import { Tree } from '#transparency/tree.service.js';
 import { fillingClient } from './rebuild-client.js';
@@ -22,7 +22,7 @@ if (port) {
       try {
         const { edge } = await new Tree(app.get(Pool)).read();
         const order = new LeafOrder(edge);
-        const shadow = new HistoryShadow(client, app.get(EventStore), app.get(EventTypes));
+        const shadow = new HistoryStagingBuilder(client, app.get(EventStore), app.get(EventTypes));
         await shadow.fill((events) => {
           order.add(events);
           port.postMessage({ events: events.length } satisfies HistoryFilled);

@@ -21,7 +21,7 @@ import { StagingBuilder, type StreamRange } from '#event-store/verification/stag
 import { CLAIMS, dropStagingTables } from '#event-store/verification/staging-tables.js';
 import type { AnyReadModel } from '#event-store/read-models/read-models.js';
 import { Verification } from '#event-store/verification/verification.js';
-import { HistoryShadow } from '#history/history-shadow.service.js';
+import { HistoryStagingBuilder } from '#history/history-staging.service.js';
 import { readModels } from '../apps/read-models.js';
 import { Progress } from './progress.js';
 import { ownerClient } from './rebuild-client.js';
@@ -62,7 +62,9 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
   try {
     const keys = app.get(PersonalKeys);
     const rows = new Verification(app.get(Pool), store, app.get(ReadModels), keys, readModels);
-    const history = wish.history ? new HistoryShadow(client, store, app.get(EventTypes)) : null;
+    const history = wish.history
+      ? new HistoryStagingBuilder(client, store, app.get(EventTypes))
+      : null;
     const plan: RebuildPlan = { ...wish, history };
     const work = new Rebuild(client, store, rows, plan, readModels);
     await work.begin();

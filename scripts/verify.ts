@@ -55,13 +55,13 @@ runScript(async () => {
       covered = summary;
       add({ faults });
     }
-    const [{ events, faults }, strays] = await Promise.all([
+    const [{ events, errors }, strays] = await Promise.all([
       new HistoryVerification(pool, store).verify(),
       services.strays.find(repair),
       verifySlices({ verification, slices: slicesIn(pool), repair }, add),
     ]);
     numbered = events;
-    add({ faults });
+    add({ faults: errors });
     add(strays);
   });
   if (sum.outdated > 0) {

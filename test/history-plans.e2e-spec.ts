@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { redemptionQuery, type RedemptionFilter } from '#history/redemption-query.js';
-import { historyQuery, NO_FILTER, type HistoryFilter } from '#history/history-query.js';
+import { createRedemptionQuery, type RedemptionFilter } from '#history/redemption-query.js';
+import { createHistoryQuery, NO_FILTER, type HistoryFilter } from '#history/history-query.js';
 import { ENTRY_COLUMNS } from '#history/history-table.service.js';
 import { testDatabase, type TestDatabase } from './support/database/database.js';
 
@@ -30,10 +30,10 @@ afterAll(() => database.close());
 
 async function planOf(accountId: number, filter: Partial<HistoryFilter>): Promise<string> {
   const slice = { accountId, low: 0, high: ROWS, limit: 101 };
-  return explained(historyQuery(ENTRY_COLUMNS, slice, { ...NO_FILTER, ...filter }));
+  return explained(createHistoryQuery(ENTRY_COLUMNS, slice, { ...NO_FILTER, ...filter }));
 }
 
-async function explained({ text, values }: ReturnType<typeof historyQuery>): Promise<string> {
+async function explained({ text, values }: ReturnType<typeof createHistoryQuery>): Promise<string> {
   const { rows } = await database.query<{ 'QUERY PLAN': string }>(
     `explain (analyze, costs off, timing off, summary off, buffers off) ${text}`,
     values,
@@ -104,7 +104,7 @@ describe.each([
         { after, limit: 101 },
       ]) {
         const slice = { accountId, end: ROWS };
-        const query = redemptionQuery(ENTRY_COLUMNS, slice, { ...ANY, ...filter }, range);
+        const query = createRedemptionQuery(ENTRY_COLUMNS, slice, { ...ANY, ...filter }, range);
         const plan = await explained(query);
         expect(plan).toMatch(new RegExp(` (using|on) ${index} `));
         expect(plan).not.toMatch(/Seq Scan|Removed/);

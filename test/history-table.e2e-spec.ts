@@ -115,14 +115,14 @@ describe('the table of the history', () => {
   it('gets nothing from a process that was overtaken', async () => {
     fill();
     await filled();
-    const { position, end } = await history.table.reached();
+    const { position, end } = await history.table.getProgress();
     const before = await rows();
     await aDay();
     await filled();
     const events = (await service.history()).slice(before.length);
     const last = events.at(-1);
     if (!last) throw new Error('nothing has happened');
-    const entries = await history.table.next(events, end);
+    const entries = await history.table.createNextEntries(events, end);
     await expect(history.table.add(position, last.position, entries, end)).rejects.toThrow(
       OvertakenError,
     );

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { Pool } from 'pg';
 import sharp from 'sharp';
-import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-looks.js';
+import { STAMP_ICONS, STRIP_PRESETS } from '#cards/card-appearance.js';
 import { arrangeStamps, STRIP } from '#card-images/stamp-grid.js';
 import {
   createStripDesign,

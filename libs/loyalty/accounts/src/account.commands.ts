@@ -5,7 +5,7 @@ import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { grantInitialOwner } from '#identity/initial-owner.js';
 import { createAccount, updateAccount, type NewAccount } from './account.js';
-import { accountJson, type AccountJson } from './account.dto.js';
+import { toAccountJson, type AccountJson } from './account.dto.js';
 import { accountReadModel } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
 import { AccountsService } from './accounts.service.js';
@@ -45,7 +45,11 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
           }),
         }),
         respond: ({ state }) =>
-          accountJson(state, { cards: 0, customers: 0, locations: 0, posters: 0 }, state.personal),
+          toAccountJson(
+            state,
+            { cards: 0, customers: 0, locations: 0, posters: 0 },
+            state.personal,
+          ),
       });
     });
   }
@@ -75,9 +79,9 @@ export class UpdateAccountHandler implements ICommandHandler<UpdateAccount> {
       readModel: accountReadModel,
       id,
       context,
-      load: () => this.accounts.seenBy(userId, id),
+      load: () => this.accounts.findCountsFor(userId, id),
       decide: (current) => updateAccount(current, changes),
-      respond: ({ state, inputs }) => accountJson(state, inputs, inputs.personal),
+      respond: ({ state, inputs }) => toAccountJson(state, inputs, inputs.personal),
     });
   }
 }

@@ -7,7 +7,7 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { localeOf, timeZoneOf, type Account } from './account.js';
+import { parseLocale, parseTimeZone, type Account } from './account.js';
 import { parseCountry } from './country.js';
 import type { AccountSettings } from './account.events.js';
 
@@ -26,7 +26,7 @@ export class UpdateAccountDto {
   declare readonly store_name?: string | null;
 
   @Field(
-    readTextAs(MAX_NAME, timeZoneOf, 'must be an IANA time zone such as Europe/Berlin'),
+    readTextAs(MAX_NAME, parseTimeZone, 'must be an IANA time zone such as Europe/Berlin'),
     TEXT,
     {
       omittable: true,
@@ -37,7 +37,7 @@ export class UpdateAccountDto {
   declare readonly time_zone?: string;
 
   @Field(
-    readTextAs(MAX_NAME, localeOf, 'must be a BCP 47 language tag such as de or pt-BR'),
+    readTextAs(MAX_NAME, parseLocale, 'must be a BCP 47 language tag such as de or pt-BR'),
     TEXT,
     { omittable: true, description: 'BCP 47 language tag', example: 'pt-BR' },
   )
@@ -94,7 +94,7 @@ export type AccountCounts = {
 };
 
 /** @param personal whether it is the own store of whoever asks */
-export function accountJson(
+export function toAccountJson(
   account: Account,
   counts: AccountCounts,
   personal: boolean,
@@ -118,7 +118,7 @@ export function accountJson(
 }
 
 /** Only the fields that the request contains. */
-export function accountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
+export function toAccountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
   const { name, store_name, time_zone, locale: tag, country } = input;
   return {
     ...(name !== undefined && { name }),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
-import { account, createAccount, localeOf, timeZoneOf, updateAccount } from './account.js';
+import { account, createAccount, parseLocale, parseTimeZone, updateAccount } from './account.js';
 import { NO_CONSENT_TEXTS } from './consent-texts.js';
 import type { AccountEvent } from './account.events.js';
 
@@ -170,7 +170,7 @@ describe('a time zone', () => {
       ' ',
     ),
   )('is kept in one spelling, however it is given: %s', (name) => {
-    expect([name, name.toLowerCase(), name.toUpperCase()].map(timeZoneOf)).toEqual([
+    expect([name, name.toLowerCase(), name.toUpperCase()].map(parseTimeZone)).toEqual([
       name,
       name,
       name,
@@ -186,14 +186,14 @@ describe('a time zone', () => {
     ['Asia/Kolkata', 'Asia/Kolkata'],
     ['Etc/GMT+5', 'Etc/GMT+5'],
     ['America/Argentina/Buenos_Aires', 'America/Argentina/Buenos_Aires'],
-  ])('may be %s', (given, kept) => {
-    expect(timeZoneOf(given)).toBe(kept);
+  ])('may be %s', (input, expected) => {
+    expect(parseTimeZone(input)).toBe(expected);
   });
 
   it.each(['Mars/Olympus', '+01:00', '-0500', 'UTC+1', 'BST', 'jst', 'SystemV/AST4', '', ' '])(
     'cannot be %j',
-    (given) => {
-      expect(timeZoneOf(given)).toBeUndefined();
+    (input) => {
+      expect(parseTimeZone(input)).toBeUndefined();
     },
   );
 });
@@ -203,11 +203,11 @@ describe('a locale', () => {
     ['de', 'de'],
     ['pt-br', 'pt-BR'],
     ['ZH-hant-TW', 'zh-Hant-TW'],
-  ])('may be %s', (given, kept) => {
-    expect(localeOf(given)).toBe(kept);
+  ])('may be %s', (input, expected) => {
+    expect(parseLocale(input)).toBe(expected);
   });
 
-  it.each(['de_DE', 'e', 'not a tag', '123', ''])('cannot be %j', (given) => {
-    expect(localeOf(given)).toBeUndefined();
+  it.each(['de_DE', 'e', 'not a tag', '123', ''])('cannot be %j', (input) => {
+    expect(parseLocale(input)).toBeUndefined();
   });
 });

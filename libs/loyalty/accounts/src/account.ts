@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { requireState, assertNever, type Aggregate } from '#kernel/aggregate.js';
 import { NotFoundError, RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
-import { consentTextFaults, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
+import { findConsentTextErrors, NO_CONSENT_TEXTS, tidyConsentTexts } from './consent-texts.js';
 import { findCountryOfLocale, parseCountry } from './country.js';
 import { findUnknownCountries, tidySmsCountries } from './sms-countries.js';
 import type { AccountAttributes, AccountEvent, AccountSettings } from './account.events.js';
@@ -55,9 +55,9 @@ export type NewAccount = Omit<AccountAttributes, 'country'> & { country?: string
 
 export function createAccount(id: number, attributes: NewAccount): AccountEvent[] {
   const name = normalizeText(attributes.name);
-  const timeZone = timeZoneOf(normalizeText(attributes.timeZone));
-  const locale = localeOf(normalizeText(attributes.locale));
-  const country = countryFor(attributes, locale);
+  const timeZone = parseTimeZone(normalizeText(attributes.timeZone));
+  const locale = parseLocale(normalizeText(attributes.locale));
+  const country = findCountry(attributes, locale);
   const errors: FieldErrors = {};
   if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
   if (timeZone === undefined) errors['time_zone'] = ['is no known time zone'];
@@ -71,7 +71,7 @@ export function createAccount(id: number, attributes: NewAccount): AccountEvent[
 }
 
 /** Undefined if it is no country. */
-function countryFor({ country }: NewAccount, locale = 'en'): string | null | undefined {
+function findCountry({ country }: NewAccount, locale = 'en'): string | null | undefined {
   if (country === undefined) return findCountryOfLocale(locale);
   return country === null ? null : parseCountry(normalizeText(country));
 }
@@ -79,18 +79,18 @@ function countryFor({ country }: NewAccount, locale = 'en'): string | null | und
 /** Records only actual changes; without any there is no event. @throws RejectedError */
 export function updateAccount(
   state: Account | undefined,
-  wanted: Partial<AccountSettings>,
+  input: Partial<AccountSettings>,
 ): AccountEvent[] {
   if (!state) throw new NotFoundError('Store');
-  const consentTexts = wanted.consentTexts && tidyConsentTexts(wanted.consentTexts);
-  const smsCountries = wanted.smsCountries && tidySmsCountries(wanted.smsCountries);
+  const consentTexts = input.consentTexts && tidyConsentTexts(input.consentTexts);
+  const smsCountries = input.smsCountries && tidySmsCountries(input.smsCountries);
   const errors = {
-    ...(consentTexts && consentTextFaults(consentTexts)),
-    ...(smsCountries && smsCountryErrors(smsCountries)),
+    ...(consentTexts && findConsentTextErrors(consentTexts)),
+    ...(smsCountries && findSmsCountryErrors(smsCountries)),
   };
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
   const tidy = {
-    ...wanted,
+    ...input,
     ...(consentTexts && { consentTexts }),
     ...(smsCountries && { smsCountries }),
   };
@@ -101,7 +101,7 @@ export function updateAccount(
   return [{ type: 'AccountUpdated', data: Object.fromEntries(changes) }];
 }
 
-function smsCountryErrors(countries: string[]): FieldErrors {
+function findSmsCountryErrors(countries: string[]): FieldErrors {
   const unknown = findUnknownCountries(countries);
   if (unknown.length === 0) return {};
   const [first = ''] = unknown;
@@ -123,19 +123,19 @@ const SPELLED = new Map(
  * An IANA name in its usual spelling, or undefined if it is not one. An alias stays one, since it often
  * resolves to the older name: Asia/Kolkata to Asia/Calcutta.
  */
-export function timeZoneOf(given: string): string | undefined {
-  if (/^[+-]|^SystemV/i.test(given) || ABBREVIATIONS.has(given.toUpperCase())) return undefined;
+export function parseTimeZone(input: string): string | undefined {
+  if (/^[+-]|^SystemV/i.test(input) || ABBREVIATIONS.has(input.toUpperCase())) return undefined;
   try {
-    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: given }).resolvedOptions();
-    return timeZone.toLowerCase() === given.toLowerCase() ? timeZone : aliasOf(given);
+    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: input }).resolvedOptions();
+    return timeZone.toLowerCase() === input.toLowerCase() ? timeZone : spellAlias(input);
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;
   }
 }
 
-function aliasOf(given: string): string {
-  return given
+function spellAlias(alias: string): string {
+  return alias
     .toLowerCase()
     .replaceAll(
       /[^/_+-]+/g,
@@ -144,9 +144,9 @@ function aliasOf(given: string): string {
 }
 
 /** A BCP 47 tag in its canonical form, or undefined if it is not one. */
-export function localeOf(given: string): string | undefined {
+export function parseLocale(input: string): string | undefined {
   try {
-    return Intl.getCanonicalLocales(given)[0];
+    return Intl.getCanonicalLocales(input)[0];
   } catch (error) {
     if (error instanceof RangeError) return undefined;
     throw error;

@@ -6,7 +6,7 @@ import { Authenticated, Context, type Caller } from '#http/caller.js';
 import { DeclaresTag, Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { UpdateAccount } from './account.commands.js';
-import { AccountJson, accountSettings, UpdateAccountDto } from './account.dto.js';
+import { AccountJson, toAccountSettings, UpdateAccountDto } from './account.dto.js';
 import { AccountsService } from './accounts.service.js';
 
 @DeclaresTag({
@@ -79,6 +79,6 @@ export class AccountsController {
     @Context() context: CommandContext,
     @Body() body: UpdateAccountDto,
   ): Promise<AccountJson> {
-    return this.commands.execute(new UpdateAccount(context, userId, accountSettings(body)));
+    return this.commands.execute(new UpdateAccount(context, userId, toAccountSettings(body)));
   }
 }

@@ -11,16 +11,16 @@ import type { StoreProfile, StoreProfiles } from '#identity/store-profiles.servi
 import type { Account } from './account.js';
 import { accountReadModel } from './account.entity.js';
 import type { AccountSettings } from './account.events.js';
-import { accountJson, type AccountCounts, type AccountJson } from './account.dto.js';
+import { toAccountJson, type AccountCounts, type AccountJson } from './account.dto.js';
 
 /** @property personal it is the user's own store */
-type Seen = { personal: boolean };
+type Ownership = { personal: boolean };
 
 type ConsoleSettings = Pick<AccountSettings, 'consentTexts' | 'smsCountries'> & {
   country: string | null;
 };
 
-type AccountRow = { state: Account } & AccountCounts & Seen;
+type AccountRow = { state: Account } & AccountCounts & Ownership;
 
 const COUNTS = `
   (select count(*) from cards c where c.account_id = a.id) as cards,
@@ -38,7 +38,7 @@ const OF_USER = `select a.state, m.personal, ${COUNTS}
  * Who may see a store is for the gate to say. A user whom it still knows, but who has just been removed, must not read
  * that there is no such store: clients drop what they hold of one.
  */
-const ONE = {
+const FIND_ACCOUNT = {
   name: 'accounts_find',
   text: `select a.state, coalesce(m.personal, false) as personal, ${COUNTS}
          from accounts a left join memberships m on m.account_id = a.id and m.user_id = $1
@@ -46,7 +46,7 @@ const ONE = {
 };
 
 /** A customer who is merged into another is not counted. */
-const CUSTOMERS: PastCount = {
+const CUSTOMER_COUNT: PastCount = {
   name: 'past_customers',
   ownerColumn: 'account_id',
   changes: { 'customer.created': 1, 'customer.merged_away': -1, 'customer.restored': 1 },
@@ -73,14 +73,14 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       text: `${OF_USER} and m.account_id > $2 order by m.account_id limit $3`,
       values: [userId, after?.[0] ?? 0, limit],
     });
-    return rows.map((row) => accountJson(row.state, row, row.personal));
+    return rows.map((row) => toAccountJson(row.state, row, row.personal));
   }
 
   /** @throws NotFoundError */
   async find(userId: number, id: number): Promise<AccountJson> {
-    const [row] = await query<AccountRow>(this.pool, { ...ONE, values: [userId, id] });
+    const [row] = await query<AccountRow>(this.pool, { ...FIND_ACCOUNT, values: [userId, id] });
     if (!row) throw new NotFoundError('Store');
-    return accountJson(row.state, row, row.personal);
+    return toAccountJson(row.state, row, row.personal);
   }
 
   /** @throws NotFoundError */
@@ -118,14 +118,14 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const past = await this.asOf.toMoment(time);
     const account = await this.asOf.projectOne(accountReadModel, id, past);
     if (!account) throw new NotFoundError('Store');
-    const { personal } = await this.seenBy(userId, id);
-    return accountJson(account, await this.countsPast(id, past), personal);
+    const { personal } = await this.findCountsFor(userId, id);
+    return toAccountJson(account, await this.countPast(id, past), personal);
   }
 
   /** The stores that the user belongs to now, as they were. */
   async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
     const past = await this.asOf.toMoment(time);
-    const rows = await query<{ id: number } & Seen>(this.pool, {
+    const rows = await query<{ id: number } & Ownership>(this.pool, {
       text: `select account_id as id, personal from memberships
              where user_id = $1 order by account_id`,
       values: [userId],
@@ -134,13 +134,13 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const ids = [...own.keys()];
     const stores: AccountJson[] = [];
     for (const account of await this.asOf.projectAll(accountReadModel, ids, past)) {
-      const counts = await this.countsPast(account.id, past);
-      stores.push(accountJson(account, counts, own.get(account.id) ?? false));
+      const counts = await this.countPast(account.id, past);
+      stores.push(toAccountJson(account, counts, own.get(account.id) ?? false));
     }
     return stores;
   }
 
-  private async countsPast(id: number, past: PastMoment): Promise<AccountCounts> {
+  private async countPast(id: number, past: PastMoment): Promise<AccountCounts> {
     const [own] = await query<Record<'cards' | 'locations' | 'posters', number[]>>(this.pool, {
       name: 'accounts_own',
       text: `select array(select id from cards where account_id = $1) as cards,
@@ -152,15 +152,15 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       (await this.asOf.projectRecords(table, own?.[table].map(Number) ?? [], past)).length;
     return {
       cards: await count('cards'),
-      customers: (await this.pastCounts.count([id], CUSTOMERS, past)).get(id) ?? 0,
+      customers: (await this.pastCounts.count([id], CUSTOMER_COUNT, past)).get(id) ?? 0,
       locations: await count('locations'),
       posters: await count('posters'),
     };
   }
 
   /** Besides what its history says. Zeros if there is no such store. */
-  async seenBy(userId: number, id: number): Promise<AccountCounts & Seen> {
-    const [row] = await query<AccountCounts & Seen>(this.pool, {
+  async findCountsFor(userId: number, id: number): Promise<AccountCounts & Ownership> {
+    const [row] = await query<AccountCounts & Ownership>(this.pool, {
       name: 'accounts_seen_by',
       text: `select ${COUNTS}, exists (select from memberships m
                where m.account_id = a.id and m.user_id = $2 and m.personal) as personal

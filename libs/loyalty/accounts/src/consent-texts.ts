@@ -10,9 +10,9 @@ export const NO_CONSENT_TEXTS: ConsentTexts = {
   privacyUrl: null,
 };
 
-const MOST_CHARACTERS = 2_000;
+const MAX_CHARACTERS = 2_000;
 /** All of the texts stand beside a form that a phone loads in a shop. */
-const MOST_BYTES = 8 * 1024;
+const MAX_BYTES = 8 * 1024;
 
 const FIELDS = {
   marketing: 'marketing_consent_text',
@@ -22,14 +22,14 @@ const FIELDS = {
 } as const;
 
 /** In their normal form; a blank one is none. The address is as the parser writes it, or as it was where that is at fault. */
-export function tidyConsentTexts(given: ConsentTexts): ConsentTexts {
+export function tidyConsentTexts(texts: ConsentTexts): ConsentTexts {
   const tidy = (text: string | null) =>
     normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;
   return {
-    marketing: tidy(given.marketing),
-    sms: tidy(given.sms),
-    privacy: tidy(given.privacy),
-    privacyUrl: tidy(given.privacyUrl) && tidyUrl(given.privacyUrl ?? ''),
+    marketing: tidy(texts.marketing),
+    sms: tidy(texts.sms),
+    privacy: tidy(texts.privacy),
+    privacyUrl: tidy(texts.privacyUrl) && tidyUrl(texts.privacyUrl ?? ''),
   };
 }
 
@@ -38,11 +38,11 @@ function tidyUrl(text: string): string {
 }
 
 /** Faults of tidy texts, by field. */
-export function consentTextFaults(texts: ConsentTexts): FieldErrors {
+export function findConsentTextErrors(texts: ConsentTexts): FieldErrors {
   const errors: FieldErrors = {};
   for (const name of ['marketing', 'sms', 'privacy'] as const) {
-    if ([...(texts[name] ?? '')].length > MOST_CHARACTERS) {
-      errors[FIELDS[name]] = [`must have at most ${MOST_CHARACTERS} characters`];
+    if ([...(texts[name] ?? '')].length > MAX_CHARACTERS) {
+      errors[FIELDS[name]] = [`must have at most ${MAX_CHARACTERS} characters`];
     }
     if (texts[name]?.includes('\0')) errors[FIELDS[name]] = ['must not contain NUL'];
   }
@@ -53,7 +53,7 @@ export function consentTextFaults(texts: ConsentTexts): FieldErrors {
     ];
   }
   const together = Buffer.byteLength(JSON.stringify(texts));
-  if (Object.keys(errors).length === 0 && together > MOST_BYTES) {
+  if (Object.keys(errors).length === 0 && together > MAX_BYTES) {
     errors['base'] = ['The texts must come to at most 8 KiB together'];
   }
   return errors;

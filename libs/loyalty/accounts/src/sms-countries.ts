@@ -2,9 +2,9 @@ import { isSupportedCountry } from 'libphonenumber-js/max';
 import { normalizeText } from '#kernel/text.js';
 
 /** Returns codes of countries in capital letters, each once, in alphabetical order. */
-export function tidySmsCountries(given: string[]): string[] {
+export function tidySmsCountries(input: string[]): string[] {
   // Only ASCII letters: ß would become SS, which is South Sudan.
-  const codes = given.map(normalizeText).map((code) => code.replaceAll(/[a-z]/g, upperCase));
+  const codes = input.map(normalizeText).map((code) => code.replaceAll(/[a-z]/g, upperCase));
   return [...new Set(codes)].sort();
 }
 

@@ -12,7 +12,7 @@ import {
   updateCard,
   type Card,
 } from './card.js';
-import { cardJson, type CardJson } from './card.dto.js';
+import { toCardJson, type CardJson } from './card.dto.js';
 import { cardCap, cardReadModel } from './card.entity.js';
 import type { CardAttributes, CardEvent } from './card.events.js';
 import { CardsService } from './cards.service.js';
@@ -46,7 +46,7 @@ export class CreateCardHandler implements ICommandHandler<CreateCard> {
           events: createCard(id, context.accountId, attributes),
           cap: { kind: cardCap, owner: context.accountId, id, max: this.config.limits.cards },
         }),
-        respond: ({ state }) => cardJson(state, { rewards: 0, customerCards: 0 }),
+        respond: ({ state }) => toCardJson(state, { rewards: 0, customerCards: 0 }),
       }),
     );
   }
@@ -157,8 +157,8 @@ function change(
     readModel: cardReadModel,
     id,
     context,
-    load: () => cards.counts(id),
+    load: () => cards.findCounts(id),
     decide,
-    respond: ({ state, inputs }) => cardJson(state, inputs),
+    respond: ({ state, inputs }) => toCardJson(state, inputs),
   });
 }

@@ -23,12 +23,12 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import type { Card } from './card.js';
-import { STAMP_ICONS, STRIP_PRESETS, type StampIcon } from './card-looks.js';
+import { STAMP_ICONS, STRIP_PRESETS, type StampIcon } from './card-appearance.js';
 import type { AuxiliaryField, CardAttributes } from './card.events.js';
 
 const STRIP_TYPES = ['color', 'image', 'preset'] as const;
 const SCOPES = ['active', 'archived', 'all'] as const;
-const MOST_AUXILIARY_FIELDS = 2;
+const MAX_AUXILIARY_FIELDS = 2;
 const PRESET = /^[a-z0-9_-]{1,64}$/;
 
 const STAMPS_REQUIRED = { min: 1, max: 21 };
@@ -127,9 +127,9 @@ const ATTRIBUTES = {
 } as const satisfies Record<keyof UpdateCardDto, keyof CardAttributes>;
 
 /** Only the fields that the request contains. */
-export function cardAttributes(input: CreateCardDto): CardAttributes;
-export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes>;
-export function cardAttributes(input: UpdateCardDto): Partial<CardAttributes> {
+export function toCardAttributes(input: CreateCardDto): CardAttributes;
+export function toCardAttributes(input: UpdateCardDto): Partial<CardAttributes>;
+export function toCardAttributes(input: UpdateCardDto): Partial<CardAttributes> {
   return Object.fromEntries(
     Object.entries(ATTRIBUTES)
       .map(([wire, ours]) => [ours, input[wire as keyof UpdateCardDto]] as const)
@@ -185,7 +185,10 @@ export class CardJson {
   @TimestampProperty() declare readonly updated_at: string;
 }
 
-export function cardJson(card: Card, counts: { rewards: number; customerCards: number }): CardJson {
+export function toCardJson(
+  card: Card,
+  counts: { rewards: number; customerCards: number },
+): CardJson {
   return {
     id: card.id,
     name: card.name,
@@ -220,7 +223,7 @@ function AuxiliaryFieldsField(options: FieldOptions): PropertyDecorator {
   const schema = {
     type: () => AuxiliaryFieldDto,
     isArray: true,
-    maxItems: MOST_AUXILIARY_FIELDS,
+    maxItems: MAX_AUXILIARY_FIELDS,
   };
   const description = 'Replaces the list; blank elements are dropped';
   return Field(readAuxiliaryFields, schema, { ...options, description });
@@ -241,11 +244,11 @@ function readScope(value: unknown): Checked<(typeof SCOPES)[number]> {
   return { value: SCOPES.find((scope) => scope === value) ?? 'active' };
 }
 
-function readAuxiliaryFields(given: unknown): Checked<AuxiliaryField[]> {
-  if (!Array.isArray(given)) return { errors: ['must be a list of objects'] };
-  const filled: unknown[] = given.filter((element) => !isBlank(element));
-  if (filled.length > MOST_AUXILIARY_FIELDS) {
-    return { errors: [`must have at most ${MOST_AUXILIARY_FIELDS} elements`] };
+function readAuxiliaryFields(input: unknown): Checked<AuxiliaryField[]> {
+  if (!Array.isArray(input)) return { errors: ['must be a list of objects'] };
+  const filled: unknown[] = input.filter((element) => !isBlank(element));
+  if (filled.length > MAX_AUXILIARY_FIELDS) {
+    return { errors: [`must have at most ${MAX_AUXILIARY_FIELDS} elements`] };
   }
   const value: AuxiliaryField[] = [];
   const faults: string[] = [];

@@ -11,10 +11,10 @@ import {
   unarchiveCard,
   updateCard,
 } from './card.js';
-import { cardAttributes, CreateCardDto, UpdateCardDto } from './card.dto.js';
+import { toCardAttributes, CreateCardDto, UpdateCardDto } from './card.dto.js';
 import type { CardEvent } from './card.events.js';
 
-const attributes = cardAttributes(
+const attributes = toCardAttributes(
   readFields(CreateCardDto, { name: 'Coffee', stamps_required: 5 }),
 );
 const created: CardEvent = { type: 'CardCreated', data: { id: 1, accountId: 1, ...attributes } };
@@ -110,7 +110,7 @@ describe('archive', () => {
 
 describe('input', () => {
   it('has the defaults of the contract', () => {
-    expect(cardAttributes(readFields(CreateCardDto, { name: ' Coffee ' }))).toEqual({
+    expect(toCardAttributes(readFields(CreateCardDto, { name: ' Coffee ' }))).toEqual({
       name: 'Coffee',
       cardColor: '#6B4226',
       textColor: '#FFFFFF',
@@ -186,24 +186,24 @@ describe('input', () => {
     ['expires_at', { expires_at: '2026-02-30' }],
     ['max_stamps_per_day', { max_stamps_per_day: 0 }],
   ])('refuses a wrong %s: %j', (field, wrong) => {
-    expect(faultsOf(CreateCardDto, { name: 'C', ...wrong })).toEqual([field]);
+    expect(findErrors(CreateCardDto, { name: 'C', ...wrong })).toEqual([field]);
   });
 
   it('counts characters, not code units', () => {
-    expect(faultsOf(CreateCardDto, { name: '☕'.repeat(255) })).toEqual([]);
-    expect(faultsOf(CreateCardDto, { name: '👩'.repeat(255) })).toEqual([]);
+    expect(findErrors(CreateCardDto, { name: '☕'.repeat(255) })).toEqual([]);
+    expect(findErrors(CreateCardDto, { name: '👩'.repeat(255) })).toEqual([]);
   });
 
   it('lets a change clear only what may be empty', () => {
     expect(readFields(UpdateCardDto, { header_text: null })).toEqual({ header_text: null });
-    expect(faultsOf(UpdateCardDto, { name: null })).toEqual(['name']);
-    expect(cardAttributes(readFields(UpdateCardDto, { unknown: 1 }))).toEqual({});
+    expect(findErrors(UpdateCardDto, { name: null })).toEqual(['name']);
+    expect(toCardAttributes(readFields(UpdateCardDto, { unknown: 1 }))).toEqual({});
   });
 });
 
-function faultsOf(dto: typeof CreateCardDto | typeof UpdateCardDto, given: object): string[] {
+function findErrors(dto: typeof CreateCardDto | typeof UpdateCardDto, input: object): string[] {
   try {
-    readFields(dto, { ...given });
+    readFields(dto, { ...input });
     return [];
   } catch (error) {
     if (error instanceof InvalidFieldsError) return Object.keys(error.errors);

@@ -53,15 +53,15 @@ export const card: Aggregate<Card, CardEvent> = {
 };
 
 export function createCard(id: number, accountId: number, attributes: CardAttributes): CardEvent[] {
-  checkInitialStamps(attributes);
+  assertInitialStamps(attributes);
   return [{ type: 'CardCreated', data: { id, accountId, ...attributes } }];
 }
 
 /** Records only actual changes; without any there is no event. */
-export function updateCard(state: Card | undefined, wanted: Partial<CardAttributes>): CardEvent[] {
-  const current = found(state);
-  checkInitialStamps({ ...current, ...wanted });
-  const changes = Object.entries(wanted).filter(
+export function updateCard(state: Card | undefined, input: Partial<CardAttributes>): CardEvent[] {
+  const current = getExistingCard(state);
+  assertInitialStamps({ ...current, ...input });
+  const changes = Object.entries(input).filter(
     ([name, value]) => !isDeepStrictEqual(current[name as keyof CardAttributes], value),
   );
   if (changes.length === 0) return [];
@@ -69,16 +69,16 @@ export function updateCard(state: Card | undefined, wanted: Partial<CardAttribut
 }
 
 export function archiveCard(state: Card | undefined): CardEvent[] {
-  return found(state).archivedAt === null ? [{ type: 'CardArchived', data: {} }] : [];
+  return getExistingCard(state).archivedAt === null ? [{ type: 'CardArchived', data: {} }] : [];
 }
 
 export function unarchiveCard(state: Card | undefined): CardEvent[] {
-  return found(state).archivedAt === null ? [] : [{ type: 'CardUnarchived', data: {} }];
+  return getExistingCard(state).archivedAt === null ? [] : [{ type: 'CardUnarchived', data: {} }];
 }
 
 /** @param picture SHA-256 of what was stored */
 export function setStripImage(state: Card | undefined, picture: string): CardEvent[] {
-  const { stripType, stripPicture } = found(state);
+  const { stripType, stripPicture } = getExistingCard(state);
   if (stripType === 'image' && stripPicture === picture) return [];
   return [{ type: 'CardStripImageSet', data: { picture } }];
 }
@@ -87,12 +87,12 @@ export function isExpired(card: { expiresAt: string | null }, now: Date): boolea
   return card.expiresAt !== null && new Date(card.expiresAt) <= now;
 }
 
-function found(state: Card | undefined): Card {
+function getExistingCard(state: Card | undefined): Card {
   if (!state) throw new NotFoundError('Card');
   return state;
 }
 
-function checkInitialStamps({ initialStamps, stampsRequired }: CardAttributes): void {
+function assertInitialStamps({ initialStamps, stampsRequired }: CardAttributes): void {
   if (initialStamps >= stampsRequired) {
     throw new RejectedError({
       initial_stamps: [`must be less than stamps_required (${stampsRequired})`],

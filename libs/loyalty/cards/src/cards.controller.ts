@@ -17,7 +17,7 @@ import {
   UpdateCard,
 } from './card.commands.js';
 import {
-  cardAttributes,
+  toCardAttributes,
   CardJson,
   CardListQuery,
   CreateCardDto,
@@ -101,7 +101,7 @@ export class CardsController {
     errors: [404, 422],
   })
   async create(@Context() context: CommandContext, @Body() body: CreateCardDto): Promise<CardJson> {
-    return this.commands.execute(new CreateCard(context, cardAttributes(body)));
+    return this.commands.execute(new CreateCard(context, toCardAttributes(body)));
   }
 
   @Patch(':id')
@@ -121,7 +121,9 @@ export class CardsController {
     @Param('id') path: string,
     @Body() body: UpdateCardDto,
   ): Promise<CardJson> {
-    return this.commands.execute(new UpdateCard(context, parsePathId(path), cardAttributes(body)));
+    return this.commands.execute(
+      new UpdateCard(context, parsePathId(path), toCardAttributes(body)),
+    );
   }
 
   @Put(':id/strip_image')

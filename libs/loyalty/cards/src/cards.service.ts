@@ -11,7 +11,7 @@ import { PastCounts, type PastCount } from '#event-store/log/past-counts.service
 import type { Range } from '#http/page.js';
 import type { Card } from './card.js';
 import { cardReadModel } from './card.entity.js';
-import { cardJson, type CardJson } from './card.dto.js';
+import { toCardJson, type CardJson } from './card.dto.js';
 
 type Scope = 'active' | 'archived' | 'all';
 
@@ -42,7 +42,7 @@ export class CardsService {
        order by c.id limit $4`,
       values: [accountId, scope, after?.[0] ?? 0, limit],
     });
-    return rows.map(json);
+    return rows.map(toJson);
   }
 
   /** @throws NotFoundError */
@@ -53,16 +53,16 @@ export class CardsService {
       values: [id, accountId],
     });
     if (!row) throw new NotFoundError('Card');
-    return json(row);
+    return toJson(row);
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CardJson> {
     const past = await this.asOf.toMoment(time);
     const card = await this.asOf.projectOne(cardReadModel, id, past);
-    const [found] = card?.accountId === accountId ? await this.withPastCounts([card], past) : [];
-    if (!found) throw new NotFoundError('Card');
-    return found;
+    const [json] = card?.accountId === accountId ? await this.addPastCounts([card], past) : [];
+    if (!json) throw new NotFoundError('Card');
+    return json;
   }
 
   /** As they were, by id. */
@@ -74,14 +74,14 @@ export class CardsService {
     });
     const ids = rows.map(({ id }) => id);
     const cards = await this.asOf.projectAll(cardReadModel, ids, past);
-    const wanted = cards.filter(
+    const selected = cards.filter(
       ({ archivedAt }) => scope === 'all' || (archivedAt === null) === (scope === 'active'),
     );
-    return this.withPastCounts(wanted, past);
+    return this.addPastCounts(selected, past);
   }
 
   /** The customers who have a card; those who were merged into others are not counted. */
-  private readonly issued: PastCount = {
+  private readonly issuedCards: PastCount = {
     name: 'past_cards_issued',
     ownerColumn: 'card_id',
     changes: {
@@ -102,7 +102,7 @@ export class CardsService {
     },
   };
 
-  private async withPastCounts(cards: Card[], past: PastMoment): Promise<CardJson[]> {
+  private async addPastCounts(cards: Card[], past: PastMoment): Promise<CardJson[]> {
     const ids = cards.map(({ id }) => id);
     const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from rewards where card_id = any ($1)',
@@ -113,9 +113,9 @@ export class CardsService {
       rows.map(({ id }) => id),
       past,
     );
-    const issued = await this.pastCounts.count(ids, this.issued, past);
+    const issued = await this.pastCounts.count(ids, this.issuedCards, past);
     return cards.map((card) =>
-      cardJson(card, {
+      toCardJson(card, {
         rewards: rewards.filter(({ cardId }) => cardId === card.id).length,
         customerCards: issued.get(card.id) ?? 0,
       }),
@@ -123,7 +123,7 @@ export class CardsService {
   }
 
   /** Zeros if there is no such card. */
-  async counts(id: number): Promise<{ rewards: number; customerCards: number }> {
+  async findCounts(id: number): Promise<{ rewards: number; customerCards: number }> {
     const [row] = await query<Omit<CardRow, 'state'>>(this.pool, {
       name: 'cards_counts',
       text: `select ${COUNTS} from (select $1::bigint as id) c`,
@@ -133,6 +133,6 @@ export class CardsService {
   }
 }
 
-function json({ state, rewards, customer_cards }: CardRow): CardJson {
-  return cardJson(state, { rewards, customerCards: customer_cards });
+function toJson({ state, rewards, customer_cards }: CardRow): CardJson {
+  return toCardJson(state, { rewards, customerCards: customer_cards });
 }

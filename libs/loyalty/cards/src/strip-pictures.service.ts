@@ -10,7 +10,7 @@ import type { PictureType } from '#http/picture-bodies.js';
 import { isOfType } from './picture-type.js';
 
 /** The largest size in which a strip is shown. */
-const STORED = { width: 1125, height: 432 };
+const STRIP_SIZE = { width: 1125, height: 432 };
 const LIMITS = {
   pixels: 25_000_000,
   scans: 100,
@@ -36,25 +36,26 @@ export class StripPictures {
    * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
    */
   async store(accountId: number, type: PictureType, uploaded: Buffer): Promise<string> {
-    if (!isOfType(uploaded, type)) throw refused(`must be a picture of the type ${type}`);
-    const png = await this.queue.run(accountId, () => encoded(uploaded));
+    if (!isOfType(uploaded, type))
+      throw createPictureError(`must be a picture of the type ${type}`);
+    const png = await this.queue.run(accountId, () => encode(uploaded));
     const hash = createHash('sha256').update(png).digest('hex');
-    await this.keep(accountId, hash, png);
+    await this.save(accountId, hash, png);
     return hash;
   }
 
-  private async keep(accountId: number, hash: string, png: Buffer): Promise<void> {
-    const most = this.config.limits.stripPictures;
+  private async save(accountId: number, hash: string, png: Buffer): Promise<void> {
+    const max = this.config.limits.stripPictures;
     // At the same moment a few more may slip in; nothing depends on the exact number.
-    const [kept] = await query<{ known: boolean; full: boolean }>(this.pool, {
-      text: `select exists (select from pictures where hash = $1 and account_id = $2) as known,
-          (select count(*) from pictures where account_id = $2) >= $3 as full`,
-      values: [hash, accountId, most],
+    const [status] = await query<{ is_stored: boolean; is_full: boolean }>(this.pool, {
+      text: `select exists (select from pictures where hash = $1 and account_id = $2) as is_stored,
+          (select count(*) from pictures where account_id = $2) >= $3 as is_full`,
+      values: [hash, accountId, max],
     });
-    if (kept?.known) return;
-    if (kept?.full) {
+    if (status?.is_stored) return;
+    if (status?.is_full) {
       throw new RejectedError(
-        { base: [`A store can upload at most ${most} different pictures`] },
+        { base: [`A store can upload at most ${max} different pictures`] },
         'limit_reached',
         'Choose one of the presets, or ask whoever runs the service to raise the limit.',
       );
@@ -67,18 +68,18 @@ export class StripPictures {
   }
 }
 
-async function encoded(uploaded: Buffer): Promise<Buffer> {
+async function encode(uploaded: Buffer): Promise<Buffer> {
   try {
-    return await decodePicture(uploaded, { ...STORED, limits: LIMITS });
+    return await decodePicture(uploaded, { ...STRIP_SIZE, limits: LIMITS });
   } catch (cause) {
     if (!(cause instanceof PictureError)) throw cause;
-    throw refused(
+    throw createPictureError(
       `cannot be read as a picture: it must be whole, have at most ${LIMITS.pixels / 1_000_000} megapixels and no more than ${LIMITS.scans} scans, and be quick to decode`,
       cause,
     );
   }
 }
 
-function refused(message: string, cause?: unknown): InvalidFieldsError {
+function createPictureError(message: string, cause?: unknown): InvalidFieldsError {
   return Object.assign(new InvalidFieldsError({ strip_image: [message] }), { cause });
 }

@@ -31,7 +31,7 @@ export class RequestCardLinksHandler implements ICommandHandler<RequestCardLinks
       readModel: customerReadModel,
       id: path.customerId,
       context,
-      load: () => this.customerCards.idsOf([path.customerId]),
+      load: () => this.customerCards.listIds([path.customerId]),
       decide: (state, cards, now) =>
         requestCardLinks(
           state,

@@ -58,10 +58,10 @@ describe('the wish for the links of a card', () => {
   });
 
   it('is the same wish within ten minutes, unless it is for another card', () => {
-    const asked = scenario(customer, created, wish(7, 0));
-    asked.when(asking(7, 10 * MINUTE - 1)).then();
-    asked.when(asking(8, 1)).then(recorded(wish(8, 1)));
-    asked.when(asking(7, 10 * MINUTE)).then(recorded(wish(7, 10 * MINUTE)));
+    const requested = scenario(customer, created, wish(7, 0));
+    requested.when(asking(7, 10 * MINUTE - 1)).then();
+    requested.when(asking(8, 1)).then(recorded(wish(8, 1)));
+    requested.when(asking(7, 10 * MINUTE)).then(recorded(wish(7, 10 * MINUTE)));
   });
 
   it('is recorded five times within 24 hours', () => {

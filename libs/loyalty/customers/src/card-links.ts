@@ -1,22 +1,22 @@
 import { NotFoundError } from '#kernel/errors.js';
-import { customerMerged } from '#stamping/card-holder.js';
-import { customerErased } from '#stamping/customer-subjects.js';
+import { createCustomerMergedError } from '#stamping/card-holder.js';
+import { createCustomerErasedError } from '#stamping/customer-subjects.js';
 import type { CardLinksRequested } from './customer.events.js';
 
 export type CardLinkRequest = { customerCardId: number; at: string };
 
-type Wishing = { cardLinkRequests?: CardLinkRequest[] };
-type Wisher = Wishing & {
+type CardLinkState = { cardLinkRequests?: CardLinkRequest[] };
+type Requester = CardLinkState & {
   id: number;
   erasedAt: string | null;
   mergedInto?: { customerId: number };
 };
 
 /** Within this time of a wish for the same card, another one is the same wish: a button pressed twice. */
-export const SAME_MESSAGE_REQUEST_MS = 10 * 60_000;
+export const SAME_REQUEST_MS = 10 * 60_000;
 
 /** A stranger who knows an address must not be able to fill its mailbox, nor the history. */
-const MOST_A_DAY = 5;
+const MAX_PER_DAY = 5;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
@@ -25,24 +25,23 @@ const DAY_MS = 24 * 60 * 60_000;
  * @param cardIds of the customer's cards
  */
 export function requestCardLinks(
-  state: Wisher | undefined,
+  state: Requester | undefined,
   { customerCardId, cardIds }: { customerCardId: number; cardIds: number[] },
   now: Date,
 ): CardLinksRequested[] {
   if (!state) throw new NotFoundError('Customer');
-  if (state.erasedAt !== null) throw customerErased();
-  if (state.mergedInto) throw customerMerged(state.id, state.mergedInto.customerId);
+  if (state.erasedAt !== null) throw createCustomerErasedError();
+  if (state.mergedInto) throw createCustomerMergedError(state.id, state.mergedInto.customerId);
   if (!cardIds.includes(customerCardId)) throw new NotFoundError('Customer card');
   const recent = (state.cardLinkRequests ?? []).filter(({ at }) => isWithin(DAY_MS, at, now));
-  const asked = recent.some(
-    (one) =>
-      one.customerCardId === customerCardId && isWithin(SAME_MESSAGE_REQUEST_MS, one.at, now),
+  const isRepeated = recent.some(
+    (one) => one.customerCardId === customerCardId && isWithin(SAME_REQUEST_MS, one.at, now),
   );
-  if (asked || recent.length >= MOST_A_DAY) return [];
+  if (isRepeated || recent.length >= MAX_PER_DAY) return [];
   return [{ type: 'CardLinksRequested', data: { customerId: state.id, customerCardId } }];
 }
 
-export function withCardLinkRequest<S extends Wishing>(
+export function withCardLinkRequest<S extends CardLinkState>(
   state: S,
   customerCardId: number,
   at: string,

@@ -12,8 +12,8 @@ import {
 } from './contact.js';
 
 /** The stored form of what a request says, in a store of the country. */
-const read = (given: unknown, country: string | null = null) => {
-  const checked = readPhone(given);
+const read = (input: unknown, country: string | null = null) => {
+  const checked = readPhone(input);
   return 'value' in checked ? normalizePhone(checked.value, country) : checked.errors;
 };
 
@@ -36,8 +36,8 @@ describe('readPhone', () => {
     ['+49 (0)171 / 12 34 567', 'with the digit to leave out'],
     ["'+49 171 1234567", 'as a spreadsheet keeps a text'],
     ['+49−171～1234567', 'with a minus and a tilde'],
-  ])('reads %j, %s', (given) => {
-    expect(read(given)).toBe('+491711234567');
+  ])('reads %j, %s', (input) => {
+    expect(read(input)).toBe('+491711234567');
   });
 
   it.each([
@@ -46,8 +46,8 @@ describe('readPhone', () => {
     ['０３－１２３４－５６７８', '0312345678'],
     ['\u200F050 123\u200F', '050123'],
     ['(0151) 18-18.18', '0151181818'],
-  ])('reads %j, without a country, as %s', (given, digits) => {
-    expect(read(given)).toBe(digits);
+  ])('reads %j, without a country, as %s', (input, digits) => {
+    expect(read(input)).toBe(digits);
   });
 
   it.each([
@@ -74,8 +74,8 @@ describe('readPhone', () => {
     '+',
     '-',
     '\u200E()',
-  ])('refuses %j, which it could only read by leaving something out', (given) => {
-    expect(read(given)).toEqual(['must be a phone number']);
+  ])('refuses %j, which it could only read by leaving something out', (input) => {
+    expect(read(input)).toEqual(['must be a phone number']);
   });
 
   it.each([
@@ -93,9 +93,9 @@ describe('readPhone', () => {
     '4.91711x10^11',
     '4.91711 × 10^11',
     '\u200E4.91711E+11\u200B',
-  ])('says that %j has lost digits', (given) => {
-    expect(isShortenedNumber(given)).toBe(true);
-    expect(read(given)).toEqual(['looks like a spreadsheet has shortened it']);
+  ])('says that %j has lost digits', (input) => {
+    expect(isShortenedNumber(input)).toBe(true);
+    expect(read(input)).toEqual(['looks like a spreadsheet has shortened it']);
   });
 
   it('finds a text without anything visible blank', () => {
@@ -180,8 +180,8 @@ describe('normalizePhone', () => {
     ['DE', '0171 1234567 1234567', '017112345671234567'],
     [null, '00 12', '0012'],
     [null, '000 171', '000171'],
-  ])('in %s it takes %j for digits', (country, given, digits) => {
-    expect(read(given, country)).toBe(digits);
+  ])('in %s it takes %j for digits', (country, input, digits) => {
+    expect(read(input, country)).toBe(digits);
   });
 
   it.each([null, 'DE', 'US'])('in %s it refuses what no country has', (country) => {
@@ -284,8 +284,8 @@ describe('readEmail', () => {
     'a\u00AD@exam\u200Dple.com',
     '\u202Aa@example.com\u202C\r\n',
     'a\uFE0F@example.com\u3164',
-  ])('reads %j as the address that is seen', (given) => {
-    expect(readEmail(given)).toEqual({ value: 'a@example.com' });
+  ])('reads %j as the address that is seen', (input) => {
+    expect(readEmail(input)).toEqual({ value: 'a@example.com' });
   });
 
   it('composes', () => {

@@ -9,20 +9,20 @@ import { isEmailAddress } from '#kernel/email-address.js';
 import { RejectedError } from '#kernel/errors.js';
 import { normalizeNumber } from '#kernel/text.js';
 import { readIdentifier, readText, type Checked } from '#http/readers.js';
-import { digitsOf } from './search-keys.js';
+import { extractDigits } from './search-keys.js';
 
 /** Between digits, as libphonenumber has it (`VALID_PUNCTUATION`), and the apostrophe of texts in spreadsheets. */
-const BETWEEN = String.raw`\s\p{Pd}()[\]（）［］.．/／·・~～∼\u2212\u30FC'’`;
+const PUNCTUATION = String.raw`\s\p{Pd}()[\]（）［］.．/／·・~～∼\u2212\u30FC'’`;
 /**
  * Has at most one plus, before the first digit. Anything else may mean something, and a number without it would be
  * somebody else's: letters, an extension, a pause, two numbers, ½, ②.
  */
-const PHONE = new RegExp(`^[${BETWEEN}]*\\+?[\\d${BETWEEN}]*$`, 'u');
+const PHONE = new RegExp(`^[${PUNCTUATION}]*\\+?[\\d${PUNCTUATION}]*$`, 'u');
 /** What is dialled before a country code in most of the world; no country code begins with 0. */
 const DIALLED = /^00(?=[1-9])/;
 const MAX_DIGITS = 32;
 /** Without the country code. */
-const LONG_ENOUGH = 8;
+const MIN_DIGITS = 8;
 const DASHES = /[\p{Pd}~～∼\u2212\u30FC]/gu;
 /** As spreadsheets show numbers of more than eleven digits, in any language, or as people copy them. */
 const SHORTENED = /^[+-]?\d+(?:[.,٫]\d*)?\s*(?:[eE]|[x×*]\s*10\^)\s*[+-]?\d+$/;
@@ -31,15 +31,15 @@ const SHORTENED = /^[+-]?\d+(?:[.,٫]\d*)?\s*(?:[eE]|[x×*]\s*10\^)\s*[+-]?\d+$/
  * Returns how the number is written, in ASCII digits, beginning with its plus when it has one; undefined when there is
  * something in it that belongs to no phone number, or no digit.
  */
-export function readPhoneText(given: string): string | undefined {
-  const text = normalizeNumber(given);
-  if (!PHONE.test(text) || digitsOf(text) === '') return undefined;
+export function readPhoneText(input: string): string | undefined {
+  const text = normalizeNumber(input);
+  if (!PHONE.test(text) || extractDigits(text) === '') return undefined;
   return text.slice(Math.max(0, text.indexOf('+'))).replaceAll(DASHES, '-');
 }
 
 /** Tells whether a spreadsheet has put an exponent in the place of digits, which are lost. */
-export function isShortenedNumber(given: string): boolean {
-  return SHORTENED.test(normalizeNumber(given).normalize('NFKC'));
+export function isShortenedNumber(input: string): boolean {
+  return SHORTENED.test(normalizeNumber(input).normalize('NFKC'));
 }
 
 /**
@@ -47,10 +47,10 @@ export function isShortenedNumber(given: string): boolean {
  * possible in the store's country, else its digits. Undefined if it is no phone number, whatever the country.
  * @param country of the store
  */
-export function normalizePhone(given: string, country: string | null): string | undefined {
-  const text = readPhoneText(given);
+export function normalizePhone(input: string, country: string | null): string | undefined {
+  const text = readPhoneText(input);
   if (text === undefined) return undefined;
-  const digits = digitsOf(text);
+  const digits = extractDigits(text);
   if (digits.length > MAX_DIGITS) return undefined;
   if (text.startsWith('+')) {
     const abroad = digits.replace(DIALLED, '');
@@ -66,12 +66,12 @@ export function normalizePhone(given: string, country: string | null): string | 
 }
 
 /** The same, of somebody who may have none. @throws RejectedError */
-export function normalizeOrRefusePhone(
-  given: string | null,
+export function normalizeOptionalPhone(
+  input: string | null,
   country: string | null,
 ): string | null {
-  if (given === null) return null;
-  const phone = normalizePhone(given, country);
+  if (input === null) return null;
+  const phone = normalizePhone(input, country);
   if (phone === undefined) throw new RejectedError({ phone: ['must be a phone number'] });
   return phone;
 }
@@ -83,7 +83,7 @@ export function normalizeOrRefusePhone(
 export function isDiallable(phone: string): boolean {
   const parsed = parsePhoneNumberFromString(phone);
   if (!parsed?.isPossible()) return false;
-  return parsed.nationalNumber.length >= LONG_ENOUGH || parsed.isValid();
+  return parsed.nationalNumber.length >= MIN_DIGITS || parsed.isValid();
 }
 
 /** Returns as much of a number as tells its owner that it is theirs. */
@@ -105,15 +105,15 @@ export function isSamePhone(a: string | null, b: string | null): boolean {
  *   when it is no part of any
  */
 export function readPartOfPhone(
-  given: string,
+  input: string,
   country: string | null,
 ): { anywhere: string; atStart: string[] } | undefined {
-  const text = readPhoneText(given);
+  const text = readPhoneText(input);
   if (text === undefined) return undefined;
-  const anywhere = digitsOf(text);
+  const anywhere = extractDigits(text);
   const isDialled = text.startsWith('+') || DIALLED.test(anywhere);
   const beginning = isDialled ? anywhere.replace(DIALLED, '') : readBeginning(anywhere, country);
-  const all = new Set([beginning, digitsOf(normalizePhone(text, country) ?? '')]);
+  const all = new Set([beginning, extractDigits(normalizePhone(text, country) ?? '')]);
   // What holds all that is looked for anywhere is found with that.
   const atStart = [...all].filter((digits) => digits !== '' && !digits.includes(anywhere));
   return { anywhere, atStart };
@@ -124,7 +124,7 @@ function readBeginning(digits: string, country: string | null): string {
   if (countryCode === undefined) return '';
   const formatter = new AsYouType(countryCode);
   formatter.input(digits);
-  return digitsOf(formatter.getNumberValue() ?? '');
+  return extractDigits(formatter.getNumberValue() ?? '');
 }
 
 function findPossible(text: string, country?: CountryCode): string | undefined {
@@ -156,15 +156,15 @@ export function isEmail(text: string): boolean {
   return /^[^@]+@[^@]+$/u.test(text) && isEmailAddress(text);
 }
 
-export function readEmail(given: unknown): Checked<string> {
-  const text = readIdentifier(254)(given);
+export function readEmail(value: unknown): Checked<string> {
+  const text = readIdentifier(254)(value);
   if ('errors' in text || isEmail(text.value)) return text;
   return { errors: ['must be an e-mail address'] };
 }
 
 /** Reads a number as it is written: what it becomes depends on the store's country. */
-export function readPhone(given: unknown): Checked<string> {
-  const text = readText(64)(given);
+export function readPhone(value: unknown): Checked<string> {
+  const text = readText(64)(value);
   if ('errors' in text) return text;
   if (isShortenedNumber(text.value)) {
     return { errors: ['looks like a spreadsheet has shortened it'] };

@@ -37,7 +37,7 @@ export class CustomerExportController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<Readable> {
     const id = parsePathId(path);
-    const parts = await this.exports.of(context, id, new Date());
+    const parts = await this.exports.createExport(context, id, new Date());
     void reply
       .type('application/json; charset=utf-8')
       .header('content-disposition', `attachment; filename="customer-${id}.json"`);

@@ -69,7 +69,7 @@ export class CustomerExportJson {
  * `data` is taken over as it was recorded, unlike in every other JSON: a field that an event gains later must not be
  * missing here.
  */
-export function exportedEventJson<S extends { accountId: number }, E extends DomainEvent>(
+export function toExportedEventJson<S extends { accountId: number }, E extends DomainEvent>(
   { name, names }: Aggregate<S, E>,
   recordId: number,
   { id, type, meta, data, revision }: Recorded<E> & { revision: number },
@@ -86,12 +86,12 @@ export function exportedEventJson<S extends { accountId: number }, E extends Dom
     channel: meta.channel,
     actor: { type: meta.actor.type, id: meta.actor.id, name: meta.actor.name ?? null },
     request_id: meta.requestId,
-    data: snakeCased({ ...rest, ...personal }) as object,
+    data: toSnakeCase({ ...rest, ...personal }) as object,
   };
 }
 
 /** The consents that an event sets. */
-export function exportedConsents({
+export function toExportedConsents({
   id,
   type,
   meta,
@@ -100,8 +100,8 @@ export function exportedConsents({
   const set = { marketingConsent: undefined, smsConsent: undefined, ...data };
   const { marketingConsent, smsConsent } =
     type === 'CustomerErased' ? { marketingConsent: false, smsConsent: false } : set;
-  const given = { marketing_consent: marketingConsent, sms_consent: smsConsent };
-  return Object.entries(given).flatMap(([name, value]) =>
+  const consents = { marketing_consent: marketingConsent, sms_consent: smsConsent };
+  return Object.entries(consents).flatMap(([name, value]) =>
     value === undefined
       ? []
       : [{ name, value, since: meta.recordedAt, event_id: toPublicEventId(id) }],
@@ -109,13 +109,13 @@ export function exportedConsents({
 }
 
 /** Names of ours; the keys of metadata are the callers'. */
-function snakeCased(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(snakeCased);
+function toSnakeCase(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toSnakeCase);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value).map(([name, one]) => [
       name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-      name === 'metadata' ? one : snakeCased(one),
+      name === 'metadata' ? one : toSnakeCase(one),
     ]),
   );
 }

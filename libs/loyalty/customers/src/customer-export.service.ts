@@ -11,19 +11,19 @@ import { customerCard } from '#stamping/customer-card.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { customer } from './customer.js';
 import {
-  exportedConsents,
-  exportedEventJson,
+  toExportedConsents,
+  toExportedEventJson,
   type CustomerExportJson,
   type ExportedConsentJson,
 } from './customer-export.dto.js';
 import { CustomersService } from './customers.service.js';
 import type { CustomerJson } from './customer.dto.js';
 import { customerReadModel } from './customer.entity.js';
-import { onePerson } from './one-person.js';
+import { loadPerson } from './one-person.js';
 
-const PAGE = 200;
+const PAGE_SIZE = 200;
 
-type Known = Omit<CustomerExportJson, 'history' | 'consents'>;
+type ExportHeader = Omit<CustomerExportJson, 'history' | 'consents'>;
 
 /** All that is held on one person, as every customer whom merges join. Of somebody who was erased, what is left. */
 @Injectable()
@@ -41,9 +41,9 @@ export class CustomerExport {
    * A CustomerExportJson in parts, because a history may be long; no more than a page of it is in memory.
    * @throws NotFoundError before the first part
    */
-  async of(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
+  async createExport(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {
     const { accountId } = by;
-    const all = await onePerson(id, async (one) => {
+    const all = await loadPerson(id, async (one) => {
       const loaded = await this.rows.load(customerReadModel, one, true);
       if (loaded?.state.accountId !== accountId) throw new NotFoundError('Customer');
       return loaded.state;
@@ -53,9 +53,9 @@ export class CustomerExport {
     for (const one of all) {
       if (one.id !== id) others.push(await this.customers.find(accountId, one.id));
     }
-    const cards = await this.customerCards.idsOf(all.map((one) => one.id));
+    const cards = await this.customerCards.listIds(all.map((one) => one.id));
     await this.audit(by, id);
-    return this.parts(
+    return this.streamParts(
       { exported_at: now.toISOString(), customer: person, merged_customers: others },
       cards.map((card) => card.id),
     );
@@ -73,35 +73,37 @@ export class CustomerExport {
     );
   }
 
-  private async *parts(
-    { exported_at, customer: person, merged_customers }: Known,
+  private async *streamParts(
+    { exported_at, customer: person, merged_customers }: ExportHeader,
     cardIds: number[],
   ): AsyncGenerator<string> {
-    const shown = JSON.stringify({ exported_at, customer: person, merged_customers });
-    yield `${shown.slice(0, -1)},"history":[`;
+    const header = JSON.stringify({ exported_at, customer: person, merged_customers });
+    yield `${header.slice(0, -1)},"history":[`;
     const consents: ExportedConsentJson[] = [];
     let comma = '';
     for (const { id } of [person, ...merged_customers]) {
-      for await (const page of this.pages(customer, id)) {
-        for (const event of page) consents.push(...exportedConsents(event));
-        yield comma + listed(page.map((event) => exportedEventJson(customer, id, event)));
+      for await (const page of this.readPages(customer, id)) {
+        for (const event of page) consents.push(...toExportedConsents(event));
+        yield comma + joinEntries(page.map((event) => toExportedEventJson(customer, id, event)));
         comma = ',';
       }
     }
     for (const id of cardIds) {
-      for await (const page of this.pages(customerCard, id)) {
-        yield comma + listed(page.map((event) => exportedEventJson(customerCard, id, event)));
+      for await (const page of this.readPages(customerCard, id)) {
+        yield (
+          comma + joinEntries(page.map((event) => toExportedEventJson(customerCard, id, event)))
+        );
         comma = ',';
       }
     }
     yield `],"consents":${JSON.stringify(consents)}}`;
   }
 
-  private async *pages<S extends { accountId: number }, E extends DomainEvent>(
+  private async *readPages<S extends { accountId: number }, E extends DomainEvent>(
     aggregate: Aggregate<S, E>,
     id: number,
   ): AsyncGenerator<(Recorded<E> & { revision: number })[]> {
-    const opened = async (page: StoredEvent[]) =>
+    const decrypt = async (page: StoredEvent[]) =>
       (await this.keys.openEvents(page)).map((event) => ({
         ...toRecorded<E>(aggregate, event),
         revision: event.revision,
@@ -109,14 +111,14 @@ export class CustomerExport {
     let page: StoredEvent[] = [];
     for await (const event of this.events.readStream(toStreamName(aggregate, id))) {
       page.push(event);
-      if (page.length < PAGE) continue;
-      yield opened(page);
+      if (page.length < PAGE_SIZE) continue;
+      yield decrypt(page);
       page = [];
     }
-    if (page.length > 0) yield opened(page);
+    if (page.length > 0) yield decrypt(page);
   }
 }
 
-function listed(entries: object[]): string {
+function joinEntries(entries: object[]): string {
   return entries.map((entry) => JSON.stringify(entry)).join(',');
 }

@@ -11,14 +11,15 @@ import {
 import { Dto, readElement } from '#http/fields.pipe.js';
 import { readIdentifier, readMatching, type Checked } from '#http/readers.js';
 import { readEmail, readPhone } from './contact.js';
-import type { CustomerChanges, GivenReference } from './customer.js';
+import type { CustomerChanges } from './customer.js';
+import type { ReferenceInput } from './external-references.js';
 import type { PersonalFields } from './customer.events.js';
 
 /** UTC+14 */
 const FURTHEST_EAST_MS = 14 * 60 * 60_000;
 
 const SOURCE = /^[a-z0-9_-]{1,64}$/;
-const MOST_REFERENCES = 100;
+const MAX_REFERENCES = 100;
 
 @Dto('ExternalReferenceInput')
 export class ExternalReferenceDto {
@@ -86,12 +87,12 @@ export class MergeDto {
 }
 
 export type CustomerInput = Omit<PersonalFields, 'externalReferences'> & {
-  externalReferences: GivenReference[];
+  externalReferences: ReferenceInput[];
   marketingConsent: boolean;
   smsConsent: boolean;
 };
 
-export function customerInput(input: CreateCustomerDto): CustomerInput {
+export function toCustomerInput(input: CreateCustomerDto): CustomerInput {
   return {
     firstName: input.first_name,
     lastName: input.last_name,
@@ -99,14 +100,14 @@ export function customerInput(input: CreateCustomerDto): CustomerInput {
     phone: input.phone,
     birthday: input.birthday,
     metadata: input.metadata,
-    externalReferences: input.external_references.map(givenReference),
+    externalReferences: input.external_references.map(toReferenceInput),
     marketingConsent: input.marketing_consent,
     smsConsent: input.sms_consent,
   };
 }
 
 /** Only the fields that the request contains. */
-export function customerChanges(input: UpdateCustomerDto): CustomerChanges {
+export function toCustomerChanges(input: UpdateCustomerDto): CustomerChanges {
   const { first_name, last_name, email, phone, birthday, metadata } = input;
   const { external_references, marketing_consent, sms_consent } = input;
   return {
@@ -117,14 +118,14 @@ export function customerChanges(input: UpdateCustomerDto): CustomerChanges {
     ...(birthday !== undefined && { birthday }),
     ...(metadata !== undefined && { metadata }),
     ...(external_references !== undefined && {
-      externalReferences: external_references.map(givenReference),
+      externalReferences: external_references.map(toReferenceInput),
     }),
     ...(marketing_consent !== undefined && { marketingConsent: marketing_consent }),
     ...(sms_consent !== undefined && { smsConsent: sms_consent }),
   };
 }
 
-function givenReference({ source, external_id, metadata }: ExternalReferenceDto): GivenReference {
+function toReferenceInput({ source, external_id, metadata }: ExternalReferenceDto): ReferenceInput {
   return { source, externalId: external_id, metadata };
 }
 
@@ -155,19 +156,19 @@ function BirthdayField(options: FieldOptions): PropertyDecorator {
 }
 
 function ReferencesField(options: FieldOptions): PropertyDecorator {
-  const schema = { type: () => ExternalReferenceDto, isArray: true, maxItems: MOST_REFERENCES };
+  const schema = { type: () => ExternalReferenceDto, isArray: true, maxItems: MAX_REFERENCES };
   return Field(readReferences, schema, options);
 }
 
-function readReferences(given: unknown): Checked<ExternalReferenceDto[]> {
-  if (!Array.isArray(given)) return { errors: ['must be a list of objects'] };
+function readReferences(input: unknown): Checked<ExternalReferenceDto[]> {
+  if (!Array.isArray(input)) return { errors: ['must be a list of objects'] };
   // Before any of them is looked at: what is wrong with each takes longer to say than to send.
-  if (given.length > MOST_REFERENCES) {
-    return { errors: [`must have at most ${MOST_REFERENCES} elements`] };
+  if (input.length > MAX_REFERENCES) {
+    return { errors: [`must have at most ${MAX_REFERENCES} elements`] };
   }
   const value: ExternalReferenceDto[] = [];
   const faults: string[] = [];
-  for (const [i, element] of given.entries()) {
+  for (const [i, element] of input.entries()) {
     const checked = readElement(ExternalReferenceDto, element);
     if ('errors' in checked) faults.push(...checked.errors.map((fault) => `${i} ${fault}`));
     else value.push(checked.value);
@@ -175,11 +176,11 @@ function readReferences(given: unknown): Checked<ExternalReferenceDto[]> {
   return faults.length > 0 ? { errors: faults } : { value };
 }
 
-function readExternalId(given: unknown): Checked<string> {
+function readExternalId(input: unknown): Checked<string> {
   // A longer number has already lost its last digits when it gets here, and would be another record's id.
-  if (typeof given === 'number' && Math.abs(given) > Number.MAX_SAFE_INTEGER) {
+  if (typeof input === 'number' && Math.abs(input) > Number.MAX_SAFE_INTEGER) {
     return { errors: ['must be a string when it is so long a number'] };
   }
-  const id = readIdentifier(255)(typeof given === 'number' ? String(given) : given);
+  const id = readIdentifier(255)(typeof input === 'number' ? String(input) : input);
   return 'errors' in id ? { errors: ['must be a string or number, up to 255 long'] } : id;
 }

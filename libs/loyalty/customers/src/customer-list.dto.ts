@@ -95,7 +95,7 @@ export type CustomerFilter = {
   updatedSince: Date | null;
 };
 
-export function customerFilter(query: CustomerListQuery): CustomerFilter {
+export function toCustomerFilter(query: CustomerListQuery): CustomerFilter {
   const { search, source, external_id: externalId, email, phone, code, updated_since } = query;
   return {
     search,
@@ -118,7 +118,7 @@ export type SearchTerm = {
 };
 
 /** @param country of the store */
-export function searchTerm(term: string, country: string | null): SearchTerm {
+export function parseSearchTerm(term: string, country: string | null): SearchTerm {
   const pattern = (plain: string) => `%${plain.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
   const phone = readPartOfPhone(term, country);
   return {
@@ -135,12 +135,12 @@ export function searchTerm(term: string, country: string | null): SearchTerm {
  * @param plus the places where a space can be nothing else
  */
 function readUnencoded(plus: RegExp, read: Read<string>): Read<string> {
-  return (given) =>
-    read(typeof given === 'string' ? removeInvisible(given).replaceAll(plus, '+') : given);
+  return (value) =>
+    read(typeof value === 'string' ? removeInvisible(value).replaceAll(plus, '+') : value);
 }
 
-function readItems(given: unknown): Checked<number> {
-  const items = readInteger()(given);
+function readItems(value: unknown): Checked<number> {
+  const items = readInteger()(value);
   if ('errors' in items) return items;
   return { value: Math.min(PAGE_SIZE.max, Math.max(1, items.value)) };
 }

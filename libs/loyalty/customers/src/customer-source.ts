@@ -9,6 +9,6 @@ const SOURCES: { [channel in Channel]?: CustomerSource } = {
 };
 
 /** Where a customer comes from, which receivers are told (contract section 10). */
-export function sourceOf(channel: Channel): CustomerSource {
+export function findCustomerSource(channel: Channel): CustomerSource {
   return SOURCES[channel] ?? 'api';
 }

@@ -9,22 +9,27 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
-import { enrolment, withFreeCode } from '#stamping/customer-card.commands.js';
-import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
+import { createEnrolment, retryUntilCodeIsFree } from '#stamping/customer-card.commands.js';
+import type { CustomerCard } from '#stamping/customer-card.js';
+import {
+  toCustomerCardDetailJson,
+  toCustomerCardJson,
+  type RenderContext,
+} from '#stamping/customer-card.dto.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import {
   createCustomer,
   customer,
-  movedValues,
+  findMovedValues,
   updateCustomer,
   type Customer,
   type CustomerChanges,
   type UniqueValue,
 } from './customer.js';
-import { sourceOf } from './customer-source.js';
-import { customerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
+import { findCustomerSource } from './customer-source.js';
+import { toCustomerJson, type CreatedCustomerJson, type CustomerJson } from './customer.dto.js';
 import { type CustomerInput } from './customer-input.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import type { AgreedTexts, CustomerEvent } from './customer.events.js';
@@ -57,20 +62,20 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
   ) {}
 
   async execute(command: CreateCustomer): Promise<CreatedCustomerJson> {
-    return unlessTaken(this.holders, command.context, (wanted) =>
-      withFreeCode(() =>
-        withNewId(this.pool, customerReadModel.table, (id) => this.create(id, command, wanted)),
+    return executeWithClaims(this.holders, command.context, (request) =>
+      retryUntilCodeIsFree(() =>
+        withNewId(this.pool, customerReadModel.table, (id) => this.create(id, command, request)),
       ),
     );
   }
 
   private async create(
     id: number,
-    { context: given, input, cardId, sendCardLinks, agreed }: CreateCustomer,
-    wanted: WantedClaims,
+    { context: requestContext, input, cardId, sendCardLinks, agreed }: CreateCustomer,
+    request: RequestedClaims,
   ): Promise<CreatedCustomerJson> {
-    const { accountId, channel } = given;
-    const context = { ...given, actor: actorOf(given, id) };
+    const { accountId, channel } = requestContext;
+    const context = { ...requestContext, actor: findActor(requestContext, id) };
     const customerCardId =
       cardId === null ? null : await takeNextId(this.pool, customerCardReadModel.table);
     await this.keys.create(id, customerReadModel.table);
@@ -86,14 +91,19 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       decide: (_state, { place, template }, now) => {
         const card =
           template && customerCardId !== null
-            ? enrolment(this.keys, { id: customerCardId, accountId, customerId: id }, template, now)
+            ? createEnrolment(
+                this.keys,
+                { id: customerCardId, accountId, customerId: id },
+                template,
+                now,
+              )
             : undefined;
         const { marketingConsent, smsConsent, ...personal } = input;
         const events = createCustomer(
           {
             customerId: id,
             accountId,
-            source: sourceOf(channel),
+            source: findCustomerSource(channel),
             marketingConsent,
             smsConsent,
             sendCardLinks: sendCardLinks && card !== undefined,
@@ -102,25 +112,19 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
           },
           { ...place, now },
         );
-        const { claims } = movedClaims(this.keys, context, id, undefined, events);
-        wanted.claims = claims;
-        return {
-          events,
-          newStreams:
-            card && customerCardId !== null
-              ? [startStream(customerCardReadModel, customerCardId, card.events)]
-              : [],
-          claims: [...claims, ...(card?.claims ?? [])],
-        };
+        const { claims } = createClaimChanges(this.keys, context, id, undefined, events);
+        request.claims = claims;
+        const newStreams =
+          card && customerCardId !== null
+            ? [startStream(customerCardReadModel, customerCardId, card.events)]
+            : [];
+        return { events, newStreams, claims: [...claims, ...(card?.claims ?? [])] };
       },
       respond: ({ state, inputs: { template }, now, findNewState }) => {
         const card = findNewState(customerCardReadModel);
-        if (!card || !template) return customerJson(state, []);
-        const renderContext = this.customerCards.renderContext(template, now, false);
-        return {
-          ...customerJson(state, [customerCardJson(card, renderContext)]),
-          customer_card: customerCardDetailJson(card, renderContext),
-        };
+        if (!card || !template) return toCustomerJson(state, []);
+        const renderContext = this.customerCards.createRenderContext(template, now, false);
+        return toCreatedCustomerJson(state, card, renderContext);
       },
     });
   }
@@ -147,22 +151,22 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
   ) {}
 
   async execute({ context, id, changes }: UpdateCustomer): Promise<CustomerJson> {
-    return unlessTaken(this.holders, context, (wanted) =>
+    return executeWithClaims(this.holders, context, (request) =>
       this.pipeline.handleCommand({
         readModel: customerReadModel,
         id,
         context,
         load: async () => ({
           place: await this.places.get(context.accountId),
-          cards: await this.customerCards.ofCustomers([id]),
+          cards: await this.customerCards.listByCustomer([id]),
         }),
         decide: (state, { place }, now) => {
           const events = updateCustomer(state, changes, { ...place, now });
-          const moved = movedClaims(this.keys, context, id, state, events);
-          wanted.claims = moved.claims;
+          const moved = createClaimChanges(this.keys, context, id, state, events);
+          request.claims = moved.claims;
           return { events, ...moved };
         },
-        respond: ({ state, inputs: { cards } }) => customerJson(state, cards.get(id) ?? []),
+        respond: ({ state, inputs: { cards } }) => toCustomerJson(state, cards.get(id) ?? []),
       }),
     );
   }
@@ -170,13 +174,24 @@ export class UpdateCustomerHandler implements ICommandHandler<UpdateCustomer> {
 
 export const customerHandlers = [CreateCustomerHandler, UpdateCustomerHandler];
 
-/** Whoever signs up acts as the customer that they become. */
-function actorOf({ actor }: CommandContext, id: number): Actor {
+function toCreatedCustomerJson(
+  state: Customer,
+  card: CustomerCard,
+  renderContext: RenderContext,
+): CreatedCustomerJson {
+  return {
+    ...toCustomerJson(state, [toCustomerCardJson(card, renderContext)]),
+    customer_card: toCustomerCardDetailJson(card, renderContext),
+  };
+}
+
+/** Finds who acts: people who sign up act as the customer that they become. */
+function findActor({ actor }: CommandContext, id: number): Actor {
   return actor.type === 'customer' ? { type: 'customer', id } : actor;
 }
 
 /** The claims for a change of a customer: new values are taken, former ones released. */
-export function movedClaims(
+export function createClaimChanges(
   keys: PersonalKeys,
   { accountId }: CommandContext,
   id: number,
@@ -184,24 +199,24 @@ export function movedClaims(
   events: CustomerEvent[],
 ): { claims: Claim[]; releases: Claim[] } {
   const stream = toStreamName(customer, id);
-  const { taken, released } = movedValues(before, events);
+  const { added, released } = findMovedValues(before, events);
   const claim = ({ kind, value }: UniqueValue) => keys.createClaim(accountId, kind, value, stream);
-  return { claims: taken.map(claim), releases: released.map(claim) };
+  return { claims: added.map(claim), releases: released.map(claim) };
 }
 
 /** What the last decision wanted to claim, in the order of e-mail address, phone number and references. */
-export type WantedClaims = { claims: Claim[] };
+export type RequestedClaims = { claims: Claim[] };
 
 /**
  * Refuses the command if another customer holds what it claims; the kinds of these claims are the names of the fields.
  * @throws TakenError with the holder of the first of them
  */
-export async function unlessTaken<R>(
+export async function executeWithClaims<R>(
   holders: ClaimHolders,
   { accountId }: CommandContext,
-  run: (request: WantedClaims) => Promise<R>,
+  run: (request: RequestedClaims) => Promise<R>,
 ): Promise<R> {
-  const request: WantedClaims = { claims: [] };
+  const request: RequestedClaims = { claims: [] };
   try {
     return await run(request);
   } catch (error) {

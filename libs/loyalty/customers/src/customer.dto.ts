@@ -65,7 +65,7 @@ export class CreatedCustomerJson extends CustomerJson {
   declare readonly customer_card?: CustomerCardDetailJson;
 }
 
-export function customerJson(customer: Customer, cards: CustomerCardJson[]): CustomerJson {
+export function toCustomerJson(customer: Customer, cards: CustomerCardJson[]): CustomerJson {
   return {
     id: customer.id,
     account_id: customer.accountId,

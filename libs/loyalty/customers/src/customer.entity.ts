@@ -1,6 +1,6 @@
 import type { ClaimChanges, ReadModel } from '#event-store/read-models/read-models.js';
-import { decideAgain } from './merging.js';
-import { customer, movedValues, uniqueValues, type Customer } from './customer.js';
+import { redecideCustomer } from './merging.js';
+import { customer, findMovedValues, listUniqueValues, type Customer } from './customer.js';
 import type { CustomerEvent } from './customer.events.js';
 
 export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
@@ -8,23 +8,23 @@ export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
   table: 'customers',
   subjectIdSql: 'r.id',
   findSubjectId: ({ id, erasedAt }) => (erasedAt === null ? id : null),
-  getClaimChanges: claimsOf,
+  getClaimChanges,
   redecide: ({ plannedEvents, state, earlierEvents }) =>
-    decideAgain({ planned: plannedEvents, state, earlier: earlierEvents }),
+    redecideCustomer({ planned: plannedEvents, state, earlier: earlierEvents }),
 };
 
-function claimsOf(event: CustomerEvent, before: Customer | undefined): ClaimChanges {
+function getClaimChanges(event: CustomerEvent, before: Customer | undefined): ClaimChanges {
   switch (event.type) {
     case 'CustomerErased':
       return { releasesAll: true };
     case 'CustomerResealed':
       return {
         releasesAll: true,
-        claims: event.data.personal ? uniqueValues(event.data.personal) : [],
+        claims: event.data.personal ? listUniqueValues(event.data.personal) : [],
       };
     default: {
-      const { taken, released } = movedValues(before, [event]);
-      return { claims: taken, releases: released };
+      const { added, released } = findMovedValues(before, [event]);
+      return { claims: added, releases: released };
     }
   }
 }

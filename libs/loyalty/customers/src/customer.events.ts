@@ -145,7 +145,7 @@ export type CustomerRestored = {
 };
 
 /** What a merge has added to a customer. */
-export type Taken = {
+export type MergeAdditions = {
   /** Fields that were empty before. */
   fields: ('lastName' | 'email' | 'phone' | 'birthday')[];
   metadataKeys: string[];
@@ -157,7 +157,10 @@ export type Taken = {
  * @property given what the customer gave to the one whom they are merged into
  * @property taken by each of the merges into the customer
  */
-export type ResealedPerson = PersonalFields & { given: Partial<PersonalFields>; taken: Taken[] };
+export type ResealedPerson = PersonalFields & {
+  given: Partial<PersonalFields>;
+  taken: MergeAdditions[];
+};
 
 /** Changes nothing: says it again, sealed with another key, because the former one is destroyed. */
 export type CustomerResealed = {

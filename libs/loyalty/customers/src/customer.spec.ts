@@ -7,19 +7,17 @@ import {
   createCustomer,
   customer,
   eraseCustomer,
-  movedValues,
-  referencesFault,
-  sortedReferences,
-  uniqueValues,
+  findMovedValues,
+  listUniqueValues,
   updateCustomer,
-  upsertReferences,
   type Customer,
   type CustomerChanges,
 } from './customer.js';
-import { sourceOf } from './customer-source.js';
-import { searchTerm } from './customer-list.dto.js';
+import { findReferencesError, sortReferences, upsertReferences } from './external-references.js';
+import { findCustomerSource } from './customer-source.js';
+import { parseSearchTerm } from './customer-list.dto.js';
 import type { CustomerEvent } from './customer.events.js';
-import { foldCase, searchKeys } from './search-keys.js';
+import { foldCase, createSearchKeys } from './search-keys.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
@@ -57,7 +55,7 @@ describe('where a customer comes from', () => {
     ['pos', 'api'],
     ['cli', 'api'],
   ] as const)('follows from the channel: %s', (channel, source) => {
-    expect(sourceOf(channel)).toBe(source);
+    expect(findCustomerSource(channel)).toBe(source);
   });
 });
 
@@ -278,8 +276,8 @@ describe('update', () => {
       three.map((one, i) =>
         i === 0 ? { ...one, createdAt: one.createdAt + 'x'.repeat(more) } : one,
       );
-    expect(referencesFault(filled(room))).toBeUndefined();
-    expect(referencesFault(filled(room + 1))).toBe(
+    expect(findReferencesError(filled(room))).toBeUndefined();
+    expect(findReferencesError(filled(room + 1))).toBe(
       'must come to at most 32 KiB for one customer, metadata included',
     );
   });
@@ -287,20 +285,20 @@ describe('update', () => {
   it('tells a change of references alone apart', () => {
     const reference = { source: 'pos', externalId: '1', metadata: {} };
     const now = HERE.now.toISOString();
-    const kept = { ...reference, createdAt: now, updatedAt: now };
+    const stored = { ...reference, createdAt: now, updatedAt: now };
     const references: CustomerEvent = {
       type: 'CustomerReferencesUpdated',
-      data: { customerId: 3, personal: { externalReferences: [kept] } },
+      data: { customerId: 3, personal: { externalReferences: [stored] } },
     };
     scenario(customer, created)
       .when(update({ externalReferences: [reference] }))
       .then(references);
     scenario(customer, created)
       .when(update({ externalReferences: [reference], lastName: null }))
-      .then(updated({ externalReferences: [kept], lastName: null }));
+      .then(updated({ externalReferences: [stored], lastName: null }));
     scenario(customer, created)
       .when(update({ externalReferences: [reference], marketingConsent: false }))
-      .then(updated({ externalReferences: [kept] }, { marketingConsent: false }));
+      .then(updated({ externalReferences: [stored] }, { marketingConsent: false }));
     scenario(customer, created, references)
       .when(update({ externalReferences: [reference] }))
       .then();
@@ -414,18 +412,18 @@ describe('values of one customer alone', () => {
   const state = scenario(customer, created).state();
   const reference = { source: 'pos', externalId: '1', metadata: {}, createdAt: AT, updatedAt: AT };
   const moved = (personal: object) =>
-    movedValues(state, [{ type: 'CustomerUpdated', data: { customerId: 3, personal } }]);
+    findMovedValues(state, [{ type: 'CustomerUpdated', data: { customerId: 3, personal } }]);
 
   it('are taken when they are new and released when they are gone', () => {
-    expect(movedValues(undefined, [created])).toEqual({
-      taken: [
+    expect(findMovedValues(undefined, [created])).toEqual({
+      added: [
         { kind: 'email', value: 'a@x.de' },
         { kind: 'phone', value: '+4915112345678' },
       ],
       released: [],
     });
     expect(moved({ email: 'b@x.de', phone: null, externalReferences: [reference] })).toEqual({
-      taken: [
+      added: [
         { kind: 'email', value: 'b@x.de' },
         { kind: 'external_references', value: '["pos","1"]' },
       ],
@@ -437,8 +435,8 @@ describe('values of one customer alone', () => {
   });
 
   it('stay where only their case changes', () => {
-    expect(moved({ email: 'a@X.DE' })).toEqual({ taken: [], released: [] });
-    expect(movedValues(state, [])).toEqual({ taken: [], released: [] });
+    expect(moved({ email: 'a@X.DE' })).toEqual({ added: [], released: [] });
+    expect(findMovedValues(state, [])).toEqual({ added: [], released: [] });
   });
 });
 
@@ -451,10 +449,10 @@ describe('external references', () => {
   });
 
   it('are upserted in turn, merged and sorted', () => {
-    const known = [{ ...reference('pos', '2', { a: 1 }), createdAt: AT, updatedAt: AT }];
+    const current = [{ ...reference('pos', '2', { a: 1 }), createdAt: AT, updatedAt: AT }];
     expect(
       upsertReferences(
-        known,
+        current,
         [
           reference('pos', '2', { b: 2 }),
           reference('crm', '9'),
@@ -478,7 +476,7 @@ describe('external references', () => {
       [1, 0, 3, 2, 5, 4],
       [2, 5, 0, 3, 1, 4],
     ]) {
-      expect(sortedReferences(mixed.flatMap((i) => order[i] ?? []))).toEqual(order);
+      expect(sortReferences(mixed.flatMap((i) => order[i] ?? []))).toEqual(order);
     }
   });
 });
@@ -531,12 +529,12 @@ describe('contact', () => {
     [null, 'grace\n'],
   ])('e-mail address %s is searched by %j', (email, searchText) => {
     const personal = { ...anna.personal, firstName: 'Grace', lastName: null, email };
-    expect(searchKeys(personal).searchText).toBe(searchText);
+    expect(createSearchKeys(personal).searchText).toBe(searchText);
   });
 
   it('e-mail addresses are unique in every spelling of the domain', () => {
     const [one, other] = ['A@MÜLLER.de', 'a@xn--mller-kva.de'].map((email) =>
-      uniqueValues({ ...anna.personal, email, phone: null, externalReferences: [] }),
+      listUniqueValues({ ...anna.personal, email, phone: null, externalReferences: [] }),
     );
     expect(one).toEqual([{ kind: 'email', value: 'a@xn--mller-kva.de' }]);
     expect(other).toEqual(one);
@@ -559,18 +557,18 @@ describe('contact', () => {
 
 describe('search', () => {
   it('takes % and _ as they are', () => {
-    expect(searchTerm('50%_a\\', null).text).toBe(String.raw`%50\%\_a\\%`);
+    expect(parseSearchTerm('50%_a\\', null).text).toBe(String.raw`%50\%\_a\\%`);
   });
 
   it('looks for digits only when nothing else is there', () => {
-    expect(searchTerm('+49 (151)', null).digits).toEqual(['%49151%']);
-    expect(searchTerm('49a', null).digits).toEqual([]);
-    expect(searchTerm('+-', null).digits).toEqual([]);
-    expect(searchTerm('0151', 'DE').digits).toEqual(['%0151%', '49151%']);
+    expect(parseSearchTerm('+49 (151)', null).digits).toEqual(['%49151%']);
+    expect(parseSearchTerm('49a', null).digits).toEqual([]);
+    expect(parseSearchTerm('+-', null).digits).toEqual([]);
+    expect(parseSearchTerm('0151', 'DE').digits).toEqual(['%0151%', '49151%']);
   });
 
   it('knows a uuid', () => {
-    expect(searchTerm('960fb88e-7dec-4e99-be20-c4a5dde82a89', null).uuid).not.toBeNull();
-    expect(searchTerm('960fb88e', null).uuid).toBeNull();
+    expect(parseSearchTerm('960fb88e-7dec-4e99-be20-c4a5dde82a89', null).uuid).not.toBeNull();
+    expect(parseSearchTerm('960fb88e', null).uuid).toBeNull();
   });
 });

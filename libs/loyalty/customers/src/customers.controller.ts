@@ -10,12 +10,12 @@ import { CreateCustomer, UpdateCustomer } from './customer.commands.js';
 import { EraseCustomer } from './erasing.commands.js';
 import { CreatedCustomerJson, CustomerJson } from './customer.dto.js';
 import {
-  customerChanges,
+  toCustomerChanges,
   CustomerCreationDto,
-  customerInput,
+  toCustomerInput,
   UpdateCustomerDto,
 } from './customer-input.dto.js';
-import { customerFilter, CustomerListJson, CustomerListQuery } from './customer-list.dto.js';
+import { toCustomerFilter, CustomerListJson, CustomerListQuery } from './customer-list.dto.js';
 import { CustomersService } from './customers.service.js';
 
 const CUSTOMER = createRecordLookup(CustomersService, (customers, accountId, { id = '' }) =>
@@ -51,7 +51,7 @@ export class CustomersController {
     @Context() { accountId }: CommandContext,
     @Query() query: CustomerListQuery,
   ): Promise<CustomerListJson> {
-    return this.customers.list(accountId, customerFilter(query), query);
+    return this.customers.list(accountId, toCustomerFilter(query), query);
   }
 
   @Get(':id')
@@ -94,7 +94,7 @@ export class CustomersController {
     @Body() body: CustomerCreationDto,
   ): Promise<CreatedCustomerJson> {
     return this.commands.execute(
-      new CreateCustomer(context, customerInput(body), body.card_id, body.send_card_links),
+      new CreateCustomer(context, toCustomerInput(body), body.card_id, body.send_card_links),
     );
   }
 
@@ -117,7 +117,7 @@ export class CustomersController {
     @Body() body: UpdateCustomerDto,
   ): Promise<CustomerJson> {
     return this.commands.execute(
-      new UpdateCustomer(context, parsePathId(path), customerChanges(body)),
+      new UpdateCustomer(context, parsePathId(path), toCustomerChanges(body)),
     );
   }
 

@@ -7,18 +7,18 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import type { Customer, Place } from './customer.js';
 import { customerReadModel } from './customer.entity.js';
-import { customerJson, type CustomerJson } from './customer.dto.js';
+import { toCustomerJson, type CustomerJson } from './customer.dto.js';
 import {
-  searchTerm,
+  parseSearchTerm,
   type CustomerFilter,
   type CustomerListJson,
   type SearchTerm,
 } from './customer-list.dto.js';
 import { normalizePhone } from './contact.js';
-import { digitsOf, emailKey, foldCase } from './search-keys.js';
+import { extractDigits, createEmailKey, foldCase } from './search-keys.js';
 import { StorePlaces } from './store-places.service.js';
 
-const FEW = 2_000;
+const FEW_ROWS = 2_000;
 
 type CustomerRow = { state: Customer };
 
@@ -43,7 +43,7 @@ export class CustomersService {
     const { phone, search } = filter;
     const country =
       phone === null && search === null ? null : (await this.places.get(accountId)).country;
-    const { where, values } = condition(accountId, { ...filter, country }, this.keys);
+    const { where, values } = createCondition(accountId, { ...filter, country }, this.keys);
     const [total] = await query<{ count: number }>(this.pool, {
       text: `select count(*) as count from customers c where ${where}`,
       values,
@@ -54,7 +54,7 @@ export class CustomersService {
     // From the nearer end, and ids only, which come from an index; whole rows only for the page. If there are
     // few, all are fetched (`offset 0` keeps the limit out of the plan): given the limit, PostgreSQL would
     // rather scan the whole store in order.
-    const matching = `select c.id from customers c where ${where} ${count <= FEW ? 'offset 0' : ''}`;
+    const matching = `select c.id from customers c where ${where} ${count <= FEW_ROWS ? 'offset 0' : ''}`;
     const [order, offset] =
       skipped <= left ? ['desc', skipped] : ['asc', Math.max(0, left - items)];
     const rows: CustomerRow[] =
@@ -67,7 +67,7 @@ export class CustomersService {
             values,
           });
     return {
-      customers: await this.withCards(rows),
+      customers: await this.addCards(rows),
       pagination: { count, items, page, pages: Math.max(1, Math.ceil(count / items)) },
     };
   }
@@ -79,9 +79,9 @@ export class CustomersService {
       text: 'select state from customers where id = $1 and account_id = $2',
       values: [id, accountId],
     });
-    const [found] = await this.withCards(rows);
-    if (!found) throw new NotFoundError('Customer');
-    return found;
+    const [customer] = await this.addCards(rows);
+    if (!customer) throw new NotFoundError('Customer');
+    return customer;
   }
 
   /** As they were, with their cards. @throws NotFoundError when there was no such customer yet */
@@ -89,12 +89,12 @@ export class CustomersService {
     const past = await this.asOf.toMoment(time);
     const customer = await this.asOf.projectOne(customerReadModel, id, past);
     if (customer?.accountId !== accountId) throw new NotFoundError('Customer');
-    return customerJson(customer, await this.customerCards.past(id, past));
+    return toCustomerJson(customer, await this.customerCards.listPastAt(id, past));
   }
 
-  private async withCards(rows: CustomerRow[]): Promise<CustomerJson[]> {
-    const cards = await this.customerCards.ofCustomers(rows.map(({ state }) => state.id));
-    return rows.map(({ state }) => customerJson(state, cards.get(state.id) ?? []));
+  private async addCards(rows: CustomerRow[]): Promise<CustomerJson[]> {
+    const cards = await this.customerCards.listByCustomer(rows.map(({ state }) => state.id));
+    return rows.map(({ state }) => toCustomerJson(state, cards.get(state.id) ?? []));
   }
 }
 
@@ -102,13 +102,13 @@ export class CustomersService {
  * Exact matches come first, as a few ids; everything else to compare is in one index, so that the database
  * can choose between scanning it and looking up trigrams.
  */
-function condition(
+function createCondition(
   accountId: number,
   { country, ...filter }: CustomerFilter & Pick<Place, 'country'>,
   keys: PersonalKeys,
 ): { where: string; values: unknown[] } {
   const values: unknown[] = [accountId];
-  const value = (given: unknown) => `$${values.push(given)}`;
+  const value = (parameter: unknown) => `$${values.push(parameter)}`;
   const conditions = ['c.account_id = $1'];
   const isNarrow = Object.values(filter).some((part) => part !== null);
   // Merged and erased customers have nothing left that a search compares, but a time of change, and cards.
@@ -116,69 +116,70 @@ function condition(
   if (filter.updatedSince !== null) {
     conditions.push(`not c.erased and c.updated_at >= ${value(filter.updatedSince.toISOString())}`);
   }
-  if (filter.reference) conditions.push(isOneOf([holding(filter.reference, value)]));
-  if (filter.code !== null) conditions.push(isOneOf([holdingCard('k.code', filter.code, value)]));
+  if (filter.reference) conditions.push(isOneOf([selectHolders(filter.reference, value)]));
+  if (filter.code !== null)
+    conditions.push(isOneOf([selectCardHolders('k.code', filter.code, value)]));
   const phone = filter.phone === null ? null : (normalizePhone(filter.phone, country) ?? null);
-  conditions.push(...contactConditions({ ...filter, phone }, { keys, accountId, value }));
+  conditions.push(...createContactConditions({ ...filter, phone }, { keys, accountId, value }));
   if (filter.search !== null) {
-    conditions.push(searchCondition(searchTerm(filter.search, country), value));
+    conditions.push(createSearchCondition(parseSearchTerm(filter.search, country), value));
   }
   return { where: conditions.join(' and '), values };
 }
 
-type Placeholder = (given: unknown) => string;
+type Placeholder = (parameter: unknown) => string;
 
 function isOneOf(selects: string[]): string {
   return `c.id = any (array(${selects.join(' union all ')}))`;
 }
 
-function holding(wanted: object, value: Placeholder): string {
+function selectHolders(reference: object, value: Placeholder): string {
   return `select r.id from customers r where r.account_id = $1
        and r.merged_into is null
-       and r.state -> 'externalReferences' @> ${value(JSON.stringify([wanted]))}::jsonb`;
+       and r.state -> 'externalReferences' @> ${value(JSON.stringify([reference]))}::jsonb`;
 }
 
-function holdingCard(column: string, wanted: string, value: Placeholder): string {
+function selectCardHolders(column: string, identifier: string, value: Placeholder): string {
   return `select k.customer_id from customer_cards k
-         where k.account_id = $1 and ${column} = ${value(wanted)} and ${NOT_ERASED}`;
+         where k.account_id = $1 and ${column} = ${value(identifier)} and ${NOT_ERASED}`;
 }
 
 /**
  * By the claims that make addresses unique. A claim may be taken shortly before the change that it belongs to is in the
  * row, so the row is compared too; that of a merged or erased customer has nothing to compare.
  */
-function contactConditions(
+function createContactConditions(
   { email, phone }: CustomerFilter,
   { keys, accountId, value }: { keys: PersonalKeys; accountId: number; value: Placeholder },
 ): string[] {
-  const claimed = (kind: string, given: string) =>
+  const hasClaim = (kind: string, claimedValue: string) =>
     isOneOf([
       `select substr(h.stream_id, ${customerReadModel.aggregate.name.length + 2})::bigint from es.claims h
          where h.account_id = $1 and h.kind = '${kind}'
-           and h.value = ${value(keys.createClaim(accountId, kind, given, '').value)}`,
+           and h.value = ${value(keys.createClaim(accountId, kind, claimedValue, '').value)}`,
     ]);
-  const line = email === null ? null : value(`\n${foldCase(emailKey(email))}`);
+  const line = email === null ? null : value(`\n${foldCase(createEmailKey(email))}`);
   return [
     ...(email === null
       ? []
       : [
-          claimed('email', emailKey(email)),
+          hasClaim('email', createEmailKey(email)),
           `right(coalesce(c.search_text, c.long_search_text), length(${line}::text)) = ${line}`,
         ]),
     ...(phone === null
       ? []
-      : [claimed('phone', phone), `c.phone_digits = ${value(digitsOf(phone))}`]),
+      : [hasClaim('phone', phone), `c.phone_digits = ${value(extractDigits(phone))}`]),
   ];
 }
 
-function searchCondition(term: SearchTerm, value: Placeholder): string {
+function createSearchCondition(term: SearchTerm, value: Placeholder): string {
   const text = value(term.text);
   const exactly = [
-    holding({ externalId: term.exact }, value),
-    holdingCard('k.code', term.code, value),
+    selectHolders({ externalId: term.exact }, value),
+    selectCardHolders('k.code', term.code, value),
     `select l.id from customers l
          where l.account_id = $1 and l.long_search_text is not null and l.long_search_text like ${text}`,
-    ...(term.uuid === null ? [] : [holdingCard('k.uuid', term.uuid, value)]),
+    ...(term.uuid === null ? [] : [selectCardHolders('k.uuid', term.uuid, value)]),
   ];
   const branches = [
     `c.search_text like ${text}`,

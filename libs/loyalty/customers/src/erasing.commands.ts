@@ -14,9 +14,9 @@ import {
   toStreamRef,
   MultiStreamCommands,
 } from '#event-store/commands/multi-stream-commands.js';
-import { customer, eraseCustomer, uniqueValues, type Customer } from './customer.js';
+import { customer, eraseCustomer, listUniqueValues, type Customer } from './customer.js';
 import { customerReadModel } from './customer.entity.js';
-import { onePerson } from './one-person.js';
+import { loadPerson } from './one-person.js';
 import { resealCustomer } from './resealing.js';
 
 /**
@@ -36,7 +36,7 @@ export class EraseCustomer extends Command<void> {
 type Group = { ids: number[]; holders: number[] };
 
 /** Nothing is left to be decided. */
-class ErasedAlready extends Error {
+class AlreadyErasedError extends Error {
   constructor(readonly group: Group) {
     super('erased already');
   }
@@ -73,7 +73,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       await this.severalStreams.handle<Group, undefined>({
         context,
         load: async () => {
-          const all = await onePerson(id, (one) => this.load(context.accountId, one));
+          const all = await loadPerson(id, (one) => this.load(context.accountId, one));
           const ids = all.map((one) => one.id);
           group = { ids, holders: await this.renewKeysOfHolders(context, ids) };
           return { ...group, streams: group.ids.map((one) => toStreamRef(customerReadModel, one)) };
@@ -88,17 +88,17 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
               ),
             )
             .filter(({ events }) => events.length > 0);
-          if (parts.length === 0) throw new ErasedAlready(group);
-          return { streamDecisions: parts, erasures: ids.map(erasureOf) };
+          if (parts.length === 0) throw new AlreadyErasedError(group);
+          return { streamDecisions: parts, erasures: ids.map(createErasure) };
         },
         respond: () => undefined,
         retriedKinds: [],
       });
       return group;
     } catch (error) {
-      if (!(error instanceof ErasedAlready)) throw error;
+      if (!(error instanceof AlreadyErasedError)) throw error;
       // A database that was restored may have the key again, of somebody whom the history knows to be erased.
-      await query(this.pool, eraseStatement(context.accountId, error.group.ids.map(erasureOf)));
+      await query(this.pool, eraseStatement(context.accountId, error.group.ids.map(createErasure)));
       return error.group;
     }
   }
@@ -123,11 +123,11 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
         if (holds && holder.erasedAt === null) holders.push(holder);
       }
     }
-    for (let left = holders.map(({ id }) => id); left.length > 0;) {
-      const begun = await this.keys.renew(context.accountId, left);
-      await Promise.all(left.map((id) => this.reseal(context, id)));
+    for (let remaining = holders.map(({ id }) => id); remaining.length > 0;) {
+      const renewed = await this.keys.renew(context.accountId, remaining);
+      await Promise.all(remaining.map((id) => this.reseal(context, id)));
       // They may have been merged with these customers after that other key was made, and sealed with it what they held.
-      left = begun;
+      remaining = renewed;
     }
     return seen.slice(ids.length);
   }
@@ -143,7 +143,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
       decide: (state) => {
         const events = resealCustomer(state);
         if (!state || events.length === 0) return events;
-        const claims = uniqueValues(state).map(({ kind, value }) =>
+        const claims = listUniqueValues(state).map(({ kind, value }) =>
           this.keys.createClaim(context.accountId, kind, value, stream),
         );
         // Taken by this event from now on, because those before it do not say any more what they took.
@@ -151,7 +151,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
           events,
           releases: claims,
           claims,
-          erasures: [{ ...erasureOf(id), renewed: true }],
+          erasures: [{ ...createErasure(id), renewed: true }],
         };
       },
       respond: () => undefined,
@@ -167,7 +167,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
   }
 }
 
-const erasureOf = (customerId: number) => ({
+const createErasure = (customerId: number) => ({
   subjectId: customerId,
   stream: toStreamName(customer, customerId),
 });

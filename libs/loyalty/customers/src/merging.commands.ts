@@ -13,16 +13,16 @@ import {
   type FindState,
 } from '#event-store/commands/multi-stream-commands.js';
 import {
-  absorb,
-  giveBack,
-  handOver,
+  absorbCard,
+  giveBackStamps,
+  moveCard,
   mergeCard,
-  restore,
-  type Decided,
+  restoreCard,
+  type DecisionContext,
 } from '#stamping/card-merging.js';
 import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
-import { customerCardJson } from '#stamping/customer-card.dto.js';
+import { toCustomerCardJson } from '#stamping/customer-card.dto.js';
 import {
   claimsOf,
   customerCardCap,
@@ -31,15 +31,15 @@ import {
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { movedClaims, unlessTaken } from './customer.commands.js';
+import { createClaimChanges, executeWithClaims } from './customer.commands.js';
 import { type Customer, type Place } from './customer.js';
-import { customerJson, type CustomerJson } from './customer.dto.js';
+import { toCustomerJson, type CustomerJson } from './customer.dto.js';
 import { customerReadModel } from './customer.entity.js';
 import type { MergedCards } from './customer.events.js';
 import { mergeCustomers, unmergeCustomers } from './merging.js';
 import { StorePlaces } from './store-places.service.js';
 
-type Given = {
+type MergeContext = {
   cardIds: number[];
   templates: Map<number, { template: Template }>;
   installed: Set<number>;
@@ -80,22 +80,22 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
     if (survivorId === otherId) {
       throw new RejectedError({ from_customer_id: ['is the customer itself'] });
     }
-    return this.severalStreams.handle<Given, CustomerJson>({
+    return this.severalStreams.handle<MergeContext, CustomerJson>({
       context,
-      load: () => givenFor(pair, this.customerCards, this.templates),
-      decide: (stateOf, given) => {
-        const [survivor, other] = both(stateOf, context, pair);
-        const cards = cardsOf(stateOf, given, pair);
-        const merge = mergePlan(cards, pair);
+      load: () => loadMergeContext(pair, this.customerCards, this.templates),
+      decide: (stateOf, loaded) => {
+        const [survivor, other] = getBoth(stateOf, context, pair);
+        const cards = getCards(stateOf, loaded, pair);
+        const merge = planMerge(cards, pair);
         const events = mergeCustomers(survivor, other, merge);
-        const claims = customerClaims(
+        const claims = createCustomerClaims(
           this.keys,
           context,
           [survivor, events.survivor],
           [other, events.other],
         );
-        const moved = mergedParts(cards, merge, survivorId, given);
-        return withCards(this.keys, context, cards, {
+        const moved = createMergedParts(cards, merge, survivorId, loaded);
+        return addCardClaims(this.keys, context, cards, {
           streamDecisions: [
             toStreamDecision(customerReadModel, survivorId, events.survivor),
             toStreamDecision(customerReadModel, otherId, events.other),
@@ -110,7 +110,8 @@ export class MergeCustomersHandler implements ICommandHandler<MergeCustomers> {
           },
         });
       },
-      respond: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
+      respond: (stateOf, loaded, now) =>
+        renderSurvivor(stateOf, loaded, pair, this.customerCards, now),
       // What the two hold moves between them, so somebody else can only have taken it since it was looked at.
       retriedKinds: ['enrolment', 'email', 'phone', 'external_references', customerCardCap.table],
     });
@@ -130,34 +131,35 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
 
   async execute({ context, pair }: UnmergeCustomers): Promise<CustomerJson> {
     const { survivorId, otherId } = pair;
-    return unlessTaken(this.holders, context, (wanted) =>
-      this.severalStreams.handle<Given & { place: Place }, CustomerJson>({
+    return executeWithClaims(this.holders, context, (request) =>
+      this.severalStreams.handle<MergeContext & { place: Place }, CustomerJson>({
         context,
         load: async () => ({
-          ...(await givenFor(pair, this.customerCards, this.templates)),
+          ...(await loadMergeContext(pair, this.customerCards, this.templates)),
           place: await this.places.get(context.accountId),
         }),
-        decide: (stateOf, given) => {
-          const [survivor, other] = both(stateOf, context, pair);
-          const { merge, ...events } = unmergeCustomers(survivor, other, given.place);
-          const cards = cardsOf(stateOf, given, pair);
-          const claims = customerClaims(
+        decide: (stateOf, loaded) => {
+          const [survivor, other] = getBoth(stateOf, context, pair);
+          const { merge, ...events } = unmergeCustomers(survivor, other, loaded.place);
+          const cards = getCards(stateOf, loaded, pair);
+          const claims = createCustomerClaims(
             this.keys,
             context,
             [survivor, events.survivor],
             [other, events.other],
           );
-          wanted.claims = claims.claims;
-          return withCards(this.keys, context, cards, {
+          request.claims = claims.claims;
+          return addCardClaims(this.keys, context, cards, {
             streamDecisions: [
               toStreamDecision(customerReadModel, survivorId, events.survivor),
               toStreamDecision(customerReadModel, otherId, events.other),
-              ...unmergedParts(cards, merge.cards, otherId, given),
+              ...createUnmergedParts(cards, merge.cards, otherId, loaded),
             ],
             ...claims,
           });
         },
-        respond: (stateOf, given, now) => shown(stateOf, given, pair, this.customerCards, now),
+        respond: (stateOf, loaded, now) =>
+          renderSurvivor(stateOf, loaded, pair, this.customerCards, now),
         retriedKinds: ['enrolment'],
       }),
     );
@@ -166,16 +168,16 @@ export class UnmergeCustomersHandler implements ICommandHandler<UnmergeCustomers
 
 export const mergingHandlers = [MergeCustomersHandler, UnmergeCustomersHandler];
 
-async function givenFor(
+async function loadMergeContext(
   { survivorId, otherId }: Pair,
   customerCards: CustomerCardsService,
   templates: TemplatesService,
 ) {
-  const cards = await customerCards.idsOf([survivorId, otherId]);
+  const cards = await customerCards.listIds([survivorId, otherId]);
   const cardIds = cards.map(({ id }) => id);
   return {
     cardIds,
-    installed: await customerCards.installedAmong(cardIds, new Date()),
+    installed: await customerCards.findInstalled(cardIds, new Date()),
     templates: await templates.load([...new Set(cards.map(({ cardId }) => cardId))]),
     streams: [
       toStreamRef(customerReadModel, survivorId),
@@ -186,7 +188,7 @@ async function givenFor(
 }
 
 /** @throws NotFoundError */
-function both(
+function getBoth(
   stateOf: FindState,
   { accountId }: CommandContext,
   { survivorId, otherId }: Pair,
@@ -196,15 +198,15 @@ function both(
     throw new NotFoundError('Customer');
   }
   // The other half of a merge may still be being written: what it leads to cannot be decided yet.
-  const begun = survivor.merges?.some(({ customerId }) => customerId === otherId) ?? false;
-  if (begun !== (other.mergedInto?.customerId === survivorId)) throw new ConflictError();
+  const isMerging = survivor.merges?.some(({ customerId }) => customerId === otherId) ?? false;
+  if (isMerging !== (other.mergedInto?.customerId === survivorId)) throw new ConflictError();
   return [survivor, other];
 }
 
 /** The cards of both, as they are now. */
-function cardsOf(
+function getCards(
   stateOf: FindState,
-  { cardIds }: Given,
+  { cardIds }: MergeContext,
   { survivorId, otherId }: Pair,
 ): CustomerCard[] {
   return cardIds.map((id) => {
@@ -214,7 +216,7 @@ function cardsOf(
   });
 }
 
-function mergePlan(cards: CustomerCard[], { survivorId, otherId }: Pair): MergedCards {
+function planMerge(cards: CustomerCard[], { survivorId, otherId }: Pair): MergedCards {
   const plan: MergedCards = { moved: [], added: [] };
   for (const card of cards.filter(({ customerId }) => customerId === otherId)) {
     const into = cards.find(
@@ -227,27 +229,27 @@ function mergePlan(cards: CustomerCard[], { survivorId, otherId }: Pair): Merged
   return plan;
 }
 
-function mergedParts(
+function createMergedParts(
   cards: CustomerCard[],
   { moved, added }: MergedCards,
   survivorId: number,
-  given: Given,
+  context: MergeContext,
 ): StreamDecision[] {
-  const byId = finder(cards);
+  const byId = createFinder(cards);
   return [
     ...moved.map((id) =>
-      toStreamDecision(customerCardReadModel, id, handOver(byId(id), survivorId)),
+      toStreamDecision(customerCardReadModel, id, moveCard(byId(id), survivorId)),
     ),
     ...added.flatMap(({ fromId, intoId }) => {
       const [from, into] = [byId(fromId), byId(intoId)];
-      const template = templateOf(given, into);
+      const template = getTemplate(context, into);
       const { stampsCount: stamps, unlocked } = from;
       return [
         toStreamDecision(customerCardReadModel, fromId, mergeCard(from, into)),
         toStreamDecision(
           customerCardReadModel,
           intoId,
-          absorb(into, { id: fromId, stamps, unlocked }, template),
+          absorbCard(into, { id: fromId, stamps, unlocked }, template),
           template as Json,
         ),
       ];
@@ -255,19 +257,19 @@ function mergedParts(
   ];
 }
 
-function unmergedParts(
+function createUnmergedParts(
   cards: CustomerCard[],
   { moved, added }: MergedCards,
   otherId: number,
-  given: Given,
+  context: MergeContext,
 ): StreamDecision[] {
-  const byId = finder(cards);
+  const byId = createFinder(cards);
   return [
-    ...moved.map((id) => toStreamDecision(customerCardReadModel, id, handOver(byId(id), otherId))),
+    ...moved.map((id) => toStreamDecision(customerCardReadModel, id, moveCard(byId(id), otherId))),
     ...added.flatMap(({ fromId, intoId }) => {
       const [from, into] = [byId(fromId), byId(intoId)];
-      const template = templateOf(given, from);
-      const back = giveBack(into, fromId, from.mergedInto?.stamps ?? 0);
+      const template = getTemplate(context, from);
+      const back = giveBackStamps(into, fromId, from.mergedInto?.stamps ?? 0);
       const [unmerged] = back;
       if (unmerged?.type !== 'CustomerCardUnmerged') throw new Error('giving back says how much');
       return [
@@ -275,7 +277,7 @@ function unmergedParts(
         toStreamDecision(
           customerCardReadModel,
           fromId,
-          restore(from, otherId, unmerged.data, template),
+          restoreCard(from, otherId, unmerged.data, template),
           template as Json,
         ),
       ];
@@ -283,30 +285,30 @@ function unmergedParts(
   ];
 }
 
-function finder(cards: CustomerCard[]): (id: number) => CustomerCard {
-  return (wanted) => {
-    const card = cards.find(({ id }) => id === wanted);
+function createFinder(cards: CustomerCard[]): (id: number) => CustomerCard {
+  return (searchedId) => {
+    const card = cards.find(({ id }) => id === searchedId);
     if (!card) throw new ConflictError();
     return card;
   };
 }
 
-function templateOf({ templates }: Given, { cardId }: CustomerCard): Decided {
-  const found = templates.get(cardId);
-  if (!found) throw new ConflictError();
-  const { rewards, version } = found.template;
+function getTemplate({ templates }: MergeContext, { cardId }: CustomerCard): DecisionContext {
+  const versioned = templates.get(cardId);
+  if (!versioned) throw new ConflictError();
+  const { rewards, version } = versioned.template;
   return { rewards, version };
 }
 
 type Claims = { claims: Claim[]; releases: Claim[] };
 
-function customerClaims(
+function createCustomerClaims(
   keys: PersonalKeys,
   context: CommandContext,
-  ...changes: [Customer, Parameters<typeof movedClaims>[4]][]
+  ...changes: [Customer, Parameters<typeof createClaimChanges>[4]][]
 ): Claims {
   const moved = changes.map(([before, events]) =>
-    movedClaims(keys, context, before.id, before, events),
+    createClaimChanges(keys, context, before.id, before, events),
   );
   return {
     claims: moved.flatMap(({ claims }) => claims),
@@ -315,7 +317,7 @@ function customerClaims(
 }
 
 /** With the enrolments that move with the cards. */
-function withCards(
+function addCardClaims(
   keys: PersonalKeys,
   { accountId }: CommandContext,
   cards: CustomerCard[],
@@ -329,8 +331,9 @@ function withCards(
     const stream = toStreamName(customerCard, id);
     for (const event of events as CustomerCardEvent[]) {
       const changes = claimsOf(event, before);
-      for (const { kind, value } of changes.claims ?? [])
+      for (const { kind, value } of changes.claims ?? []) {
         claims.push(keys.createClaim(accountId, kind, value, stream));
+      }
       for (const { kind, value } of changes.releases ?? []) {
         releases.push(keys.createClaim(accountId, kind, value, stream));
       }
@@ -339,9 +342,9 @@ function withCards(
   return { ...decision, claims, releases };
 }
 
-function shown(
+function renderSurvivor(
   stateOf: FindState,
-  { cardIds, templates, installed }: Given,
+  { cardIds, templates, installed }: MergeContext,
   { survivorId }: Pair,
   customerCards: CustomerCardsService,
   now: Date,
@@ -352,7 +355,9 @@ function shown(
     const card = stateOf(customerCardReadModel, id);
     const template = card && templates.get(card.cardId)?.template;
     if (!template || card.customerId !== survivorId || card.mergedInto) return [];
-    return [customerCardJson(card, customerCards.renderContext(template, now, installed.has(id)))];
+    return [
+      toCustomerCardJson(card, customerCards.createRenderContext(template, now, installed.has(id))),
+    ];
   });
-  return customerJson(survivor, cards);
+  return toCustomerJson(survivor, cards);
 }

@@ -1,19 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectedError } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
-import { customer, eraseCustomer, movedValues, updateCustomer, type Customer } from './customer.js';
+import {
+  customer,
+  eraseCustomer,
+  findMovedValues,
+  updateCustomer,
+  type Customer,
+} from './customer.js';
 import type { CustomerEvent, ExternalReference, PersonalFields } from './customer.events.js';
-import { decideAgain, mergeCustomers, unmergeCustomers } from './merging.js';
+import { redecideCustomer, mergeCustomers, unmergeCustomers } from './merging.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const NOWHERE = { country: null };
 const CARDS = { moved: [4], added: [{ fromId: 5, intoId: 6 }] };
 
-type Given = Partial<PersonalFields> & { marketingConsent?: boolean; smsConsent?: boolean };
+type PersonDetails = Partial<PersonalFields> & { marketingConsent?: boolean; smsConsent?: boolean };
 
 const created = (
   customerId: number,
-  { marketingConsent = false, smsConsent = false, ...personal }: Given = {},
+  { marketingConsent = false, smsConsent = false, ...personal }: PersonDetails = {},
 ): CustomerEvent => ({
   type: 'CustomerCreated',
   data: {
@@ -43,11 +49,14 @@ const reference = (externalId: string, metadata = {}): ExternalReference => ({
   createdAt: AT,
   updatedAt: AT,
 });
-const person = (id: number, fields: Given, ...more: CustomerEvent[]): Customer =>
+const person = (id: number, fields: PersonDetails, ...more: CustomerEvent[]): Customer =>
   scenario(customer, created(id, fields), ...more).state();
 
 /** Both after a merge. */
-function merged(one: Given, two: Given): { events: CustomerEvent[][]; both: [Customer, Customer] } {
+function merged(
+  one: PersonDetails,
+  two: PersonDetails,
+): { events: CustomerEvent[][]; both: [Customer, Customer] } {
   const { survivor, other } = mergeCustomers(person(1, one), person(2, two), CARDS);
   return {
     events: [survivor, other],
@@ -65,8 +74,8 @@ function refusal(work: () => unknown): RejectedError {
   throw new Error('nothing was refused');
 }
 
-const MINE: Given = { email: 'one@x.example', lastName: 'Berg' };
-const THEIRS: Given = {
+const MINE: PersonDetails = { email: 'one@x.example', lastName: 'Berg' };
+const THEIRS: PersonDetails = {
   email: 'two@x.example',
   phone: '+4915112345678',
   lastName: 'Tal',
@@ -111,9 +120,12 @@ describe('merge', () => {
       { kind: 'phone', value: '+4915112345678' },
       { kind: 'external_references', value: '["till","A"]' },
     ];
-    expect(movedValues(person(1, MINE), events[0] ?? [])).toEqual({ taken: moved, released: [] });
+    expect(findMovedValues(person(1, MINE), events[0] ?? [])).toEqual({
+      added: moved,
+      released: [],
+    });
     const before = person(2, { ...THEIRS, externalReferences: [reference('A')] });
-    expect(movedValues(before, events[1] ?? [])).toEqual({ taken: [], released: moved });
+    expect(findMovedValues(before, events[1] ?? [])).toEqual({ added: [], released: moved });
   });
 
   it('merges metadata and references, the survivor first', () => {
@@ -128,7 +140,7 @@ describe('merge', () => {
 
   const DIGITS = { phone: '01711234567' };
   const E164 = { phone: '+491711234567' };
-  it.each<[string, Given, Given, [string, string]]>([
+  it.each<[string, PersonDetails, PersonDetails, [string, string]]>([
     ['digits of the same number', DIGITS, E164, ['+491711234567', '01711234567']],
     ['the number in E.164 format', E164, DIGITS, ['+491711234567', '01711234567']],
     ['the same digits abroad', { phone: '491711234567' }, E164, [E164.phone, '491711234567']],
@@ -142,9 +154,9 @@ describe('merge', () => {
     expect(both[0]).toMatchObject({ ...consent, phoneDigits: phones[0].replace('+', '') });
     expect(both[1].phoneDigits).toBeNull();
     const moved = [one, two].map((before, i) =>
-      movedValues(person(i + 1, before), events[i] ?? []),
+      findMovedValues(person(i + 1, before), events[i] ?? []),
     );
-    expect(moved[0]).toEqual({ taken: moved[1]?.released, released: moved[1]?.taken });
+    expect(moved[0]).toEqual({ added: moved[1]?.released, released: moved[1]?.added });
     const back = unmergeCustomers(...both, { country: 'DE' });
     expect([
       scenario(customer, created(1, one), ...(events[0] ?? []), ...back.survivor).state().phone,
@@ -153,7 +165,7 @@ describe('merge', () => {
   });
 
   const yes = { marketingConsent: true, smsConsent: true };
-  it.each<[string, Given, Given, { marketing: boolean; sms: boolean }]>([
+  it.each<[string, PersonDetails, PersonDetails, { marketing: boolean; sms: boolean }]>([
     ['never extends one to the survivor', {}, yes, { marketing: false, sms: false }],
     ['leaves the survivor theirs', yes, {}, { marketing: true, sms: true }],
     ['extends none to a phone', yes, { phone: '1' }, { marketing: false, sms: false }],
@@ -205,12 +217,12 @@ describe('merge', () => {
 });
 
 describe('unmerge', () => {
-  const FULL: Given = {
+  const FULL: PersonDetails = {
     ...THEIRS,
     metadata: { a: 2, b: 2 },
     externalReferences: [reference('A'), reference('C')],
   };
-  const OWN: Given = { ...MINE, metadata: { a: 1 }, externalReferences: [reference('B')] };
+  const OWN: PersonDetails = { ...MINE, metadata: { a: 1 }, externalReferences: [reference('B')] };
 
   it('leads back to both as they were', () => {
     const { events, both } = merged(OWN, FULL);
@@ -233,8 +245,8 @@ describe('unmerge', () => {
       { kind: 'external_references', value: '["till","A"]' },
       { kind: 'external_references', value: '["till","C"]' },
     ];
-    expect(movedValues(both[0], survivor)).toEqual({ taken: [], released: back });
-    expect(movedValues(both[1], other)).toEqual({ taken: back, released: [] });
+    expect(findMovedValues(both[0], survivor)).toEqual({ added: [], released: back });
+    expect(findMovedValues(both[1], other)).toEqual({ added: back, released: [] });
   });
 
   const changing = (survivor: Customer, changes: Parameters<typeof updateCustomer>[1]) =>
@@ -298,8 +310,8 @@ describe('unmerge', () => {
         {},
         { phone: '+491711234567' },
       ]);
-      expect(movedValues(both[1], back.other)).toEqual({
-        taken: [{ kind: 'phone', value: '+491711234567' }],
+      expect(findMovedValues(both[1], back.other)).toEqual({
+        added: [{ kind: 'phone', value: '+491711234567' }],
         released: [{ kind: 'phone', value: '01711234567' }],
       });
     }
@@ -323,9 +335,9 @@ describe('unmerge', () => {
     one.push(...first.survivor);
     const last = mergeCustomers(state(), three, CARDS);
     one.push(...last.survivor);
-    const taken = { cards: CARDS, fields: ['lastName'], metadataKeys: ['b'] };
+    const additions = { cards: CARDS, fields: ['lastName'], metadataKeys: ['b'] };
     const merges = [
-      { ...taken, customerId: 2, references: [{ source: 'till', externalId: 'B' }] },
+      { ...additions, customerId: 2, references: [{ source: 'till', externalId: 'B' }] },
       { customerId: 3, cards: CARDS, fields: ['phone'], metadataKeys: ['c'], references: [] },
     ];
     expect(state()).toMatchObject({ merges, holds: [2, 3], lastName: 'Tal', phone: third.phone });
@@ -381,7 +393,7 @@ describe('unmerge', () => {
 describe('decided again on a customer who was changed after the survivor took over', () => {
   const { events } = merged(MINE, { ...THEIRS, externalReferences: [reference('A')] });
   const again = (state: Customer) =>
-    decideAgain({ planned: events[1] ?? [], state, earlier: events[0] ?? [] });
+    redecideCustomer({ planned: events[1] ?? [], state, earlier: events[0] ?? [] });
 
   it('takes what is still the same', () => {
     const state = person(2, { ...THEIRS, externalReferences: [reference('A')], lastName: 'Neu' });
@@ -403,7 +415,7 @@ describe('decided again on a customer who was changed after the survivor took ov
   it('exchanges two notations of a number that is still the same', () => {
     const plan = merged({ phone: '01711234567' }, { phone: '+491711234567' }).events;
     const decide = (phone: string) =>
-      decideAgain({
+      redecideCustomer({
         planned: plan[1] ?? [],
         state: person(2, { phone }),
         earlier: plan[0] ?? [],

@@ -2,20 +2,18 @@ import { isDeepStrictEqual } from 'node:util';
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import { findMetadataError } from '#kernel/metadata.js';
-import { customerMerged } from '#stamping/card-holder.js';
-import { customerErased } from '#stamping/customer-subjects.js';
+import { createCustomerMergedError } from '#stamping/card-holder.js';
+import { createCustomerErasedError } from '#stamping/customer-subjects.js';
 import {
-  referenceKey,
-  referencesFault,
-  refuse,
-  sortedReferences,
-  TAKEN_FIELDS,
+  assertNoErrors,
+  MERGEABLE_FIELDS,
   type Customer,
   type Merge,
   type Place,
 } from './customer.js';
+import { createReferenceKey, findReferencesError, sortReferences } from './external-references.js';
 import { isSamePhone, normalizePhone } from './contact.js';
-import { emailKey } from './search-keys.js';
+import { createEmailKey } from './search-keys.js';
 import type {
   CustomerEvent,
   CustomerMerged,
@@ -31,15 +29,15 @@ type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
  * and so does the claim on it. Of two notations of one phone number the survivor takes the one in E.164 format (CUST-64).
  */
 export function mergeCustomers(survivor: Customer, other: Customer, cards: MergedCards): Both {
-  refuseGone(survivor);
-  refuseGone(other);
-  const personal = takenFrom(other, survivor);
+  assertPresent(survivor);
+  assertPresent(other);
+  const personal = findTransferred(other, survivor);
   const faults = {
     metadata: personal.metadata && findMetadataError(personal.metadata),
     external_references:
-      personal.externalReferences && referencesFault(personal.externalReferences),
+      personal.externalReferences && findReferencesError(personal.externalReferences),
   };
-  refuse(
+  assertNoErrors(
     Object.fromEntries(
       Object.entries(faults).flatMap(([name, fault]) =>
         fault ? [[name, [`of both customers together ${fault}`]]] : [],
@@ -55,7 +53,7 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
           customerId,
           fromCustomerId: other.id,
           cards,
-          ...consents(survivor, other, personal),
+          ...narrowConsents(survivor, other, personal),
           personal,
         },
       },
@@ -66,7 +64,7 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
         data: {
           customerId: other.id,
           intoCustomerId: customerId,
-          personal: handOver(personal, survivor),
+          personal: releaseTransferred(personal, survivor),
         },
       },
     ],
@@ -74,13 +72,13 @@ export function mergeCustomers(survivor: Customer, other: Customer, cards: Merge
 }
 
 /** @throws RejectedError */
-function refuseGone({ id, erasedAt, mergedInto }: Customer): void {
-  if (erasedAt !== null) throw customerErased();
-  if (mergedInto) throw customerMerged(id, mergedInto.customerId);
+function assertPresent({ id, erasedAt, mergedInto }: Customer): void {
+  if (erasedAt !== null) throw createCustomerErasedError();
+  if (mergedInto) throw createCustomerMergedError(id, mergedInto.customerId);
 }
 
-function takenFrom(other: Customer, survivor: Customer): Partial<PersonalFields> {
-  const fields = TAKEN_FIELDS.filter(
+function findTransferred(other: Customer, survivor: Customer): Partial<PersonalFields> {
+  const fields = MERGEABLE_FIELDS.filter(
     (name) =>
       (survivor[name] === null && other[name] !== null) ||
       (name === 'phone' && isItsE164Form(survivor.phone, other.phone)),
@@ -90,7 +88,7 @@ function takenFrom(other: Customer, survivor: Customer): Partial<PersonalFields>
     ...Object.fromEntries(fields.map((name) => [name, other[name]])),
     ...(!isDeepStrictEqual(metadata, survivor.metadata) && { metadata }),
     ...(other.externalReferences.length > 0 && {
-      externalReferences: sortedReferences([
+      externalReferences: sortReferences([
         ...survivor.externalReferences,
         ...other.externalReferences,
       ]),
@@ -111,7 +109,7 @@ function isItsE164Form(digits: string | null, international: string | null): boo
  * Never widens a consent: it does not extend to an address whose owner had not given it. A number in another notation is
  * no new address.
  */
-function consents(
+function narrowConsents(
   survivor: Customer,
   other: Customer,
   { email, phone }: Partial<PersonalFields>,
@@ -130,7 +128,7 @@ function consents(
  * Moves whatever only one customer may hold; the rest is copied. Two notations of one number change places, so that both
  * stay taken.
  */
-function handOver(
+function releaseTransferred(
   { email, phone, externalReferences }: Partial<PersonalFields>,
   survivor: Customer,
 ): Partial<PersonalFields> {
@@ -147,8 +145,8 @@ export function unmergeCustomers(
   other: Customer,
   place: Pick<Place, 'country'>,
 ): Both & { merge: Merge } {
-  refuseGone(survivor);
-  if (other.erasedAt !== null) throw customerErased();
+  assertPresent(survivor);
+  if (other.erasedAt !== null) throw createCustomerErasedError();
   const last = survivor.merges?.at(-1);
   const { mergedInto } = other;
   if (mergedInto?.customerId !== survivor.id || !last) {
@@ -165,11 +163,11 @@ export function unmergeCustomers(
       `Merges are undone in reverse order: unmerge customer ${last.customerId} first.`,
     );
   }
-  const { given } = mergedInto;
-  const back = returned(
+  const { given: surrendered } = mergedInto;
+  const back = splitReturned(
     last,
     survivor,
-    { ...other, ...given },
+    { ...other, ...surrendered },
     { ...place, formerPhone: other.phone },
   );
   assertContact({ ...survivor, ...back.survivor });
@@ -188,7 +186,10 @@ export function unmergeCustomers(
           customerId: other.id,
           fromCustomerId: survivor.id,
           personal: Object.fromEntries(
-            Object.keys(given).map((name) => [name, back.other[name as keyof PersonalFields]]),
+            Object.keys(surrendered).map((name) => [
+              name,
+              back.other[name as keyof PersonalFields],
+            ]),
           ),
         },
       },
@@ -212,7 +213,7 @@ function assertContact({ id, email, phone }: Customer): void {
  * @param other as they were before the merge
  * @param formerPhone the survivor's number from before the merge, if the other one holds it
  */
-function returned(
+function splitReturned(
   { fields, metadataKeys, references }: Merge,
   survivor: Customer,
   other: Customer,
@@ -223,20 +224,26 @@ function returned(
   for (const key of metadataKeys) {
     if (isDeepStrictEqual(metadata[key], other.metadata[key])) delete metadata[key];
   }
-  const theirs = new Set(references.map(referenceKey));
-  const kept = survivor.externalReferences.filter((one) => !theirs.has(referenceKey(one)));
-  const now = new Map(survivor.externalReferences.map((one) => [referenceKey(one), one]));
+  const theirs = new Set(references.map(createReferenceKey));
+  const ownReferences = survivor.externalReferences.filter(
+    (one) => !theirs.has(createReferenceKey(one)),
+  );
+  const now = new Map(survivor.externalReferences.map((one) => [createReferenceKey(one), one]));
   return {
     survivor: {
       ...Object.fromEntries(untouched.map((name) => [name, name === 'phone' ? formerPhone : null])),
       ...(!isDeepStrictEqual(metadata, survivor.metadata) && { metadata }),
-      ...(kept.length < survivor.externalReferences.length && { externalReferences: kept }),
+      ...(ownReferences.length < survivor.externalReferences.length && {
+        externalReferences: ownReferences,
+      }),
     },
     other: {
       ...other,
       phone: other.phone === null ? null : (normalizePhone(other.phone, country) ?? other.phone),
       ...Object.fromEntries(untouched.map((name) => [name, survivor[name]])),
-      externalReferences: other.externalReferences.map((one) => now.get(referenceKey(one)) ?? one),
+      externalReferences: other.externalReferences.map(
+        (one) => now.get(createReferenceKey(one)) ?? one,
+      ),
     },
   };
 }
@@ -245,18 +252,20 @@ function returned(
 function isSame(
   one: PersonalFields,
   other: PersonalFields,
-  name: (typeof TAKEN_FIELDS)[number],
+  name: (typeof MERGEABLE_FIELDS)[number],
 ): boolean {
   const [a, b] = [one[name], other[name]];
   if (name === 'phone') return isSamePhone(a, b);
-  return name === 'email' && a !== null && b !== null ? emailKey(a) === emailKey(b) : a === b;
+  return name === 'email' && a !== null && b !== null
+    ? createEmailKey(a) === createEmailKey(b)
+    : a === b;
 }
 
 /**
  * The other customer was changed after the survivor had taken over their values: what is not the value that was taken
  * stays with them.
  */
-export function decideAgain({
+export function redecideCustomer({
   planned,
   state,
   earlier,
@@ -270,25 +279,29 @@ export function decideAgain({
   if (event?.type !== 'CustomerMergedAway')
     throw new Error(`${event?.type} is never decided again`);
   const merged = (earlier as CustomerEvent[]).find(({ type }) => type === 'CustomerMerged');
-  return [{ ...event, data: { ...event.data, personal: stillTaken(event, state, merged) } }];
+  return [
+    { ...event, data: { ...event.data, personal: findStillTransferred(event, state, merged) } },
+  ];
 }
 
-function stillTaken(
+function findStillTransferred(
   { data }: CustomerMergedAway,
   state: Customer,
   merged: CustomerEvent | undefined,
 ): Partial<PersonalFields> | null {
-  const taken = (merged as CustomerMerged | undefined)?.data.personal;
-  if (!data.personal || !taken) return data.personal;
+  const transferred = (merged as CustomerMerged | undefined)?.data.personal;
+  if (!data.personal || !transferred) return data.personal;
   const { email, phone, externalReferences, ...rest } = data.personal;
-  const theirs = new Set((taken.externalReferences ?? []).map(referenceKey));
-  const same = (name: 'email' | 'phone') => isSame(state, { ...state, ...taken }, name);
+  const theirs = new Set((transferred.externalReferences ?? []).map(createReferenceKey));
+  const same = (name: 'email' | 'phone') => isSame(state, { ...state, ...transferred }, name);
   return {
     ...rest,
     ...(email === null && same('email') && { email }),
     ...(phone !== undefined && same('phone') && { phone }),
     ...(externalReferences && {
-      externalReferences: state.externalReferences.filter((one) => !theirs.has(referenceKey(one))),
+      externalReferences: state.externalReferences.filter(
+        (one) => !theirs.has(createReferenceKey(one)),
+      ),
     }),
   };
 }

@@ -1,7 +1,7 @@
 import type { Customer } from './customer.js';
 
 /** Everybody whom merges join with a customer: first the one who goes on for all of them, then the others. */
-export async function onePerson(
+export async function loadPerson(
   id: number,
   load: (id: number) => Promise<Customer>,
 ): Promise<Customer[]> {

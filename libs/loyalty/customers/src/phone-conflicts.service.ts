@@ -4,7 +4,7 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { maskPhone, normalizePhone } from './contact.js';
 import { customerReadModel } from './customer.entity.js';
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 
 /** @property heldBy the customer who has the number already */
 export type PhoneConflict = {
@@ -23,7 +23,7 @@ const DIGITS = {
          from customers c join accounts a on a.id = c.account_id
          where ($1::bigint is null or c.account_id = $1) and (c.account_id, c.id) > ($2, $3)
            and c.state ->> 'phone' not like '+%' and c.merged_into is null
-         order by c.account_id, c.id limit ${PAGE}`,
+         order by c.account_id, c.id limit ${PAGE_SIZE}`,
 };
 
 const HOLDERS = {
@@ -53,14 +53,14 @@ export class PhoneConflicts {
         ...DIGITS,
         values: [accountId, after.account_id, after.id],
       });
-      yield* await this.among(rows);
+      yield* await this.findAmong(rows);
       const last = rows.at(-1);
-      if (!last || rows.length < PAGE) return;
+      if (!last || rows.length < PAGE_SIZE) return;
       after = last;
     }
   }
 
-  private async among(rows: DigitsRow[]): Promise<PhoneConflict[]> {
+  private async findAmong(rows: DigitsRow[]): Promise<PhoneConflict[]> {
     const candidates = rows.flatMap(({ id, account_id: accountId, country, phone }) => {
       const normalized = normalizePhone(phone, country);
       if (normalized === undefined || normalized === phone) return [];

@@ -3,7 +3,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { ClaimTakenError } from '#event-store/port/event-store.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
-import { movedClaims } from './customer.commands.js';
+import { createClaimChanges } from './customer.commands.js';
 import { customerReadModel } from './customer.entity.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';
 import { StorePlaces } from './store-places.service.js';
@@ -40,7 +40,7 @@ export class NormalizePhoneHandler implements ICommandHandler<NormalizePhone> {
         load: () => this.places.get(context.accountId),
         decide: (state, place) => {
           const events = normalizeCustomerPhone(state, place);
-          return { events, ...movedClaims(this.keys, context, id, state, events) };
+          return { events, ...createClaimChanges(this.keys, context, id, state, events) };
         },
         respond: () => true,
       });

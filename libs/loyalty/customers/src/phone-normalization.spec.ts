@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
-import { customer, movedValues, type Customer } from './customer.js';
+import { customer, findMovedValues, type Customer } from './customer.js';
 import type { CustomerCreated, CustomerEvent } from './customer.events.js';
 import { normalizeCustomerPhone } from './phone-normalization.js';
 
@@ -73,8 +73,8 @@ describe('normalizing the phone number', () => {
 
   it('moves the claim', () => {
     const before = scenario(customer, added('01711234567')).state();
-    expect(movedValues(before, [normalized('+491711234567', 'DE')])).toEqual({
-      taken: [{ kind: 'phone', value: '+491711234567' }],
+    expect(findMovedValues(before, [normalized('+491711234567', 'DE')])).toEqual({
+      added: [{ kind: 'phone', value: '+491711234567' }],
       released: [{ kind: 'phone', value: '01711234567' }],
     });
   });

@@ -7,12 +7,12 @@ export function resealCustomer(state: Customer | undefined): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null) return [];
   const { id: customerId, mergedInto, merges = [] } = state;
-  const taken = merges.map(({ fields, metadataKeys, references }) => ({
+  const additions = merges.map(({ fields, metadataKeys, references }) => ({
     fields,
     metadataKeys,
     references,
   }));
-  const personal = { ...personOf(state), given: mergedInto?.given ?? {}, taken };
+  const personal = { ...pickPerson(state), given: mergedInto?.given ?? {}, taken: additions };
   return [{ type: 'CustomerResealed', data: { customerId, personal } }];
 }
 
@@ -21,10 +21,10 @@ export function resealCustomer(state: Customer | undefined): CustomerEvent[] {
  * then is not to tell it, because some of it was somebody else's.
  */
 export function withPerson(past: Customer, now: Customer): Customer {
-  return { ...past, ...personOf(now) };
+  return { ...past, ...pickPerson(now) };
 }
 
-function personOf(state: Customer): PersonalFields {
+function pickPerson(state: Customer): PersonalFields {
   const { firstName, lastName, email, phone, birthday, metadata, externalReferences } = state;
   return { firstName, lastName, email, phone, birthday, metadata, externalReferences };
 }

@@ -7,13 +7,13 @@ import type { PersonalFields } from './customer.events.js';
  * less than `foldCase`: weiß@ and weiss@ may be two people. Every address that is accepted has a key. A Node.js with an
  * older Unicode may not know its domain, and still has to read the history.
  */
-export function emailKey(email: string): string {
+export function createEmailKey(email: string): string {
   return findEmailKey(email) ?? email.normalize('NFKC').toLowerCase();
 }
 
 /** Returns the address as search finds it: as it was given, as people read its domain, and last as it is compared. */
-function emailLines(email: string): string[] {
-  const key = foldCase(emailKey(email));
+function listEmailForms(email: string): string[] {
+  const key = foldCase(createEmailKey(email));
   const forms = [email, findReadableAddress(email) ?? email].map(foldCase);
   return [...new Set(forms)].filter((form) => form !== key).concat(key);
 }
@@ -33,7 +33,7 @@ export function foldCase(text: string): string {
 }
 
 /** @param phone in ASCII digits */
-export function digitsOf(phone: string): string {
+export function extractDigits(phone: string): string {
   return phone.replaceAll(/\D/g, '');
 }
 
@@ -41,13 +41,13 @@ export function digitsOf(phone: string): string {
 export type SearchKeys = { searchText: string; phoneDigits: string | null };
 
 /** Of somebody who is found by no search: merged, or erased. */
-export const NOT_FOUND: SearchKeys = { searchText: '', phoneDigits: null };
+export const NO_SEARCH_KEYS: SearchKeys = { searchText: '', phoneDigits: null };
 
-export function searchKeys(personal: PersonalFields): SearchKeys {
+export function createSearchKeys(personal: PersonalFields): SearchKeys {
   const { firstName, lastName, email, phone } = personal;
   const names = [firstName, lastName].filter((name) => name !== null).join(' ');
   return {
-    searchText: [foldCase(names), ...(email === null ? [''] : emailLines(email))].join('\n'),
-    phoneDigits: phone === null ? null : digitsOf(phone),
+    searchText: [foldCase(names), ...(email === null ? [''] : listEmailForms(email))].join('\n'),
+    phoneDigits: phone === null ? null : extractDigits(phone),
   };
 }

@@ -17,13 +17,13 @@ export class ActorNames {
   constructor(private readonly pool: Pool) {}
 
   /** In the given order; null where there is no name. */
-  async of(actors: Actor[]): Promise<(string | null)[]> {
-    const idsOf = (type: Actor['type']) => [
+  async findNames(actors: Actor[]): Promise<(string | null)[]> {
+    const listIds = (type: Actor['type']) => [
       ...new Set(actors.filter((actor) => actor.type === type).map(({ id }) => id)),
     ];
     const rows = await query<{ type: Actor['type']; id: number; name: string }>(this.pool, {
       ...NAMES,
-      values: [idsOf('token'), idsOf('user'), idsOf('customer')],
+      values: [listIds('token'), listIds('user'), listIds('customer')],
     });
     const names = new Map(rows.map(({ type, id, name }) => [`${type}:${id}`, name]));
     return actors.map(({ type, id, name }) => names.get(`${type}:${id}`) ?? name ?? null);

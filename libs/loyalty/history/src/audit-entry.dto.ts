@@ -3,7 +3,7 @@ import { Field, TextField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import { JsonProperty, TextProperty } from '#http/response-fields.js';
-import { ACTOR, actorWords, HistoryEntryJson, readActor } from './history-entry.dto.js';
+import { ACTOR, createActorOptions, HistoryEntryJson, readActor } from './history-entry.dto.js';
 
 @Dto('AuditQuery')
 export class AuditQuery extends PageQuery {
@@ -14,7 +14,7 @@ export class AuditQuery extends PageQuery {
     description: 'Only entries of this type; of a type that there is none of, an empty list',
   })
   declare readonly type: string | null;
-  @Field(readActor, { type: 'string', pattern: ACTOR.source }, actorWords())
+  @Field(readActor, { type: 'string', pattern: ACTOR.source }, createActorOptions())
   declare readonly actor: string | null;
   @TimeField({ optional: true, description: 'Recorded at or after this time' })
   declare readonly from: Date | null;
@@ -55,7 +55,7 @@ export type AuditRow = {
   recorded_at: Date;
 };
 
-export function auditEntryJson(row: AuditRow, actorName: string | null): AuditEntryJson {
+export function toAuditEntryJson(row: AuditRow, actorName: string | null): AuditEntryJson {
   const at = row.recorded_at.toISOString();
   return {
     id: `audit_${row.id}`,

@@ -5,7 +5,7 @@ import { Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import { AuditEntryJson, AuditQuery } from './audit-entry.dto.js';
 import { AuditService } from './audit.service.js';
-import { ENTRIES_SHOWN } from './history-entry.dto.js';
+import { DEFAULT_PAGE_SIZE } from './history-entry.dto.js';
 
 @Controller('/api/v1/accounts/:account_id/audit')
 export class AuditController {
@@ -27,8 +27,8 @@ export class AuditController {
     @Query() { limit, cursor, ...filter }: AuditQuery,
     @Paged() pages: Pages,
   ): Promise<AuditEntryJson[]> {
-    const shown = await pages.getPage(
-      { limit: limit ?? ENTRIES_SHOWN, cursor },
+    const entries = await pages.getPage(
+      { limit: limit ?? DEFAULT_PAGE_SIZE, cursor },
       (range) =>
         this.audit.list(accountId, filter, {
           before: range.after?.[0] ?? null,
@@ -36,6 +36,6 @@ export class AuditController {
         }),
       ({ id }) => [id],
     );
-    return shown.map(({ json }) => json);
+    return entries.map(({ json }) => json);
   }
 }

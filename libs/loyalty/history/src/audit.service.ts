@@ -3,7 +3,7 @@ import { Pool } from 'pg';
 import { query } from '#database/connection.js';
 import { ActorNames } from './actor-names.service.js';
 import {
-  auditEntryJson,
+  toAuditEntryJson,
   type AuditEntryJson,
   type AuditFilter,
   type AuditRow,
@@ -31,7 +31,7 @@ export class AuditService {
     { before, limit }: { before: number | null; limit: number },
   ): Promise<{ id: number; json: AuditEntryJson }[]> {
     const values: unknown[] = [];
-    const value = (given: unknown) => `$${values.push(given)}`;
+    const value = (parameter: unknown) => `$${values.push(parameter)}`;
     const conditions = [
       accountId === null ? 'account_id is null' : `account_id = ${value(accountId)}`,
     ];
@@ -45,7 +45,7 @@ export class AuditService {
              where ${conditions.join(' and ')} order by id desc limit ${value(limit)}`,
       values,
     });
-    const names = await this.names.of(rows.map((row) => row.actor));
-    return rows.map((row, i) => ({ id: row.id, json: auditEntryJson(row, names[i] ?? null) }));
+    const names = await this.names.findNames(rows.map((row) => row.actor));
+    return rows.map((row, i) => ({ id: row.id, json: toAuditEntryJson(row, names[i] ?? null) }));
   }
 }

@@ -6,10 +6,10 @@ import { customer } from '#customers/customer.js';
 import { location } from '#locations/location.js';
 import { reward } from '#rewards/reward.js';
 import { customerCard } from '#stamping/customer-card.js';
-import { entriesOf, NO_ENTRIES, type Handed } from './entry.js';
+import { createEntries, NO_ENTRIES, type InheritedFields } from './entry.js';
 
 const TYPES = new EventTypes([card, reward, customer, customerCard, location]);
-const NOTHING = new Map<string, Handed>();
+const NOTHING = new Map<string, InheritedFields>();
 
 let serial = 0;
 
@@ -45,7 +45,7 @@ const DETAILS = { staffRef: 'till', externalRef: 'R-1', silent: false, personal:
 
 describe('the entries of the history', () => {
   it('carry who, what and the balance from one event of a card to the next', () => {
-    const entries = entriesOf(
+    const entries = createEntries(
       [
         event('customer_card-12', 0, 'CustomerCardIssued', {
           id: 12,
@@ -94,14 +94,16 @@ describe('the entries of the history', () => {
       reverses: '00000000-0000-4000-8000-000000000001',
     });
     const stamp = { ...earned, version: 2 };
-    expect(entriesOf([stamp], TYPES, NO_ENTRIES, handed)).toMatchObject([
+    expect(createEntries([stamp], TYPES, NO_ENTRIES, handed)).toMatchObject([
       { seq: 0, cardId: 3, balance: 11, reverses: '00000000-0000-4000-8000-000000000001' },
     ]);
-    expect(() => entriesOf([stamp], TYPES, NO_ENTRIES, NOTHING)).toThrow('lacks the event before');
+    expect(() => createEntries([stamp], TYPES, NO_ENTRIES, NOTHING)).toThrow(
+      'lacks the event before',
+    );
   });
 
   it('name the record itself, and the card that a reward belongs to', () => {
-    const entries = entriesOf(
+    const entries = createEntries(
       [
         event('card-3', 0, 'CardCreated', { id: 3, name: 'Coffee' }),
         event('reward-8', 0, 'RewardCreated', { id: 8, accountId: 7, cardId: 3 }),
@@ -127,13 +129,13 @@ describe('the entries of the history', () => {
     const events = times.map((time, i) =>
       event(`card-${i}`, 0, 'CardCreated', {}, `2026-03-01T${time}Z`),
     );
-    const latest = entriesOf(events, TYPES, NO_ENTRIES, NOTHING).map((e) => e.latestRecordedAt);
+    const latest = createEntries(events, TYPES, NO_ENTRIES, NOTHING).map((e) => e.latestRecordedAt);
     expect(latest.map((time) => time.slice(11, 19))).toEqual(['12:00:05', '12:00:05', '12:00:07']);
   });
 
   it('do not pass over an event of a newer version', () => {
     const painted = event('card-3', 0, 'CardPainted', {});
-    expect(() => entriesOf([painted], TYPES, NO_ENTRIES, NOTHING)).toThrow(
+    expect(() => createEntries([painted], TYPES, NO_ENTRIES, NOTHING)).toThrow(
       `CardPainted of event ${painted.id}; the history stands still`,
     );
   });

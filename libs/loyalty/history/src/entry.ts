@@ -28,10 +28,10 @@ export type Entry = {
   stamps: number | null;
   /** The id of the stored event that this one undoes. */
   reverses: string | null;
-} & Handed & { customerCardId: number | null };
+} & InheritedFields & { customerCardId: number | null };
 
 /** What one entry of a stream hands on to the next. */
-export type Handed = {
+export type InheritedFields = {
   customerId: number | null;
   cardId: number | null;
   /** Of the customer card, after the event; null elsewhere. */
@@ -57,36 +57,36 @@ const OWN_IDS: Partial<Record<string, OwnId>> = {
 /**
  * The next entries, of events that follow one another in the log. What an event is about comes from the usual names of
  * its fields, from its stream, and from the entry before it of the same stream.
- * @param handed of each stream that began earlier, by its last entry
+ * @param inherited of each stream that began earlier, by its last entry
  * @throws UnknownEventTypeError; Error when the entries before these are not complete
  */
-export function entriesOf(
+export function createEntries(
   events: StoredEvent[],
   types: EventTypes,
   { seq, latestRecordedAt }: End,
-  handed: ReadonlyMap<string, Handed>,
+  inherited: ReadonlyMap<string, InheritedFields>,
 ): Entry[] {
   types.assertKnown(events, 'the history stands still');
-  const last = new Map<string, Handed>();
+  const latestOfStream = new Map<string, InheritedFields>();
   let latest = latestRecordedAt;
   return events.map((event, i) => {
     const { recordedAt } = event.meta;
     // Of the same format, so the later one is the greater text.
     if (recordedAt > latest) latest = recordedAt;
-    const before = last.get(event.stream) ?? handed.get(event.stream);
+    const before = latestOfStream.get(event.stream) ?? inherited.get(event.stream);
     if (event.revision > 0 && !before) {
       throw new Error(`the history lacks the event before event ${event.id}`);
     }
-    const entry = entryOf(event, types, before, { seq: seq + 1 + i, latestRecordedAt: latest });
-    last.set(event.stream, entry);
+    const entry = createEntry(event, types, before, { seq: seq + 1 + i, latestRecordedAt: latest });
+    latestOfStream.set(event.stream, entry);
     return entry;
   });
 }
 
-function entryOf(
+function createEntry(
   stored: StoredEvent,
   types: EventTypes,
-  before: Handed | undefined,
+  before: InheritedFields | undefined,
   end: End,
 ): Entry {
   const { id, stream, revision, position, type, meta } = stored;
@@ -97,7 +97,7 @@ function entryOf(
   const data: Record<string, unknown> = { ...toRecorded(aggregate, anonymous).data };
   const stamps = aggregate.balanceChange?.({ type, data }) ?? null;
   const own = OWN_IDS[aggregate.name];
-  const idOf = (field: OwnId) => numberIn(data[field]);
+  const readId = (field: OwnId) => readNumber(data[field]);
   return {
     seq: end.seq,
     eventId: id,
@@ -111,11 +111,11 @@ function entryOf(
     occurredAt: meta.occurredAt,
     channel: meta.channel,
     actor: `${meta.actor.type}:${meta.actor.id}`,
-    customerId: idOf('customerId') ?? before?.customerId ?? null,
-    customerCardId: idOf('customerCardId'),
-    cardId: idOf('cardId') ?? before?.cardId ?? null,
-    locationId: idOf('locationId'),
-    rewardId: idOf('rewardId'),
+    customerId: readId('customerId') ?? before?.customerId ?? null,
+    customerCardId: readId('customerCardId'),
+    cardId: readId('cardId') ?? before?.cardId ?? null,
+    locationId: readId('locationId'),
+    rewardId: readId('rewardId'),
     stamps,
     balance: aggregate.balanceChange ? (before?.balance ?? 0) + (stamps ?? 0) : null,
     reverses: typeof data['reverses'] === 'string' ? data['reverses'] : null,
@@ -123,6 +123,6 @@ function entryOf(
   };
 }
 
-function numberIn(value: unknown): number | null {
+function readNumber(value: unknown): number | null {
   return typeof value === 'number' ? value : null;
 }

@@ -20,14 +20,14 @@ import type {
   ExplanationStepJson,
   RewardState,
 } from './explanation.dto.js';
-import { noteOf, textIn, type Told } from './history-entry.dto.js';
-import { entryIn, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
+import { findNote, readTextField, type DetailedEntry } from './history-entry.dto.js';
+import { toEntry, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
 import { HistoryService } from './history.service.js';
 
 /** Told one by one; a card may have tens of thousands. */
-const STEPS = 250;
+const MAX_STEPS = 250;
 /** Kept, of as many languages and time zones. */
-const NARRATORS = 100;
+const MAX_NARRATORS = 100;
 
 /** The last time that each reward was unlocked and redeemed. */
 const MILESTONES = {
@@ -45,7 +45,7 @@ const REDEEMED_SINCE = {
          order by seq limit 100`,
 };
 
-const WHEN = {
+const TIMES = {
   name: 'history_when',
   text: 'select event_id, occurred_at from history where event_id = any ($1)',
 };
@@ -62,7 +62,7 @@ type Milestones = Map<number, { unlocked?: Moment; redeemed?: Moment }>;
 /** How the balance and the rewards of a customer card came about. */
 @Injectable()
 export class ExplanationService {
-  private readonly narrators = new LRUCache<string, Narrator>({ max: NARRATORS });
+  private readonly narrators = new LRUCache<string, Narrator>({ max: MAX_NARRATORS });
 
   constructor(
     private readonly pool: Pool,
@@ -78,65 +78,68 @@ export class ExplanationService {
       this.rows.load(accountReadModel, accountId),
     ]);
     if (!card || !store) throw new NotFoundError('Customer card');
-    const { last, tail } = await this.history.ofCustomerCard(accountId, id, STEPS + 1);
+    const { last, tail } = await this.history.listForCustomerCard(accountId, id, MAX_STEPS + 1);
     const steps = last.toReversed();
     // One more than is shown says whether there are earlier ones.
-    const earlier = steps.length > STEPS ? steps.shift() : undefined;
-    const narrator = this.narratorOf(store.state);
+    const earlier = steps.length > MAX_STEPS ? steps.shift() : undefined;
+    const narrator = this.getNarrator(store.state);
     const template = await this.templates.find(accountId, card.state.cardId);
     return {
       balance: last[0]?.entry.balance ?? 0,
-      rewards: await this.rewards(card.state, template.rewards, tail),
+      rewards: await this.explainRewards(card.state, template.rewards, tail),
       steps: [
-        ...(earlier ? [earlierJson(earlier.entry, narrator)] : []),
-        ...(await this.steps(steps, narrator)),
+        ...(earlier ? [toEarlierStepJson(earlier.entry, narrator)] : []),
+        ...(await this.explainSteps(steps, narrator)),
       ],
     };
   }
 
   /** Making one costs more than telling all steps with it. */
-  private narratorOf({ locale, timeZone }: { locale: string; timeZone: string }): Narrator {
+  private getNarrator({ locale, timeZone }: { locale: string; timeZone: string }): Narrator {
     const key = `${locale} ${timeZone}`;
-    const known = this.narrators.get(key);
-    if (known) return known;
+    const cached = this.narrators.get(key);
+    if (cached) return cached;
     const narrator = new Narrator({ locale, timeZone });
     this.narrators.set(key, narrator);
     return narrator;
   }
 
-  private async steps(told: Told[], narrator: Narrator): Promise<ExplanationStepJson[]> {
+  private async explainSteps(
+    entries: DetailedEntry[],
+    narrator: Narrator,
+  ): Promise<ExplanationStepJson[]> {
     const [locations, times] = await Promise.all([
-      this.locations(told.flatMap(({ entry }) => entry.locationId ?? [])),
-      this.times(told),
+      this.findLocationNames(entries.flatMap(({ entry }) => entry.locationId ?? [])),
+      this.findTimes(entries),
     ]);
-    return told.map(({ entry, event, actorName, reversedBy }) => {
+    return entries.map(({ entry, event, actorName, reversedBy }) => {
       const { data } = event;
-      const timeOf = (eventId: string | null) =>
+      const findTime = (eventId: string | null) =>
         (eventId === null ? null : times.get(eventId)) ?? null;
-      const text = narrator.tell({
+      const text = narrator.describe({
         name: entry.name,
         at: new Date(entry.occurredAt),
         stamps: entry.stamps,
-        source: textIn(data, 'source'),
-        reward: textIn(data, 'rewardName') ?? textIn(data, 'name'),
+        source: readTextField(data, 'source'),
+        reward: readTextField(data, 'rewardName') ?? readTextField(data, 'name'),
         location: entry.locationId === null ? null : (locations.get(entry.locationId) ?? null),
-        who: textIn(data, 'staffRef') ?? actorName,
-        receipt: textIn(data, 'externalRef'),
-        note: noteOf(event),
-        reverses: timeOf(entry.reverses),
-        reversed: timeOf(reversedBy),
+        person: readTextField(data, 'staffRef') ?? actorName,
+        receipt: readTextField(data, 'externalRef'),
+        note: findNote(event),
+        reverses: findTime(entry.reverses),
+        reversed: findTime(reversedBy),
       });
-      return explanationStepJson(entry, text);
+      return toExplanationStepJson(entry, text);
     });
   }
 
   /** Cheapest first, for what they take on the card; inactive ones only if the card ever had them. */
-  private async rewards(
+  private async explainRewards(
     card: CustomerCard,
     rewards: Milestone[],
     tail: Entry[],
   ): Promise<ExplainedRewardJson[]> {
-    const milestones = await this.milestones(card.id, tail);
+    const milestones = await this.findMilestones(card.id, tail);
     const unlocked = new Set(card.unlocked.map(({ rewardId }) => rewardId));
     const priced = priceRewards(rewards, card.unlocked);
     const shownRewards = priced.filter(({ id, active }) => active || milestones.has(id));
@@ -144,39 +147,40 @@ export class ExplanationService {
       shownRewards.map(async (reward) => {
         const past = milestones.get(reward.id) ?? {};
         if (unlocked.has(reward.id)) {
-          return explainedRewardJson(reward, 'unlocked', past.unlocked?.at ?? null);
+          return toExplainedRewardJson(reward, 'unlocked', past.unlocked?.at ?? null);
         }
         if (past.redeemed && past.redeemed.seq > (past.unlocked?.seq ?? -1)) {
-          return explainedRewardJson(reward, 'redeemed', past.redeemed.at);
+          return toExplainedRewardJson(reward, 'redeemed', past.redeemed.at);
         }
-        const since = past.unlocked && (await this.lockedAt(card.id, reward, past.unlocked, tail));
-        return explainedRewardJson(reward, 'locked', since ?? null);
+        const since =
+          past.unlocked && (await this.findLockTime(card.id, reward, past.unlocked, tail));
+        return toExplainedRewardJson(reward, 'locked', since ?? null);
       }),
     );
   }
 
-  private async milestones(id: number, tail: Entry[]): Promise<Milestones> {
+  private async findMilestones(id: number, tail: Entry[]): Promise<Milestones> {
     const rows = await query<{ reward_id: number; name: string; seq: number; occurred_at: Date }>(
       this.pool,
       { ...MILESTONES, values: [id] },
     );
     const milestones: Milestones = new Map();
-    const note = (rewardId: number | null, name: string, moment: Moment) => {
+    const record = (rewardId: number | null, name: string, moment: Moment) => {
       if (rewardId === null) return;
-      const known = milestones.get(rewardId) ?? {};
-      if (name === 'reward.unlocked') known.unlocked = moment;
-      if (name === 'reward.redeemed') known.redeemed = moment;
-      milestones.set(rewardId, known);
+      const milestone = milestones.get(rewardId) ?? {};
+      if (name === 'reward.unlocked') milestone.unlocked = moment;
+      if (name === 'reward.redeemed') milestone.redeemed = moment;
+      milestones.set(rewardId, milestone);
     };
     for (const { reward_id, name, seq, occurred_at: at } of rows)
-      note(reward_id, name, { seq, at });
+      record(reward_id, name, { seq, at });
     for (const { rewardId, name, seq, occurredAt } of tail) {
-      note(rewardId, name, { seq, at: new Date(occurredAt) });
+      record(rewardId, name, { seq, at: new Date(occurredAt) });
     }
     return milestones;
   }
 
-  private async lockedAt(
+  private async findLockTime(
     id: number,
     reward: Milestone,
     unlocked: Moment,
@@ -185,9 +189,9 @@ export class ExplanationService {
     const late = tail.filter(({ seq, name }) => seq > unlocked.seq && name === 'reward.redeemed');
     for (let after = unlocked.seq; ;) {
       const rows = await query<EntryRow>(this.pool, { ...REDEEMED_SINCE, values: [id, after] });
-      const entries = rows.length > 0 ? rows.map(entryIn) : late;
-      const told = await this.history.told(entries.map((entry) => ({ entry })));
-      const locking = told.find((redemption) => hasLocked(redemption, reward));
+      const entries = rows.length > 0 ? rows.map(toEntry) : late;
+      const redemptions = await this.history.addDetails(entries.map((entry) => ({ entry })));
+      const locking = redemptions.find((redemption) => hasLocked(redemption, reward));
       if (locking) return new Date(locking.entry.occurredAt);
       const last = rows.at(-1);
       if (!last) return null;
@@ -195,7 +199,7 @@ export class ExplanationService {
     }
   }
 
-  private async locations(ids: number[]): Promise<Map<number, string>> {
+  private async findLocationNames(ids: number[]): Promise<Map<number, string>> {
     if (ids.length === 0) return new Map();
     const rows = await query<{ id: number; state: Location }>(this.pool, {
       ...LOCATIONS,
@@ -205,13 +209,13 @@ export class ExplanationService {
   }
 
   /** When what is named by these steps happened, by event id. */
-  private async times(told: Told[]): Promise<Map<string, Date>> {
-    const times = new Map(told.map(({ entry: e }) => [e.eventId, new Date(e.occurredAt)]));
-    const named = told.flatMap(({ entry, reversedBy }) => [entry.reverses, reversedBy]);
+  private async findTimes(entries: DetailedEntry[]): Promise<Map<string, Date>> {
+    const times = new Map(entries.map(({ entry: e }) => [e.eventId, new Date(e.occurredAt)]));
+    const named = entries.flatMap(({ entry, reversedBy }) => [entry.reverses, reversedBy]);
     const missing = named.filter((id): id is string => id !== null && !times.has(id));
     if (missing.length === 0) return times;
     const rows = await query<{ event_id: string; occurred_at: Date }>(this.pool, {
-      ...WHEN,
+      ...TIMES,
       values: [missing],
     });
     for (const { event_id, occurred_at } of rows) times.set(event_id, occurred_at);
@@ -219,24 +223,24 @@ export class ExplanationService {
   }
 }
 
-function hasLocked({ event }: Told, { id }: Milestone): boolean {
+function hasLocked({ event }: DetailedEntry, { id }: Milestone): boolean {
   return (event.data as RewardRedeemed['data']).locked.includes(id);
 }
 
 /** All that came up to an entry, that one included. A card's entries are numbered by their revisions. */
-function earlierJson(entry: Entry, narrator: Narrator): ExplanationStepJson {
-  const text = narrator.earlier(entry.revision + 1);
-  return explanationStepJson({ ...entry, stamps: entry.balance }, text);
+function toEarlierStepJson(entry: Entry, narrator: Narrator): ExplanationStepJson {
+  const text = narrator.describeEarlier(entry.revision + 1);
+  return toExplanationStepJson({ ...entry, stamps: entry.balance }, text);
 }
 
-function explanationStepJson(
+function toExplanationStepJson(
   { eventId, stamps, balance }: Pick<Entry, 'eventId' | 'stamps' | 'balance'>,
   text: string,
 ): ExplanationStepJson {
   return { event_id: toPublicEventId(eventId), text, stamps, balance: balance ?? 0 };
 }
 
-function explainedRewardJson(
+function toExplainedRewardJson(
   { id, name, stampsRequired }: Milestone,
   state: RewardState,
   since: Date | null,

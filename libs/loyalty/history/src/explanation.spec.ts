@@ -8,7 +8,7 @@ const STEP: Step = {
   source: 'api',
   reward: null,
   location: null,
-  who: null,
+  person: null,
   receipt: null,
   note: null,
   reverses: null,
@@ -17,36 +17,36 @@ const STEP: Step = {
 const LOCALES = ['en', 'de', 'fr', 'es'];
 
 /** Without the narrow spaces that differ between versions of ICU. */
-const told = (locale: string, step: Partial<Step>, timeZone = 'UTC') =>
-  new Narrator({ locale, timeZone }).tell({ ...STEP, ...step }).replaceAll(/\s/g, ' ');
+const describeStep = (locale: string, step: Partial<Step>, timeZone = 'UTC') =>
+  new Narrator({ locale, timeZone }).describe({ ...STEP, ...step }).replaceAll(/\s/g, ' ');
 
 describe('an explanation', () => {
   it('says what happened, where, by whom and why', () => {
     const step = {
       location: 'Old Town',
-      who: 'Kim',
+      person: 'Kim',
       receipt: 'R-1',
       note: 'a cake',
       reversed: new Date('2026-03-02T08:00:00Z'),
     };
-    expect(told('en-GB', step)).toBe(
+    expect(describeStep('en-GB', step)).toBe(
       '1 Mar 2026, 23:05: 2 stamps added, at Old Town, by Kim, receipt R-1, undone on 2 Mar 2026, 08:00 (a cake)',
     );
   });
 
   it('speaks the language of the store, in its time zone', () => {
     const reward = { name: 'reward.redeemed', stamps: -10, reward: 'Kuchen' };
-    expect(told('de-AT', reward, 'Europe/Vienna')).toMatch(
+    expect(describeStep('de-AT', reward, 'Europe/Vienna')).toMatch(
       /^02[.]03[.]2026.* 00:05: Prämie „Kuchen“ für 10 Stempel eingelöst$/,
     );
-    expect(told('fr', { stamps: 1 })).toMatch(/: 1 tampon ajouté$/);
-    expect(told('es', { name: 'stamp.removed', stamps: -3 })).toMatch(
+    expect(describeStep('fr', { stamps: 1 })).toMatch(/: 1 tampon ajouté$/);
+    expect(describeStep('es', { name: 'stamp.removed', stamps: -3 })).toMatch(
       /: corrección: 3 sellos retirados$/,
     );
   });
 
   it('speaks English where it does not know the language, dates included', () => {
-    expect(told('it', {})).toBe(told('en', {}));
+    expect(describeStep('it', {})).toBe(describeStep('en', {}));
   });
 
   it.each(LOCALES)('has words for everything in %s', (locale) => {
@@ -59,10 +59,10 @@ describe('an explanation', () => {
       { name: 'reward.redeemed', stamps: -1, reward: 'R' },
       {},
     ];
-    const texts = steps.map((step) => told(locale, step));
+    const texts = steps.map((step) => describeStep(locale, step));
     expect(new Set(texts).size).toBe(steps.length);
     expect(texts.join()).not.toMatch(/undefined|null|[.](earned|removed|unlocked|redeemed)/);
     const narrator = new Narrator({ locale, timeZone: 'UTC' });
-    expect(narrator.earlier(1)).not.toBe(narrator.earlier(2).replace('2', '1'));
+    expect(narrator.describeEarlier(1)).not.toBe(narrator.describeEarlier(2).replace('2', '1'));
   });
 });

@@ -1,4 +1,4 @@
-import { wordsOf } from './words.js';
+import { getTranslations } from './translations.js';
 
 /** What a step of an explanation is made from. */
 export type Step = {
@@ -11,7 +11,7 @@ export type Step = {
   reward: string | null;
   location: string | null;
   /** Whoever served, or is named by the token or user. */
-  who: string | null;
+  person: string | null;
   receipt: string | null;
   /** A note or a reason. */
   note: string | null;
@@ -21,7 +21,7 @@ export type Step = {
 
 /** Says what happened in the language of a store, for a person at the counter. */
 export class Narrator {
-  private readonly told: ReturnType<typeof wordsOf>;
+  private readonly translations: ReturnType<typeof getTranslations>;
   private readonly times: Intl.DateTimeFormat;
   private readonly numbers: Intl.NumberFormat;
 
@@ -30,19 +30,19 @@ export class Narrator {
    * @param timeZone IANA name
    */
   constructor({ locale, timeZone }: { locale: string; timeZone: string }) {
-    this.told = wordsOf(locale);
-    const shown = { timeZone, dateStyle: 'medium', timeStyle: 'short' } as const;
-    this.times = new Intl.DateTimeFormat(this.told.locale, shown);
-    this.numbers = new Intl.NumberFormat(this.told.locale);
+    this.translations = getTranslations(locale);
+    const format = { timeZone, dateStyle: 'medium', timeStyle: 'short' } as const;
+    this.times = new Intl.DateTimeFormat(this.translations.locale, format);
+    this.numbers = new Intl.NumberFormat(this.translations.locale);
   }
 
-  tell(step: Step): string {
-    const { words } = this.told;
-    const { location, who, receipt, reverses, reversed, note } = step;
+  describe(step: Step): string {
+    const { words } = this.translations;
+    const { location, person, receipt, reverses, reversed, note } = step;
     const parts = [
-      this.what(step),
+      this.describeEvent(step),
       location && words.at(location),
-      who && words.by(who),
+      person && words.by(person),
       receipt && words.receipt(receipt),
       reverses && words.reverses(this.times.format(reverses)),
       reversed && words.reversed(this.times.format(reversed)),
@@ -52,12 +52,12 @@ export class Narrator {
   }
 
   /** Steps that are not told one by one. */
-  earlier(count: number): string {
-    return this.told.words.earlier(this.numbers.format(count), count);
+  describeEarlier(count: number): string {
+    return this.translations.words.earlier(this.numbers.format(count), count);
   }
 
-  private what({ name, stamps, source, reward }: Step): string {
-    const { words } = this.told;
+  private describeEvent({ name, stamps, source, reward }: Step): string {
+    const { words } = this.translations;
     const count = Math.abs(stamps ?? 0);
     const text = this.numbers.format(count);
     switch (name) {
@@ -65,7 +65,7 @@ export class Narrator {
         return words.issued;
       case 'stamp.earned':
         if (source === 'welcome_bonus') return words.welcome(text, count);
-        return (source === 'adjustment' ? words.given : words.earned)(text, count);
+        return (source === 'adjustment' ? words.credited : words.earned)(text, count);
       case 'stamp.removed':
         return words.removed(text, count);
       case 'reward.unlocked':

@@ -15,7 +15,7 @@ import type { Entry } from './entry.js';
 import type { HistoryFilter } from './history-query.js';
 
 /** How many entries a page shows without a limit in the query. */
-export const ENTRIES_SHOWN = 100;
+export const DEFAULT_PAGE_SIZE = 100;
 
 const ACTORS = ['token', 'user', 'customer', 'system'] as const;
 const CHANNELS = ['api', 'pos', 'staff', 'owner', 'poster', 'import', 'cli', 'system'] as const;
@@ -45,7 +45,7 @@ export class HistoryQuery extends CardEventsQuery {
   @IntegerField(RECORD_ID) declare readonly card_id: number | null;
   @IntegerField(RECORD_ID) declare readonly location_id: number | null;
   @OneOfField(CHANNELS, { optional: true }) declare readonly channel: Channel | null;
-  @Field(readActor, { type: 'string', pattern: ACTOR.source }, actorWords())
+  @Field(readActor, { type: 'string', pattern: ACTOR.source }, createActorOptions())
   declare readonly actor: string | null;
 }
 
@@ -108,19 +108,24 @@ export class HistoryEntryJson {
 }
 
 /** What is shown of an event: its data decrypted, in the shape that its type has now. */
-export type Shown = { data: object; meta: EventMeta };
+export type DecodedEvent = { data: object; meta: EventMeta };
 
 /** An entry with what stands in its event only. */
-export type Told = {
+export type DetailedEntry = {
   entry: Entry;
-  event: Shown;
+  event: DecodedEvent;
   actorName: string | null;
   /** The id of a stored event. */
   reversedBy: string | null;
   reversedAt: string | null;
 };
 
-export function historyEntryJson({ entry, event, actorName, reversedBy }: Told): HistoryEntryJson {
+export function toHistoryEntryJson({
+  entry,
+  event,
+  actorName,
+  reversedBy,
+}: DetailedEntry): HistoryEntryJson {
   const { actor, channel, requestId } = event.meta;
   const { data } = event;
   return {
@@ -138,21 +143,21 @@ export function historyEntryJson({ entry, event, actorName, reversedBy }: Told):
     balance: entry.balance,
     reward_id: entry.rewardId,
     location_id: entry.locationId,
-    staff_ref: textIn(data, 'staffRef'),
-    external_ref: textIn(data, 'externalRef'),
-    note: noteOf(event),
+    staff_ref: readTextField(data, 'staffRef'),
+    external_ref: readTextField(data, 'externalRef'),
+    note: findNote(event),
     reverses: entry.reverses === null ? null : toPublicEventId(entry.reverses),
     reversed_by: reversedBy === null ? null : toPublicEventId(reversedBy),
   };
 }
 
 /** What somebody wrote beside what they did: the note of a stamping, the reason of a correction. */
-export function noteOf({ data }: Pick<Shown, 'data'>): string | null {
+export function findNote({ data }: Pick<DecodedEvent, 'data'>): string | null {
   const personal: unknown = Reflect.get(data, 'personal');
-  return textIn(personal, 'note') ?? textIn(personal, 'reason');
+  return readTextField(personal, 'note') ?? readTextField(personal, 'reason');
 }
 
-export function filterOf(query: CardEventsQuery & Partial<HistoryQuery>): HistoryFilter {
+export function toHistoryFilter(query: CardEventsQuery & Partial<HistoryQuery>): HistoryFilter {
   return {
     customerId: query.customer_id ?? null,
     customerCardId: query.customer_card_id ?? null,
@@ -167,18 +172,18 @@ export function filterOf(query: CardEventsQuery & Partial<HistoryQuery>): Histor
 }
 
 /** A text among the fields of an event. */
-export function textIn(part: unknown, name: string): string | null {
+export function readTextField(part: unknown, name: string): string | null {
   if (typeof part !== 'object' || part === null) return null;
   const value: unknown = Reflect.get(part, name);
   return typeof value === 'string' ? value : null;
 }
 
-export function readActor(given: unknown): Checked<string> {
-  if (typeof given === 'string' && ACTOR.test(given)) return { value: given };
+export function readActor(value: unknown): Checked<string> {
+  if (typeof value === 'string' && ACTOR.test(value)) return { value: value };
   return { errors: [`must be one of ${ACTORS.join(', ')}, a colon and an id, as in token:5`] };
 }
 
-export function actorWords() {
+export function createActorOptions() {
   return {
     optional: true,
     example: 'token:5',

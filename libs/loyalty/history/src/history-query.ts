@@ -47,29 +47,29 @@ const FILTERS: [Exclude<keyof HistoryFilter, 'from' | 'to'>, string, string[]][]
  * The query for a slice. It compares and sorts by whole index keys, which only that index can answer: given plain
  * conditions and an order by number alone, the planner may walk back through the entries of all stores.
  */
-export function historyQuery(
+export function createHistoryQuery(
   columns: string,
   { accountId, low, high, limit }: Slice,
   filter: HistoryFilter,
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [];
-  const value = (given: unknown) => `$${values.push(given)}`;
-  const given = new Map<string, string>([['account_id', value(accountId)]]);
+  const value = (parameter: unknown) => `$${values.push(parameter)}`;
+  const placeholders = new Map<string, string>([['account_id', value(accountId)]]);
   for (const [name, column] of FILTERS) {
-    if (filter[name] !== null) given.set(column, value(filter[name]));
+    if (filter[name] !== null) placeholders.set(column, value(filter[name]));
   }
-  const [, leader, key] = FILTERS.find(([, column]) => given.has(column)) ?? [
+  const [, leader, key] = FILTERS.find(([, column]) => placeholders.has(column)) ?? [
     '',
     'account_id',
     ['account_id', 'seq'],
   ];
-  const bound = (seq: number) =>
-    `(${key.map((column) => (column === 'seq' ? value(seq) : given.get(column))).join(', ')})`;
-  const keyed = `(${key.join(', ')})`;
-  const conditions = [`${keyed} >= ${bound(low)}`, `${keyed} <= ${bound(high)}`];
+  const createKey = (seq: number) =>
+    `(${key.map((column) => (column === 'seq' ? value(seq) : placeholders.get(column))).join(', ')})`;
+  const keyColumns = `(${key.join(', ')})`;
+  const conditions = [`${keyColumns} >= ${createKey(low)}`, `${keyColumns} <= ${createKey(high)}`];
   // What the partial indexes are made for; the comparison of keys does not tell the planner.
   if (key.length === 2 && leader !== 'account_id') conditions.push(`${leader} is not null`);
-  for (const [column, place] of given) {
+  for (const [column, place] of placeholders) {
     // An equality would let the planner read everything of the store as well, to combine the two.
     if (!key.includes(column)) conditions.push(`${column} is not distinct from ${place}`);
   }
@@ -82,7 +82,7 @@ export function historyQuery(
 }
 
 /** The same question to entries that are not in the table. */
-export function matches(filter: HistoryFilter, entry: Entry): boolean {
+export function matchesFilter(filter: HistoryFilter, entry: Entry): boolean {
   const at = new Date(entry.recordedAt);
   return (
     FILTERS.every(([name]) => filter[name] === null || filter[name] === entry[name]) &&
@@ -92,12 +92,12 @@ export function matches(filter: HistoryFilter, entry: Entry): boolean {
 }
 
 /** Where the page after an entry begins. Positions stay, while a number of an entry that is not in the table may not. */
-export function keyOf({ position }: { position: Position }): CursorKey {
+export function toCursorKey({ position }: { position: Position }): CursorKey {
   return [Number(position.commit), Number(position.prepare)];
 }
 
-export function positionOf([commit = 0, prepare = 0]: CursorKey): Position {
+export function toPosition([commit = 0, prepare = 0]: CursorKey): Position {
   return { commit: BigInt(commit), prepare: BigInt(prepare) };
 }
 
-export const placeOf = (key: CursorKey): string => formatPosition(positionOf(key));
+export const formatCursorPosition = (key: CursorKey): string => formatPosition(toPosition(key));

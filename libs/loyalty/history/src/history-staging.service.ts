@@ -7,23 +7,23 @@ import { parsePosition } from '#event-store/port/position.js';
 import type { FromLog } from '#event-store/verification/rebuild.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
 import { STAGING, type LiveTable } from '#event-store/verification/staging-tables.js';
-import { entriesOf, NO_ENTRIES, type Entry, type Handed } from './entry.js';
+import { createEntries, NO_ENTRIES, type Entry, type InheritedFields } from './entry.js';
 import {
-  entryValues,
+  toEntryParameters,
   HISTORY_SUBSCRIPTION,
-  insertEntries,
-  nextEntries,
-  type Reached,
+  createInsertSql,
+  createEntriesAfter,
+  type HistoryProgress,
 } from './history-table.service.js';
 
 const PAGE = { fill: 5_000, catchUp: 1_000 };
-const COMPARED_AT_ONCE = 50_000;
+const COMPARE_BATCH_SIZE = 50_000;
 /** A table that has nothing to do with the log need not be described row by row. */
-const MOST_DIFFERENCES = 10_000;
+const MAX_DIFFERENCES = 10_000;
 
 const TABLE: LiveTable = { schema: 'public', name: 'history' };
 
-const INSERT = { name: 'rebuild_history', text: insertEntries(1) };
+const INSERT = { name: 'rebuild_history', text: createInsertSql(1) };
 const END = `
   select position, seq, latest_recorded_at from ${STAGING}.history order by seq desc limit 1`;
 
@@ -70,7 +70,7 @@ type Pair = {
 };
 
 /** Makes the table of the history anew from the log, beside the live one. */
-export class HistoryShadow implements FromLog {
+export class HistoryStagingBuilder implements FromLog {
   readonly table = TABLE;
 
   constructor(
@@ -93,7 +93,7 @@ export class HistoryShadow implements FromLog {
    * @param onEvents is told of every page, in the order of the log
    */
   async fill(onEvents: (events: StoredEvent[]) => void): Promise<void> {
-    const handed = new Map<string, Handed>();
+    const inherited = new Map<string, InheritedFields>();
     let end = NO_ENTRIES;
     let written: Promise<unknown> = Promise.resolve();
     for (let ahead = this.read(BEGINNING, PAGE.fill); ;) {
@@ -104,9 +104,9 @@ export class HistoryShadow implements FromLog {
       ahead = this.read(last.position, PAGE.fill);
       ahead.catch(() => undefined);
       onEvents(events);
-      const entries = known(() => entriesOf(events, this.types, end, handed));
+      const entries = refuseUnknownTypes(() => createEntries(events, this.types, end, inherited));
       for (const { stream, customerId, cardId, balance } of entries) {
-        handed.set(stream, { customerId, cardId, balance });
+        inherited.set(stream, { customerId, cardId, balance });
       }
       end = entries.at(-1) ?? end;
       await written;
@@ -118,14 +118,16 @@ export class HistoryShadow implements FromLog {
 
   /** To the end of the log, from where the shadow ends. */
   async catchUp(patient: boolean): Promise<void> {
-    let { position, end } = await this.reached();
+    let { position, end } = await this.getProgress();
     for (let full = true; full;) {
       const events = await (patient
         ? this.read(position, PAGE.catchUp)
         : this.store.readAll(position, PAGE.catchUp));
       const last = events.at(-1);
       if (!last) return;
-      const entries = await nextEntries(this.client, events, this.types, end).catch(refused);
+      const entries = await createEntriesAfter(this.client, events, this.types, end).catch(
+        throwConfigError,
+      );
       await this.insert(entries);
       position = last.position;
       end = entries.at(-1) ?? end;
@@ -140,13 +142,16 @@ export class HistoryShadow implements FromLog {
     ]);
     const upTo = Math.max(after, rows[0]?.upto ?? after);
     let differences: Difference[] = [];
-    for (let from = after; from < upTo; from += COMPARED_AT_ONCE) {
-      const to = Math.min(upTo, from + COMPARED_AT_ONCE);
+    for (let from = after; from < upTo; from += COMPARE_BATCH_SIZE) {
+      const to = Math.min(upTo, from + COMPARE_BATCH_SIZE);
       const { rows: pairs } = await this.client.query<Pair>(PAIRS, [from, to]);
-      differences = differences.concat(differencesIn(pairs));
-      if (differences.length >= MOST_DIFFERENCES && to < upTo) {
+      differences = differences.concat(describePairs(pairs));
+      if (differences.length >= MAX_DIFFERENCES && to < upTo) {
         differences.push(
-          difference(`numbers ${to + 1} to ${upTo}`, 'are not compared any more: too much differs'),
+          createDifference(
+            `numbers ${to + 1} to ${upTo}`,
+            'are not compared any more: too much differs',
+          ),
         );
         break;
       }
@@ -162,15 +167,15 @@ export class HistoryShadow implements FromLog {
     await this.client.query(MOVE, [HISTORY_SUBSCRIPTION]);
   }
 
-  private read(after: Reached['position'], limit: number): Promise<StoredEvent[]> {
+  private read(after: HistoryProgress['position'], limit: number): Promise<StoredEvent[]> {
     return retryUntilAvailable(() => this.store.readAll(after, limit));
   }
 
   private insert(entries: Entry[]): Promise<unknown> {
-    return this.client.query({ ...INSERT, values: entryValues(entries) });
+    return this.client.query({ ...INSERT, values: toEntryParameters(entries) });
   }
 
-  private async reached(): Promise<Reached> {
+  private async getProgress(): Promise<HistoryProgress> {
     const { rows } = await this.client.query<{
       position: string;
       seq: number;
@@ -186,53 +191,62 @@ export class HistoryShadow implements FromLog {
   }
 }
 
-function known<R>(work: () => R): R {
+function refuseUnknownTypes<R>(work: () => R): R {
   try {
     return work();
   } catch (error) {
-    return refused(error);
+    return throwConfigError(error);
   }
 }
 
-function refused(error: unknown): never {
+function throwConfigError(error: unknown): never {
   if (!(error instanceof UnknownEventTypeError)) throw error;
   throw new ConfigError(`${error.message}. Nothing was changed.`, { cause: error });
 }
 
 /** Neighbours that are missing are one difference: as a rule, whole parts are. */
-function differencesIn(pairs: Pair[]): Difference[] {
+function describePairs(pairs: Pair[]): Difference[] {
   const differences: Difference[] = [];
   for (let i = 0; i < pairs.length; i++) {
     const pair = pairs[i];
     if (!pair) break;
     if (pair.live_stream !== null) {
-      differences.push(differenceIn(pair));
+      differences.push(describePair(pair));
       continue;
     }
     let { seq: last } = pair;
     for (; pairs[i + 1]?.live_stream === null && pairs[i + 1]?.seq === last + 1; i++) last++;
     differences.push(
       last > pair.seq
-        ? difference(`numbers ${pair.seq} to ${last}`, 'are missing')
-        : difference(`number ${pair.seq}`, `${eventOf(pair.stream, pair.revision)} is missing`),
+        ? createDifference(`numbers ${pair.seq} to ${last}`, 'are missing')
+        : createDifference(
+            `number ${pair.seq}`,
+            `${nameEvent(pair.stream, pair.revision)} is missing`,
+          ),
     );
   }
   return differences;
 }
 
-function differenceIn({ seq, stream, revision, other, fields, ...live }: Pair): Difference {
-  const event = eventOf(live.live_stream, live.live_revision);
-  if (stream === null) return difference(`number ${seq}`, `${event} is not in the log`);
+function describePair({ seq, stream, revision, other, fields, ...live }: Pair): Difference {
+  const event = nameEvent(live.live_stream, live.live_revision);
+  if (stream === null) return createDifference(`number ${seq}`, `${event} is not in the log`);
   if (other) {
-    return difference(`number ${seq}`, `is ${event}, and in the log ${eventOf(stream, revision)}`);
+    return createDifference(
+      `number ${seq}`,
+      `is ${event}, and in the log ${nameEvent(stream, revision)}`,
+    );
   }
-  return difference(`number ${seq}`, `${event} is not what the log says (${fields?.join(', ')})`);
+  return createDifference(
+    `number ${seq}`,
+    `${event} is not what the log says (${fields?.join(', ')})`,
+  );
 }
 
-function eventOf(stream: string | null, revision: number | null): string {
+function nameEvent(stream: string | null, revision: number | null): string {
   return `event ${revision} of ${stream}`;
 }
 
-function difference(stream: string, what: string): Difference {
+function createDifference(stream: string, what: string): Difference {
   return { table: TABLE.name, stream, problem: what, isMoving: false };
 }

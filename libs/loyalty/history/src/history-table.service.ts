@@ -8,12 +8,12 @@ import {
 import { BEGINNING, type Position, type StoredEvent } from '#event-store/port/event-store.js';
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
-import { entriesOf, NO_ENTRIES, type End, type Entry, type Handed } from './entry.js';
+import { createEntries, NO_ENTRIES, type End, type Entry, type InheritedFields } from './entry.js';
 
 export const HISTORY_SUBSCRIPTION = 'history';
 
 /** One statement, so that the checkpoint and the last entry are of one moment. */
-const REACHED = {
+const PROGRESS = {
   name: 'history_reached',
   text: `select c.position, h.seq, h.latest_recorded_at
          from (select) one
@@ -23,7 +23,7 @@ const REACHED = {
          ) h on true`,
 };
 
-const HANDED = {
+const INHERITED = {
   name: 'history_handed',
   text: `select h.stream, h.customer_id, h.card_id, h.balance
          from unnest($1::text[], $2::bigint[]) as w (stream, revision)
@@ -62,7 +62,7 @@ export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
  * SQL over `entryValues`.
  * @param first the number of the first parameter
  */
-export const insertEntries = (first: number): string => `
+export const createInsertSql = (first: number): string => `
   insert into history (${ENTRY_COLUMNS})
   select x.* from unnest(${COLUMNS.map(([, type], i) => `$${i + first}::${type}[]`).join(', ')}) as x`;
 
@@ -75,7 +75,7 @@ const ADD = {
   name: 'history_add',
   text: `
     with moved as (${createMoveCheckpointSql(CONTINUES)}), added as (
-      ${insertEntries(6)} where exists (select from moved)
+      ${createInsertSql(6)} where exists (select from moved)
     )
     select from moved`,
 };
@@ -104,7 +104,7 @@ export type EntryRow = {
   reverses: string | null;
 };
 
-export function entryIn(row: EntryRow): Entry {
+export function toEntry(row: EntryRow): Entry {
   return {
     seq: row.seq,
     eventId: row.event_id,
@@ -130,7 +130,7 @@ export function entryIn(row: EntryRow): Entry {
 }
 
 /** How far the history goes. */
-export type Reached = { position: Position; end: End };
+export type HistoryProgress = { position: Position; end: End };
 
 /** The table of all events, in the order of the log. */
 @Injectable()
@@ -140,12 +140,12 @@ export class HistoryTable {
     private readonly types: EventTypes,
   ) {}
 
-  async reached(): Promise<Reached> {
+  async getProgress(): Promise<HistoryProgress> {
     const { rows } = await this.pool.query<{
       position: string | null;
       seq: number | null;
       latest_recorded_at: Date | null;
-    }>({ ...REACHED, values: [HISTORY_SUBSCRIPTION] });
+    }>({ ...PROGRESS, values: [HISTORY_SUBSCRIPTION] });
     const { position = null, seq = null, latest_recorded_at: latest = null } = rows[0] ?? {};
     return {
       position: position === null ? BEGINNING : parsePosition(position),
@@ -160,8 +160,8 @@ export class HistoryTable {
    * The entries of events that come right after those that are in the table.
    * @param end where that ends
    */
-  async next(events: StoredEvent[], end: End): Promise<Entry[]> {
-    return nextEntries(this.pool, events, this.types, end);
+  async createNextEntries(events: StoredEvent[], end: End): Promise<Entry[]> {
+    return createEntriesAfter(this.pool, events, this.types, end);
   }
 
   /**
@@ -174,7 +174,7 @@ export class HistoryTable {
       values: [
         ...toMoveArguments(HISTORY_SUBSCRIPTION, from, to),
         end.seq,
-        ...entryValues(entries),
+        ...toEntryParameters(entries),
       ],
     });
     if (moved.rowCount !== 1) throw new OvertakenError();
@@ -185,7 +185,7 @@ export class HistoryTable {
  * @param client whose search path says which table of the history
  * @param end where that ends
  */
-export async function nextEntries(
+export async function createEntriesAfter(
   client: pg.ClientBase | pg.Pool,
   events: StoredEvent[],
   types: EventTypes,
@@ -195,24 +195,24 @@ export async function nextEntries(
   for (const { stream, revision } of events) {
     if (!first.has(stream)) first.set(stream, revision);
   }
-  const begun = [...first].filter(([, revision]) => revision > 0);
-  return entriesOf(events, types, end, await handedOn(client, begun));
+  const continued = [...first].filter(([, revision]) => revision > 0);
+  return createEntries(events, types, end, await findInherited(client, continued));
 }
 
-/** @param begun streams, each with the revision after its last entry */
-async function handedOn(
+/** @param continued streams, each with the revision after its last entry */
+async function findInherited(
   client: pg.ClientBase | pg.Pool,
-  begun: [string, number][],
-): Promise<Map<string, Handed>> {
-  if (begun.length === 0) return new Map();
+  continued: [string, number][],
+): Promise<Map<string, InheritedFields>> {
+  if (continued.length === 0) return new Map();
   const { rows } = await client.query<{
     stream: string;
     customer_id: number | null;
     card_id: number | null;
     balance: number | null;
   }>({
-    ...HANDED,
-    values: [begun.map(([stream]) => stream), begun.map(([, revision]) => revision - 1)],
+    ...INHERITED,
+    values: [continued.map(([stream]) => stream), continued.map(([, revision]) => revision - 1)],
   });
   return new Map(
     rows.map(({ stream, customer_id: customerId, card_id: cardId, balance }) => [
@@ -223,11 +223,11 @@ async function handedOn(
 }
 
 /** The parameters of `insertEntries`. */
-export function entryValues(entries: Entry[]): unknown[] {
-  return COLUMNS.map(([, type, value]) => listOf(type, entries.map(value)));
+export function toEntryParameters(entries: Entry[]): unknown[] {
+  return COLUMNS.map(([, type, value]) => toArrayParameter(type, entries.map(value)));
 }
 
 /** The driver looks at each text for characters to escape, which costs more than all the rest; only texts have any. */
-function listOf(type: string, values: unknown[]): unknown {
+function toArrayParameter(type: string, values: unknown[]): unknown {
   return type === 'text' ? values : `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }

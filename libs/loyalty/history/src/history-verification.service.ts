@@ -11,10 +11,10 @@ import { HISTORY_SUBSCRIPTION } from './history-table.service.js';
 
 const PAGE = 5_000;
 /** A table that has nothing to do with the log need not be described row by row. */
-const MOST_FAULTS = 1_000;
+const MAX_ERRORS = 1_000;
 
 /** One statement, so that rows and checkpoint are of one moment. */
-const REACHED = `
+const PROGRESS = `
   select c.position, coalesce((select max(seq) from history), -1) as last
   from es.checkpoints c where c.subscription = $1`;
 
@@ -23,9 +23,9 @@ const IS_OTHER = `
     is distinct from (e.event_id, e.stream, e.revision, e.position, e.recorded_at, e.latest)`;
 
 /** What the log says at these numbers is compared with the rows there, in both directions. */
-const differencesFrom = (log: string, to: string): string => `
-  select coalesce(e.seq, h.seq) as seq, e.stream, e.revision, h.stream as found_stream,
-    h.revision as found_revision, e.event_id is distinct from h.event_id as other,
+const createDifferencesSql = (log: string, to: string): string => `
+  select coalesce(e.seq, h.seq) as seq, e.stream, e.revision, h.stream as row_stream,
+    h.revision as row_revision, e.event_id is distinct from h.event_id as other,
     array_remove(array[
       case when h.stream <> e.stream then 'stream' end,
       case when h.revision <> e.revision then 'revision' end,
@@ -39,7 +39,7 @@ const differencesFrom = (log: string, to: string): string => `
   order by 1`;
 
 /** Of a log outside the database. */
-const GIVEN = differencesFrom(
+const PARAMETER_DIFFERENCES = createDifferencesSql(
   `(select $1 + ordinality - 1 as seq, x.*
     from unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::timestamptz[], $8::timestamptz[])
       with ordinality as x (event_id, stream, revision, position, recorded_at, latest))`,
@@ -47,7 +47,7 @@ const GIVEN = differencesFrom(
 );
 
 /** A page of a log in the database, which is not sent there and back to be compared. */
-const LOG = `
+const LOG_PAGE = `
   select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision,
     ${createPositionSql('tx', 'pos')} as position, recorded_at,
     greatest($2::timestamptz, max(recorded_at) over in_order) as latest
@@ -62,24 +62,24 @@ const LOG = `
 const SUMMARY_IN_PLACE = `
   select count(*) as events, max(e.latest)::text as latest, max(e.position collate "C") as position,
     coalesce(bool_or(${IS_OTHER}), false) as differs
-  from (${LOG}) e
+  from (${LOG_PAGE}) e
   left join (select * from history where seq between $1 and $1 + ${PAGE - 1}) h on h.seq = e.seq`;
 
 /** @param $7 the last number to be looked at, which may be beyond the page */
-const IN_PLACE = `with log as materialized (${LOG}) ${differencesFrom('log', '$7')}`;
+const LOG_DIFFERENCES = `with log as materialized (${LOG_PAGE}) ${createDifferencesSql('log', '$7')}`;
 
-type Found = {
+type RowDifference = {
   seq: number;
   stream: string | null;
   revision: number | null;
-  found_stream: string | null;
-  found_revision: number | null;
+  row_stream: string | null;
+  row_revision: number | null;
   other: boolean;
   fields: string[];
 };
 
 /** Events of the log that follow one another, and where the table differs from them. */
-type Page = { events: number; found: Found[] };
+type Page = { events: number; differences: RowDifference[] };
 
 type Summary = { events: number; latest: string; position: string | null; differs: boolean };
 
@@ -87,7 +87,7 @@ export type VerifiedHistory = {
   /** How many events the table must have. */
   events: number;
   /** One sentence for each. */
-  faults: string[];
+  errors: string[];
 };
 
 /**
@@ -101,20 +101,20 @@ export class HistoryVerification {
   ) {}
 
   async verify(): Promise<VerifiedHistory> {
-    const { rows } = await this.pool.query<{ position: string; last: number }>(REACHED, [
+    const { rows } = await this.pool.query<{ position: string; last: number }>(PROGRESS, [
       HISTORY_SUBSCRIPTION,
     ]);
-    const [reached] = rows;
-    const until = reached ? parsePosition(reached.position) : BEGINNING;
+    const [progress] = rows;
+    const until = progress ? parsePosition(progress.position) : BEGINNING;
     const pages = this.store.readModelsMayLag
-      ? this.givenPages(until, reached?.last ?? -1)
-      : this.pagesInPlace(until, reached?.last ?? -1);
-    const verified: VerifiedHistory = { events: 0, faults: [] };
-    for await (const { events, found } of pages) {
+      ? this.compareReadPages(until, progress?.last ?? -1)
+      : this.comparePagesInPlace(until, progress?.last ?? -1);
+    const verified: VerifiedHistory = { events: 0, errors: [] };
+    for await (const { events, differences } of pages) {
       verified.events += events;
-      verified.faults.push(...found.map(faultOf));
-      if (verified.faults.length >= MOST_FAULTS) {
-        verified.faults.push(
+      verified.errors.push(...differences.map(describeDifference));
+      if (verified.errors.length >= MAX_ERRORS) {
+        verified.errors.push(
           `history: what comes after number ${verified.events - 1} is not compared: too much differs`,
         );
         break;
@@ -123,7 +123,7 @@ export class HistoryVerification {
     return verified;
   }
 
-  private async *pagesInPlace(until: Position, last: number): AsyncIterable<Page> {
+  private async *comparePagesInPlace(until: Position, last: number): AsyncIterable<Page> {
     let [first, after, latest] = [0, BEGINNING, '-infinity'];
     for (;;) {
       const bounds = [after, until].flatMap(({ commit, prepare }) => [`${commit}`, `${prepare}`]);
@@ -139,23 +139,24 @@ export class HistoryVerification {
       const isEnd = events < PAGE || position === null;
       const next = first + events;
       const to = isEnd ? Math.max(next - 1, last) : next - 1;
-      const found = differs || isEnd ? await this.foundInPlace([...values, to]) : [];
-      yield { events, found };
+      const differences =
+        differs || isEnd ? await this.findDifferencesInPlace([...values, to]) : [];
+      yield { events, differences };
       if (isEnd) return;
       [first, after, latest] = [next, parsePosition(position), page.latest];
     }
   }
 
-  private async foundInPlace(values: unknown[]): Promise<Found[]> {
-    const { rows } = await this.pool.query<Found>({
+  private async findDifferencesInPlace(values: unknown[]): Promise<RowDifference[]> {
+    const { rows } = await this.pool.query<RowDifference>({
       name: 'history_differences_in_place',
-      text: IN_PLACE,
+      text: LOG_DIFFERENCES,
       values,
     });
     return rows;
   }
 
-  private async *givenPages(until: Position, last: number): AsyncIterable<Page> {
+  private async *compareReadPages(until: Position, last: number): AsyncIterable<Page> {
     let [first, latest] = [0, 0];
     for (let ahead = this.store.readMoments(BEGINNING, PAGE); ;) {
       const page = await ahead;
@@ -168,22 +169,25 @@ export class HistoryVerification {
       const times = covered.map(({ recordedAt }) => (latest = Math.max(latest, recordedAt)));
       const next = first + covered.length;
       const to = isEnd ? Math.max(next - 1, last) : next - 1;
-      yield { events: covered.length, found: await this.differences(first, to, covered, times) };
+      yield {
+        events: covered.length,
+        differences: await this.findDifferences(first, to, covered, times),
+      };
       if (isEnd) return;
       first = next;
     }
   }
 
-  private async differences(
+  private async findDifferences(
     from: number,
     to: number,
     events: Moment[],
     latest: number[],
-  ): Promise<Found[]> {
+  ): Promise<RowDifference[]> {
     if (to < from) return [];
-    const { rows } = await this.pool.query<Found>({
+    const { rows } = await this.pool.query<RowDifference>({
       name: 'history_differences',
-      text: GIVEN,
+      text: PARAMETER_DIFFERENCES,
       values: [
         from,
         to,
@@ -199,14 +203,14 @@ export class HistoryVerification {
   }
 }
 
-function faultOf(found: Found): string {
-  const { seq, stream, revision, fields } = found;
+function describeDifference(difference: RowDifference): string {
+  const { seq, stream, revision, fields } = difference;
   const event = `event ${revision} of ${stream}`;
-  const there = `event ${found.found_revision} of ${found.found_stream}`;
+  const there = `event ${difference.row_revision} of ${difference.row_stream}`;
   const what = () => {
-    if (found.found_stream === null) return `${event} is missing`;
+    if (difference.row_stream === null) return `${event} is missing`;
     if (stream === null) return `${there} is not in the log`;
-    if (found.other) return `is ${there}, and in the log ${event}`;
+    if (difference.other) return `is ${there}, and in the log ${event}`;
     return `${event} is not what the log says (${fields.join(', ')})`;
   };
   return `history: number ${seq}: ${what()}`;

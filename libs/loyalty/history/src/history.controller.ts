@@ -10,13 +10,13 @@ import { ExplanationJson } from './explanation.dto.js';
 import { ExplanationService } from './explanation.service.js';
 import {
   CardEventsQuery,
-  ENTRIES_SHOWN,
-  filterOf,
+  DEFAULT_PAGE_SIZE,
+  toHistoryFilter,
   HistoryEntryJson,
-  historyEntryJson,
+  toHistoryEntryJson,
   HistoryQuery,
 } from './history-entry.dto.js';
-import { keyOf } from './history-query.js';
+import { toCursorKey } from './history-query.js';
 import { HistoryService } from './history.service.js';
 
 const TAG = 'History';
@@ -24,7 +24,7 @@ const TAG = 'History';
 type CardPath = { customer_id: string; id: string };
 
 const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, path) =>
-  cards.find(accountId, idsOf(path as CardPath)),
+  cards.find(accountId, parseCardIds(path as CardPath)),
 );
 
 @DeclaresTag({
@@ -57,7 +57,7 @@ export class HistoryController {
     @Query() query: HistoryQuery,
     @Paged() pages: Pages,
   ): Promise<HistoryEntryJson[]> {
-    return this.answer(accountId, query, filterOf(query), pages);
+    return this.listPage(accountId, query, toHistoryFilter(query), pages);
   }
 
   @Get('customers/:customer_id/customer_cards/:id/events')
@@ -78,9 +78,14 @@ export class HistoryController {
     @Query() query: CardEventsQuery,
     @Paged() pages: Pages,
   ): Promise<HistoryEntryJson[]> {
-    const ids = idsOf(path);
+    const ids = parseCardIds(path);
     await this.customerCards.find(accountId, ids);
-    return this.answer(accountId, query, { ...filterOf(query), customerCardId: ids.id }, pages);
+    return this.listPage(
+      accountId,
+      query,
+      { ...toHistoryFilter(query), customerCardId: ids.id },
+      pages,
+    );
   }
 
   @Get('customers/:customer_id/customer_cards/:id/explain')
@@ -100,31 +105,31 @@ export class HistoryController {
     @Context() { accountId }: CommandContext,
     @Param() path: CardPath,
   ): Promise<ExplanationJson> {
-    const ids = idsOf(path);
+    const ids = parseCardIds(path);
     await this.customerCards.find(accountId, ids);
     return this.explanations.explain(accountId, ids.id);
   }
 
-  private async answer(
+  private async listPage(
     accountId: number,
     { limit, cursor }: CardEventsQuery,
-    filter: ReturnType<typeof filterOf>,
+    filter: ReturnType<typeof toHistoryFilter>,
     pages: Pages,
   ): Promise<HistoryEntryJson[]> {
     const find = await this.history.list(accountId, filter);
-    const shown = await pages.getPage(
-      { limit: limit ?? ENTRIES_SHOWN, cursor },
+    const entries = await pages.getPage(
+      { limit: limit ?? DEFAULT_PAGE_SIZE, cursor },
       async (range) =>
-        (await find(range)).map((told) => ({
-          json: historyEntryJson(told),
-          key: keyOf(told.entry),
+        (await find(range)).map((entry) => ({
+          json: toHistoryEntryJson(entry),
+          key: toCursorKey(entry.entry),
         })),
       ({ key }) => key,
     );
-    return shown.map(({ json }) => json);
+    return entries.map(({ json }) => json);
   }
 }
 
-function idsOf({ customer_id, id }: CardPath): { customerId: number; id: number } {
+function parseCardIds({ customer_id, id }: CardPath): { customerId: number; id: number } {
   return { customerId: parsePathId(customer_id), id: parsePathId(id) };
 }

@@ -9,16 +9,16 @@ import { isAfter } from '#event-store/port/position.js';
 import type { CursorKey, Range } from '#http/page.js';
 import { ActorNames } from './actor-names.service.js';
 import { NO_ENTRIES, type Entry } from './entry.js';
-import type { Shown, Told } from './history-entry.dto.js';
+import type { DecodedEvent, DetailedEntry } from './history-entry.dto.js';
 import {
-  historyQuery,
-  matches,
+  createHistoryQuery,
+  matchesFilter,
   NO_FILTER,
-  placeOf,
-  positionOf,
+  formatCursorPosition,
+  toPosition,
   type HistoryFilter,
 } from './history-query.js';
-import { entryIn, ENTRY_COLUMNS, HistoryTable, type EntryRow } from './history-table.service.js';
+import { toEntry, ENTRY_COLUMNS, HistoryTable, type EntryRow } from './history-table.service.js';
 
 /** How far the table may be behind the log for a list of a whole store to add what is missing. */
 const TAIL = 500;
@@ -57,10 +57,10 @@ const REVERSED = {
 };
 
 /** Entries with their events, still sealed. */
-export type Found = { entry: Entry; event?: StoredEvent };
+export type EntryWithEvent = { entry: Entry; event?: StoredEvent };
 
 /** What the table does not have yet, newest first. @property end the last number in the table */
-export type Tail = { tail: Required<Found>[]; end: number };
+export type Tail = { tail: Required<EntryWithEvent>[]; end: number };
 
 /** One list, at one moment: what is in the table, and what follows it in the log. */
 type Listing = {
@@ -70,7 +70,7 @@ type Listing = {
   high: number;
   low: number;
   /** Newest first, matching or not. */
-  tail: Required<Found>[];
+  tail: Required<EntryWithEvent>[];
 };
 
 /** Reads what happened, newest first. */
@@ -86,75 +86,84 @@ export class HistoryService {
   ) {}
 
   /** @returns what finds the elements of one page after another */
-  async list(accountId: number, filter: HistoryFilter): Promise<(range: Range) => Promise<Told[]>> {
+  async list(
+    accountId: number,
+    filter: HistoryFilter,
+  ): Promise<(range: Range) => Promise<DetailedEntry[]>> {
     const { tail, end } =
       filter.customerCardId === null
-        ? await this.tailOfLog(accountId)
-        : await this.tailOfStream(accountId, `customer_card-${filter.customerCardId}`);
-    const { low, high } = await this.between(filter, end);
+        ? await this.readTailOfLog(accountId)
+        : await this.readTailOfStream(accountId, `customer_card-${filter.customerCardId}`);
+    const { low, high } = await this.findBounds(filter, end);
     const listing = { accountId, filter, low, high, tail };
-    return ({ after, limit }) => this.page(listing, after, limit);
+    return ({ after, limit }) => this.readPage(listing, after, limit);
   }
 
   /**
    * The last entries of a customer card, newest first.
    * @returns `tail` is all of the card's that the table does not have yet, oldest first
    */
-  async ofCustomerCard(
+  async listForCustomerCard(
     accountId: number,
     id: number,
     limit: number,
-  ): Promise<{ last: Told[]; tail: Entry[] }> {
-    const { tail, end } = await this.tailOfStream(accountId, `customer_card-${id}`);
+  ): Promise<{ last: DetailedEntry[]; tail: Entry[] }> {
+    const { tail, end } = await this.readTailOfStream(accountId, `customer_card-${id}`);
     const filter = { ...NO_FILTER, customerCardId: id };
-    const last = await this.page({ accountId, filter, low: 0, high: end, tail }, null, limit);
+    const last = await this.readPage({ accountId, filter, low: 0, high: end, tail }, null, limit);
     return { last, tail: tail.map(({ entry }) => entry).toReversed() };
   }
 
-  private async page(
+  private async readPage(
     { accountId, filter, low, high, tail }: Listing,
     after: CursorKey | null,
     limit: number,
-  ): Promise<Told[]> {
-    const found: Found[] = tail
-      .filter(({ entry }) => matches(filter, entry) && (!after || isBefore(entry, after)))
+  ): Promise<DetailedEntry[]> {
+    const entries: EntryWithEvent[] = tail
+      .filter(({ entry }) => matchesFilter(filter, entry) && (!after || isBefore(entry, after)))
       .slice(0, limit);
-    const left = limit - found.length;
+    const left = limit - entries.length;
     if (left > 0 && low <= high) {
-      const upTo = after ? Math.min(high, await this.lastBefore(after, high)) : high;
+      const upTo = after ? Math.min(high, await this.findLastBefore(after, high)) : high;
       const slice = { accountId, low, high: upTo, limit: left };
-      const rows = await query<EntryRow>(this.pool, historyQuery(ENTRY_COLUMNS, slice, filter));
-      found.push(...rows.map((row) => ({ entry: entryIn(row) })));
+      const rows = await query<EntryRow>(
+        this.pool,
+        createHistoryQuery(ENTRY_COLUMNS, slice, filter),
+      );
+      entries.push(...rows.map((row) => ({ entry: toEntry(row) })));
     }
-    return this.told(found, tail);
+    return this.addDetails(entries, tail);
   }
 
   /** Adds what only the events know. */
-  async told(found: Found[], tail: Found[] = []): Promise<Told[]> {
-    const wanted = found.flatMap(({ entry, event }) => (event ? [] : [entry]));
-    const read = wanted.length > 0 ? await this.store.readEvents(wanted) : [];
+  async addDetails(
+    entries: EntryWithEvent[],
+    tail: EntryWithEvent[] = [],
+  ): Promise<DetailedEntry[]> {
+    const missing = entries.flatMap(({ entry, event }) => (event ? [] : [entry]));
+    const read = missing.length > 0 ? await this.store.readEvents(missing) : [];
     const byId = new Map(read.map((event) => [event.id, event]));
     const events = await this.keys.openEvents(
-      found.map(({ entry, event = byId.get(entry.eventId) }) => {
+      entries.map(({ entry, event = byId.get(entry.eventId) }) => {
         if (!event) throw new Error(`event ${entry.eventId} of ${entry.stream} is missing`);
         return event;
       }),
     );
     const [names, reversed] = await Promise.all([
-      this.names.of(events.map(({ meta }) => meta.actor)),
-      this.reversed(found, tail),
+      this.names.findNames(events.map(({ meta }) => meta.actor)),
+      this.findReversals(entries, tail),
     ]);
-    return found.flatMap(({ entry }, i) => {
+    return entries.flatMap(({ entry }, i) => {
       const stored = events[i];
       if (!stored) return [];
-      const event = this.shown(stored);
+      const event = this.decode(stored);
       const { id: reversedBy = null, at: reversedAt = null } = reversed.get(entry.eventId) ?? {};
       return [{ entry, event, actorName: names[i] ?? null, reversedBy, reversedAt }];
     });
   }
 
   /** In the shape that its type has now; an event that only a newer version knows stays as it is. */
-  private shown(stored: StoredEvent): Shown {
+  private decode(stored: StoredEvent): DecodedEvent {
     const { type, data, meta } = stored;
     const aggregate = this.types.findAggregate(type);
     if (!aggregate || !this.types.knows(stored)) return { data, meta };
@@ -162,17 +171,17 @@ export class HistoryService {
   }
 
   /** What the table does not have yet, of the whole store; nothing while that is much. */
-  async tailOfLog(accountId: number): Promise<Tail> {
-    const { position, end } = await this.table.reached();
+  async readTailOfLog(accountId: number): Promise<Tail> {
+    const { position, end } = await this.table.getProgress();
     const head = await this.store.head();
-    const events = await this.store.readUntil(head, position, TAIL + 1);
-    if (events.length > TAIL) return { tail: [], end: end.seq };
-    const known = this.known(events).filter(({ meta }) => meta.accountId === accountId);
-    return { tail: await this.tailOf(known, end.seq), end: end.seq };
+    const late = await this.store.readUntil(head, position, TAIL + 1);
+    if (late.length > TAIL) return { tail: [], end: end.seq };
+    const events = this.takeKnown(late).filter(({ meta }) => meta.accountId === accountId);
+    return { tail: await this.createTail(events, end.seq), end: end.seq };
   }
 
   /** What the table does not have yet of one stream, however much that is. */
-  private async tailOfStream(accountId: number, stream: string): Promise<Tail> {
+  private async readTailOfStream(accountId: number, stream: string): Promise<Tail> {
     const [ends] = await query<{ seq: number | null; revision: number | null }>(this.pool, {
       ...ENDS,
       values: [stream],
@@ -180,13 +189,13 @@ export class HistoryService {
     const events: StoredEvent[] = [];
     const range = { from: (ends?.revision ?? -1) + 1 };
     for await (const event of this.store.readStream(stream, range)) events.push(event);
-    const known = this.known(events).filter(({ meta }) => meta.accountId === accountId);
+    const ownEvents = this.takeKnown(events).filter(({ meta }) => meta.accountId === accountId);
     const end = ends?.seq ?? -1;
-    return { tail: await this.tailOf(known, end), end };
+    return { tail: await this.createTail(ownEvents, end), end };
   }
 
-  private async tailOf(events: StoredEvent[], seq: number): Promise<Listing['tail']> {
-    const entries = await this.table.next(events, { ...NO_ENTRIES, seq });
+  private async createTail(events: StoredEvent[], seq: number): Promise<Listing['tail']> {
+    const entries = await this.table.createNextEntries(events, { ...NO_ENTRIES, seq });
     return entries
       .flatMap((entry, i) => {
         const event = events[i];
@@ -196,12 +205,12 @@ export class HistoryService {
   }
 
   /** Up to the first event of a newer version: what follows it cannot be told without it. */
-  private known(events: StoredEvent[]): StoredEvent[] {
+  private takeKnown(events: StoredEvent[]): StoredEvent[] {
     const unknown = events.findIndex((event) => !this.types.knows(event));
     return unknown < 0 ? events : events.slice(0, unknown);
   }
 
-  private async between(
+  private async findBounds(
     { from, to }: HistoryFilter,
     end: number,
   ): Promise<{ low: number; high: number }> {
@@ -217,18 +226,21 @@ export class HistoryService {
     };
   }
 
-  private async lastBefore(after: CursorKey, end: number): Promise<number> {
-    const [row] = await query<{ seq: number }>(this.pool, { ...BEFORE, values: [placeOf(after)] });
+  private async findLastBefore(after: CursorKey, end: number): Promise<number> {
+    const [row] = await query<{ seq: number }>(this.pool, {
+      ...BEFORE,
+      values: [formatCursorPosition(after)],
+    });
     return row ? row.seq - 1 : end;
   }
 
   /** Which of these are undone, and by what. */
-  private async reversed(
-    found: Found[],
-    tail: Found[],
+  private async findReversals(
+    entries: EntryWithEvent[],
+    tail: EntryWithEvent[],
   ): Promise<Map<string, { id: string; at: string }>> {
     // Only what changes a balance can be undone.
-    const ids = found.flatMap(({ entry }) => (entry.stamps === null ? [] : [entry.eventId]));
+    const ids = entries.flatMap(({ entry }) => (entry.stamps === null ? [] : [entry.eventId]));
     const rows =
       ids.length === 0
         ? []
@@ -252,5 +264,5 @@ export class HistoryService {
 }
 
 function isBefore({ position }: Entry, after: CursorKey): boolean {
-  return isAfter(positionOf(after), position);
+  return isAfter(toPosition(after), position);
 }

@@ -29,17 +29,17 @@ export class HistorySubscription {
   }
 
   private async follow(signal: AbortSignal): Promise<void> {
-    let end: Awaited<ReturnType<HistoryTable['reached']>>['end'];
+    let end: Awaited<ReturnType<HistoryTable['getProgress']>>['end'];
     const follower = {
       batch: BATCH,
       gatherMs: GATHER_MS,
       readPosition: async () => {
-        const reached = await this.table.reached();
+        const reached = await this.table.getProgress();
         end = reached.end;
         return reached.position;
       },
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
-        const entries = await this.table.next(events, end);
+        const entries = await this.table.createNextEntries(events, end);
         await this.table.add(from, to, entries, end);
         end = entries.at(-1) ?? end;
       },

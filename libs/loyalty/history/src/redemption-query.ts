@@ -1,7 +1,7 @@
 import type { CursorKey, Range } from '#http/page.js';
 import { isAfter } from '#event-store/port/position.js';
 import type { Entry } from './entry.js';
-import { placeOf, positionOf } from './history-query.js';
+import { formatCursorPosition, toPosition } from './history-query.js';
 
 /** What a list of redemptions is narrowed down to; null: not by this. */
 export type RedemptionFilter = {
@@ -26,32 +26,32 @@ const FILTERS: [Exclude<keyof RedemptionFilter, 'from' | 'to'>, string][] = [
 ];
 
 /** The newest redemptions after a key, in the table of the history up to an entry. */
-export function redemptionQuery(
+export function createRedemptionQuery(
   columns: string,
   { accountId, end }: { accountId: number; end: number },
   filter: RedemptionFilter,
   { after, limit }: Range,
 ): { text: string; values: unknown[] } {
   const values: unknown[] = [];
-  const value = (given: unknown) => `$${values.push(given)}`;
-  const given = new Map<string, string>([['account_id', value(accountId)]]);
+  const value = (parameter: unknown) => `$${values.push(parameter)}`;
+  const placeholders = new Map<string, string>([['account_id', value(accountId)]]);
   for (const [name, column] of FILTERS) {
-    if (filter[name] !== null) given.set(column, value(filter[name]));
+    if (filter[name] !== null) placeholders.set(column, value(filter[name]));
   }
   const leader = FILTERS.find(([name]) => filter[name] !== null)?.[1] ?? 'account_id';
-  const bound = (time: Date | string, position: string) =>
+  const createKey = (time: Date | string, position: string) =>
     `(${value(time)}::timestamptz, ${value(position)})`;
   const key = '(occurred_at, position)';
   const conditions = [
     // Literally, for the partial indexes.
     `name = '${REDEEMED}'`,
-    `${leader} = ${given.get(leader)}`,
+    `${leader} = ${placeholders.get(leader)}`,
     `seq <= ${value(end)}`,
   ];
-  if (filter.from) conditions.push(`${key} >= ${bound(filter.from, '')}`);
-  if (filter.to) conditions.push(`${key} < ${bound(filter.to, '')}`);
-  if (after) conditions.push(`${key} < ${bound(timeIn(after), placeIn(after))}`);
-  for (const [column, place] of given) {
+  if (filter.from) conditions.push(`${key} >= ${createKey(filter.from, '')}`);
+  if (filter.to) conditions.push(`${key} < ${createKey(filter.to, '')}`);
+  if (after) conditions.push(`${key} < ${createKey(readTime(after), formatKeyPosition(after))}`);
+  for (const [column, place] of placeholders) {
     // An equality would let the planner read everything of the store as well, to combine the two.
     if (column !== leader) conditions.push(`${column} is not distinct from ${place}`);
   }
@@ -72,7 +72,7 @@ export function isRedemption(filter: RedemptionFilter, entry: Entry): boolean {
 }
 
 /** Where the page after a redemption begins. */
-export function redemptionKey({
+export function toRedemptionKey({
   occurredAt,
   position,
 }: Pick<Entry, 'occurredAt' | 'position'>): CursorKey {
@@ -84,13 +84,13 @@ export function isOlder(entry: Pick<Entry, 'occurredAt' | 'position'>, after: Cu
   const [time = 0] = after;
   const own = Date.parse(entry.occurredAt);
   if (own !== time) return own < time;
-  return isAfter(positionOf(after.slice(1)), entry.position);
+  return isAfter(toPosition(after.slice(1)), entry.position);
 }
 
-function timeIn([time = 0]: CursorKey): Date {
+function readTime([time = 0]: CursorKey): Date {
   return new Date(time);
 }
 
-function placeIn(key: CursorKey): string {
-  return placeOf(key.slice(1));
+function formatKeyPosition(key: CursorKey): string {
+  return formatCursorPosition(key.slice(1));
 }

@@ -2,9 +2,9 @@ import { IdentifierField, IntegerField, TimeField } from '#http/fields.js';
 import { Dto } from '#http/fields.pipe.js';
 import { PageQuery } from '#http/page.js';
 import { IntegerProperty, TimestampProperty } from '#http/response-fields.js';
-import { redemptionRecordJson, RedemptionRecordJson } from '#stamping/customer-card.dto.js';
+import { toRedemptionRecordJson, RedemptionRecordJson } from '#stamping/customer-card.dto.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
-import type { Told } from './history-entry.dto.js';
+import type { DetailedEntry } from './history-entry.dto.js';
 import type { RedemptionFilter } from './redemption-query.js';
 
 @Dto('RedemptionListQuery')
@@ -39,7 +39,7 @@ export class ListedRedemptionJson extends RedemptionRecordJson {
   declare readonly reversed_at: string | null;
 }
 
-export function redemptionFilterOf(query: RedemptionListQuery): RedemptionFilter {
+export function toRedemptionFilter(query: RedemptionListQuery): RedemptionFilter {
   const { card_id, customer_id, reward_id, location_id, from, to } = query;
   return {
     cardId: card_id,
@@ -51,14 +51,18 @@ export function redemptionFilterOf(query: RedemptionListQuery): RedemptionFilter
   };
 }
 
-export function listedRedemptionJson({ entry, event, reversedAt }: Told): ListedRedemptionJson {
+export function toListedRedemptionJson({
+  entry,
+  event,
+  reversedAt,
+}: DetailedEntry): ListedRedemptionJson {
   const { customerCardId, cardId, balance, occurredAt } = entry;
   const data = event.data as RewardRedeemed['data'];
   if (customerCardId === null || cardId === null || balance === null) {
     throw new Error(`the history lacks what the redemption ${entry.eventId} was about`);
   }
   return {
-    ...redemptionRecordJson({ data, meta: { occurredAt } }, balance),
+    ...toRedemptionRecordJson({ data, meta: { occurredAt } }, balance),
     customer_id: data.customerId,
     customer_card_id: customerCardId,
     card_id: cardId,

@@ -4,12 +4,12 @@ import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { Paged, Pages } from '#http/page.js';
 import {
-  listedRedemptionJson,
+  toListedRedemptionJson,
   ListedRedemptionJson,
-  redemptionFilterOf,
+  toRedemptionFilter,
   RedemptionListQuery,
 } from './redemption.dto.js';
-import { redemptionKey } from './redemption-query.js';
+import { toRedemptionKey } from './redemption-query.js';
 import { RedemptionsService } from './redemptions.service.js';
 
 @Controller('/api/v1/accounts/:account_id/redemptions')
@@ -33,17 +33,17 @@ export class RedemptionsController {
     @Query() query: RedemptionListQuery,
     @Paged() pages: Pages,
   ): Promise<ListedRedemptionJson[]> {
-    const filter = redemptionFilterOf(query);
+    const filter = toRedemptionFilter(query);
     const find = await this.redemptions.list(accountId, filter, query.external_ref);
-    const shown = await pages.getPage(
+    const entries = await pages.getPage(
       query,
       async (range) =>
-        (await find(range)).map((told) => ({
-          json: listedRedemptionJson(told),
-          key: redemptionKey(told.entry),
+        (await find(range)).map((entry) => ({
+          json: toListedRedemptionJson(entry),
+          key: toRedemptionKey(entry.entry),
         })),
       ({ key }) => key,
     );
-    return shown.map(({ json }) => json);
+    return entries.map(({ json }) => json);
   }
 }

@@ -5,19 +5,19 @@ import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { Range } from '#http/page.js';
 import type { RewardRedeemed } from '#stamping/customer-card.events.js';
 import { REDEEM_RECEIPT } from '#stamping/customer-card.entity.js';
-import type { Told } from './history-entry.dto.js';
-import { entryIn, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
-import { HistoryService, type Found, type Tail } from './history.service.js';
+import type { DetailedEntry } from './history-entry.dto.js';
+import { toEntry, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
+import { HistoryService, type EntryWithEvent, type Tail } from './history.service.js';
 import {
   isOlder,
   isRedemption,
-  redemptionKey,
-  redemptionQuery,
+  toRedemptionKey,
+  createRedemptionQuery,
   REDEEMED,
   type RedemptionFilter,
 } from './redemption-query.js';
 
-type Used = { stream: string; revision: number };
+type ReceiptUse = { stream: string; revision: number };
 
 /** A claim is of a commit; the event that it is about is the last redemption up to there. */
 const LAST_UP_TO = {
@@ -42,64 +42,70 @@ export class RedemptionsService {
     accountId: number,
     filter: RedemptionFilter,
     externalRef: string | null,
-  ): Promise<(range: Range) => Promise<Told[]>> {
-    const { tail, end } = await this.history.tailOfLog(accountId);
+  ): Promise<(range: Range) => Promise<DetailedEntry[]>> {
+    const { tail, end } = await this.history.readTailOfLog(accountId);
     if (externalRef !== null) {
-      const one = await this.ofReceipt(accountId, externalRef, { tail, end });
-      const found = one.filter(({ entry }) => isRedemption(filter, entry));
+      const one = await this.findByReceipt(accountId, externalRef, { tail, end });
+      const matching = one.filter(({ entry }) => isRedemption(filter, entry));
       return async ({ after }) =>
-        found.filter(({ entry }) => after === null || isOlder(entry, after));
+        matching.filter(({ entry }) => after === null || isOlder(entry, after));
     }
     const late = tail.filter(({ entry }) => isRedemption(filter, entry));
     return async (range) => {
-      const statement = redemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
+      const statement = createRedemptionQuery(ENTRY_COLUMNS, { accountId, end }, filter, range);
       const rows = await query<EntryRow>(this.pool, statement);
       const { after, limit } = range;
-      const found: Found[] = [
+      const entries: EntryWithEvent[] = [
         ...late.filter(({ entry }) => after === null || isOlder(entry, after)),
-        ...rows.map((row) => ({ entry: entryIn(row) })),
+        ...rows.map((row) => ({ entry: toEntry(row) })),
       ];
-      found.sort((one, other) => (isOlder(one.entry, redemptionKey(other.entry)) ? 1 : -1));
-      return this.history.told(found.slice(0, limit), tail);
+      entries.sort((one, other) => (isOlder(one.entry, toRedemptionKey(other.entry)) ? 1 : -1));
+      return this.history.addDetails(entries.slice(0, limit), tail);
     };
   }
 
   /** At most one: a receipt number counts once in a store. */
-  private async ofReceipt(
+  private async findByReceipt(
     accountId: number,
     externalRef: string,
     { tail, end }: Tail,
-  ): Promise<Told[]> {
-    const used = await this.claimed(accountId, externalRef);
-    if (!used) return [];
-    const isUpTo = ({ entry }: Found) =>
-      entry.name === REDEEMED && entry.stream === used.stream && entry.revision <= used.revision;
+  ): Promise<DetailedEntry[]> {
+    const use = await this.findReceiptUse(accountId, externalRef);
+    if (!use) return [];
+    const isUpTo = ({ entry }: EntryWithEvent) =>
+      entry.name === REDEEMED && entry.stream === use.stream && entry.revision <= use.revision;
     // The newest first, and all of it newer than what is in the table.
     const late = tail.find(isUpTo);
-    const found = late ? [late] : await this.inTable(used, end);
-    const told = await this.history.told(found, tail);
+    const entries = late ? [late] : await this.findInTable(use, end);
+    const detailed = await this.history.addDetails(entries, tail);
     // A claim may be taken shortly before its redemption is recorded.
-    return told.filter(
+    return detailed.filter(
       ({ event }) => (event.data as RewardRedeemed['data']).externalRef === externalRef,
     );
   }
 
-  private async inTable({ stream, revision }: Used, end: number): Promise<Found[]> {
+  private async findInTable(
+    { stream, revision }: ReceiptUse,
+    end: number,
+  ): Promise<EntryWithEvent[]> {
     const rows = await query<EntryRow>(this.pool, {
       ...LAST_UP_TO,
       values: [stream, revision, end],
     });
-    return rows.map((row) => ({ entry: entryIn(row) }));
+    return rows.map((row) => ({ entry: toEntry(row) }));
   }
 
-  private async claimed(accountId: number, externalRef: string): Promise<Used | undefined> {
+  private async findReceiptUse(
+    accountId: number,
+    externalRef: string,
+  ): Promise<ReceiptUse | undefined> {
     const { kind, value } = this.keys.createClaim(accountId, REDEEM_RECEIPT, externalRef, '');
-    const [used] = await query<Used>(this.pool, {
+    const [use] = await query<ReceiptUse>(this.pool, {
       name: 'redemptions_receipt',
       text: `select stream_id as stream, revision from es.claims
              where account_id = $1 and kind = $2 and value = $3`,
       values: [accountId, kind, value],
     });
-    return used;
+    return use;
   }
 }

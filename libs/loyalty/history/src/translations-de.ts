@@ -1,12 +1,12 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
 const stamps = (text: string) => `${text} Stempel`;
 
-export const de: Words = {
+export const de: Translations = {
   issued: 'Karte ausgestellt',
   earned: (text) => `${stamps(text)} gesammelt`,
   welcome: (text) => `${stamps(text)} zur Begrüßung`,
-  given: (text) => `Korrektur: ${stamps(text)} gutgeschrieben`,
+  credited: (text) => `Korrektur: ${stamps(text)} gutgeschrieben`,
   removed: (text) => `Korrektur: ${stamps(text)} abgezogen`,
   unlocked: (reward) => `Prämie „${reward}“ freigeschaltet`,
   redeemed: (reward, text) => `Prämie „${reward}“ für ${stamps(text)} eingelöst`,

@@ -1,10 +1,10 @@
 /** What a history is told with. Numbers come as text in the form of the language, beside the count itself. */
-export type Words = {
+export type Translations = {
   issued: string;
   earned: (stamps: string, count: number) => string;
   welcome: (stamps: string, count: number) => string;
   /** By a correction. */
-  given: (stamps: string, count: number) => string;
+  credited: (stamps: string, count: number) => string;
   removed: (stamps: string, count: number) => string;
   unlocked: (reward: string) => string;
   redeemed: (reward: string, stamps: string, count: number) => string;
@@ -30,11 +30,11 @@ export type Words = {
 
 const stamps = (text: string, count: number) => `${text} ${count === 1 ? 'stamp' : 'stamps'}`;
 
-export const en: Words = {
+export const en: Translations = {
   issued: 'card issued',
   earned: (text, count) => `${stamps(text, count)} added`,
   welcome: (text, count) => `${stamps(text, count)} as a welcome`,
-  given: (text, count) => `correction: ${stamps(text, count)} added`,
+  credited: (text, count) => `correction: ${stamps(text, count)} added`,
   removed: (text, count) => `correction: ${stamps(text, count)} taken off`,
   unlocked: (reward) => `reward “${reward}” unlocked`,
   redeemed: (reward, text, count) => `reward “${reward}” redeemed for ${stamps(text, count)}`,

@@ -1,13 +1,13 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
 const s = (count: number) => (count === 1 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} sello${s(count)}`;
 
-export const es: Words = {
+export const es: Translations = {
   issued: 'tarjeta emitida',
   earned: (text, count) => `${stamps(text, count)} añadido${s(count)}`,
   welcome: (text, count) => `${stamps(text, count)} de bienvenida`,
-  given: (text, count) => `corrección: ${stamps(text, count)} añadido${s(count)}`,
+  credited: (text, count) => `corrección: ${stamps(text, count)} añadido${s(count)}`,
   removed: (text, count) => `corrección: ${stamps(text, count)} retirado${s(count)}`,
   unlocked: (reward) => `recompensa «${reward}» desbloqueada`,
   redeemed: (reward, text, count) => `recompensa «${reward}» canjeada por ${stamps(text, count)}`,

@@ -1,13 +1,13 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
 const s = (count: number) => (count < 2 ? '' : 's');
 const stamps = (text: string, count: number) => `${text} tampon${s(count)}`;
 
-export const fr: Words = {
+export const fr: Translations = {
   issued: 'carte créée',
   earned: (text, count) => `${stamps(text, count)} ajouté${s(count)}`,
   welcome: (text, count) => `${stamps(text, count)} de bienvenue`,
-  given: (text, count) => `correction : ${stamps(text, count)} ajouté${s(count)}`,
+  credited: (text, count) => `correction : ${stamps(text, count)} ajouté${s(count)}`,
   removed: (text, count) => `correction : ${stamps(text, count)} retiré${s(count)}`,
   unlocked: (reward) => `récompense « ${reward} » débloquée`,
   redeemed: (reward, text, count) =>

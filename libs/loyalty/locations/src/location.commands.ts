@@ -12,7 +12,7 @@ import {
   type Geocoding,
   type LocationChanges,
 } from './location.js';
-import { locationJson, type LocationJson } from './location.dto.js';
+import { toLocationJson, type LocationJson } from './location.dto.js';
 import { locationCap, locationReadModel } from './location.entity.js';
 import type { Coordinates, LocationAttributes } from './location.events.js';
 
@@ -50,7 +50,7 @@ export class CreateLocationHandler implements ICommandHandler<CreateLocation> {
             max: this.config.limits.locations,
           },
         }),
-        respond: ({ state }) => locationJson(state),
+        respond: ({ state }) => toLocationJson(state),
       }),
     );
   }
@@ -77,7 +77,7 @@ export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
       context,
       load: async () => undefined,
       decide: (current) => updateLocation(current, changes),
-      respond: ({ state }) => locationJson(state),
+      respond: ({ state }) => toLocationJson(state),
     });
   }
 }

@@ -66,7 +66,7 @@ export class LocationJson {
   @TimestampProperty() declare readonly updated_at: string;
 }
 
-export function locationJson(location: Location): LocationJson {
+export function toLocationJson(location: Location): LocationJson {
   return {
     id: location.id,
     account_id: location.accountId,
@@ -93,5 +93,5 @@ function PinField(options: FieldOptions): PropertyDecorator {
     required: ['latitude', 'longitude'],
     properties: { latitude: degrees(LATITUDE), longitude: degrees(LONGITUDE) },
   };
-  return Field((given) => readElement(PinDto, given), schema, options);
+  return Field((value) => readElement(PinDto, value), schema, options);
 }

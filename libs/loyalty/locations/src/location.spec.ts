@@ -21,10 +21,10 @@ const deleted: LocationEvent = { type: 'LocationDeleted', data: {} };
 const pin = { latitude: 53.5503, longitude: 9.9929 };
 const pinned: LocationEvent = { type: 'LocationPinned', data: pin };
 const unpinned: LocationEvent = { type: 'LocationUnpinned', data: {} };
-const found = { latitude: 53.55, longitude: 9.99 };
+const coordinates = { latitude: 53.55, longitude: 9.99 };
 const geocoded: LocationEvent = {
   type: 'LocationGeocoded',
-  data: { ...found, precision: 'street', provider: 'photon' },
+  data: { ...coordinates, precision: 'street', provider: 'photon' },
 };
 const nowhere = { latitude: null, longitude: null, precision: null, geocodeStatus: 'pending' };
 
@@ -112,8 +112,8 @@ describe('location', () => {
       .when((state) => updateLocation(state, { pin: null }))
       .then();
     scenario(location, created, geocoded)
-      .when((state) => updateLocation(state, { pin: found }))
-      .then({ type: 'LocationPinned', data: found });
+      .when((state) => updateLocation(state, { pin: coordinates }))
+      .then({ type: 'LocationPinned', data: coordinates });
   });
 
   it('is pinned anew where either coordinate is another', () => {
@@ -139,12 +139,12 @@ describe('location', () => {
   });
 
   it('takes the result of geocoding for the same address, and never over a pin', () => {
-    const result = { status: 'ok', ...found, precision: 'street' } as const;
+    const result = { status: 'ok', ...coordinates, precision: 'street' } as const;
     scenario(location, created)
       .when((state) => geocodeLocation(state, attributes.address, result, 'photon'))
       .then(geocoded);
     expect(scenario(location, created, geocoded).state()).toMatchObject({
-      ...found,
+      ...coordinates,
       precision: 'street',
       geocodeStatus: 'ok',
     });
@@ -161,7 +161,7 @@ describe('location', () => {
       .when((state) => geocodeLocation(state, attributes.address, better, 'photon'))
       .then({
         type: 'LocationGeocoded',
-        data: { ...found, precision: 'rooftop', provider: 'photon' },
+        data: { ...coordinates, precision: 'rooftop', provider: 'photon' },
       });
   });
 

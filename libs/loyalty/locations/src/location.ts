@@ -9,7 +9,7 @@ import type {
 
 /** A shop's address, which stamps and redemptions can name. */
 export type Location = { id: number; accountId: number } & LocationAttributes &
-  Whereabouts & {
+  Geolocation & {
     deletedAt: string | null;
     createdAt: string;
     updatedAt: string;
@@ -18,7 +18,7 @@ export type Location = { id: number; accountId: number } & LocationAttributes &
 export type Precision = 'manual' | GeocodedPrecision;
 
 /** Where the shop is: where its pin says, or else as found by geocoding the address. */
-type Whereabouts = {
+type Geolocation = {
   /** Degrees, north and east positive; null until the address is found. */
   latitude: number | null;
   longitude: number | null;
@@ -35,8 +35,8 @@ export type Geocoding =
 /** @property pin null: none, so that the address counts; left out: as it is */
 export type LocationChanges = Partial<LocationAttributes> & { pin?: Coordinates | null };
 
-const NOWHERE = { latitude: null, longitude: null, precision: null };
-const UNKNOWN: Whereabouts = { ...NOWHERE, geocodeStatus: 'pending' };
+const NO_COORDINATES = { latitude: null, longitude: null, precision: null };
+const NOT_GEOCODED: Geolocation = { ...NO_COORDINATES, geocodeStatus: 'pending' };
 
 export const location: Aggregate<Location, LocationEvent> = {
   name: 'location',
@@ -53,30 +53,30 @@ export const location: Aggregate<Location, LocationEvent> = {
   evolve(state, event) {
     const at = event.meta.recordedAt;
     if (event.type === 'LocationCreated') {
-      return { ...event.data, ...UNKNOWN, deletedAt: null, createdAt: at, updatedAt: at };
+      return { ...event.data, ...NOT_GEOCODED, deletedAt: null, createdAt: at, updatedAt: at };
     }
-    return { ...requireState(state), ...changesOf(event), updatedAt: at };
+    return { ...requireState(state), ...deriveChanges(event), updatedAt: at };
   },
 };
 
-function changesOf(
+function deriveChanges(
   event: Exclude<LocationEvent, { type: 'LocationCreated' }> & { meta: { recordedAt: string } },
 ): Partial<Location> {
   switch (event.type) {
     case 'LocationUpdated':
-      return { ...event.data, ...(event.data.address !== undefined && UNKNOWN) };
+      return { ...event.data, ...(event.data.address !== undefined && NOT_GEOCODED) };
     case 'LocationDeleted':
       return { deletedAt: event.meta.recordedAt };
     case 'LocationPinned':
       return { ...event.data, precision: 'manual', geocodeStatus: 'ok' };
     case 'LocationUnpinned':
-      return UNKNOWN;
+      return NOT_GEOCODED;
     case 'LocationGeocoded': {
       const { latitude, longitude, precision } = event.data;
       return { latitude, longitude, precision, geocodeStatus: 'ok' };
     }
     case 'LocationNotGeocoded':
-      return { ...NOWHERE, geocodeStatus: event.data.status };
+      return { ...NO_COORDINATES, geocodeStatus: event.data.status };
     default:
       return assertNever(event);
   }
@@ -94,24 +94,24 @@ export function createLocation(
 ): LocationEvent[] {
   return [
     { type: 'LocationCreated', data: { id, accountId, ...attributes } },
-    ...(pin ? [pinned(pin)] : []),
+    ...(pin ? [createPin(pin)] : []),
   ];
 }
 
 /** Records only actual changes; without any there is no event. */
 export function updateLocation(
   state: Location | undefined,
-  { pin, ...wanted }: LocationChanges,
+  { pin, ...input }: LocationChanges,
 ): LocationEvent[] {
-  const current = found(state);
-  const changes = Object.entries(wanted).filter(
+  const current = getExistingLocation(state);
+  const changes = Object.entries(input).filter(
     ([name, value]) => current[name as keyof LocationAttributes] !== value,
   );
   const data: Partial<LocationAttributes> = Object.fromEntries(changes);
   const hasPin = current.precision === 'manual' && data.address === undefined;
   return [
     ...(changes.length > 0 ? [{ type: 'LocationUpdated' as const, data }] : []),
-    ...(pin && !(hasPin && isAt(current, pin)) ? [pinned(pin)] : []),
+    ...(pin && !(hasPin && hasCoordinates(current, pin)) ? [createPin(pin)] : []),
     ...(pin === null && hasPin ? [{ type: 'LocationUnpinned' as const, data: {} }] : []),
   ];
 }
@@ -134,25 +134,25 @@ export function geocodeLocation(
     return [{ type: 'LocationNotGeocoded', data: { status: result.status, provider } }];
   }
   const { latitude, longitude, precision } = result;
-  if (isAt(state, result) && state.precision === precision) return [];
+  if (hasCoordinates(state, result) && state.precision === precision) return [];
   return [{ type: 'LocationGeocoded', data: { latitude, longitude, precision, provider } }];
 }
 
 /** The row stays, because the history refers to it. */
 export function deleteLocation(state: Location | undefined): LocationEvent[] {
-  found(state);
+  getExistingLocation(state);
   return [{ type: 'LocationDeleted', data: {} }];
 }
 
-function pinned({ latitude, longitude }: Coordinates): LocationEvent {
+function createPin({ latitude, longitude }: Coordinates): LocationEvent {
   return { type: 'LocationPinned', data: { latitude, longitude } };
 }
 
-function isAt(state: Location, { latitude, longitude }: Coordinates): boolean {
+function hasCoordinates(state: Location, { latitude, longitude }: Coordinates): boolean {
   return state.latitude === latitude && state.longitude === longitude;
 }
 
-function found(state: Location | undefined): Location {
+function getExistingLocation(state: Location | undefined): Location {
   if (!state || state.deletedAt !== null) throw new NotFoundError('Location');
   return state;
 }

@@ -4,7 +4,7 @@ import { IsNull, Repository } from 'typeorm';
 import { NotFoundError } from '#kernel/errors.js';
 import { awaitQuery } from '#database/connection.js';
 import type { Range } from '#http/page.js';
-import { locationJson, type LocationJson } from './location.dto.js';
+import { toLocationJson, type LocationJson } from './location.dto.js';
 import type { Location } from './location.js';
 import { locationEntity, type LocationRecord } from './location.entity.js';
 
@@ -15,11 +15,11 @@ export class LocationsService {
   ) {}
 
   async list(accountId: number, range: Range): Promise<LocationJson[]> {
-    return (await this.states(accountId, range)).map(locationJson);
+    return (await this.listStates(accountId, range)).map(toLocationJson);
   }
 
   /** As they are stored; all of them without a range. */
-  async states(accountId: number, { after, limit }: Partial<Range> = {}): Promise<Location[]> {
+  async listStates(accountId: number, { after, limit }: Partial<Range> = {}): Promise<Location[]> {
     const query = this.locations
       .createQueryBuilder('l')
       .where('l.account_id = :accountId and l.deleted_at is null', { accountId })
@@ -31,11 +31,11 @@ export class LocationsService {
 
   /** @throws NotFoundError */
   async find(accountId: number, id: number): Promise<LocationJson> {
-    return locationJson(await this.state(accountId, id));
+    return toLocationJson(await this.getState(accountId, id));
   }
 
   /** @throws NotFoundError */
-  async state(accountId: number, id: number): Promise<Location> {
+  async getState(accountId: number, id: number): Promise<Location> {
     const row = await awaitQuery(
       this.locations.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
     );

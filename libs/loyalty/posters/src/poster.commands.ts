@@ -39,20 +39,20 @@ export class CreatePosterHandler implements ICommandHandler<CreatePoster> {
 
   async execute({ context, cardId, attributes }: CreatePoster): Promise<PosterJson> {
     const { accountId } = context;
-    const slug = randomSlug();
+    const slug = createSlug();
     return withNewId(this.pool, posterReadModel.table, (id) =>
       this.pipeline.handleCommand({
         readModel: posterReadModel,
         id,
         isNew: true,
         context,
-        load: () => this.posters.designOf(accountId, cardId),
+        load: () => this.posters.getCardDesign(accountId, cardId),
         decide: (_state, card) => ({
           events: createPoster({ id, accountId, slug }, card, attributes),
           claims: [this.keys.createClaim(accountId, 'poster_slug', slug, toStreamName(poster, id))],
           cap: { kind: posterCap, owner: accountId, id, max: this.config.limits.posters },
         }),
-        respond: ({ state }) => this.posters.shown(state),
+        respond: ({ state }) => this.posters.toJson(state),
       }),
     );
   }
@@ -82,7 +82,7 @@ export class UpdatePosterHandler implements ICommandHandler<UpdatePoster> {
       context,
       load: async () => undefined,
       decide: (current) => updatePoster(current, changes),
-      respond: ({ state }) => this.posters.shown(state),
+      respond: ({ state }) => this.posters.toJson(state),
     });
   }
 }
@@ -114,7 +114,7 @@ export class DeletePosterHandler implements ICommandHandler<DeletePoster> {
 
 export const posterHandlers = [CreatePosterHandler, UpdatePosterHandler, DeletePosterHandler];
 
-function randomSlug(): string {
+function createSlug(): string {
   return Array.from({ length: SLUG_LENGTH }, () =>
     SLUG_ALPHABET.charAt(randomInt(SLUG_ALPHABET.length)),
   ).join('');

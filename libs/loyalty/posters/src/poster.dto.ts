@@ -84,9 +84,9 @@ const ATTRIBUTES = {
 } as const satisfies Record<keyof UpdatePosterDto, keyof PosterAttributes>;
 
 /** Only the fields that the request contains. */
-export function posterAttributes(input: CreatePosterDto): NewPoster;
-export function posterAttributes(input: UpdatePosterDto): Partial<PosterAttributes>;
-export function posterAttributes(input: UpdatePosterDto | CreatePosterDto): Partial<NewPoster> {
+export function toPosterAttributes(input: CreatePosterDto): NewPoster;
+export function toPosterAttributes(input: UpdatePosterDto): Partial<PosterAttributes>;
+export function toPosterAttributes(input: UpdatePosterDto | CreatePosterDto): Partial<NewPoster> {
   return Object.fromEntries(
     Object.entries(ATTRIBUTES)
       .map(([wire, ours]) => [ours, input[wire as keyof UpdatePosterDto]] as const)
@@ -132,7 +132,7 @@ export class PosterJson {
   @TimestampProperty() declare readonly updated_at: string;
 }
 
-export function posterJson(poster: Poster, publicUrl: string): PosterJson {
+export function toPosterJson(poster: Poster, publicUrl: string): PosterJson {
   const signupUrl = `${publicUrl}/join/${poster.slug}`;
   return {
     id: poster.id,

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { NotFoundError, type FieldErrors } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
 import { createPoster, deletePoster, poster, updatePoster, type NewPoster } from './poster.js';
-import { posterJson } from './poster.dto.js';
+import { toPosterJson } from './poster.dto.js';
 import type { PosterAttributes, PosterEvent } from './poster.events.js';
 
 const ids = { id: 7, accountId: 1, slug: 'Slug' };
@@ -219,7 +219,7 @@ describe('what a poster collects', () => {
     ['phone_only', false, true],
   ] as const)('follows from %s', (contactCollectionMode, collect_email, collect_phone) => {
     const state = scenario(poster, created({ contactCollectionMode })).state();
-    expect(posterJson(state, 'https://cards.example')).toMatchObject({
+    expect(toPosterJson(state, 'https://cards.example')).toMatchObject({
       collect_email,
       collect_phone,
       signup_url: 'https://cards.example/join/Slug',

@@ -58,17 +58,17 @@ export const poster: Aggregate<Poster, PosterEvent> = {
 export function createPoster(
   ids: { id: number; accountId: number; slug: string },
   card: CardDesign,
-  wanted: NewPoster,
+  input: NewPoster,
 ): PosterEvent[] {
   const attributes: PosterAttributes = {
-    ...wanted,
-    title: wanted.title ?? card.name,
-    primaryColor: wanted.primaryColor ?? card.cardColor,
-    textColor: wanted.textColor ?? card.textColor,
-    secondaryColor: wanted.secondaryColor ?? card.stampBackgroundColor,
-    ...requirements(wanted, { requireEmail: true, requirePhone: false }),
+    ...input,
+    title: input.title ?? card.name,
+    primaryColor: input.primaryColor ?? card.cardColor,
+    textColor: input.textColor ?? card.textColor,
+    secondaryColor: input.secondaryColor ?? card.stampBackgroundColor,
+    ...deriveRequirements(input, { requireEmail: true, requirePhone: false }),
   };
-  check(attributes);
+  assertConsistent(attributes);
   return [{ type: 'PosterCreated', data: { ...ids, cardId: card.id, ...attributes } }];
 }
 
@@ -78,15 +78,15 @@ export function createPoster(
  */
 export function updatePoster(
   state: Poster | undefined,
-  wanted: Partial<PosterAttributes>,
+  input: Partial<PosterAttributes>,
 ): PosterEvent[] {
-  const current = found(state);
-  const { contactCollectionMode = current.contactCollectionMode } = wanted;
+  const current = getExistingPoster(state);
+  const { contactCollectionMode = current.contactCollectionMode } = input;
   const resulting = {
-    ...wanted,
-    ...requirements({ ...wanted, contactCollectionMode }, current),
+    ...input,
+    ...deriveRequirements({ ...input, contactCollectionMode }, current),
   };
-  check({ ...current, ...resulting });
+  assertConsistent({ ...current, ...resulting });
   const changes = Object.entries(resulting).filter(
     ([name, value]) => current[name as keyof PosterAttributes] !== value,
   );
@@ -96,7 +96,7 @@ export function updatePoster(
 
 /** The row stays, because its signup URL has to show that the signup has ended. */
 export function deletePoster(state: Poster | undefined): PosterEvent[] {
-  found(state);
+  getExistingPoster(state);
   return [{ type: 'PosterDeleted', data: {} }];
 }
 
@@ -111,7 +111,7 @@ export function collectsPhone(mode: PosterAttributes['contactCollectionMode']): 
 /**
  * A contact that is the only one collected is required (contract section 8); if both are, as requested or as before.
  */
-function requirements(
+function deriveRequirements(
   {
     contactCollectionMode: mode,
     requireEmail,
@@ -131,7 +131,7 @@ function requirements(
   };
 }
 
-function check(attributes: PosterAttributes): void {
+function assertConsistent(attributes: PosterAttributes): void {
   const { contactCollectionMode: mode, requireBirthday, minimumAge } = attributes;
   const errors: FieldErrors = {};
   if (mode !== 'email_and_phone') {
@@ -152,7 +152,7 @@ function check(attributes: PosterAttributes): void {
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
-function found(state: Poster | undefined): Poster {
+function getExistingPoster(state: Poster | undefined): Poster {
   if (!state || state.deletedAt !== null) throw new NotFoundError('Poster');
   return state;
 }

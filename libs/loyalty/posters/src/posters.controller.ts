@@ -8,7 +8,7 @@ import { parsePathId } from '#http/path.js';
 import { createRecordLookup } from '#http/record.js';
 import { RewardListQuery } from '#rewards/reward.dto.js';
 import { CreatePoster, DeletePoster, UpdatePoster } from './poster.commands.js';
-import { CreatePosterDto, posterAttributes, PosterJson, UpdatePosterDto } from './poster.dto.js';
+import { CreatePosterDto, toPosterAttributes, PosterJson, UpdatePosterDto } from './poster.dto.js';
 import { PostersService } from './posters.service.js';
 
 const POSTER = createRecordLookup(PostersService, (posters, accountId, { id = '' }) =>
@@ -83,7 +83,7 @@ export class PostersController {
     @Context() context: CommandContext,
     @Body() body: CreatePosterDto,
   ): Promise<PosterJson> {
-    return this.commands.execute(new CreatePoster(context, body.card_id, posterAttributes(body)));
+    return this.commands.execute(new CreatePoster(context, body.card_id, toPosterAttributes(body)));
   }
 
   @Patch(':id')
@@ -105,7 +105,7 @@ export class PostersController {
     @Body() body: UpdatePosterDto,
   ): Promise<PosterJson> {
     return this.commands.execute(
-      new UpdatePoster(context, parsePathId(path), posterAttributes(body)),
+      new UpdatePoster(context, parsePathId(path), toPosterAttributes(body)),
     );
   }
 

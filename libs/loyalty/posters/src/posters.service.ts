@@ -8,7 +8,7 @@ import { query, awaitQuery } from '#database/connection.js';
 import type { Range } from '#http/page.js';
 import type { Card } from '#cards/card.js';
 import type { CardDesign, Poster } from './poster.js';
-import { posterJson, type PosterJson } from './poster.dto.js';
+import { toPosterJson, type PosterJson } from './poster.dto.js';
 import { posterEntity, type PosterRecord } from './poster.entity.js';
 
 @Injectable()
@@ -34,7 +34,7 @@ export class PostersService {
     if (filter.active !== null) {
       query.andWhere("(p.state ->> 'active')::boolean = :active", { active: filter.active });
     }
-    return (await awaitQuery(query.getMany())).map(({ state }) => this.shown(state));
+    return (await awaitQuery(query.getMany())).map(({ state }) => this.toJson(state));
   }
 
   /** @throws NotFoundError */
@@ -43,11 +43,11 @@ export class PostersService {
       this.posters.findOneBy({ id, account_id: accountId, deleted_at: IsNull() }),
     );
     if (!row) throw new NotFoundError('Poster');
-    return this.shown(row.state);
+    return this.toJson(row.state);
   }
 
   /** What a new poster copies. @throws NotFoundError if the store has no such card */
-  async designOf(accountId: number, cardId: number): Promise<CardDesign> {
+  async getCardDesign(accountId: number, cardId: number): Promise<CardDesign> {
     const [row] = await query<{ state: Card }>(this.pool, {
       text: 'select state from cards where id = $1 and account_id = $2',
       values: [cardId, accountId],
@@ -56,7 +56,7 @@ export class PostersService {
     return row.state;
   }
 
-  shown(poster: Poster): PosterJson {
-    return posterJson(poster, this.config.publicUrl);
+  toJson(poster: Poster): PosterJson {
+    return toPosterJson(poster, this.config.publicUrl);
   }
 }

@@ -5,7 +5,7 @@ import { Config } from '#configuration/config.js';
 import { withNewId } from '#database/ids.js';
 import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { createReward, deleteReward, updateReward } from './reward.js';
-import { rewardJson, type RewardJson } from './reward.dto.js';
+import { toRewardJson, type RewardJson } from './reward.dto.js';
 import { rewardCap, rewardReadModel } from './reward.entity.js';
 import type { RewardAttributes } from './reward.events.js';
 import { RewardsService } from './rewards.service.js';
@@ -37,7 +37,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
         id,
         isNew: true,
         context,
-        load: () => this.rewards.nextPosition(context.accountId, cardId),
+        load: () => this.rewards.findNextPosition(context.accountId, cardId),
         decide: (_state, next) => ({
           events: createReward(id, context.accountId, cardId, {
             ...attributes,
@@ -45,7 +45,7 @@ export class CreateRewardHandler implements ICommandHandler<CreateReward> {
           }),
           cap: { kind: rewardCap, owner: cardId, id, max: this.config.limits.rewards },
         }),
-        respond: ({ state }) => rewardJson(state),
+        respond: ({ state }) => toRewardJson(state),
       }),
     );
   }
@@ -72,7 +72,7 @@ export class UpdateRewardHandler implements ICommandHandler<UpdateReward> {
       context,
       load: async () => undefined,
       decide: (current) => updateReward(current, changes),
-      respond: ({ state }) => rewardJson(state),
+      respond: ({ state }) => toRewardJson(state),
     });
   }
 }
@@ -98,7 +98,7 @@ export class DeleteRewardHandler implements ICommandHandler<DeleteReward> {
       readModel: rewardReadModel,
       id,
       context,
-      load: () => this.rewards.everRedeemed(id),
+      load: () => this.rewards.wasRedeemed(id),
       decide: deleteReward,
       respond: () => undefined,
     });

@@ -72,7 +72,7 @@ export class RewardJson {
   @TimestampProperty() declare readonly updated_at: string;
 }
 
-export function rewardJson(reward: Reward): RewardJson {
+export function toRewardJson(reward: Reward): RewardJson {
   return {
     id: reward.id,
     account_id: reward.accountId,
@@ -88,7 +88,7 @@ export function rewardJson(reward: Reward): RewardJson {
 }
 
 /** Only the fields that the request contains. */
-export function rewardChanges(input: UpdateRewardDto): Partial<RewardAttributes> {
+export function toRewardChanges(input: UpdateRewardDto): Partial<RewardAttributes> {
   const { name, stamps_required, description, position, active } = input;
   return {
     ...(name !== undefined && { name }),

@@ -44,10 +44,10 @@ export function createReward(
 /** Records only actual changes; without any there is no event. */
 export function updateReward(
   state: Reward | undefined,
-  wanted: Partial<RewardAttributes>,
+  input: Partial<RewardAttributes>,
 ): RewardEvent[] {
-  const current = found(state);
-  const changes = Object.entries(wanted).filter(
+  const current = getExistingReward(state);
+  const changes = Object.entries(input).filter(
     ([name, value]) => current[name as keyof RewardAttributes] !== value,
   );
   if (changes.length === 0) return [];
@@ -55,9 +55,9 @@ export function updateReward(
 }
 
 /** A reward that was ever redeemed cannot be deleted: the history refers to it (contract section 6). */
-export function deleteReward(state: Reward | undefined, everRedeemed: boolean): RewardEvent[] {
-  found(state);
-  if (everRedeemed) {
+export function deleteReward(state: Reward | undefined, wasRedeemed: boolean): RewardEvent[] {
+  getExistingReward(state);
+  if (wasRedeemed) {
     throw new RejectedError(
       { base: ['A reward that was redeemed cannot be deleted'] },
       'validation_failed',
@@ -67,7 +67,7 @@ export function deleteReward(state: Reward | undefined, everRedeemed: boolean): 
   return [{ type: 'RewardDeleted', data: {} }];
 }
 
-function found(state: Reward | undefined): Reward {
+function getExistingReward(state: Reward | undefined): Reward {
   if (!state || state.deletedAt !== null) throw new NotFoundError('Reward');
   return state;
 }

@@ -10,7 +10,7 @@ import { createRecordLookup } from '#http/record.js';
 import { CreateReward, DeleteReward, UpdateReward } from './reward.commands.js';
 import {
   CreateRewardDto,
-  rewardChanges,
+  toRewardChanges,
   RewardJson,
   RewardListQuery,
   UpdateRewardDto,
@@ -123,7 +123,9 @@ export class RewardsController {
     @Param('id') path: string,
     @Body() body: UpdateRewardDto,
   ): Promise<RewardJson> {
-    return this.commands.execute(new UpdateReward(context, parsePathId(path), rewardChanges(body)));
+    return this.commands.execute(
+      new UpdateReward(context, parsePathId(path), toRewardChanges(body)),
+    );
   }
 
   @Delete(':id')

@@ -6,7 +6,7 @@ import { PastStates } from '#event-store/log/past-states.service.js';
 import type { Range } from '#http/page.js';
 import type { Reward } from './reward.js';
 import { rewardReadModel } from './reward.entity.js';
-import { rewardJson, type RewardJson } from './reward.dto.js';
+import { toRewardJson, type RewardJson } from './reward.dto.js';
 
 type RewardRow = { state: Reward };
 
@@ -36,7 +36,7 @@ export class RewardsService {
        limit $8`,
       values: [accountId, filter.cardId, filter.active, ...(after ?? [0, 0, 0, 0]), limit],
     });
-    return rows.map(({ state }) => rewardJson(state));
+    return rows.map(({ state }) => toRewardJson(state));
   }
 
   /** @throws NotFoundError */
@@ -48,16 +48,16 @@ export class RewardsService {
       values: [id, accountId],
     });
     if (!row) throw new NotFoundError('Reward');
-    return rewardJson(row.state);
+    return toRewardJson(row.state);
   }
 
   /** As it was. @throws NotFoundError when it did not exist then */
   async findPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
-    const found = await this.asOf.projectOne(rewardReadModel, id, await this.asOf.toMoment(time));
-    if (found?.accountId !== accountId || found.deletedAt !== null) {
+    const reward = await this.asOf.projectOne(rewardReadModel, id, await this.asOf.toMoment(time));
+    if (reward?.accountId !== accountId || reward.deletedAt !== null) {
       throw new NotFoundError('Reward');
     }
-    return rewardJson(found);
+    return toRewardJson(reward);
   }
 
   /** As they were, in the order of `list`. */
@@ -81,11 +81,11 @@ export class RewardsService {
           a.stampsRequired - b.stampsRequired ||
           a.id - b.id,
       )
-      .map(rewardJson);
+      .map(toRewardJson);
   }
 
   /** The position after the last reward. @throws NotFoundError if there is no such card */
-  async nextPosition(accountId: number, cardId: number): Promise<number> {
+  async findNextPosition(accountId: number, cardId: number): Promise<number> {
     const [row] = await query<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w
                 where w.card_id = c.id and w.deleted_at is null) as next
@@ -96,7 +96,7 @@ export class RewardsService {
     return row.next;
   }
 
-  async everRedeemed(id: number): Promise<boolean> {
+  async wasRedeemed(id: number): Promise<boolean> {
     const rows = await query(this.pool, {
       text: `select 1 from customer_cards k join rewards w on w.card_id = k.card_id
        where w.id = $1 and k.redeemed_reward_ids @> to_jsonb($1::bigint) limit 1`,

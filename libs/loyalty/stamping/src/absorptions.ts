@@ -73,12 +73,14 @@ export function giveBackUnlocked<C extends Unlocks>(
 ): C {
   const absorption = card.absorptions?.findLast((one) => one.fromId === fromId);
   if (!absorption) return card;
-  const kept = absorption.reached.filter(({ stampsRequired }) => stampsRequired <= stampsCount);
-  const unlocked = mergeUnlocked(absorption.unlocked, kept);
+  const stillReached = absorption.reached.filter(
+    ({ stampsRequired }) => stampsRequired <= stampsCount,
+  );
+  const unlocked = mergeUnlocked(absorption.unlocked, stillReached);
   const absorptions = card.absorptions?.filter((one) => one !== absorption) ?? [];
   return mapAbsorptions({ ...card, unlocked, absorptions }, (one) => ({
     ...one,
-    unlocked: mergeUnlocked(one.unlocked, kept),
+    unlocked: mergeUnlocked(one.unlocked, stillReached),
   }));
 }
 

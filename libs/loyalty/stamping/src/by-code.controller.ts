@@ -13,12 +13,16 @@ import {
   RedemptionJson,
   StampDto,
 } from './customer-card.dto.js';
-import { bodyOf, redemptionOf, stampingOf } from './customer-cards.controller.js';
+import {
+  unwrapResult,
+  createRedeemCommand,
+  createStampCommand,
+} from './customer-cards.controller.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { CARD_CODE } from './path-parameters.js';
 
 const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, { code = '' }) =>
-  cards.pathOf(accountId, code),
+  cards.findPathByCode(accountId, code),
 );
 
 /** For tills, which scan a code and know no ids. */
@@ -45,7 +49,10 @@ export class ByCodeController {
     @Context() { accountId }: CommandContext,
     @Param('code') code: string,
   ): Promise<CustomerCardDetailJson> {
-    return this.customerCards.find(accountId, await this.customerCards.pathOf(accountId, code));
+    return this.customerCards.find(
+      accountId,
+      await this.customerCards.findPathByCode(accountId, code),
+    );
   }
 
   @Post('stamp')
@@ -68,9 +75,9 @@ export class ByCodeController {
     @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
-    const path = await this.pathOf(context, code);
-    const command = stampingOf({ context, path, dryRun, reply }, body);
-    return bodyOf(await this.commands.execute(command), reply);
+    const path = await this.findPath(context, code);
+    const command = createStampCommand({ context, path, dryRun, reply }, body);
+    return unwrapResult(await this.commands.execute(command), reply);
   }
 
   @Post('redeem')
@@ -93,13 +100,13 @@ export class ByCodeController {
     @Body() body: RedeemDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
-    const path = await this.pathOf(context, code);
-    const command = redemptionOf({ context, path, dryRun, reply }, body);
-    return bodyOf(await this.commands.execute(command), reply);
+    const path = await this.findPath(context, code);
+    const command = createRedeemCommand({ context, path, dryRun, reply }, body);
+    return unwrapResult(await this.commands.execute(command), reply);
   }
 
-  private async pathOf({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {
-    const path = await this.customerCards.pathOf(accountId, code);
+  private async findPath({ accountId, keyed }: CommandContext, code: string): Promise<CardPath> {
+    const path = await this.customerCards.findPathByCode(accountId, code);
     // The address does not say whom the response is about, and it must be erasable with that person.
     if (keyed) keyed.subjectId ??= path.customerId;
     return path;

@@ -9,7 +9,7 @@ export type Holder = {
   formerCustomerIds?: number[];
 };
 
-export function handedOver<C extends Holder>(
+export function changeHolder<C extends Holder>(
   card: C,
   { customerId, fromCustomerId }: { customerId: number; fromCustomerId: number },
 ): C {
@@ -19,12 +19,12 @@ export function handedOver<C extends Holder>(
 }
 
 /** Whether the card is found under this customer: it is theirs, or was. */
-export function isAt(card: Holder, customerId: number): boolean {
+export function isHeldBy(card: Holder, customerId: number): boolean {
   return card.customerId === customerId || card.formerCustomerIds?.includes(customerId) === true;
 }
 
 /** What a command to a merged customer gets. */
-export function customerMerged(id: number, into: number): RejectedError {
+export function createCustomerMergedError(id: number, into: number): RejectedError {
   return new RejectedError(
     { base: [`Customer ${id} was merged into customer ${into}`] },
     'customer_merged',

@@ -1,9 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
-import { CardMergedError, isAt } from './card-holder.js';
-import { absorb, decideAgain, giveBack, handOver, mergeCard, restore } from './card-merging.js';
-import { cardOf, customerCard, type CustomerCard } from './customer-card.js';
+import { CardMergedError, isHeldBy } from './card-holder.js';
+import {
+  absorbCard,
+  redecideCard,
+  giveBackStamps,
+  moveCard,
+  mergeCard,
+  restoreCard,
+} from './card-merging.js';
+import { getHeldCard, customerCard, type CustomerCard } from './customer-card.js';
 import { claimsOf } from './customer-card.entity.js';
 import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
 
@@ -77,12 +84,12 @@ describe('a card that changes hands', () => {
       data: { customerId: SURVIVOR, fromCustomerId: OTHER },
     };
     givenGone(stamped(OTHER, 3))
-      .when(on((card) => handOver(card, SURVIVOR)))
+      .when(on((card) => moveCard(card, SURVIVOR)))
       .then(moved);
     const before = givenGone(stamped(OTHER, 3)).state();
     const after = givenGone(stamped(OTHER, 3), moved).state();
     expect(after).toEqual({ ...before, customerId: SURVIVOR, formerCustomerIds: [OTHER] });
-    expect([isAt(after, SURVIVOR), isAt(after, OTHER), isAt(after, 99)]).toEqual([
+    expect([isHeldBy(after, SURVIVOR), isHeldBy(after, OTHER), isHeldBy(after, 99)]).toEqual([
       true,
       true,
       false,
@@ -113,7 +120,7 @@ describe('two cards of one template', () => {
       .when(on((card) => mergeCard(card, givenKept().state())))
       .then(removed(OTHER, 3), merged(3));
     givenKept(stamped(SURVIVOR, 4))
-      .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: [] }, template)))
+      .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: [] }, template)))
       .then(absorbed(3), adjusted(SURVIVOR, 3), unlocked(SURVIVOR));
   });
 
@@ -122,10 +129,10 @@ describe('two cards of one template', () => {
       .when(on((card) => mergeCard(card, givenKept().state())))
       .then(merged(0));
     givenKept()
-      .when(on((card) => absorb(card, { id: 2, stamps: 0, unlocked: [] }, template)))
+      .when(on((card) => absorbCard(card, { id: 2, stamps: 0, unlocked: [] }, template)))
       .then(absorbed(0));
     givenKept(stamped(SURVIVOR, 6), unlocked(SURVIVOR))
-      .when(on((card) => absorb(card, { id: 2, stamps: 1, unlocked: [] }, template)))
+      .when(on((card) => absorbCard(card, { id: 2, stamps: 1, unlocked: [] }, template)))
       .then(absorbed(1), adjusted(SURVIVOR, 1));
   });
 
@@ -137,7 +144,7 @@ describe('two cards of one template', () => {
       .when(on((card) => mergeCard(card, givenKept().state())))
       .then(removed(OTHER, 3), merged(3, at(3)));
     givenKept(stamped(SURVIVOR, 1))
-      .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: at(3) }, dearer)))
+      .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(3) }, dearer)))
       .then(absorbed(3, at(3)), adjusted(SURVIVOR, 3), unlocked(SURVIVOR, 3));
     for (const [one, other] of [
       [5, 3],
@@ -145,15 +152,15 @@ describe('two cards of one template', () => {
     ] as const) {
       const both = givenKept(stamped(SURVIVOR, 5), unlocked(SURVIVOR, one));
       both
-        .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
+        .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
         .then(absorbed(3, at(other)), adjusted(SURVIVOR, 3));
       both
-        .when(on((card) => absorb(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
+        .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
         .thenState({ unlocked: at(3) });
     }
     // Too few stamps on both together: nothing to announce, and nothing is lost.
     givenKept()
-      .when(on((card) => absorb(card, { id: 2, stamps: 1, unlocked: at(3) }, dearer)))
+      .when(on((card) => absorbCard(card, { id: 2, stamps: 1, unlocked: at(3) }, dearer)))
       .thenState({ stampsCount: 1, unlocked: at(3) });
   });
 
@@ -164,9 +171,9 @@ describe('two cards of one template', () => {
       customerId: SURVIVOR,
       mergedInto: { customerId: SURVIVOR, id: 1, stamps: 3 },
     });
-    expect(() => cardOf(closed, 99)).toThrow(NotFoundError);
+    expect(() => getHeldCard(closed, 99)).toThrow(NotFoundError);
     for (const customerId of [SURVIVOR, OTHER]) {
-      expect(() => cardOf(closed, customerId)).toThrow(CardMergedError);
+      expect(() => getHeldCard(closed, customerId)).toThrow(CardMergedError);
     }
   });
 
@@ -177,14 +184,14 @@ describe('two cards of one template', () => {
     [0, 0, 3],
   ])('of a balance of %i give back %i and miss %i', (balance, stamps, missing) => {
     givenKept(...(balance > 0 ? [stamped(SURVIVOR, balance)] : []))
-      .when(on((card) => giveBack(card, 2, 3)))
+      .when(on((card) => giveBackStamps(card, 2, 3)))
       .then(unmerged(stamps, missing), ...(stamps > 0 ? [removed(SURVIVOR, stamps)] : []));
   });
 
   it('let the closed one go on by itself, with what it gets back', () => {
     const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3));
     closed
-      .when(on((card) => restore(card, OTHER, { stamps: 2, missing: 1 }, template)))
+      .when(on((card) => restoreCard(card, OTHER, { stamps: 2, missing: 1 }, template)))
       .then(restored(2, 1), adjusted(OTHER, 2));
     const after = givenGone(
       stamped(OTHER, 3),
@@ -195,7 +202,7 @@ describe('two cards of one template', () => {
     ).state();
     expect(after).toMatchObject({ customerId: OTHER, stampsCount: 2 });
     expect(after).not.toHaveProperty('mergedInto');
-    expect(cardOf(after, OTHER)).toBe(after);
+    expect(getHeldCard(after, OTHER)).toBe(after);
   });
 });
 
@@ -325,10 +332,10 @@ describe('decided again on a card that somebody else was faster on', () => {
     planned: CustomerCardEvent[],
     state: CustomerCard,
     earlier: CustomerCardEvent[] = [],
-  ) => decideAgain({ planned, state, earlier, basis: template });
+  ) => redecideCard({ planned, state, earlier, basis: template });
 
   it('a card changes hands all the same', () => {
-    const planned = handOver(givenGone().state(), SURVIVOR);
+    const planned = moveCard(givenGone().state(), SURVIVOR);
     expect(again(planned, givenGone(stamped(OTHER, 1)).state())).toEqual(planned);
   });
 

@@ -5,77 +5,77 @@ import type {
   CustomerCardMerged,
   CustomerCardUnmerged,
 } from './customer-card.events.js';
-import { mergeUnlocked, priceRewards, unlocks } from './unlocked-rewards.js';
+import { mergeUnlocked, priceRewards, createUnlocks } from './unlocked-rewards.js';
 
 /** What the cards of merged customers are decided with, and so decided again with. */
-export type Decided = Pick<Template, 'rewards' | 'version'>;
+export type DecisionContext = Pick<Template, 'rewards' | 'version'>;
 
 const DETAILS = { ...NO_DETAILS, source: 'adjustment', silent: true, reverses: null } as const;
 
 /** Whole, as it is: the other customer has no card of this template. */
-export function handOver(card: CustomerCard, customerId: number): CustomerCardEvent[] {
+export function moveCard(card: CustomerCard, customerId: number): CustomerCardEvent[] {
   const data = { customerId, fromCustomerId: card.customerId };
   return [{ type: 'CustomerCardMoved', data }];
 }
 
 /** All its stamps, and what it has unlocked, go to the other customer's card of the same template. */
 export function mergeCard(card: CustomerCard, into: CustomerCard): CustomerCardEvent[] {
-  return closed(card, { customerId: into.customerId, intoId: into.id });
+  return closeCard(card, { customerId: into.customerId, intoId: into.id });
 }
 
-function closed(
+function closeCard(
   { customerId: fromCustomerId, stampsCount: stamps, unlocked }: CustomerCard,
   into: Pick<CustomerCardMerged['data'], 'customerId' | 'intoId'>,
 ): CustomerCardEvent[] {
   return [
-    ...removed(fromCustomerId, stamps),
+    ...removeStamps(fromCustomerId, stamps),
     { type: 'CustomerCardMerged', data: { ...into, fromCustomerId, stamps, unlocked } },
   ];
 }
 
-export function absorb(
+export function absorbCard(
   card: CustomerCard,
   from: { id: number } & Pick<CustomerCardMerged['data'], 'stamps' | 'unlocked'>,
-  template: Decided,
+  template: DecisionContext,
 ): CustomerCardEvent[] {
   const { customerId } = card;
   const { id: fromId, stamps, unlocked } = from;
   const rewards = priceRewards(template.rewards, mergeUnlocked(card.unlocked, unlocked));
   return [
     { type: 'CustomerCardAbsorbed', data: { customerId, fromId, stamps, unlocked } },
-    ...earned(card, customerId, stamps, { ...template, rewards }),
+    ...earnStamps(card, customerId, stamps, { ...template, rewards }),
   ];
 }
 
-/** What the merge has added, as far as it was not spent. @param wanted stamps */
-export function giveBack(
+/** What the merge has added, as far as it was not spent. @param requested stamps */
+export function giveBackStamps(
   { customerId, stampsCount }: CustomerCard,
   restoredId: number,
-  wanted: number,
+  requested: number,
 ): CustomerCardEvent[] {
-  const stamps = Math.min(wanted, stampsCount);
-  const missing = wanted - stamps;
+  const stamps = Math.min(requested, stampsCount);
+  const missing = requested - stamps;
   return [
     { type: 'CustomerCardUnmerged', data: { customerId, restoredId, stamps, missing } },
-    ...removed(customerId, stamps),
+    ...removeStamps(customerId, stamps),
   ];
 }
 
-export function restore(
+export function restoreCard(
   card: CustomerCard,
   customerId: number,
   { stamps, missing }: Pick<CustomerCardUnmerged['data'], 'stamps' | 'missing'>,
-  template: Decided,
+  template: DecisionContext,
 ): CustomerCardEvent[] {
   const { customerId: fromCustomerId } = card;
   return [
     { type: 'CustomerCardRestored', data: { customerId, fromCustomerId, stamps, missing } },
-    ...earned(card, customerId, stamps, template),
+    ...earnStamps(card, customerId, stamps, template),
   ];
 }
 
 /** What was decided on a card stays right when somebody else has stamped it or redeemed from it meanwhile. */
-export function decideAgain({
+export function redecideCard({
   planned,
   state,
   earlier,
@@ -86,31 +86,31 @@ export function decideAgain({
   earlier: DomainEvent[];
   basis: unknown;
 }): CustomerCardEvent[] {
-  const template = basis as Decided;
+  const template = basis as DecisionContext;
   for (const event of planned) {
     switch (event.type) {
       case 'CustomerCardMoved':
         return [event];
       case 'CustomerCardMerged':
-        return closed(state, event.data);
+        return closeCard(state, event.data);
       case 'CustomerCardAbsorbed': {
         const { fromId: id } = event.data;
-        const { stamps, unlocked } = counterpart<CustomerCardMerged>(
+        const { stamps, unlocked } = findMergeEvent<CustomerCardMerged>(
           earlier,
           'CustomerCardMerged',
           ({ intoId }) => intoId === state.id,
         );
-        return absorb(state, { id, stamps, unlocked }, template);
+        return absorbCard(state, { id, stamps, unlocked }, template);
       }
       case 'CustomerCardUnmerged':
-        return giveBack(state, event.data.restoredId, event.data.stamps + event.data.missing);
+        return giveBackStamps(state, event.data.restoredId, event.data.stamps + event.data.missing);
       case 'CustomerCardRestored': {
-        const given = counterpart<CustomerCardUnmerged>(
+        const unmerged = findMergeEvent<CustomerCardUnmerged>(
           earlier,
           'CustomerCardUnmerged',
           ({ restoredId }) => restoredId === state.id,
         );
-        return restore(state, event.data.customerId, given, template);
+        return restoreCard(state, event.data.customerId, unmerged, template);
       }
       default:
         break;
@@ -119,20 +119,20 @@ export function decideAgain({
   throw new Error(`nothing of ${planned.map(({ type }) => type).join(', ')} can be decided again`);
 }
 
-function counterpart<E extends CustomerCardEvent>(
+function findMergeEvent<E extends CustomerCardEvent>(
   earlier: DomainEvent[],
   type: E['type'],
   isMeant: (data: E['data']) => boolean,
 ): E['data'] {
-  const found = (earlier as CustomerCardEvent[]).find(
+  const event = (earlier as CustomerCardEvent[]).find(
     (event): event is CustomerCardEvent & E =>
       event.type === type && isMeant(event.data as E['data']),
   );
-  if (!found) throw new Error(`a merge of cards is written without its ${type}`);
-  return found.data;
+  if (!event) throw new Error(`a merge of cards is written without its ${type}`);
+  return event.data;
 }
 
-function removed(customerId: number, stamps: number): CustomerCardEvent[] {
+function removeStamps(customerId: number, stamps: number): CustomerCardEvent[] {
   return stamps === 0
     ? []
     : [
@@ -143,11 +143,11 @@ function removed(customerId: number, stamps: number): CustomerCardEvent[] {
       ];
 }
 
-function earned(
+function earnStamps(
   { stampsCount, unlocked }: CustomerCard,
   customerId: number,
   stamps: number,
-  template: Decided,
+  template: DecisionContext,
 ): CustomerCardEvent[] {
   if (stamps === 0) return [];
   return [
@@ -155,6 +155,6 @@ function earned(
       type: 'StampsEarned',
       data: { customerId, stamps, ...DETAILS, templateVersion: template.version },
     },
-    ...unlocks(customerId, stampsCount + stamps, unlocked, template),
+    ...createUnlocks(customerId, stampsCount + stamps, unlocked, template),
   ];
 }

@@ -23,7 +23,7 @@ export class ClaimHolders {
     claims: Claim[],
     { rows, mergedInto }: { rows: ReadModel<S, E>; mergedInto: (state: S) => number | undefined },
   ): Promise<number | undefined> {
-    const [held] = await query<{ stream_id: string }>(this.pool, {
+    const [claim] = await query<{ stream_id: string }>(this.pool, {
       name: 'claim_holders_find',
       text: `select c.stream_id
              from unnest($2::text[], $3::bytea[], $4::text[]) with ordinality as x (kind, value, stream, place)
@@ -37,22 +37,22 @@ export class ClaimHolders {
       ],
     });
     const prefix = `${rows.aggregate.name}-`;
-    if (!held?.stream_id.startsWith(prefix)) return undefined;
-    return this.survivorOf(rows, Number(held.stream_id.slice(prefix.length)), mergedInto);
+    if (!claim?.stream_id.startsWith(prefix)) return undefined;
+    return this.findSurvivor(rows, Number(claim.stream_id.slice(prefix.length)), mergedInto);
   }
 
   /** Rows that lag behind may lead in a circle. */
-  async survivorOf<S extends { accountId: number }, E extends DomainEvent>(
+  async findSurvivor<S extends { accountId: number }, E extends DomainEvent>(
     rows: ReadModel<S, E>,
     id: number,
     mergedInto: (state: S) => number | undefined,
   ): Promise<number> {
-    const passed = new Set<number>();
+    const visited = new Set<number>();
     for (let at = id; ;) {
-      passed.add(at);
+      visited.add(at);
       const loaded = await this.rows.load(rows, at);
       const next = loaded && mergedInto(loaded.state);
-      if (next === undefined || passed.has(next)) return at;
+      if (next === undefined || visited.has(next)) return at;
       at = next;
     }
   }

@@ -5,11 +5,11 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import type { CardPath } from './card-holder.js';
-import { adjust, alreadyReversed, reverse } from './corrections.js';
+import { adjust, createAlreadyReversedError, reverse } from './corrections.js';
 import { CorrectionsService } from './corrections.service.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import { loadTemplate } from './customer-card.commands.js';
-import { customerCardDetailJson, type CustomerCardDetailJson } from './customer-card.dto.js';
+import { toCustomerCardDetailJson, type CustomerCardDetailJson } from './customer-card.dto.js';
 import { customerCardReadModel, REVERSAL } from './customer-card.entity.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 import { TemplatesService } from './templates.service.js';
@@ -44,9 +44,9 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
       decide: (card, { template }) =>
         adjust(card, template, { ...correction, customerId: path.customerId }),
       respond: ({ state, inputs: { template, passInstalled }, now }) =>
-        customerCardDetailJson(
+        toCustomerCardDetailJson(
           state,
-          this.customerCards.renderContext(template, now, passInstalled),
+          this.customerCards.createRenderContext(template, now, passInstalled),
         ),
     });
   }
@@ -82,7 +82,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
         readModel: customerCardReadModel,
         id: path.id,
         context,
-        load: (loaded) => this.known(command, loaded),
+        load: (loaded) => this.loadReversal(command, loaded),
         decide: (card, { template, event, locked, claim, isReversed }) => ({
           events: reverse(card, template, {
             customerId: path.customerId,
@@ -94,18 +94,18 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
           claims: [claim],
         }),
         respond: ({ state, inputs: { template, passInstalled }, now }) =>
-          customerCardDetailJson(
+          toCustomerCardDetailJson(
             state,
-            this.customerCards.renderContext(template, now, passInstalled),
+            this.customerCards.createRenderContext(template, now, passInstalled),
           ),
       });
     } catch (error) {
-      if (error instanceof ClaimTakenError) throw alreadyReversed();
+      if (error instanceof ClaimTakenError) throw createAlreadyReversedError();
       throw error;
     }
   }
 
-  private async known(
+  private async loadReversal(
     { context: { accountId }, path, eventId }: ReverseCardEvent,
     loaded: Loaded<CustomerCard> | undefined,
   ) {
@@ -119,7 +119,7 @@ export class ReverseCardEventHandler implements ICommandHandler<ReverseCardEvent
     const stream = toStreamName(customerCard, path.id);
     const claim = this.keys.createClaim(accountId, REVERSAL, event.id, stream);
     const revision = loaded?.head.revision ?? -1;
-    const isReversed = await this.corrections.isTaken(accountId, claim, revision);
+    const isReversed = await this.corrections.isClaimed(accountId, claim, revision);
     return { template, passInstalled, event, locked, claim, isReversed };
   }
 }

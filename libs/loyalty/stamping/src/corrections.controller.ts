@@ -7,14 +7,14 @@ import { createRecordLookup } from '#http/record.js';
 import { AdjustCustomerCard, ReverseCardEvent } from './corrections.commands.js';
 import { CorrectionsService } from './corrections.service.js';
 import { AdjustDto, CustomerCardDetailJson, ReverseDto } from './customer-card.dto.js';
-import { CUSTOMER_CARD, idsOf, type Path } from './customer-cards.controller.js';
+import { CUSTOMER_CARD, parseCardPath, type Path } from './customer-cards.controller.js';
 import { EVENT_ID } from './path-parameters.js';
 
 type EventPath = Path & { event_id: string };
 
 const CARD_EVENT = createRecordLookup(CorrectionsService, (corrections, accountId, path) => {
   const eventPath = path as EventPath;
-  return corrections.refuseUnknown(accountId, idsOf(eventPath), eventPath.event_id);
+  return corrections.assertEventExists(accountId, parseCardPath(eventPath), eventPath.event_id);
 });
 
 @Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards/:id')
@@ -39,7 +39,9 @@ export class CorrectionsController {
     @Param() path: Path,
     @Body() { stamps, reason }: AdjustDto,
   ): Promise<CustomerCardDetailJson> {
-    return this.commands.execute(new AdjustCustomerCard(context, idsOf(path), { stamps, reason }));
+    return this.commands.execute(
+      new AdjustCustomerCard(context, parseCardPath(path), { stamps, reason }),
+    );
   }
 
   @Post('events/:event_id/reverse')
@@ -60,6 +62,8 @@ export class CorrectionsController {
     @Param() { event_id: eventId, ...path }: EventPath,
     @Body() { reason }: ReverseDto,
   ): Promise<CustomerCardDetailJson> {
-    return this.commands.execute(new ReverseCardEvent(context, idsOf(path), eventId, reason));
+    return this.commands.execute(
+      new ReverseCardEvent(context, parseCardPath(path), eventId, reason),
+    );
   }
 }

@@ -40,7 +40,7 @@ export class CorrectionsService {
   }
 
   /** @throws NotFoundError when the path names no customer card, or no event of it */
-  async refuseUnknown(
+  async assertEventExists(
     accountId: number,
     path: { customerId: number; id: number },
     publicId: string,
@@ -61,13 +61,13 @@ export class CorrectionsService {
    * Whether the claim was taken by an event up to this revision. One that is taken later may still be given up, where a
    * commit claims before it appends; the commit of whoever decides on this revision finds out.
    */
-  async isTaken(accountId: number, { kind, value }: Claim, upTo: number): Promise<boolean> {
-    const taken = await query(this.pool, {
+  async isClaimed(accountId: number, { kind, value }: Claim, upTo: number): Promise<boolean> {
+    const rows = await query(this.pool, {
       name: 'corrections_taken',
       text: `select 1 from es.claims
              where account_id = $1 and kind = $2 and value = $3 and revision <= $4`,
       values: [accountId, kind, value, upTo],
     });
-    return taken.length > 0;
+    return rows.length > 0;
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { NotFoundError } from '#kernel/errors.js';
 import { AT, scenario } from '../../../../test/support/fixtures/aggregate-scenario.js';
-import { absorb, giveBack, mergeCard, restore } from './card-merging.js';
+import { absorbCard, giveBackStamps, mergeCard, restoreCard } from './card-merging.js';
 import { adjust, reverse } from './corrections.js';
 import { customerCard, stamp, type CustomerCard, type Template } from './customer-card.js';
 import type { CustomerCardEvent, StampSource, UnlockedReward } from './customer-card.events.js';
@@ -267,9 +267,9 @@ describe('reverse', () => {
     const state = scenario(customerCard, issued, earned(4)).state();
     const moved = [
       ...mergeCard(state, { ...state, id: 2, customerId: 8 }),
-      ...absorb(state, { id: 2, stamps: 3, unlocked: [] }, merging),
-      ...giveBack(state, 2, 3),
-      ...restore(state, 7, { stamps: 3, missing: 0 }, merging),
+      ...absorbCard(state, { id: 2, stamps: 3, unlocked: [] }, merging),
+      ...giveBackStamps(state, 2, 3),
+      ...restoreCard(state, 7, { stamps: 3, missing: 0 }, merging),
     ].filter(({ type }) => type === 'StampsEarned' || type === 'StampsRemoved');
     expect(moved).toHaveLength(4);
     for (const event of moved) {

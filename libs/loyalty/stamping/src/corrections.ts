@@ -2,7 +2,7 @@ import type { Recorded } from '#kernel/aggregate.js';
 import { RejectedError } from '#kernel/errors.js';
 import {
   NO_DETAILS,
-  cardOf,
+  getHeldCard,
   isMovedByMerge,
   type CustomerCard,
   type Template,
@@ -14,10 +14,10 @@ import type {
   UnlockedReward,
 } from './customer-card.events.js';
 import { isStamping } from './stamp-limits.js';
-import { priceRewards, unlocks } from './unlocked-rewards.js';
+import { priceRewards, createUnlocks } from './unlocked-rewards.js';
 
 /** In either direction. Larger than any stamping, so that a card of another programme can be carried over. */
-export const MOST_ADJUSTED = 1_000;
+export const MAX_ADJUSTMENT = 1_000;
 
 export type Adjust = {
   customerId: number;
@@ -35,10 +35,10 @@ export function adjust(
   template: Template,
   { customerId, stamps, reason }: Adjust,
 ): CustomerCardEvent[] {
-  const card = cardOf(state, customerId);
+  const card = getHeldCard(state, customerId);
   return stamps > 0
-    ? given(card, template, { stamps, reason })
-    : [takenOff(card, { stamps: -stamps, reason })];
+    ? addStamps(card, template, { stamps, reason })
+    : [takeOffStamps(card, { stamps: -stamps, reason })];
 }
 
 export type Reverse = {
@@ -57,23 +57,23 @@ export function reverse(
   template: Template,
   { customerId, reason, event, locked, isReversed }: Reverse,
 ): CustomerCardEvent[] {
-  const card = cardOf(state, customerId);
-  if (isReversed) throw alreadyReversed();
+  const card = getHeldCard(state, customerId);
+  if (isReversed) throw createAlreadyReversedError();
   const reverses = event.id;
   switch (event.type) {
     case 'StampsEarned': {
-      refuseFinal(event);
+      assertReversible(event);
       const { stamps, source } = event.data;
-      const counted = isStamping(source) ? { countedAt: event.meta.occurredAt } : {};
-      return [takenOff(card, { stamps, reason, reverses, ...counted })];
+      const limitDetails = isStamping(source) ? { countedAt: event.meta.occurredAt } : {};
+      return [takeOffStamps(card, { stamps, reason, reverses, ...limitDetails })];
     }
     case 'StampsRemoved':
-      refuseFinal(event);
-      return given(card, template, { stamps: event.data.stamps, reason, reverses });
+      assertReversible(event);
+      return addStamps(card, template, { stamps: event.data.stamps, reason, reverses });
     case 'RewardRedeemed': {
       const rewards = priceRewards(template.rewards, locked);
       const { stampsSpent: stamps } = event.data;
-      return given(card, { ...template, rewards }, { stamps, reason, reverses });
+      return addStamps(card, { ...template, rewards }, { stamps, reason, reverses });
     }
     default:
       throw new RejectedError(
@@ -85,7 +85,7 @@ export function reverse(
 }
 
 /** @throws RejectedError for what only moves stamps or undoes something: taking it back alone would make or lose stamps */
-function refuseFinal({ data }: StampsEarned | StampsRemoved): void {
+function assertReversible({ data }: StampsEarned | StampsRemoved): void {
   if (isMovedByMerge(data)) {
     throw new RejectedError(
       { base: ['These stamps were moved by merging or unmerging customers'] },
@@ -101,13 +101,13 @@ function refuseFinal({ data }: StampsEarned | StampsRemoved): void {
   );
 }
 
-export function alreadyReversed(): RejectedError {
+export function createAlreadyReversedError(): RejectedError {
   return new RejectedError({ base: ['This event was already reversed'] });
 }
 
 type Correction = { stamps: number; reason: string; reverses?: string | null };
 
-function given(
+function addStamps(
   card: CustomerCard,
   template: Template,
   { stamps, ...correction }: Correction,
@@ -115,14 +115,14 @@ function given(
   return [
     {
       type: 'StampsEarned',
-      data: { stamps, ...detailsOf(card, correction), templateVersion: template.version },
+      data: { stamps, ...createDetails(card, correction), templateVersion: template.version },
     },
-    ...unlocks(card.customerId, card.stampsCount + stamps, card.unlocked, template),
+    ...createUnlocks(card.customerId, card.stampsCount + stamps, card.unlocked, template),
   ];
 }
 
 /** What is unlocked stays so: otherwise the same crossing would be announced twice (contract section 5). */
-function takenOff(
+function takeOffStamps(
   card: CustomerCard,
   { stamps, countedAt, ...correction }: Correction & { countedAt?: string },
 ): StampsRemoved {
@@ -137,13 +137,13 @@ function takenOff(
     type: 'StampsRemoved',
     data: {
       stamps,
-      ...detailsOf(card, correction),
+      ...createDetails(card, correction),
       ...(countedAt !== undefined && { countedAt }),
     },
   };
 }
 
-function detailsOf(
+function createDetails(
   { customerId }: CustomerCard,
   { reason, reverses = null }: Omit<Correction, 'stamps'>,
 ) {

@@ -12,19 +12,19 @@ import { CommandPipeline } from '#event-store/commands/handle-command.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
-import { CardMergedError, isAt, type CardPath } from './card-holder.js';
+import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import {
   customerCard,
   issue,
   redeem,
-  refuseEnrolment,
+  assertOpenForEnrolment,
   stamp,
   type CustomerCard,
   type Template,
 } from './customer-card.js';
 import {
-  customerCardDetailJson,
-  redemptionJson,
+  toCustomerCardDetailJson,
+  toRedemptionJson,
   type CustomerCardDetailJson,
   type RedemptionJson,
 } from './customer-card.dto.js';
@@ -36,16 +36,21 @@ import type {
   StampsEarned,
 } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
-import { once, ReceiptsService, type ActionResult, type Receipt } from './receipts.service.js';
+import {
+  executeOnce,
+  ReceiptsService,
+  type ActionResult,
+  type Receipt,
+} from './receipts.service.js';
 import { TemplatesService } from './templates.service.js';
 
 const CODE_ALPHABET = '23456789ABCDEFGHJKLMNPQRSTUVWXYZ';
 const CODE_LENGTH = 8;
-const CODE_TRIES = 5;
-const LOOK_AGAIN_MS = 50;
-const RACE_FOR_MS = 10_000;
+const MAX_CODE_TRIES = 5;
+const RETRY_MS = 50;
+const RETRY_TIMEOUT_MS = 10_000;
 /** A customer may have any number of cards, but may not be enrolled while they are being merged. */
-const ANY_NUMBER = 2 ** 31;
+const UNLIMITED = 2 ** 31;
 
 type CardAction = ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined };
 
@@ -73,7 +78,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
   async execute({ context, customerId, cardId }: EnrolCustomer): Promise<CustomerCardDetailJson> {
     const { accountId } = context;
     try {
-      return await unlessMerging(() =>
+      return await retryWhileMerging(() =>
         withNewId(this.pool, customerCardReadModel.table, (id) =>
           this.pipeline.handleCommand({
             readModel: customerCardReadModel,
@@ -81,21 +86,24 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
             isNew: true,
             context,
             load: async () => {
-              await this.customerCards.refuseEnrolmentOf(accountId, customerId);
+              await this.customerCards.assertCanEnrol(accountId, customerId);
               return this.templates.find(accountId, cardId);
             },
             decide: (_state, template, now) => ({
-              ...enrolment(this.keys, { id, accountId, customerId }, template, now),
-              cap: { kind: customerCardCap, owner: customerId, id, max: ANY_NUMBER },
+              ...createEnrolment(this.keys, { id, accountId, customerId }, template, now),
+              cap: { kind: customerCardCap, owner: customerId, id, max: UNLIMITED },
             }),
             respond: ({ state, inputs: template, now }) =>
-              customerCardDetailJson(state, this.customerCards.renderContext(template, now, false)),
+              toCustomerCardDetailJson(
+                state,
+                this.customerCards.createRenderContext(template, now, false),
+              ),
           }),
         ),
       );
     } catch (error) {
       if (!(error instanceof ClaimTakenError)) throw error;
-      const claim = enrolmentClaim(this.keys, { accountId, customerId }, cardId, '');
+      const claim = createEnrolmentClaim(this.keys, { accountId, customerId }, cardId, '');
       const id = await this.holders.find(accountId, [claim], {
         rows: customerCardReadModel,
         mergedInto: ({ mergedInto }) => mergedInto?.id,
@@ -109,7 +117,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
   }
 }
 
-function enrolmentClaim(
+function createEnrolmentClaim(
   keys: PersonalKeys,
   { accountId, customerId }: { accountId: number; customerId: number },
   cardId: number,
@@ -119,20 +127,20 @@ function enrolmentClaim(
 }
 
 /** A new customer card and its claims: its code, and its being the customer's only card of the template. */
-export function enrolment(
+export function createEnrolment(
   keys: PersonalKeys,
   ids: { id: number; accountId: number; customerId: number },
   template: Template,
   now: Date,
 ): { events: CustomerCardEvent[]; claims: Claim[] } {
-  refuseEnrolment(template, now);
+  assertOpenForEnrolment(template, now);
   const code = drawCode();
   const stream = toStreamName(customerCard, ids.id);
   return {
     events: issue({ ...ids, uuid: randomUUID(), code }, template),
     claims: [
       keys.createClaim(ids.accountId, 'card_code', code, stream),
-      enrolmentClaim(keys, ids, template.cardId, stream),
+      createEnrolmentClaim(keys, ids, template.cardId, stream),
     ],
   };
 }
@@ -144,28 +152,28 @@ export function drawCode(): string {
 }
 
 /** Codes are random, and in a large store one may be taken; then another one is drawn. */
-export async function withFreeCode<R>(enrol: () => Promise<R>): Promise<R> {
+export async function retryUntilCodeIsFree<R>(enrol: () => Promise<R>): Promise<R> {
   for (let tries = 1; ; tries++) {
     try {
       return await enrol();
     } catch (error) {
       const again = error instanceof ClaimTakenError && error.kinds.includes('card_code');
-      if (!again || tries === CODE_TRIES) throw error;
+      if (!again || tries === MAX_CODE_TRIES) throw error;
     }
   }
 }
 
 /** A merge that is under way decides what follows: whoever finds one looks again. */
-async function unlessMerging<R>(enrol: () => Promise<R>): Promise<R> {
-  for (const deadline = performance.now() + RACE_FOR_MS; ;) {
+async function retryWhileMerging<R>(enrol: () => Promise<R>): Promise<R> {
+  for (const deadline = performance.now() + RETRY_TIMEOUT_MS; ;) {
     try {
-      return await withFreeCode(enrol);
+      return await retryUntilCodeIsFree(enrol);
     } catch (error) {
       if (!(error instanceof CapReachedError)) throw error;
       if (performance.now() > deadline) {
         throw new UnavailableError('This customer is being merged right now', { cause: error });
       }
-      await wait(LOOK_AGAIN_MS);
+      await wait(RETRY_MS);
     }
   }
 }
@@ -196,7 +204,7 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     path,
     action,
   }: StampCustomerCard): Promise<ActionResult<CustomerCardDetailJson>> {
-    return onSurvivingCard(path, (at) => this.stamp(context, at, action));
+    return applyToSurvivingCard(path, (at) => this.stamp(context, at, action));
   }
 
   private stamp(
@@ -204,17 +212,17 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
     path: CardPath,
     action: StampCustomerCard['action'],
   ): Promise<ActionResult<CustomerCardDetailJson>> {
-    const receipt = receiptOf(this.keys, context, 'stamp', path, action);
-    return once(receipt, {
-      earlier: async (used) => {
+    const receipt = createReceipt(this.keys, context, 'stamp', path, action);
+    return executeOnce(receipt, {
+      findEarlier: async (used) => {
         const first = await this.receipts.find<StampsEarned>(context, path, {
           ...used,
           type: 'StampsEarned',
           isSame: ({ data }) => data.stamps === action.stamps,
         });
-        return first && this.shown(first.card, first, new Date());
+        return first && this.toJson(first.card, first, new Date());
       },
-      now: () =>
+      execute: () =>
         this.pipeline.handleCommand({
           readModel: customerCardReadModel,
           id: path.id,
@@ -226,19 +234,19 @@ export class StampCustomerCardHandler implements ICommandHandler<StampCustomerCa
               stamp(card, template, { ...action, customerId: path.customerId }, at),
               receipt,
             ),
-          respond: ({ state, inputs, now }) => this.shown(state, inputs, now),
+          respond: ({ state, inputs, now }) => this.toJson(state, inputs, now),
         }),
     });
   }
 
-  private shown(
+  private toJson(
     card: CustomerCard,
-    { template, passInstalled }: Given,
+    { template, passInstalled }: ActionContext,
     now: Date,
   ): CustomerCardDetailJson {
-    return customerCardDetailJson(
+    return toCustomerCardDetailJson(
       card,
-      this.customerCards.renderContext(template, now, passInstalled),
+      this.customerCards.createRenderContext(template, now, passInstalled),
     );
   }
 }
@@ -264,7 +272,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
   ) {}
 
   execute({ context, path, action }: RedeemReward): Promise<ActionResult<RedemptionJson>> {
-    return onSurvivingCard(path, (at) => this.redeem(context, at, action));
+    return applyToSurvivingCard(path, (at) => this.redeem(context, at, action));
   }
 
   private redeem(
@@ -272,17 +280,17 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
     path: CardPath,
     action: RedeemReward['action'],
   ): Promise<ActionResult<RedemptionJson>> {
-    const receipt = receiptOf(this.keys, context, 'redeem', path, action);
-    return once(receipt, {
-      earlier: async (used) => {
+    const receipt = createReceipt(this.keys, context, 'redeem', path, action);
+    return executeOnce(receipt, {
+      findEarlier: async (used) => {
         const first = await this.receipts.find<RewardRedeemed>(context, path, {
           ...used,
           type: 'RewardRedeemed',
           isSame: ({ data }) => data.rewardId === action.rewardId,
         });
-        return first && redemptionJson(first.card, first.event);
+        return first && toRedemptionJson(first.card, first.event);
       },
-      now: async () => {
+      execute: async () => {
         const redemptionId = await takeNextId(this.pool, 'redemptions');
         const { source, ...actionDetails } = action;
         return this.pipeline.handleCommand({
@@ -304,7 +312,7 @@ export class RedeemRewardHandler implements ICommandHandler<RedeemReward> {
           respond: ({ state, events }) => {
             const event = events.find((recorded) => recorded.type === 'RewardRedeemed');
             if (!event) throw new Error('a redemption is always an event');
-            return redemptionJson(state, event);
+            return toRedemptionJson(state, event);
           },
         });
       },
@@ -319,7 +327,10 @@ export const customerCardHandlers = [
 ];
 
 /** A till may name a card that has been merged into another one since: what it asks for happens to that one. */
-async function onSurvivingCard<R>(path: CardPath, act: (at: CardPath) => Promise<R>): Promise<R> {
+async function applyToSurvivingCard<R>(
+  path: CardPath,
+  act: (at: CardPath) => Promise<R>,
+): Promise<R> {
   for (let at = path; ;) {
     try {
       return await act(at);
@@ -330,7 +341,7 @@ async function onSurvivingCard<R>(path: CardPath, act: (at: CardPath) => Promise
   }
 }
 
-function receiptOf(
+function createReceipt(
   keys: PersonalKeys,
   { accountId }: CommandContext,
   operation: 'stamp' | 'redeem',
@@ -351,7 +362,7 @@ function withClaim(
 }
 
 /** What an action is decided on and answered with. */
-export type Given = { template: Template; passInstalled: boolean };
+export type ActionContext = { template: Template; passInstalled: boolean };
 
 /** Loads what an action is decided on. A path without a customer card is reported before any fault in the fields. */
 export async function loadTemplate(
@@ -359,14 +370,14 @@ export async function loadTemplate(
   loaded: Loaded<CustomerCard> | undefined,
   { customerId }: CardPath,
   { locationId }: Pick<ActionDetails, 'locationId'>,
-): Promise<Given> {
-  if (!loaded || !isAt(loaded.state, customerId)) throw new NotFoundError('Customer card');
+): Promise<ActionContext> {
+  if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
   const { storeVersion, passInstalled } = joinedOf(loaded);
-  const [template, isKnown] = await Promise.all([
-    templates.at(cardId, storeVersion),
+  const [template, isLocation] = await Promise.all([
+    templates.getAtVersion(cardId, storeVersion),
     locationId === null || templates.hasLocation(accountId, locationId),
   ]);
-  if (!isKnown) throw new RejectedError({ location_id: ['is no location of this store'] });
+  if (!isLocation) throw new RejectedError({ location_id: ['is no location of this store'] });
   return { template, passInstalled };
 }

@@ -18,10 +18,10 @@ import {
   TextProperty,
   TimestampProperty,
 } from '#http/response-fields.js';
-import { MOST_ADJUSTED } from './corrections.js';
-import { statusOf, type CustomerCard, type ShownTemplate } from './customer-card.js';
+import { MAX_ADJUSTMENT } from './corrections.js';
+import { getStatus, type CustomerCard, type ShownTemplate } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
-import { availableRewards, progressPercentage, type Milestone } from './unlocked-rewards.js';
+import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
 
 @Dto('CustomerCardInput', { example: { card_id: 2 } })
 export class EnrolDto {
@@ -56,8 +56,8 @@ export class AdjustDto {
     readAdjustment,
     {
       type: 'integer',
-      minimum: -MOST_ADJUSTED,
-      maximum: MOST_ADJUSTED,
+      minimum: -MAX_ADJUSTMENT,
+      maximum: MAX_ADJUSTMENT,
       not: { const: 0 },
     },
     { description: 'Positive adds, negative takes off' },
@@ -159,7 +159,7 @@ export type RenderContext = {
   passInstalled: boolean;
 };
 
-export function customerCardJson(
+export function toCustomerCardJson(
   card: CustomerCard,
   renderContext: RenderContext,
 ): CustomerCardJson {
@@ -169,10 +169,10 @@ export function customerCardJson(
     uuid: card.uuid,
     card_id: card.cardId,
     card_name: template.name,
-    status: statusOf(card.stampsCount, template, now),
+    status: getStatus(card.stampsCount, template, now),
     stamps_count: card.stampsCount,
     stamps_remaining: Math.max(0, template.stampsRequired - card.stampsCount),
-    progress_percentage: progressPercentage(card, template),
+    progress_percentage: calculateProgress(card, template),
     pass_installed: passInstalled,
     apple_wallet_url: `${publicUrl}/passes/${card.uuid}/apple`,
     google_wallet_url: `${publicUrl}/passes/${card.uuid}/google`,
@@ -183,31 +183,33 @@ export function customerCardJson(
   };
 }
 
-export function customerCardDetailJson(
+export function toCustomerCardDetailJson(
   card: CustomerCard,
   renderContext: RenderContext,
 ): CustomerCardDetailJson {
   return {
-    ...customerCardJson(card, renderContext),
+    ...toCustomerCardJson(card, renderContext),
     customer_id: card.customerId,
     account_id: card.accountId,
-    available_rewards: availableRewards(card, renderContext.template).map(rewardJson),
+    available_rewards: findAvailableRewards(card, renderContext.template).map(
+      toAvailableRewardJson,
+    ),
   };
 }
 
-function rewardJson({ id, name, description, stampsRequired }: Milestone) {
+function toAvailableRewardJson({ id, name, description, stampsRequired }: Milestone) {
   return { id, name, description, stamps_required: stampsRequired };
 }
 
 /** @param card as the redemption left it */
-export function redemptionJson(card: CustomerCard, redeemed: Redeemed): RedemptionJson {
-  return { success: true, redemption: redemptionRecordJson(redeemed, card.stampsCount) };
+export function toRedemptionJson(card: CustomerCard, redeemed: Redeemed): RedemptionJson {
+  return { success: true, redemption: toRedemptionRecordJson(redeemed, card.stampsCount) };
 }
 
 type Redeemed = Pick<RewardRedeemed, 'data'> & { meta: { occurredAt: string } };
 
 /** @param balance that the redemption left */
-export function redemptionRecordJson(
+export function toRedemptionRecordJson(
   { data, meta }: Redeemed,
   balance: number,
 ): RedemptionRecordJson {
@@ -226,7 +228,7 @@ export function redemptionRecordJson(
   };
 }
 
-export function actionDetailsOf(
+export function toActionDetails(
   input: CardActionDto,
 ): ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined } {
   return {
@@ -252,6 +254,6 @@ function ReasonField(): PropertyDecorator {
 }
 
 function readAdjustment(value: unknown): Checked<number> {
-  const read = readInteger(-MOST_ADJUSTED, MOST_ADJUSTED)(value);
+  const read = readInteger(-MAX_ADJUSTMENT, MAX_ADJUSTMENT)(value);
   return 'value' in read && read.value === 0 ? { errors: ['must not be 0'] } : read;
 }

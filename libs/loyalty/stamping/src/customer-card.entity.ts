@@ -6,7 +6,7 @@ import type {
   ReadModel,
   UniqueValue,
 } from '#event-store/read-models/read-models.js';
-import { decideAgain } from './card-merging.js';
+import { redecideCard } from './card-merging.js';
 import { customerCard, type CustomerCard } from './customer-card.js';
 import type {
   ActionDetails,
@@ -42,7 +42,7 @@ export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> =
   getOtherIds: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
   redecide: ({ plannedEvents, state, earlierEvents, decisionContext }) =>
-    decideAgain({
+    redecideCard({
       planned: plannedEvents,
       state,
       earlier: earlierEvents,

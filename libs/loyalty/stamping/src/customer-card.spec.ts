@@ -6,15 +6,15 @@ import {
   findLocked,
   issue,
   redeem,
-  refuseEnrolment,
+  assertOpenForEnrolment,
   stamp,
-  statusOf,
+  getStatus,
   type Redeem,
   type Stamp,
   type Template,
 } from './customer-card.js';
 import type { CustomerCardEvent, StampSource } from './customer-card.events.js';
-import { availableRewards, progressPercentage, type Milestone } from './unlocked-rewards.js';
+import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 
@@ -393,8 +393,8 @@ describe('redeem', () => {
   });
 
   it('locks what its event says, whatever the thresholds were', () => {
-    const kept = scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, []));
-    expect(kept.state().unlocked).toEqual([{ rewardId: coffee.id, stampsRequired: 5 }]);
+    const card = scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, []));
+    expect(card.state().unlocked).toEqual([{ rewardId: coffee.id, stampsRequired: 5 }]);
   });
 
   it('is remembered once for each reward', () => {
@@ -439,8 +439,8 @@ describe('an unlocked reward', () => {
   const priced = (...rewards: Milestone[]): Template => ({ ...template, rewards });
   const coffeeAt = (stampsRequired: number) => ({ ...coffee, stampsRequired });
   const five = scenario(customerCard, issued, earned(5), unlocked(coffee));
-  const shown = (state: ReturnType<typeof five.state>, on: Template) =>
-    availableRewards(state, on).map(({ id, stampsRequired }) => [id, stampsRequired]);
+  const listPrices = (state: ReturnType<typeof five.state>, on: Template) =>
+    findAvailableRewards(state, on).map(({ id, stampsRequired }) => [id, stampsRequired]);
 
   it.each([
     ['raised', 9, 5],
@@ -448,7 +448,7 @@ describe('an unlocked reward', () => {
     ['the same', 5, 5],
     ['raised beyond the card', 99, 5],
   ])('whose threshold is %s is shown and redeemed for the lower number', (_, now, takes) => {
-    expect(shown(five.state(), priced(coffeeAt(now), cake))).toEqual([[coffee.id, takes]]);
+    expect(listPrices(five.state(), priced(coffeeAt(now), cake))).toEqual([[coffee.id, takes]]);
     five
       .when(redeeming(coffee.id, priced(coffeeAt(now), cake)))
       .then(redeemed(coffeeAt(takes), [coffee.id]));
@@ -456,7 +456,7 @@ describe('an unlocked reward', () => {
 
   it('has its threshold of now where it was not unlocked', () => {
     const state = scenario(customerCard, issued, earned(5)).state();
-    expect(shown(state, priced(coffeeAt(9), cake))).toEqual([]);
+    expect(listPrices(state, priced(coffeeAt(9), cake))).toEqual([]);
     scenario(customerCard, issued, earned(5))
       .when(redeeming(coffee.id, priced(coffeeAt(6), cake)))
       .thenRejected({ code: 'insufficient_stamps' });
@@ -465,7 +465,7 @@ describe('an unlocked reward', () => {
   it('stands among the others by what it takes', () => {
     const both = scenario(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake));
     const on = priced({ ...cake, stampsRequired: 7 }, coffeeAt(8));
-    expect(shown(both.state(), on)).toEqual([
+    expect(listPrices(both.state(), on)).toEqual([
       [coffee.id, 5],
       [cake.id, 7],
     ]);
@@ -478,19 +478,19 @@ describe('an unlocked reward', () => {
     };
     const on = priced(coffeeAt(9), cake);
     const less = scenario(customerCard, issued, earned(5), unlocked(coffee), removed);
-    expect(shown(less.state(), on)).toEqual([]);
+    expect(listPrices(less.state(), on)).toEqual([]);
     less.when(redeeming(coffee.id, on)).thenRejected({ code: 'insufficient_stamps' });
     less.when(stamping(1, {}, on)).then(earned(1));
     const again = scenario(customerCard, issued, earned(5), unlocked(coffee), removed, earned(1));
-    expect(shown(again.state(), on)).toEqual([[coffee.id, 5]]);
+    expect(listPrices(again.state(), on)).toEqual([[coffee.id, 5]]);
   });
 
   it('is not offered while it is inactive, and takes the same afterwards', () => {
-    expect(shown(five.state(), priced({ ...coffeeAt(9), active: false }, cake))).toEqual([]);
+    expect(listPrices(five.state(), priced({ ...coffeeAt(9), active: false }, cake))).toEqual([]);
     five
       .when(redeeming(coffee.id, priced({ ...coffeeAt(9), active: false })))
       .thenRejected({ code: 'reward_inactive' });
-    expect(shown(five.state(), priced(coffeeAt(9)))).toEqual([[coffee.id, 5]]);
+    expect(listPrices(five.state(), priced(coffeeAt(9)))).toEqual([[coffee.id, 5]]);
   });
 
   it('stays unlocked while a redemption leaves what it takes, and is locked below that', () => {
@@ -508,7 +508,7 @@ describe('an unlocked reward', () => {
       redeemed(coffee, [coffee.id]),
       earned(5),
     );
-    expect(shown(afterwards.state(), on)).toEqual([[tea.id, 1]]);
+    expect(listPrices(afterwards.state(), on)).toEqual([[tea.id, 1]]);
     afterwards.when(stamping(4, {}, on)).then(earned(4), unlocked(tea), unlocked(coffeeAt(9)));
   });
 
@@ -525,14 +525,14 @@ describe('an unlocked reward', () => {
     const on = priced(coffeeAt(9));
     for (const other of [3, 8]) {
       const merged = scenario(customerCard, issued, earned(5), unlocked(coffee), absorbed(other));
-      expect(shown(merged.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
+      expect(listPrices(merged.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
     }
   });
 
   it('is what progress is not measured towards', () => {
-    expect(progressPercentage(five.state(), priced(coffeeAt(9), cake))).toBe(50);
+    expect(calculateProgress(five.state(), priced(coffeeAt(9), cake))).toBe(50);
     const four = { ...five.state(), stampsCount: 4 };
-    expect(progressPercentage(four, priced(coffeeAt(9), cake))).toBe(80);
+    expect(calculateProgress(four, priced(coffeeAt(9), cake))).toBe(80);
   });
 
   it('is found by the redemption that locked it', () => {
@@ -556,9 +556,9 @@ describe('what a card shows', () => {
   const holding = (stampsCount: number) => ({ stampsCount, unlocked: [] });
 
   it('is active, completed or expired, and expired wins', () => {
-    expect(statusOf(9, template, NOW)).toBe('active');
-    expect(statusOf(10, template, NOW)).toBe('completed');
-    expect(statusOf(10, { ...template, expiresAt: AT }, NOW)).toBe('expired');
+    expect(getStatus(9, template, NOW)).toBe('active');
+    expect(getStatus(10, template, NOW)).toBe('completed');
+    expect(getStatus(10, { ...template, expiresAt: AT }, NOW)).toBe('expired');
   });
 
   it.each([
@@ -571,31 +571,31 @@ describe('what a card shows', () => {
     [10, 100],
     [25, 100],
   ])('with %i stamps is %i %% on its way', (stamps, percentage) => {
-    expect(progressPercentage(holding(stamps), template)).toBe(percentage);
+    expect(calculateProgress(holding(stamps), template)).toBe(percentage);
   });
 
   it('rounds its way down, so that only a full card is at 100 %', () => {
-    expect(progressPercentage(holding(2), { stampsRequired: 3, rewards: [] })).toBe(66);
-    expect(progressPercentage(holding(299), { stampsRequired: 300, rewards: [] })).toBe(99);
+    expect(calculateProgress(holding(2), { stampsRequired: 3, rewards: [] })).toBe(66);
+    expect(calculateProgress(holding(299), { stampsRequired: 300, rewards: [] })).toBe(99);
   });
 
   it('offers what is active and paid for, cheapest first', () => {
     const exactly = scenario(customerCard, issued, earned(5)).state();
-    expect(availableRewards(exactly, template).map((reward) => reward.id)).toEqual([1]);
+    expect(findAvailableRewards(exactly, template).map((reward) => reward.id)).toEqual([1]);
     const state = scenario(customerCard, issued, earned(12)).state();
-    expect(availableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
+    expect(findAvailableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
     const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };
-    expect(availableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);
+    expect(findAvailableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);
   });
 });
 
 describe('enrolment', () => {
   it('is refused on a card that is archived or over', () => {
-    expect(() => refuseEnrolment(template, NOW)).not.toThrow();
-    expect(() => refuseEnrolment({ ...template, archivedAt: AT }, NOW)).toThrow(
+    expect(() => assertOpenForEnrolment(template, NOW)).not.toThrow();
+    expect(() => assertOpenForEnrolment({ ...template, archivedAt: AT }, NOW)).toThrow(
       'card_id is archived',
     );
-    expect(() => refuseEnrolment({ ...template, expiresAt: AT }, NOW)).toThrow(
+    expect(() => assertOpenForEnrolment({ ...template, expiresAt: AT }, NOW)).toThrow(
       'card_id has expired',
     );
   });

@@ -9,7 +9,13 @@ import {
   unlockReward,
   type Absorption,
 } from './absorptions.js';
-import { CardMergedError, handedOver, isAt, type CardPath, type Holder } from './card-holder.js';
+import {
+  CardMergedError,
+  changeHolder,
+  isHeldBy,
+  type CardPath,
+  type Holder,
+} from './card-holder.js';
 import { customerCardUpcasts } from './customer-card-upcasts.js';
 import type {
   ActionDetails,
@@ -21,14 +27,14 @@ import type {
   UnlockedReward,
 } from './customer-card.events.js';
 import {
-  checkLimits,
+  assertWithinLimits,
   isStamping,
   withoutStamping,
   withStamping,
   type StampLimits,
   type Stamping,
 } from './stamp-limits.js';
-import { priceRewards, unlocks, type Milestone } from './unlocked-rewards.js';
+import { priceRewards, createUnlocks, type Milestone } from './unlocked-rewards.js';
 
 /** A customer's enrolled card. */
 export type CustomerCard = {
@@ -67,7 +73,7 @@ export type Template = StampLimits & {
 /** What the JSON of a customer card shows of its template. */
 export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
 
-const MAY_BE_AHEAD_MS = 5 * 60_000;
+const MAX_AHEAD_MS = 5 * 60_000;
 
 /** Of stamps that nobody gave at a till. */
 export const NO_DETAILS = {
@@ -126,15 +132,15 @@ export const customerCard: Aggregate<CustomerCard, CustomerCardEvent> = {
       case 'RewardRedeemed':
         return { ...withRedemption(requireState(state), event.data), updatedAt };
       case 'CustomerCardMoved':
-        return { ...handedOver(requireState(state), event.data), updatedAt };
+        return { ...changeHolder(requireState(state), event.data), updatedAt };
       case 'CustomerCardMerged': {
         const { customerId, intoId: id, stamps } = event.data;
-        const card = handedOver(requireState(state), event.data);
+        const card = changeHolder(requireState(state), event.data);
         return { ...card, mergedInto: { customerId, id, stamps }, updatedAt };
       }
       case 'CustomerCardRestored': {
         const { mergedInto: _, ...card } = requireState(state);
-        return { ...handedOver(endAdding(card), event.data), updatedAt };
+        return { ...changeHolder(endAdding(card), event.data), updatedAt };
       }
       case 'CustomerCardAbsorbed': {
         const { fromId, unlocked } = event.data;
@@ -214,7 +220,10 @@ export function findLocked(
 }
 
 /** A card that is archived or expired accepts no new customers (contract section 4). */
-export function refuseEnrolment(card: Pick<Template, 'archivedAt' | 'expiresAt'>, now: Date): void {
+export function assertOpenForEnrolment(
+  card: Pick<Template, 'archivedAt' | 'expiresAt'>,
+  now: Date,
+): void {
   if (card.archivedAt !== null) throw new RejectedError({ card_id: ['is archived'] });
   if (isExpired(card, now)) throw new RejectedError({ card_id: ['has expired'] });
 }
@@ -242,7 +251,7 @@ export function issue(
       templateVersion: template.version,
     },
   };
-  return [issued, welcome, ...unlocks(customerId, template.initialStamps, [], template)];
+  return [issued, welcome, ...createUnlocks(customerId, template.initialStamps, [], template)];
 }
 
 export type Stamp = ActionDetails & {
@@ -259,16 +268,16 @@ export function stamp(
   command: Stamp,
   now: Date,
 ): CustomerCardEvent[] {
-  const card = cardOf(state, command.customerId);
-  const { occurredAt, ...given } = command;
-  const data = { ...given, templateVersion: template.version };
-  checkOccurredAt(card, occurredAt, now);
-  refuseExpired(template, now);
-  checkLimits(card.stampings, template, command.stamps, occurredAt ?? now);
+  const card = getHeldCard(state, command.customerId);
+  const { occurredAt, ...details } = command;
+  const data = { ...details, templateVersion: template.version };
+  assertOccurredAt(card, occurredAt, now);
+  assertNotExpired(template, now);
+  assertWithinLimits(card.stampings, template, command.stamps, occurredAt ?? now);
   const { customerId } = card;
   return [
     { type: 'StampsEarned', data: { ...data, customerId, reverses: null } },
-    ...unlocks(card.customerId, card.stampsCount + command.stamps, card.unlocked, template),
+    ...createUnlocks(card.customerId, card.stampsCount + command.stamps, card.unlocked, template),
   ];
 }
 
@@ -285,13 +294,13 @@ export function redeem(
   command: Redeem,
   now: Date,
 ): CustomerCardEvent[] {
-  const card = cardOf(state, command.customerId);
+  const card = getHeldCard(state, command.customerId);
   const { occurredAt, ...data } = command;
-  checkOccurredAt(card, occurredAt, now);
+  assertOccurredAt(card, occurredAt, now);
   const rewards = priceRewards(template.rewards, card.unlocked);
   const reward = rewards.find(({ id }) => id === command.rewardId);
   if (!reward) throw new NotFoundError('Reward');
-  refuseExpired(template, now);
+  assertNotExpired(template, now);
   if (!reward.active) {
     throw new RejectedError(
       { base: ['This reward is not active'] },
@@ -318,7 +327,7 @@ export function redeem(
         customerId: card.customerId,
         rewardName: reward.name,
         stampsSpent: reward.stampsRequired,
-        locked: lockedAgain(card, rewards, card.stampsCount - reward.stampsRequired),
+        locked: findRelocked(card, rewards, card.stampsCount - reward.stampsRequired),
         templateVersion: template.version,
       },
     },
@@ -326,7 +335,7 @@ export function redeem(
 }
 
 /** Unlocked rewards that a balance no longer covers, by what they take on the card now. */
-function lockedAgain(card: CustomerCard, rewards: Milestone[], stampsCount: number): number[] {
+function findRelocked(card: CustomerCard, rewards: Milestone[], stampsCount: number): number[] {
   const within = new Set(
     rewards.filter((reward) => reward.stampsRequired <= stampsCount).map(({ id }) => id),
   );
@@ -334,7 +343,7 @@ function lockedAgain(card: CustomerCard, rewards: Milestone[], stampsCount: numb
 }
 
 /** Contract section 5: expired wins over completed. */
-export function statusOf(
+export function getStatus(
   stampsCount: number,
   template: Pick<Template, 'stampsRequired' | 'expiresAt'>,
   now: Date,
@@ -344,13 +353,13 @@ export function statusOf(
 }
 
 /** @throws NotFoundError, CardMergedError */
-export function cardOf(state: CustomerCard | undefined, customerId: number): CustomerCard {
-  if (!state || !isAt(state, customerId)) throw new NotFoundError('Customer card');
+export function getHeldCard(state: CustomerCard | undefined, customerId: number): CustomerCard {
+  if (!state || !isHeldBy(state, customerId)) throw new NotFoundError('Customer card');
   if (state.mergedInto) throw new CardMergedError(state.mergedInto);
   return state;
 }
 
-function refuseExpired(template: Template, now: Date): void {
+function assertNotExpired(template: Template, now: Date): void {
   if (isExpired(template, now)) {
     throw new RejectedError(
       { base: [`This card expired at ${template.expiresAt}`] },
@@ -360,9 +369,9 @@ function refuseExpired(template: Template, now: Date): void {
   }
 }
 
-function checkOccurredAt(card: CustomerCard, occurredAt: Date | undefined, now: Date): void {
+function assertOccurredAt(card: CustomerCard, occurredAt: Date | undefined, now: Date): void {
   if (occurredAt === undefined) return;
-  if (occurredAt.getTime() > now.getTime() + MAY_BE_AHEAD_MS) {
+  if (occurredAt.getTime() > now.getTime() + MAX_AHEAD_MS) {
     throw new RejectedError({ occurred_at: ['must not be in the future'] });
   }
   if (occurredAt.getTime() < Date.parse(card.issuedAt)) {

@@ -11,7 +11,7 @@ import { createRecordLookup } from '#http/record.js';
 import type { CardPath } from './card-holder.js';
 import { EnrolCustomer, RedeemReward, StampCustomerCard } from './customer-card.commands.js';
 import {
-  actionDetailsOf,
+  toActionDetails,
   CardActionQuery,
   CustomerCardDetailJson,
   CustomerCardJson,
@@ -28,10 +28,10 @@ export type Path = { customer_id: string; id: string };
 const CUSTOMER = createRecordLookup(
   CustomerCardsService,
   (cards, accountId, { customer_id = '' }) =>
-    cards.refuseUnknownCustomer(accountId, parsePathId(customer_id)),
+    cards.assertCustomerExists(accountId, parsePathId(customer_id)),
 );
 export const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId, path) =>
-  cards.find(accountId, idsOf(path as Path)),
+  cards.find(accountId, parseCardPath(path as Path)),
 );
 
 @DeclaresTag({
@@ -65,7 +65,7 @@ export class CustomerCardsController {
     @Paged() pages: Pages,
   ): Promise<CustomerCardJson[]> {
     const customerId = parsePathId(path);
-    await this.customerCards.refuseUnknownCustomer(accountId, customerId);
+    await this.customerCards.assertCustomerExists(accountId, customerId);
     const key = ({ id }: CustomerCardJson) => [id];
     if (time === null) {
       return pages.getPage(page, (range) => this.customerCards.list(customerId, range), key);
@@ -90,7 +90,7 @@ export class CustomerCardsController {
     @Param() path: Path,
     @Query() { as_of: time }: AsOfQuery,
   ): Promise<CustomerCardDetailJson> {
-    const ids = idsOf(path);
+    const ids = parseCardPath(path);
     return time === null
       ? this.customerCards.find(accountId, ids)
       : this.customerCards.findPast(accountId, ids, time);
@@ -137,8 +137,8 @@ export class CustomerCardsController {
     @Body() body: StampDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<CustomerCardDetailJson> {
-    const command = stampingOf({ context, path: idsOf(path), dryRun, reply }, body);
-    return bodyOf(await this.commands.execute(command), reply);
+    const command = createStampCommand({ context, path: parseCardPath(path), dryRun, reply }, body);
+    return unwrapResult(await this.commands.execute(command), reply);
   }
 
   @Post(':id/redeem')
@@ -161,8 +161,11 @@ export class CustomerCardsController {
     @Body() body: RedeemDto,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<RedemptionJson> {
-    const command = redemptionOf({ context, path: idsOf(path), dryRun, reply }, body);
-    return bodyOf(await this.commands.execute(command), reply);
+    const command = createRedeemCommand(
+      { context, path: parseCardPath(path), dryRun, reply },
+      body,
+    );
+    return unwrapResult(await this.commands.execute(command), reply);
   }
 }
 
@@ -173,27 +176,27 @@ type ActionRequest = {
   reply: FastifyReply;
 };
 
-export function stampingOf(request: ActionRequest, body: StampDto): StampCustomerCard {
-  const details = { ...actionDetailsOf(body), stamps: body.stamps };
-  return new StampCustomerCard(contextOf(request), request.path, details);
+export function createStampCommand(request: ActionRequest, body: StampDto): StampCustomerCard {
+  const details = { ...toActionDetails(body), stamps: body.stamps };
+  return new StampCustomerCard(createContext(request), request.path, details);
 }
 
-export function redemptionOf(request: ActionRequest, body: RedeemDto): RedeemReward {
-  const details = { ...actionDetailsOf(body), rewardId: body.reward_id };
-  return new RedeemReward(contextOf(request), request.path, details);
+export function createRedeemCommand(request: ActionRequest, body: RedeemDto): RedeemReward {
+  const details = { ...toActionDetails(body), rewardId: body.reward_id };
+  return new RedeemReward(createContext(request), request.path, details);
 }
 
 /** Says in the header whether a receipt number repeated an earlier action. */
-export function bodyOf<R>({ body, isRepeated }: ActionResult<R>, reply: FastifyReply): R {
+export function unwrapResult<R>({ body, isRepeated }: ActionResult<R>, reply: FastifyReply): R {
   if (isRepeated) reply.header('idempotent-replayed', 'true');
   return body;
 }
 
-function contextOf({ context, dryRun, reply }: ActionRequest): CommandContext {
+function createContext({ context, dryRun, reply }: ActionRequest): CommandContext {
   if (dryRun) reply.header('x-dry-run', 'true');
   return { ...context, dryRun };
 }
 
-export function idsOf({ customer_id, id }: Path): { customerId: number; id: number } {
+export function parseCardPath({ customer_id, id }: Path): { customerId: number; id: number } {
   return { customerId: parsePathId(customer_id), id: parsePathId(id) };
 }

@@ -8,14 +8,14 @@ import type { StoredEvent } from '#event-store/port/event-store.js';
 import { PastCounts } from '#event-store/log/past-counts.service.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Range } from '#http/page.js';
-import { customerErased } from './customer-subjects.js';
+import { createCustomerErasedError } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
-import { customerMerged, isAt, type CardPath } from './card-holder.js';
+import { createCustomerMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
 import { customerCardReadModel, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
 import {
-  customerCardDetailJson,
-  customerCardJson,
+  toCustomerCardDetailJson,
+  toCustomerCardJson,
   type CustomerCardDetailJson,
   type CustomerCardJson,
   type RenderContext,
@@ -45,11 +45,11 @@ export class CustomerCardsService {
              where customer_id = $1 and merged_into is null and id > $2 order by id limit $3`,
       values: [customerId, after?.[0] ?? 0, limit],
     });
-    return this.json(rows);
+    return this.toJson(rows);
   }
 
   /** Each customer's cards, by id. Planned once, like the templates. */
-  async ofCustomers(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
+  async listByCustomer(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
     const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
       text: `select state, ${PASS_INSTALLED} as pass_installed from customer_cards r
@@ -58,7 +58,7 @@ export class CustomerCardsService {
       values: [customerIds],
     });
     const cards = new Map<number, CustomerCardJson[]>(customerIds.map((id) => [id, []]));
-    for (const [i, card] of (await this.json(rows)).entries()) {
+    for (const [i, card] of (await this.toJson(rows)).entries()) {
       const row = rows[i];
       if (row) cards.get(row.state.customerId)?.push(card);
     }
@@ -73,7 +73,7 @@ export class CustomerCardsService {
   async find(accountId: number, path: CardPath): Promise<CustomerCardDetailJson> {
     for (let { customerId, id } = path; ;) {
       const loaded = await this.rows.load(customerCardReadModel, id);
-      if (loaded?.state.accountId !== accountId || !isAt(loaded.state, customerId)) {
+      if (loaded?.state.accountId !== accountId || !isHeldBy(loaded.state, customerId)) {
         throw new NotFoundError('Customer card');
       }
       const { state: card } = loaded;
@@ -82,8 +82,11 @@ export class CustomerCardsService {
         continue;
       }
       const { storeVersion, passInstalled } = joinedOf(loaded);
-      const template = await this.templates.at(card.cardId, storeVersion);
-      return customerCardDetailJson(card, this.renderContext(template, new Date(), passInstalled));
+      const template = await this.templates.getAtVersion(card.cardId, storeVersion);
+      return toCustomerCardDetailJson(
+        card,
+        this.createRenderContext(template, new Date(), passInstalled),
+      );
     }
   }
 
@@ -91,8 +94,8 @@ export class CustomerCardsService {
    * Where the card with a code is. A merged customer's card leads to who goes on for it, like its ids.
    * @throws NotFoundError
    */
-  async pathOf(accountId: number, given: string): Promise<CardPath> {
-    const code = normalizeCardCode(given);
+  async findPathByCode(accountId: number, input: string): Promise<CardPath> {
+    const code = normalizeCardCode(input);
     const [card] = CODE.test(code)
       ? await query<CardPath>(this.pool, {
           name: 'customer_cards_of_code',
@@ -106,7 +109,7 @@ export class CustomerCardsService {
   }
 
   /** By id, with those that were merged into others. */
-  async idsOf(
+  async listIds(
     customerIds: number[],
   ): Promise<{ id: number; customerId: number; cardId: number }[]> {
     const rows = await query<{ id: number; customer_id: number; card_id: number }>(this.pool, {
@@ -122,7 +125,7 @@ export class CustomerCardsService {
   }
 
   /** @throws NotFoundError; RejectedError when the customer was erased, or merged into another */
-  async refuseEnrolmentOf(accountId: number, customerId: number): Promise<void> {
+  async assertCanEnrol(accountId: number, customerId: number): Promise<void> {
     const [customer] = await query<{ merged_into: number | null; erased: boolean }>(this.pool, {
       name: 'customer_cards_enrolled',
       text: `select c.merged_into,
@@ -131,8 +134,9 @@ export class CustomerCardsService {
       values: [customerId, accountId],
     });
     if (!customer) throw new NotFoundError('Customer');
-    if (customer.erased) throw customerErased();
-    if (customer.merged_into !== null) throw customerMerged(customerId, customer.merged_into);
+    if (customer.erased) throw createCustomerErasedError();
+    if (customer.merged_into !== null)
+      throw createCustomerMergedError(customerId, customer.merged_into);
   }
 
   /** As it was. @throws NotFoundError when it did not exist yet */
@@ -142,23 +146,23 @@ export class CustomerCardsService {
     time: Date,
   ): Promise<CustomerCardDetailJson> {
     const past = await this.asOf.toMoment(time);
-    const card = await this.pastCard(accountId, { customerId, id }, past);
+    const card = await this.getPastCard(accountId, { customerId, id }, past);
     const [templates, installed] = await Promise.all([
-      this.templatesOf([card], past),
-      this.installedAmong([id], time),
+      this.loadPastTemplates([card], past),
+      this.findInstalled([id], time),
     ]);
-    return customerCardDetailJson(card, this.pastContext(templates, installed, card, past));
+    return toCustomerCardDetailJson(card, this.createPastContext(templates, installed, card, past));
   }
 
   /** Of a card that had been merged into another one by then, the one that went on. */
-  private async pastCard(
+  private async getPastCard(
     accountId: number,
     path: CardPath,
     past: PastMoment,
   ): Promise<CustomerCard> {
     for (let { customerId, id } = path; ;) {
       const card = await this.asOf.projectOne(customerCardReadModel, id, past);
-      if (card?.accountId !== accountId || !isAt(card, customerId)) {
+      if (card?.accountId !== accountId || !isHeldBy(card, customerId)) {
         throw new NotFoundError('Customer card');
       }
       if (!card.mergedInto) return card;
@@ -168,10 +172,10 @@ export class CustomerCardsService {
 
   /** A customer's cards as they were, by id. */
   async listPast(customerId: number, time: Date): Promise<CustomerCardJson[]> {
-    return this.past(customerId, await this.asOf.toMoment(time));
+    return this.listPastAt(customerId, await this.asOf.toMoment(time));
   }
 
-  async past(customerId: number, past: PastMoment): Promise<CustomerCardJson[]> {
+  async listPastAt(customerId: number, past: PastMoment): Promise<CustomerCardJson[]> {
     // Read first: what the history takes in meanwhile is then in both, and never in neither.
     const late = await this.pastCounts.readBeyondHistory(past);
     const rows = await query<{ id: number }>(this.pool, {
@@ -185,21 +189,21 @@ export class CustomerCardsService {
              order by id`,
       values: [customerId],
     });
-    const ids = [...new Set([...rows.map(({ id }) => id), ...customerCardsOf(customerId, late)])];
+    const ids = [...new Set([...rows.map(({ id }) => id), ...listCardIds(customerId, late)])];
     ids.sort((a, b) => a - b);
-    const known = await this.asOf.projectAll(customerCardReadModel, ids, past);
-    const cards = known.filter((card) => card.customerId === customerId && !card.mergedInto);
+    const states = await this.asOf.projectAll(customerCardReadModel, ids, past);
+    const cards = states.filter((card) => card.customerId === customerId && !card.mergedInto);
     const [templates, installed] = await Promise.all([
-      this.templatesOf(cards, past),
-      this.installedAmong(ids, past.time),
+      this.loadPastTemplates(cards, past),
+      this.findInstalled(ids, past.time),
     ]);
     return cards.map((card) =>
-      customerCardJson(card, this.pastContext(templates, installed, card, past)),
+      toCustomerCardJson(card, this.createPastContext(templates, installed, card, past)),
     );
   }
 
   /** @throws NotFoundError when the store has no such customer */
-  async refuseUnknownCustomer(accountId: number, customerId: number): Promise<void> {
+  async assertCustomerExists(accountId: number, customerId: number): Promise<void> {
     const customers = await query(this.pool, {
       name: 'customer_cards_customer',
       text: 'select 1 from customers where id = $1 and account_id = $2',
@@ -208,23 +212,26 @@ export class CustomerCardsService {
     if (customers.length === 0) throw new NotFoundError('Customer');
   }
 
-  private async json(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {
+  private async toJson(rows: CustomerCardRow[]): Promise<CustomerCardJson[]> {
     const templates = await this.templates.load([...new Set(rows.map((row) => row.state.cardId))]);
     return rows.map(({ state, pass_installed: passInstalled }) => {
       const template = templates.get(state.cardId)?.template;
       if (!template) throw new Error(`card ${state.cardId} has customer cards but no row`);
-      return customerCardJson(state, this.renderContext(template, new Date(), passInstalled));
+      return toCustomerCardJson(
+        state,
+        this.createRenderContext(template, new Date(), passInstalled),
+      );
     });
   }
 
-  private templatesOf(
+  private loadPastTemplates(
     cards: CustomerCard[],
     past: PastMoment,
   ): Promise<Map<number, ShownTemplate>> {
-    return this.templates.past([...new Set(cards.map(({ cardId }) => cardId))], past);
+    return this.templates.findPast([...new Set(cards.map(({ cardId }) => cardId))], past);
   }
 
-  private pastContext(
+  private createPastContext(
     templates: Map<number, ShownTemplate>,
     installed: Set<number>,
     { id, cardId }: CustomerCard,
@@ -232,11 +239,11 @@ export class CustomerCardsService {
   ): RenderContext {
     const template = templates.get(cardId);
     if (!template) throw new Error(`card ${cardId} had customer cards before it existed`);
-    return this.renderContext(template, time, installed.has(id));
+    return this.createRenderContext(template, time, installed.has(id));
   }
 
   /** Which of these customer cards were on a phone at a time, as far as installing them again does not hide it. */
-  async installedAmong(ids: number[], at: Date): Promise<Set<number>> {
+  async findInstalled(ids: number[], at: Date): Promise<Set<number>> {
     const rows = await query<{ id: number }>(this.pool, {
       name: 'customer_cards_installed',
       text: `select distinct customer_card_id as id from pass_installations
@@ -246,13 +253,13 @@ export class CustomerCardsService {
     return new Set(rows.map(({ id }) => id));
   }
 
-  renderContext(template: ShownTemplate, now: Date, passInstalled: boolean): RenderContext {
+  createRenderContext(template: ShownTemplate, now: Date, passInstalled: boolean): RenderContext {
     return { template, now, publicUrl: this.config.publicUrl, passInstalled };
   }
 }
 
 /** The cards that these events put into a customer's hands. */
-function customerCardsOf(customerId: number, events: StoredEvent[]): number[] {
+function listCardIds(customerId: number, events: StoredEvent[]): number[] {
   const { name } = customerCardReadModel.aggregate;
   return events
     .filter(({ stream, data }) => stream.startsWith(`${name}-`) && data.customerId === customerId)

@@ -3,7 +3,7 @@ import { Subjects } from '#event-store/personal-keys/personal-parts.js';
 import type { RequestSubjects } from '#http/idempotency.js';
 
 /** Refuses a command to an erased customer, or to one of their cards. */
-export function customerErased(): RejectedError {
+export function createCustomerErasedError(): RejectedError {
   return new RejectedError(
     { base: ['This customer was erased'] },
     'customer_erased',
@@ -12,7 +12,7 @@ export function customerErased(): RejectedError {
 }
 
 /** Says that the personal data in events is that of customers. */
-export const customerSubjects = new Subjects('customerId', customerErased);
+export const customerSubjects = new Subjects('customerId', createCustomerErasedError);
 
 /** Says which requests are about a customer. */
 export const customerRequests: RequestSubjects = {

@@ -9,15 +9,15 @@ import { ClaimTakenError, EventStore, type Claim } from '#event-store/port/event
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels, toStreamName, type Loaded } from '#event-store/read-models/read-models.js';
 import { ClaimHolders } from './claim-holders.service.js';
-import { CardMergedError, isAt, type CardPath } from './card-holder.js';
+import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
 import { customerCardReadModel, joinedOf } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { TemplatesService } from './templates.service.js';
 
-const SETTLED_WITHIN_MS = 10_000;
-const LOOK_AGAIN_MS = 50;
-const RACE_FOR_MS = 10_000;
+const SETTLE_TIMEOUT_MS = 10_000;
+const RETRY_MS = 50;
+const RETRY_TIMEOUT_MS = 10_000;
 
 export type Receipt = { number: string; claim: Claim };
 
@@ -53,29 +53,29 @@ export class ReceiptsService {
     | undefined
   > {
     const own = toStreamName(customerCard, path.id);
-    const deadline = performance.now() + SETTLED_WITHIN_MS;
-    for (let fresh = false; ;) {
-      const used = await this.claimed(accountId, receipt.claim);
+    const deadline = performance.now() + SETTLE_TIMEOUT_MS;
+    for (let isFresh = false; ;) {
+      const used = await this.findUse(accountId, receipt.claim);
       if (!used) return undefined;
-      const current = await this.cardAt(accountId, path, fresh);
+      const current = await this.getCard(accountId, path, isFresh);
       const stream = used.stream_id;
-      if (stream !== own && !(await this.isMergedInto(stream, path.id, fresh))) {
-        if (!fresh) {
+      if (stream !== own && !(await this.isMergedInto(stream, path.id, isFresh))) {
+        if (!isFresh) {
           // A row may not say yet whom the cards have been merged into.
-          fresh = true;
+          isFresh = true;
           continue;
         }
         if (current.state.mergedInto) throw new CardMergedError(current.state.mergedInto);
-        throw await this.taken(stream, 'was already used on another customer card');
+        throw await this.createTakenError(stream, 'was already used on another customer card');
       }
       const then = await this.rows.project(customerCard, stream, used.revision);
-      const event = await this.lastUpTo<E>(stream, used.revision, receipt.type);
+      const event = await this.findLastEvent<E>(stream, used.revision, receipt.type);
       if (then?.head.revision === used.revision && event?.data.externalRef === receipt.number) {
         if (!receipt.isSame(event)) {
-          throw await this.taken(stream, 'was already used for something else');
+          throw await this.createTakenError(stream, 'was already used for something else');
         }
         const { storeVersion, passInstalled } = joinedOf(current);
-        const template = await this.templates.at(then.state.cardId, storeVersion);
+        const template = await this.templates.getAtVersion(then.state.cardId, storeVersion);
         return { event, card: then.state, template, passInstalled };
       }
       if (performance.now() > deadline) {
@@ -83,13 +83,13 @@ export class ReceiptsService {
           'Another request with this external_ref has not been settled yet',
         );
       }
-      await wait(LOOK_AGAIN_MS);
+      await wait(RETRY_MS);
     }
   }
 
-  private async taken(stream: string, message: string): Promise<TakenError> {
+  private async createTakenError(stream: string, message: string): Promise<TakenError> {
     const id = Number(stream.slice(customerCard.name.length + 1));
-    const existing = await this.holders.survivorOf(
+    const existing = await this.holders.findSurvivor(
       customerCardReadModel,
       id,
       ({ mergedInto }) => mergedInto?.id,
@@ -101,7 +101,7 @@ export class ReceiptsService {
     );
   }
 
-  private async claimed(
+  private async findUse(
     accountId: number,
     { kind, value }: Claim,
   ): Promise<{ stream_id: string; revision: number } | undefined> {
@@ -115,29 +115,30 @@ export class ReceiptsService {
   }
 
   /** Directly, or through others that were merged in turn. Rows that lag behind may lead in a circle. */
-  private async isMergedInto(stream: string, id: number, fresh: boolean): Promise<boolean> {
+  private async isMergedInto(stream: string, id: number, isFresh: boolean): Promise<boolean> {
     let from = Number(stream.slice(customerCard.name.length + 1));
-    for (const passed = new Set<number>(); from !== id;) {
-      const card = await this.rows.load(customerCardReadModel, from, fresh);
-      if (!card?.state.mergedInto || passed.has(from)) return false;
-      passed.add(from);
+    for (const visited = new Set<number>(); from !== id;) {
+      const card = await this.rows.load(customerCardReadModel, from, isFresh);
+      if (!card?.state.mergedInto || visited.has(from)) return false;
+      visited.add(from);
       from = card.state.mergedInto.id;
     }
     return true;
   }
 
-  private async cardAt(
+  private async getCard(
     accountId: number,
     { customerId, id }: CardPath,
-    fresh: boolean,
+    isFresh: boolean,
   ): Promise<Loaded<CustomerCard>> {
-    const current = await this.rows.load(customerCardReadModel, id, fresh);
-    if (current?.state.accountId === accountId && isAt(current.state, customerId)) return current;
-    if (fresh) throw new NotFoundError('Customer card');
-    return this.cardAt(accountId, { customerId, id }, true);
+    const current = await this.rows.load(customerCardReadModel, id, isFresh);
+    if (current?.state.accountId === accountId && isHeldBy(current.state, customerId))
+      return current;
+    if (isFresh) throw new NotFoundError('Customer card');
+    return this.getCard(accountId, { customerId, id }, true);
   }
 
-  private async lastUpTo<E extends CustomerCardEvent>(
+  private async findLastEvent<E extends CustomerCardEvent>(
     stream: string,
     revision: number,
     type: E['type'],
@@ -157,16 +158,19 @@ export class ReceiptsService {
  * with the same number the second gets the result of the first. If the first wrote nothing, the number stays free.
  * @throws UnavailableError when the number was taken and freed again for ten seconds
  */
-export async function once<R>(
+export async function executeOnce<R>(
   receipt: Receipt | undefined,
-  { earlier, now }: { earlier: (used: Receipt) => Promise<R | undefined>; now: () => Promise<R> },
+  {
+    findEarlier,
+    execute,
+  }: { findEarlier: (used: Receipt) => Promise<R | undefined>; execute: () => Promise<R> },
 ): Promise<ActionResult<R>> {
-  if (!receipt) return { body: await now(), isRepeated: false };
-  for (const deadline = performance.now() + RACE_FOR_MS; ;) {
-    const first = await earlier(receipt);
+  if (!receipt) return { body: await execute(), isRepeated: false };
+  for (const deadline = performance.now() + RETRY_TIMEOUT_MS; ;) {
+    const first = await findEarlier(receipt);
     if (first) return { body: first, isRepeated: true };
     try {
-      return { body: await now(), isRepeated: false };
+      return { body: await execute(), isRepeated: false };
     } catch (error) {
       if (!(error instanceof ClaimTakenError)) throw error;
       if (performance.now() > deadline) {

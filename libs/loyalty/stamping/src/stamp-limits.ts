@@ -13,10 +13,10 @@ export type StampLimits = {
 };
 
 const QUARTER_MS = 15 * 60_000;
-const QUARTERS_KEPT = 100;
+const MAX_QUARTERS = 100;
 
 /** @throws RejectedError with the code stamp_limit_reached */
-export function checkLimits(
+export function assertWithinLimits(
   stampings: Stamping[],
   limits: StampLimits,
   stamps: number,
@@ -24,14 +24,14 @@ export function checkLimits(
 ): void {
   const { maxStampsPerRequest, maxStampsPerDay, minSecondsBetweenStamps, timeZone } = limits;
   if (maxStampsPerRequest !== null && stamps > maxStampsPerRequest) {
-    limitReached(`At most ${maxStampsPerRequest} stamps may be added at once`);
+    throwLimitReached(`At most ${maxStampsPerRequest} stamps may be added at once`);
   }
   if (minSecondsBetweenStamps !== null) {
     const gapMs = minSecondsBetweenStamps * 1000;
     const tooClose = stampings.some(
       ({ first, last }) => at.getTime() > first - gapMs && at.getTime() < last + gapMs,
     );
-    if (tooClose) limitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
+    if (tooClose) throwLimitReached(`Stampings must be ${minSecondsBetweenStamps} seconds apart`);
   }
   if (maxStampsPerDay !== null) {
     const day = getLocalDay(timeZone, at.getTime());
@@ -39,7 +39,7 @@ export function checkLimits(
       .filter(({ last }) => getLocalDay(timeZone, last) === day)
       .reduce((sum, stamping) => sum + stamping.stamps, 0);
     if (today + stamps > maxStampsPerDay) {
-      limitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);
+      throwLimitReached(`At most ${maxStampsPerDay} stamps may be added a day, ${today} are used`);
     }
   }
 }
@@ -50,7 +50,7 @@ export function isStamping(source: StampSource): boolean {
 }
 
 export function withStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
-  const same = inQuarterOf(stampings, at);
+  const same = findInQuarter(stampings, at);
   const added = same
     ? {
         first: Math.min(same.first, at),
@@ -60,7 +60,7 @@ export function withStamping(stampings: Stamping[], at: number, stamps: number):
     : { first: at, last: at, stamps };
   return [...stampings.filter((stamping) => stamping !== same), added]
     .sort((a, b) => a.first - b.first)
-    .slice(-QUARTERS_KEPT);
+    .slice(-MAX_QUARTERS);
 }
 
 /**
@@ -68,7 +68,7 @@ export function withStamping(stampings: Stamping[], at: number, stamps: number):
  * goes, the other one stands for the rest, so that the right stamping does not have to wait for the wrong one.
  */
 export function withoutStamping(stampings: Stamping[], at: number, stamps: number): Stamping[] {
-  const same = inQuarterOf(stampings, at);
+  const same = findInQuarter(stampings, at);
   if (!same) return stampings;
   if (same.stamps <= stamps) return stampings.filter((stamping) => stamping !== same);
   const { first, last } = same;
@@ -80,11 +80,11 @@ export function withoutStamping(stampings: Stamping[], at: number, stamps: numbe
   return stampings.map((stamping) => (stamping === same ? left : stamping));
 }
 
-function inQuarterOf(stampings: Stamping[], at: number): Stamping | undefined {
+function findInQuarter(stampings: Stamping[], at: number): Stamping | undefined {
   const quarter = Math.floor(at / QUARTER_MS);
   return stampings.find(({ first }) => Math.floor(first / QUARTER_MS) === quarter);
 }
 
-function limitReached(message: string): never {
+function throwLimitReached(message: string): never {
   throw new RejectedError({ base: [message] }, 'stamp_limit_reached');
 }

@@ -25,7 +25,7 @@ type TemplateRow = {
   store_version: number;
 };
 
-const KEPT_BYTES = 16 * 1024 * 1024;
+const CACHE_BYTES = 16 * 1024 * 1024;
 
 /** The version of a template that events name, over `c`, a card, and `a`, its store: grows with every write to its parts. */
 const VERSION = `(c.revision + a.revision + coalesce(
@@ -47,8 +47,8 @@ const TEMPLATES = {
  */
 @Injectable()
 export class TemplatesService {
-  private readonly known = new LRUCache<number, Versioned>({
-    maxSize: KEPT_BYTES,
+  private readonly cache = new LRUCache<number, Versioned>({
+    maxSize: CACHE_BYTES,
     sizeCalculation: estimateBytes,
   });
 
@@ -58,19 +58,19 @@ export class TemplatesService {
   ) {}
 
   /** @param version of the store, as read together with one of its customer cards */
-  async at(cardId: number, version: number): Promise<Template> {
-    const template = (await this.allAt(new Map([[cardId, version]]))).get(cardId);
+  async getAtVersion(cardId: number, version: number): Promise<Template> {
+    const template = (await this.getAllAtVersion(new Map([[cardId, version]]))).get(cardId);
     if (!template) throw new Error(`card ${cardId} has customer cards but no row`);
     return template;
   }
 
   /** @param versions of stores by card id, as just read */
-  async allAt(versions: Map<number, number>): Promise<Map<number, Template>> {
+  async getAllAtVersion(versions: Map<number, number>): Promise<Map<number, Template>> {
     const templates = new Map<number, Template>();
     const changed: number[] = [];
     for (const [id, version] of versions) {
-      const known = this.known.get(id);
-      if (known?.storeVersion === version) templates.set(id, known.template);
+      const cached = this.cache.get(id);
+      if (cached?.storeVersion === version) templates.set(id, cached.template);
       else changed.push(id);
     }
     if (changed.length === 0) return templates;
@@ -80,13 +80,13 @@ export class TemplatesService {
 
   /** As of now. @throws NotFoundError when the store has no such card */
   async find(accountId: number, cardId: number): Promise<Template> {
-    const found = (await this.load([cardId])).get(cardId);
-    if (found?.accountId !== accountId) throw new NotFoundError('Card');
-    return found.template;
+    const loaded = (await this.load([cardId])).get(cardId);
+    if (loaded?.accountId !== accountId) throw new NotFoundError('Card');
+    return loaded.template;
   }
 
   /** As of a moment in the past, by card id. */
-  async past(cardIds: number[], past: PastMoment): Promise<Map<number, ShownTemplate>> {
+  async findPast(cardIds: number[], past: PastMoment): Promise<Map<number, ShownTemplate>> {
     const ids = await query<{ id: number }>(this.pool, {
       name: 'templates_rewards',
       text: 'select id from rewards where card_id = any ($1)',
@@ -102,7 +102,7 @@ export class TemplatesService {
     ]);
     return new Map(
       cards.map(({ id, name, stampsRequired, expiresAt }) => {
-        const own = milestones(rewards.filter(({ cardId }) => cardId === id));
+        const own = toMilestones(rewards.filter(({ cardId }) => cardId === id));
         return [id, { name, stampsRequired, expiresAt, rewards: own }];
       }),
     );
@@ -125,17 +125,17 @@ export class TemplatesService {
     const loaded = rows.map((row): [number, Versioned] => [
       row.card.id,
       {
-        template: templateOf(row),
+        template: createTemplate(row),
         accountId: row.account_id,
         storeVersion: row.store_version,
       },
     ]);
-    for (const [id, versioned] of loaded) this.known.set(id, versioned);
+    for (const [id, versioned] of loaded) this.cache.set(id, versioned);
     return new Map(loaded);
   }
 }
 
-function templateOf({ card, time_zone, rewards, version }: TemplateRow): Template {
+function createTemplate({ card, time_zone, rewards, version }: TemplateRow): Template {
   return {
     cardId: card.id,
     version,
@@ -148,12 +148,12 @@ function templateOf({ card, time_zone, rewards, version }: TemplateRow): Templat
     maxStampsPerDay: card.maxStampsPerDay,
     minSecondsBetweenStamps: card.minSecondsBetweenStamps,
     timeZone: time_zone,
-    rewards: milestones(rewards ?? []),
+    rewards: toMilestones(rewards ?? []),
   };
 }
 
 /** Not deleted; cheapest first. */
-export function milestones(rewards: Reward[]): Milestone[] {
+export function toMilestones(rewards: Reward[]): Milestone[] {
   return rewards
     .filter((reward) => reward.deletedAt === null)
     .sort((a, b) => a.stampsRequired - b.stampsRequired || a.id - b.id)

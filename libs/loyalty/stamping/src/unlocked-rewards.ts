@@ -46,7 +46,7 @@ export function priceRewards(rewards: Milestone[], unlocked: UnlockedReward[]): 
 }
 
 /** Returns the active rewards that the balance covers, with what they take on the card, cheapest first (CCARD-16). */
-export function availableRewards(
+export function findAvailableRewards(
   card: Balance,
   { rewards }: { rewards: Milestone[] },
 ): Milestone[] {
@@ -56,8 +56,8 @@ export function availableRewards(
 }
 
 /** Returns whole per cent towards the cheapest active reward above the balance, otherwise towards the full card. */
-export function progressPercentage(card: Balance, { stampsRequired, rewards }: Thresholds): number {
-  const target = targetOf(card.stampsCount, {
+export function calculateProgress(card: Balance, { stampsRequired, rewards }: Thresholds): number {
+  const target = findTarget(card.stampsCount, {
     stampsRequired,
     rewards: priceRewards(rewards, card.unlocked),
   });
@@ -68,13 +68,13 @@ export function progressPercentage(card: Balance, { stampsRequired, rewards }: T
  * Returns the threshold of the cheapest active reward above the balance, or else of a full card.
  * @param rewards with what they take on the card
  */
-export function targetOf(stampsCount: number, { stampsRequired, rewards }: Thresholds): number {
+export function findTarget(stampsCount: number, { stampsRequired, rewards }: Thresholds): number {
   const next = rewards.find((reward) => reward.active && reward.stampsRequired > stampsCount);
   return next?.stampsRequired ?? stampsRequired;
 }
 
 /** Unlocks each active reward that the balance now covers and that is not unlocked yet (STAMP-36). */
-export function unlocks(
+export function createUnlocks(
   customerId: number,
   stampsCount: number,
   already: readonly UnlockedReward[],

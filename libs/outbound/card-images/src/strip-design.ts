@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
-import { isStripPreset } from '#cards/card-looks.js';
+import { isStripPreset } from '#cards/card-appearance.js';
 
 /** Raise it when the drawing changes: the hash under which images are cached for ever covers it. */
 const DRAWING_VERSION = 3;

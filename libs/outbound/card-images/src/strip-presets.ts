@@ -1,4 +1,4 @@
-import type { StripPreset } from '#cards/card-looks.js';
+import type { StripPreset } from '#cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
 import { STRIP } from './stamp-grid.js';
 

@@ -1,4 +1,4 @@
-import { isStampIcon, isStripPreset } from '#cards/card-looks.js';
+import { isStampIcon, isStripPreset } from '#cards/card-appearance.js';
 import { arrangeStamps, STRIP, type Point } from './stamp-grid.js';
 import { STAMP_ICON_PATHS } from './stamp-icons.js';
 import type { IconSize, StripDesign } from './strip-design.js';

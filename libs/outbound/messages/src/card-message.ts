@@ -1,5 +1,5 @@
 import type { CardLinksRequested, CustomerCreated } from '#customers/customer.events.js';
-import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
+import { SAME_REQUEST_MS } from '#customers/card-links.js';
 import type { CustomerCardIssued } from '#stamping/customer-card.events.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import { judgeSmsNumber } from './sms-destination.js';
@@ -111,7 +111,7 @@ function toMessageRequest(
 function repeats(later: MessageRequest, earlier: MessageRequest): boolean {
   return (
     later.customerCardId === earlier.customerCardId &&
-    later.at.getTime() - earlier.at.getTime() < SAME_MESSAGE_REQUEST_MS
+    later.at.getTime() - earlier.at.getTime() < SAME_REQUEST_MS
   );
 }
 

@@ -6,7 +6,7 @@ import { inTransaction } from '#database/connection.js';
 import { DailyCounts, type RunQuery } from '#database/daily-counts.js';
 import { MOVE_CHECKPOINT, toMoveArguments, OvertakenError } from '#event-store/port/checkpoint.js';
 import type { Position, StoredEvent } from '#event-store/port/event-store.js';
-import { SAME_MESSAGE_REQUEST_MS } from '#customers/card-links.js';
+import { SAME_REQUEST_MS } from '#customers/card-links.js';
 import {
   MESSAGE_REQUEST_TTL_MS,
   findMessageRequests,
@@ -175,7 +175,7 @@ export class CardMessages {
         requests.map(({ customerCardId }) => customerCardId),
         requests.map(({ at }) => at),
         MESSAGE_REQUEST_TTL_MS,
-        SAME_MESSAGE_REQUEST_MS,
+        SAME_REQUEST_MS,
         requests.map(({ signupRequestId }) => signupRequestId),
       ],
     });

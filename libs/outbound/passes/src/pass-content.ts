@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { toCanonicalJson } from '#event-store/port/canonical-json.js';
 import type { Card } from '#cards/card.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
-import { priceRewards, targetOf, type Milestone } from '#stamping/unlocked-rewards.js';
+import { priceRewards, findTarget, type Milestone } from '#stamping/unlocked-rewards.js';
 
 /** Apple accepts ten in a pass, and Google ten in an object. */
 const MOST_LOCATIONS = 10;
@@ -89,7 +89,7 @@ export function passContent(parts: PassParts): PassContent {
     available: offer.stampsRequired <= stampsCount,
   }));
   const { stampsRequired } = card;
-  const target = targetOf(stampsCount, { stampsRequired, rewards: priced });
+  const target = findTarget(stampsCount, { stampsRequired, rewards: priced });
   const named = member && [member.firstName, member.lastName].filter(Boolean).join(' ');
   return {
     customerCardId: customerCard.id,

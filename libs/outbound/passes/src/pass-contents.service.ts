@@ -7,7 +7,7 @@ import type { Card } from '#cards/card.js';
 import type { Reward } from '#rewards/reward.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
-import { milestones } from '#stamping/templates.service.js';
+import { toMilestones } from '#stamping/templates.service.js';
 import { isPrecise, type Location } from '#locations/location.js';
 import {
   contentHash,
@@ -79,7 +79,7 @@ export class PassContents {
         const content = passContent({
           customerCard,
           card,
-          rewards: milestones(row.rewards),
+          rewards: toMilestones(row.rewards),
           store: { name: row.store_name, locale: row.locale, timeZone: row.time_zone },
           member: members[i] ?? null,
           locations: nearestFirst(

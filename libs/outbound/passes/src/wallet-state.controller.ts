@@ -3,7 +3,7 @@ import type { CommandContext } from '#kernel/aggregate.js';
 import { Context } from '#http/caller.js';
 import { Endpoint } from '#http/endpoint.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { CUSTOMER_CARD, idsOf, type Path } from '#stamping/customer-cards.controller.js';
+import { CUSTOMER_CARD, parseCardPath, type Path } from '#stamping/customer-cards.controller.js';
 import { Passes } from './passes.service.js';
 import { walletJson, WalletJson } from './wallet-state.dto.js';
 
@@ -27,7 +27,7 @@ export class WalletStateController {
     record: CUSTOMER_CARD,
   })
   async show(@Context() { accountId }: CommandContext, @Param() path: Path): Promise<WalletJson> {
-    const { id } = await this.customerCards.find(accountId, idsOf(path));
+    const { id } = await this.customerCards.find(accountId, parseCardPath(path));
     const [installations, pass] = await Promise.all([
       this.passes.installationsOf(id),
       this.passes.find(id),

@@ -10,7 +10,7 @@ import { accountReadModel } from '#accounts/account.entity.js';
 import { cardReadModel } from '#cards/card.entity.js';
 import { customerReadModel } from '#customers/customer.entity.js';
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
-import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
+import { toCustomerCardDetailJson, toCustomerCardJson } from '#stamping/customer-card.dto.js';
 import { customerCardReadModel, PASS_INSTALLED } from '#stamping/customer-card.entity.js';
 import { TemplatesService } from '#stamping/templates.service.js';
 import {
@@ -117,8 +117,8 @@ export class CustomerCardRenderer implements EventRenderer {
         const publicEvent = toPublicCustomerCardEvent(recordedEvent, {
           state,
           cardName: template.name,
-          list: customerCardJson(state, renderContext),
-          detail: () => customerCardDetailJson(state, renderContext),
+          list: toCustomerCardJson(state, renderContext),
+          detail: () => toCustomerCardDetailJson(state, renderContext),
           customer: isErased(state.customerId)
             ? { id: state.customerId, ...ERASED_NAME }
             : getDefined(names.get(state.customerId), `customer ${state.customerId}`),
@@ -156,7 +156,7 @@ export class CustomerCardRenderer implements EventRenderer {
       if (row.installed) installed.add(id);
       this.keys.remember(row.customer_id, row.wrapped === null ? null : row, requestedAt);
     }
-    return { snapshots, names, templates: await this.templates.allAt(versions), installed };
+    return { snapshots, names, templates: await this.templates.getAllAtVersion(versions), installed };
   }
 
   /** Adds missing names: a card may have had another customer at the time of an event. */

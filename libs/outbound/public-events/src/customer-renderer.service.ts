@@ -7,8 +7,8 @@ import { toRecorded } from '#event-store/port/codec.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { ReadModels, toStreamName } from '#event-store/read-models/read-models.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
-import { redacted, type Customer } from '#customers/customer.js';
-import { customerJson } from '#customers/customer.dto.js';
+import { redact, type Customer } from '#customers/customer.js';
+import { toCustomerJson } from '#customers/customer.dto.js';
 import { customerReadModel } from '#customers/customer.entity.js';
 import { withPerson } from '#customers/resealing.js';
 import {
@@ -58,7 +58,7 @@ export class CustomerRenderer implements EventRenderer {
     const states = await this.projections.projectAround(customerReadModel, events);
     await this.waitUntilMerged(events.filter(({ type }) => MERGE_TYPES.has(type)));
     const updated = events.filter(({ revision }) => revision > 0);
-    const cards = await this.customerCards.ofCustomers(
+    const cards = await this.customerCards.listByCustomer(
       updated.map(({ id, stream }) => getDefined(states.get(id), stream).after.id),
     );
     const erasedAt = await this.findErasureTimes(
@@ -69,7 +69,7 @@ export class CustomerRenderer implements EventRenderer {
     );
     const redactIfErased = (state: Customer, revision: number) => {
       if (isErased(state.id)) {
-        return { ...redacted(state), erasedAt: erasedAt.get(state.id) ?? state.erasedAt };
+        return { ...redact(state), erasedAt: erasedAt.get(state.id) ?? state.erasedAt };
       }
       const renewal = renewalByCustomer.get(state.id);
       return renewal && revision < renewal.revision ? withPerson(state, renewal.now) : state;
@@ -84,11 +84,11 @@ export class CustomerRenderer implements EventRenderer {
         };
         const publicEvent = toPublicCustomerEvent(recordedEvent, {
           // Cards are issued after the customer was created, so right after the creation there are none.
-          customer: customerJson(
+          customer: toCustomerJson(
             redactIfErased(after, revision),
             revision > 0 ? (cards.get(after.id) ?? []) : [],
           ),
-          before: before && customerJson(redactIfErased(before, revision), []),
+          before: before && toCustomerJson(redactIfErased(before, revision), []),
         });
         return [event.id, { event: publicEvent, customerId: after.id }];
       }),

@@ -5,10 +5,10 @@ import formats from 'ajv-formats';
 import { readFileSync } from 'node:fs';
 import type { EventMeta } from '#kernel/aggregate.js';
 import { dtosByName } from '#http/fields.pipe.js';
-import { customerCardDetailJson, customerCardJson } from '#stamping/customer-card.dto.js';
+import { toCustomerCardDetailJson, toCustomerCardJson } from '#stamping/customer-card.dto.js';
 
 import type { CustomerCard, Template } from '#stamping/customer-card.js';
-import { customerJson } from '#customers/customer.dto.js';
+import { toCustomerJson } from '#customers/customer.dto.js';
 import { publicEvents } from './public-event.dto.js';
 import {
   toPublicCustomerCardEvent,
@@ -76,8 +76,8 @@ function renderCardEvent(event: PublishedCustomerCardEvent): PublicEvent {
     {
       state: CARD,
       cardName: TEMPLATE.name,
-      list: customerCardJson(CARD, renderContext),
-      detail: () => customerCardDetailJson(CARD, renderContext),
+      list: toCustomerCardJson(CARD, renderContext),
+      detail: () => toCustomerCardDetailJson(CARD, renderContext),
       customer: { id: 31, first_name: 'Ada', last_name: null, email: null, phone: '+491234' },
     },
   );
@@ -104,10 +104,10 @@ function renderCustomerEvent(change: 'created' | 'updated'): PublicEvent {
     searchText: 'ada',
     phoneDigits: null,
   };
-  const before = customerJson(customer, []);
+  const before = toCustomerJson(customer, []);
   if (change === 'updated') {
     const data = { customerId: 31, smsConsent: true, personal: { lastName: 'Byron' } };
-    const after = customerJson({ ...customer, lastName: 'Byron', smsConsent: true }, []);
+    const after = toCustomerJson({ ...customer, lastName: 'Byron', smsConsent: true }, []);
     const event = { type: 'CustomerUpdated', data, ...RECORDED } as const;
     return toPublicCustomerEvent(event, { customer: after, before });
   }

@@ -58,7 +58,7 @@ export class Proofs {
     const head = await this.eventStore.head();
     for (const deadline = performance.now() + HISTORY_TIMEOUT_MS; ;) {
       // Read first: an event that is not found afterwards does not exist.
-      const { position } = await this.history.reached();
+      const { position } = await this.history.getProgress();
       const isComplete = (await this.eventStore.readUntil(head, position, 1)).length === 0;
       const [place] = await query<EventPlace>(this.pool, {
         ...FIND_PLACE,

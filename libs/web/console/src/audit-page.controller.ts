@@ -55,7 +55,7 @@ export class AuditPageController {
     const range = { before, limit: PAGE_SIZE + 1 };
     const rows = await this.audit.list(store.id, NO_FILTER, range);
     const entries = rows.slice(0, PAGE_SIZE);
-    const about = await this.names.of(entries.map(({ json }) => findSubject(json.subject)));
+    const about = await this.names.findNames(entries.map(({ json }) => findSubject(json.subject)));
     const invitations = entries.flatMap(({ json }) => findInvitationId(json.subject) ?? []);
     const addresses = await this.members.findInvitedAddresses(store.id, invitations);
     const { day, minute } = await this.times.forStore(store.id);

@@ -1,5 +1,5 @@
 import { RejectedError, type FieldErrors } from '#kernel/errors.js';
-import { localeOf, timeZoneOf } from '#accounts/account.js';
+import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
 import { readText } from '#sign-in/form-text.js';
@@ -97,8 +97,8 @@ export function readConsentTexts(form: FormFields): ConsentTexts {
 /** Parses the settings of a store. @throws RejectedError */
 export function parseStoreSettings(values: StoreForm): StoreSettings {
   const { name, store_name, time_zone, locale: tag } = values;
-  const timeZone = timeZoneOf(time_zone);
-  const locale = localeOf(tag);
+  const timeZone = parseTimeZone(time_zone);
+  const locale = parseLocale(tag);
   const country = values.country === '' ? null : parseCountry(values.country);
   const errors: FieldErrors = {
     ...((name === '' || [...name].length > MAX_NAME) && {

@@ -47,7 +47,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const all = await this.locations.states(store.id);
+    const all = await this.locations.listStates(store.id);
     const lines = all.map((location) => toLocationLine(location, buildLocationsPath(store)));
     const data = { lines, credit: getAttribution(this.config.geocoder) };
     await this.pages.send(request, reply, { view: listView, title: 'Locations', data });
@@ -62,7 +62,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const location = await this.locations.state(store.id, parsePathId(id));
+    const location = await this.locations.getState(store.id, parsePathId(id));
     const notice = typeof done === 'string' && Object.hasOwn(DONE, done) ? (DONE[done] ?? '') : '';
     await this.sendPinPage(request, reply, store, location, { done: notice });
   }
@@ -78,7 +78,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const location = await this.locations.state(store.id, parsePathId(path));
+    const location = await this.locations.getState(store.id, parsePathId(path));
     const pin = parseCoordinates(latitude, longitude);
     if (!pin) {
       const typed = { latitude, longitude, errors: [NO_PLACE], status: 422 };
@@ -97,7 +97,7 @@ export class LocationPagesController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const { id, name, address } = await this.locations.state(store.id, parsePathId(path));
+    const { id, name, address } = await this.locations.getState(store.id, parsePathId(path));
     await this.pages.sendConfirmation(request, reply, {
       question: 'Remove this pin?',
       about: `${name}, ${address}`,

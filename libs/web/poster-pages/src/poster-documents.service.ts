@@ -86,7 +86,7 @@ export class PosterDocuments {
     const [row] = await query<PosterRow>(this.pool, { ...FIND, values: [slug] });
     if (!row) return undefined;
     const { poster, card, rewards, store_name: name, locale } = row;
-    const { signup_url: signup, qr_code_url: code } = this.posters.shown(poster);
+    const { signup_url: signup, qr_code_url: code } = this.posters.toJson(poster);
     const urls = { signup, code };
     const content = createPosterContent({ poster, card, rewards, store: { name, locale }, urls });
     return { poster, content };

@@ -1,4 +1,4 @@
-import { isStampIcon } from '#cards/card-looks.js';
+import { isStampIcon } from '#cards/card-appearance.js';
 import { STAMP_ICON_PATHS } from '#card-images/stamp-icons.js';
 import { computeContrast, pickReadableColor } from '#pages/colors.js';
 import { findDarkModules } from '#web-card/qr-modules.js';

@@ -14,7 +14,7 @@ import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { EnrolCustomer } from '#stamping/customer-card.commands.js';
 import { RequestCardLinks } from '#customers/card-links.commands.js';
 import { CreateCustomer } from '#customers/customer.commands.js';
-import { customer, uniqueValues } from '#customers/customer.js';
+import { customer, listUniqueValues } from '#customers/customer.js';
 import { customerReadModel } from '#customers/customer.entity.js';
 import type { CustomerInput } from '#customers/customer-input.dto.js';
 import type { MessageChannel } from '#messages/card-message.js';
@@ -171,7 +171,7 @@ export class Signups {
 
   /** Finds who holds the address or the number, each of them once; of a merged customer, the one that goes on. */
   private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
-    const values = uniqueValues({ ...toCustomerInput({ email, phone }), externalReferences: [] });
+    const values = listUniqueValues({ ...toCustomerInput({ email, phone }), externalReferences: [] });
     const claims = values.map(({ kind, value }) =>
       this.keys.createClaim(accountId, kind, value, ''),
     );
@@ -186,7 +186,7 @@ export class Signups {
     const prefix = `${customer.name}-`;
     const holders = await Promise.all(
       rows.map(({ stream_id: stream }) =>
-        this.claimHolders.survivorOf(
+        this.claimHolders.findSurvivor(
           customerReadModel,
           Number(stream.slice(prefix.length)),
           ({ mergedInto }) => mergedInto?.customerId,

@@ -9,7 +9,7 @@ import { drawCode } from '#stamping/customer-card.commands.js';
 import {
   customerCard,
   issue,
-  refuseEnrolment,
+  assertOpenForEnrolment,
   type CustomerCard,
   type Template,
 } from '#stamping/customer-card.js';
@@ -68,7 +68,7 @@ function issued(
   template: Template,
   meta: EventMeta,
 ): CustomerCard {
-  refuseEnrolment(template, new Date(meta.recordedAt));
+  assertOpenForEnrolment(template, new Date(meta.recordedAt));
   const [first, ...others] = issue(ids, template).map((event) => ({ ...event, id: '', meta }));
   if (!first) throw new Error('a card is issued with an event');
   return others.reduce<CustomerCard>(

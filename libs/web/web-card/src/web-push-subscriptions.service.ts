@@ -6,7 +6,7 @@ import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
 import type { WantedUpdate } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
-import { customerErased } from '#stamping/customer-subjects.js';
+import { createCustomerErasedError } from '#stamping/customer-subjects.js';
 import { VapidKeys } from './vapid-keys.service.js';
 import type { WebPushSubscription } from './web-push-subscription.js';
 
@@ -42,7 +42,7 @@ export class WebPushSubscriptions {
     const { id, accountId, customerId } = card;
     const text = JSON.stringify(subscription);
     const sealed = await this.keys.sealText(customerId, text, sealingContext(id));
-    if (!sealed) throw customerErased();
+    if (!sealed) throw createCustomerErasedError();
     const { noticeTag } = await this.passes.open(card);
     const hash = this.vapid.computeFingerprint(subscription.endpoint);
     await query(this.pool, {

@@ -1,0 +1,71 @@
+import { isDeepStrictEqual } from 'node:util';
+import { mergeMetadata, findMetadataError, type Metadata } from '#kernel/metadata.js';
+import type { ExternalReference } from './customer.events.js';
+
+/** A reference in a request: metadata is merged into the existing one. */
+export type ReferenceInput = { source: string; externalId: string; metadata: Metadata };
+
+/** Every change rewrites the whole list, so it must stay small. */
+const REFERENCE_LIMITS = { max: 100, bytes: 32 * 1024 };
+
+/**
+ * By source and external id; a duplicate in the request is applied in order. Never removes one. One that
+ * does not change keeps its time of update.
+ */
+export function upsertReferences(
+  current: ExternalReference[],
+  input: ReferenceInput[],
+  now: Date,
+): ExternalReference[] {
+  const at = now.toISOString();
+  const references = new Map(current.map((one) => [createReferenceKey(one), one]));
+  for (const { source, externalId, metadata } of input) {
+    const key = createReferenceKey({ source, externalId });
+    const previous = references.get(key);
+    const merged = mergeMetadata(previous?.metadata ?? {}, metadata);
+    if (previous && isDeepStrictEqual(previous.metadata, merged)) continue;
+    references.set(key, {
+      source,
+      externalId,
+      metadata: merged,
+      createdAt: previous?.createdAt ?? at,
+      updatedAt: at,
+    });
+  }
+  return sortReferences([...references.values()]);
+}
+
+export function sortReferences(references: ExternalReference[]): ExternalReference[] {
+  return references.sort((a, b) =>
+    a.source === b.source ? compare(a.externalId, b.externalId) : compare(a.source, b.source),
+  );
+}
+
+export function createReferenceKey({
+  source,
+  externalId,
+}: {
+  source: string;
+  externalId: string;
+}): string {
+  return `${source} ${externalId}`;
+}
+
+export function findReferencesError(references: ExternalReference[]): string | undefined {
+  for (const { source, metadata } of references) {
+    const fault = findMetadataError(metadata);
+    // Not by its id, which is personal: a refusal may be stored under an Idempotency-Key.
+    if (fault) return `of ${source}: metadata ${fault}`;
+  }
+  if (references.length > REFERENCE_LIMITS.max) {
+    return `must come to at most ${REFERENCE_LIMITS.max} for one customer`;
+  }
+  return Buffer.byteLength(JSON.stringify(references)) > REFERENCE_LIMITS.bytes
+    ? 'must come to at most 32 KiB for one customer, metadata included'
+    : undefined;
+}
+
+/** Of names that differ. */
+function compare(a: string, b: string): number {
+  return a < b ? -1 : 1;
+}
