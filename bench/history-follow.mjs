@@ -29,9 +29,9 @@ const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));
 const table = new HistoryTable(writer, types);
 const tree = new Tree(writer);
 
-let { position, end } = await table.reached();
+let { position, end } = await table.getProgress();
 const history = await follow(position, BATCH.history, async (events, to) => {
-  const entries = await table.next(events, end);
+  const entries = await table.createNextEntries(events, end);
   await table.add(position, to, entries, end);
   position = to;
   end = entries.at(-1);

@@ -67,7 +67,7 @@ function checkNames(file, text) {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.ES2022, true);
   const visit = (node) => {
     const isDeclared =
-      ts.isIdentifier(node) && node.parent.name === node && !isForeign(node.parent);
+      ts.isIdentifier(node) && node.parent.name === node && !isForeign(node.parent, file);
     if (isDeclared && VAGUE_NAMES.has(node.text.toLowerCase())) {
       const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
       faults.push(`${file}:${line + 1} "${node.text}": name it after what it holds or does`);
@@ -77,8 +77,10 @@ function checkNames(file, text) {
   visit(source);
 }
 
-function isForeign(parent) {
+/** Fields of recorded events keep the names that they were recorded with. */
+function isForeign(parent, file) {
   return (
+    (ts.isPropertySignature(parent) && file.endsWith('.events.ts')) ||
     ts.isPropertyAccessExpression(parent) ||
     ts.isImportSpecifier(parent) ||
     ts.isExportSpecifier(parent) ||

@@ -8,12 +8,12 @@ import { revokeTokens } from './token.commands.js';
 import { auditUser } from './user-audit.service.js';
 import { endAddressLinks, endPasswordLinks } from './user.commands.js';
 
-/** How somebody showed that the address is theirs. */
+/** Names how a user proved that the address is theirs. */
 export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company';
 
 /**
- * Remembers that a user reads the mails to their address. Anybody may have made an account with it before, so what they
- * left in the account ends where its owner cannot see it.
+ * Confirms that a user reads the mails to their address. Anybody may have created an account with it before, so the access
+ * that they left in the account ends where its owner cannot see it.
  */
 @Injectable()
 export class AddressConfirmation {
@@ -35,14 +35,14 @@ export class AddressConfirmation {
     return true;
   }
 
-  /** By a link for a new password, which follows. Codes stay: a mailbox alone must not replace a second factor. */
+  /** Confirms by a link for a new password. The second factor stays: a mailbox alone must not replace it. */
   async confirmByPasswordLink(transaction: AuditedTransaction, userId: number): Promise<void> {
     if (!(await this.confirm(transaction, userId, 'password_link'))) return;
     await this.endAccess(transaction, userId, {});
   }
 
   /**
-   * By a company, which lets its people in without password and codes.
+   * Confirms by a company, whose people sign in without password and codes.
    * @returns whether anything ended that the user may miss
    */
   async confirmByCompany(transaction: AuditedTransaction, userId: number): Promise<boolean> {

@@ -10,7 +10,7 @@ import { IDENTITY_CHANNEL } from './rights-watch.service.js';
 
 const DAY_MS = 24 * 3_600_000;
 const RETRY_MS = 60_000;
-/** Of one transaction, so that it holds its locks only briefly. */
+/** Limits the rows of one transaction, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
 /** Deletes what removed users signed in with: only their names and what they did stay. */
@@ -28,7 +28,7 @@ const LEFT_STORES = `
     and not exists (select from memberships m where m.user_id = u.id)
   order by left_stores_at limit ${BATCH_SIZE} for no key update skip locked`;
 
-/** In a statement after the locks, which sees whoever has joined a store until then. */
+/** Removes users in a statement after the locks, which sees those who have joined a store until then. */
 const REMOVE = `
   with removed as (
     update users u set removed_at = now(), email = null, email_key = null

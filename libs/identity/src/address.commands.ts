@@ -18,9 +18,9 @@ const TOKEN_BYTES = 32;
 const MAX_PER_HOUR = 3;
 
 /**
- * Whoever could give themselves an address that is not theirs would share an account with its owner, who comes to it later
- * by an invitation, a new password or their company. So a link that is sent to the address has to be opened first, by the
- * user. Whether another user has the address is told to that address alone.
+ * Sends a link to a new address, which the user has to open before it counts. A user with somebody else's address would
+ * share an account with its owner, who comes to it later by an invitation, a new password or a company. Only the address
+ * itself learns whether another user has it.
  */
 export class RequestAddressChange extends Command<void> {
   constructor(
@@ -62,7 +62,7 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
         [userId],
       );
       if ((sent?.count ?? 0) >= MAX_PER_HOUR) {
-        throw new RejectedError({ email: ['was changed too often: wait an hour'] });
+        throw new RejectedError({ email: ['was changed too often. Try again in an hour'] });
       }
       // Of several links only the newest works.
       await endAddressLinks(manager, userId);
@@ -79,13 +79,13 @@ export class RequestAddressChangeHandler implements ICommandHandler<RequestAddre
   }
 }
 
-/** Links for a new password that went to the former address end with it. */
+/** Replaces the address of a user. Links for a new password that went to the former one end with it. */
 export class ConfirmAddress extends Command<void> {
   constructor(
     readonly by: AuditedWriter,
     readonly userId: number,
     readonly token: string,
-    /** Tells the former address, in the same transaction. */
+    /** Notifies the former address, in the same transaction. */
     readonly notify: (manager: EntityManager, change: AddressChange) => Promise<void>,
   ) {
     super();
@@ -135,7 +135,7 @@ export class ConfirmAddressHandler implements ICommandHandler<ConfirmAddress> {
 
 export const addressHandlers = [RequestAddressChangeHandler, ConfirmAddressHandler];
 
-/** The address that an open link of the user is about. */
+/** Finds the address that an open link of the user confirms. */
 export async function findRequestedAddress(
   manager: EntityManager,
   userId: number,

@@ -7,7 +7,7 @@ import { AddressConfirmation } from './address-confirmation.service.js';
 import { SignIns, type NewSession, type Visitor } from './sign-ins.service.js';
 import { createUserWriter } from './user-audit.service.js';
 
-/** Whom a company vouches for. @property email null: none that it has confirmed */
+/** A person who has signed in with a company. @property email null: none that it has confirmed */
 export type CompanyPerson = { issuer: string; subject: string; email: string | null };
 
 export type CompanyOutcome =
@@ -15,10 +15,10 @@ export type CompanyOutcome =
   | { kind: 'in'; signedIn: NewSession; hasEndedAccess: boolean }
   /** Nobody has the address here. */
   | { kind: 'unknown' }
-  /** The account is another person's at the same company. */
+  /** The account belongs to another person at the same company. */
   | { kind: 'taken' };
 
-/** By what the company calls the person first, which never changes, then by address, once. */
+/** Finds the user by the company's subject, which never changes, or else by address. The address counts only once. */
 const FIND_USER = {
   name: 'company_sign_ins_find',
   text: `
@@ -30,8 +30,8 @@ const FIND_USER = {
 };
 
 /**
- * Lets in whom a company vouches for. The first sign-in of a person at a company binds them to the user with their address
- * (OpenID Connect Core, section 5.7); from then on the address does not matter, and nobody else with it gets in.
+ * Signs users in by a company. The first sign-in of a person binds them to the user with their address (OpenID Connect
+ * Core, section 5.7). From then on the address does not matter, and nobody else with it can sign in.
  */
 @Injectable()
 export class CompanySignIns {

@@ -68,9 +68,9 @@ export class CreateUserHandler implements ICommandHandler<CreateUser> {
   }
 }
 
-/** What goes with a user, and what stays without them. */
+/** Summarizes the removal of a user: what ended with them, and the stores that stay. */
 export type RemovalSummary = {
-  /** In force until now. */
+  /** Counts those that were active until now. */
   tokensEnded: number;
   sessionsEnded: number;
   /** Where the user was a member. */
@@ -180,7 +180,7 @@ export function findUserByEmailKey(
   return manager.findOneBy(UserRow, { email_key: emailKey, removed_at: IsNull() });
 }
 
-/** By e-mail address, in any spelling, or id. */
+/** Names a user by e-mail address, in any spelling, or by id. */
 export type UserRef = string | number;
 
 /** Until the end of the transaction, nobody else changes the user. @throws NotFoundError */
@@ -199,7 +199,7 @@ export function createEmailTakenError(): RejectedError {
   return new RejectedError({ email: ['is used by another user'] });
 }
 
-/** A change to a user, or to a token, is recorded for every store that the user may reach. */
+/** Lists the stores of a user. A change to a user or token is recorded for each of them. */
 export async function listStoreIds(manager: EntityManager, userId: number): Promise<number[]> {
   const memberships = await manager.find(MembershipRow, {
     where: { user_id: userId },

@@ -1,16 +1,16 @@
 import { Column, Entity, PrimaryColumn, PrimaryGeneratedColumn } from 'typeorm';
 import type { Role } from './roles.js';
 
-/** Someone who may sign in. Removed users stay by name, so that the audit log can still name them. */
+/** A user who may sign in. Removed users stay by name, so that the audit log can still name them. */
 @Entity('users')
 export class UserRow {
   @PrimaryGeneratedColumn('identity', { type: 'bigint', generatedIdentity: 'ALWAYS' })
   declare readonly id: number;
   /** As the user writes it, and where mails go to. Null some time after the user was removed. */
   @Column('text', { nullable: true }) declare email: string | null;
-  /** What addresses are compared by. Null when the address is. */
+  /** The key that addresses are compared by. Null when the address is. */
   @Column('text', { nullable: true }) declare email_key: string | null;
-  /** When somebody showed that they read the mails to it. */
+  /** When a link or a company confirmed that the user reads the mails to it. */
   @Column('timestamptz', { nullable: true }) declare email_confirmed_at: Date | null;
   @Column('text') declare name: string;
   @Column('text') declare password_hash: string;

@@ -25,7 +25,7 @@ import type { Role } from './roles.js';
 import { createSystemWriter } from './user-audit.service.js';
 import { hashPassword, Passwords } from './passwords.service.js';
 
-/** The link's secret is known to nobody afterwards. */
+/** Holds an invitation right after its creation. Only the hash of the secret is stored. */
 export type CreatedInvitation = { invitationId: number; email: string; secret: string };
 
 export class InviteUser extends Command<CreatedInvitation> {
@@ -120,7 +120,7 @@ export class WithdrawInvitationHandler implements ICommandHandler<WithdrawInvita
   }
 }
 
-/** Somebody who has an account and is signed in, or somebody new. */
+/** Accepts an invitation: a signed-in user, or a new one. */
 export type Invitee = { userId: number } | { name: string; password: string };
 
 export class AcceptInvitation extends Command<{ userId: number; accountId: number }> {
@@ -191,7 +191,7 @@ export const invitationHandlers = [
   AcceptInvitationHandler,
 ];
 
-/** An earlier invitation to the same address gives way to the new one. */
+/** Withdraws earlier invitations to the address. @throws RejectedError for members and above the limit */
 async function replaceInvitation(
   manager: EntityManager,
   accountId: number,

@@ -65,7 +65,7 @@ export class RemoveMember extends Command<{ userId: number }> {
     readonly by: AuditedWriter,
     readonly accountId: number,
     readonly user: UserRef,
-    /** The last owner cannot go. */
+    /** Refuses to remove the last owner. */
     readonly keepsOwner = false,
   ) {
     super();
@@ -102,7 +102,7 @@ export class ChangeRole extends Command<{ userId: number }> {
     readonly accountId: number,
     readonly user: UserRef,
     readonly role: Role,
-    /** The last owner stays one. */
+    /** Refuses to change the role of the last owner. */
     readonly keepsOwner = false,
   ) {
     super();

@@ -31,7 +31,7 @@ export type ListedToken = {
   expired: boolean;
 };
 
-/** The settings are null when there is no store, and the country also when it has none. */
+/** Counts the stores of an owner, with the settings of the newest. Null: there is no store, or it has no country. */
 export type OwnedStores = {
   count: number;
   timeZone: string | null;
@@ -49,7 +49,7 @@ export type InvitationPreview = {
   hasAccount: boolean;
 };
 
-/** Who belongs to a store, who is asked to, and with which tokens it can be reached. */
+/** Lists the members, open invitations and tokens of a store. */
 @Injectable()
 export class Members {
   constructor(
@@ -81,7 +81,7 @@ export class Members {
     });
   }
 
-  /** The addresses of those invitations, by id, that were not deleted yet. */
+  /** Finds the addresses of invitations by id, unless they were deleted. */
   async findInvitedAddresses(accountId: number, ids: number[]): Promise<Map<number, string>> {
     const rows = await query<{ id: number; email: string }>(this.pool, {
       name: 'members_invited_addresses',
@@ -128,7 +128,7 @@ export class Members {
     });
   }
 
-  /** The stores that the user is an owner of: how many, and the settings of the newest. */
+  /** Counts the stores that the user owns, and finds the settings of the newest. */
   async findOwnedStores(userId: number): Promise<OwnedStores> {
     const owned = await query<{ account_id: number }>(this.pool, {
       name: 'members_stores_owned',

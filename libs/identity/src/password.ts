@@ -14,7 +14,7 @@ const LETTERS = new Map(
 );
 const ENDS = /^[^\p{L}]+|[^\p{L}]+$/gu;
 
-/** Whom a password is for. */
+/** Describes the user of a new password. */
 export type PasswordOwner = {
   email: string;
   name: string;
@@ -26,8 +26,8 @@ export type PasswordOwner = {
 export type CommonPasswords = Pick<ReadonlySet<string>, 'has'>;
 
 /**
- * Length counts, not the kinds of characters (NIST SP 800-63B, section 5.1.1.2). What is tried first does not count:
- * common passwords, and words that have to do with the service or its user, with digits and signs around them as well.
+ * Checks a new password. Length counts, not the kinds of characters (NIST SP 800-63B, section 5.1.1.2). Refuses common
+ * passwords, and words of the service or its user, also with digits and signs around them.
  *
  * @returns why a new password is refused
  */
@@ -58,7 +58,7 @@ export function findPasswordError(
   return undefined;
 }
 
-/** As it is, with letters for the digits that look like them, and each without what is no letter at its ends. */
+/** Lists the text as it is and with letters for look-alike digits, each also without signs and digits at its ends. */
 function listSpellings(text: string): string[] {
   const inner = text.replaceAll(ENDS, '');
   return [
@@ -73,7 +73,7 @@ function replaceLookalikes(text: string): string {
   return [...text].map((character) => LETTERS.get(character) ?? character).join('');
 }
 
-/** The parts of name, address and stores, each also whole and without what is between the parts. */
+/** Lists the words of name, address and stores: the parts, the whole, and the parts joined. */
 function listContextWords({ email, name, stores }: PasswordOwner): string[] {
   const texts = [SERVICE, email, ...email.split('@'), name, ...stores].map((text) =>
     text.normalize('NFKC').toLowerCase(),
@@ -87,7 +87,7 @@ function listContextWords({ email, name, stores }: PasswordOwner): string[] {
     .sort((one, other) => other.length - one.length);
 }
 
-/** Whether little else is left without the words, or a common password. */
+/** Tells whether little is left without the words, or a common password is. */
 function isMadeOf(text: string, words: string[], common: CommonPasswords): boolean {
   const rest = words.reduce((left, word) => left.replaceAll(word, ' '), text);
   if (rest === text) return false;
@@ -96,13 +96,13 @@ function isMadeOf(text: string, words: string[], common: CommonPasswords): boole
   return common.has(others) || (others.length <= MAX_OTHER_LETTERS && signs.length <= 2);
 }
 
-/** A shorter password, several times. */
+/** Tells whether the text repeats a shorter password. */
 function isRepeated(text: string): boolean {
   const unit = /^(.+?)\1+$/su.exec(text)?.[1];
   return unit !== undefined && [...unit].length < MIN_PASSWORD_LENGTH;
 }
 
-/** Such as 12345678901 or zyxwvutsrq. */
+/** Recognizes sequences such as 12345678901 or zyxwvutsrq. */
 function isSequence(text: string): boolean {
   const codes = [...text].map((character) => character.codePointAt(0) ?? 0);
   const isOnlyDigits = /^\d+$/.test(text);

@@ -15,7 +15,9 @@ export function hashPassword(password: string): Promise<string> {
   return hash(normalizePassword(password));
 }
 
-/** The most common ones of several leaks, in lower case. The package's own module would keep 24 MB in memory. */
+/**
+ * Lists the most common passwords of several leaks, in lower case. The package's own module would keep 24 MB in memory.
+ */
 const COMMON = '@zxcvbn-ts/language-common/src/passwords.json';
 
 /** Somebody who gets a password. @property userId of an existing user @property accountId a store that they join */
@@ -24,7 +26,7 @@ export type NewPasswordOwner = { email: string; name: string; userId?: number; a
 /** Checks passwords by Argon2id, and whether new ones are good enough. */
 @Injectable()
 export class Passwords {
-  /** Nobody's. */
+  /** Matches no password, so that an unknown user takes as long as a known one. */
   private readonly decoyHash = hash(randomBytes(16).toString('base64url'));
 
   constructor(

@@ -6,7 +6,7 @@ import { Notifications } from '#database/notifications.js';
 export const IDENTITY_CHANNEL = 'inkpad_identity';
 
 const POLL_INTERVAL_MS = 300;
-/** With a look just begun, the answer to the request and a busy moment it stays below a second. */
+/** Trusts a check for so long that, with the check, the request and a busy moment, a change counts within a second. */
 const CURRENT_FOR_MS = 800;
 
 const VERSION: LimitedStatement = {
@@ -15,9 +15,9 @@ const VERSION: LimitedStatement = {
 };
 
 /**
- * Says whether what is cached of users, memberships and tokens still holds. A notification drops it within moments of
- * a change. Since one may get lost, the number that every change raises is looked at several times a second, on the
- * connection that listens; without a recent look nothing cached is trusted.
+ * Tells whether cached users, memberships and tokens are current. A notification clears the cache within moments of a
+ * change. Since one may get lost, a version that every change raises is read several times a second, on the connection
+ * that listens. Without a recent read the cache is not used.
  */
 export class RightsWatch {
   private readonly log = new Logger(RightsWatch.name);
@@ -26,7 +26,7 @@ export class RightsWatch {
   private isChecking = false;
   private isFailing = false;
   private version: number | undefined;
-  /** When the last look began that was answered, by `performance.now()`. */
+  /** Holds when the last successful check started, by `performance.now()`. */
   private checkedAt = -Infinity;
 
   /** @param onChange drops everything that is cached; also called when nothing has changed */
@@ -48,7 +48,7 @@ export class RightsWatch {
     await this.notifications.close();
   }
 
-  /** False: ask the database. */
+  /** Tells whether the cache can be trusted. False: query the database. */
   isCurrent(): boolean {
     return performance.now() - this.checkedAt < CURRENT_FOR_MS;
   }
@@ -66,7 +66,7 @@ export class RightsWatch {
       this.checkedAt = startedAt;
       this.isFailing = false;
     } catch (error) {
-      // Requests ask the database meanwhile. Said once, not three times a second.
+      // Requests query the database meanwhile. Logged once, not three times a second.
       if (!this.isFailing)
         this.log.warn(`changes of rights cannot be watched: ${getErrorMessage(error)}`);
       this.isFailing = true;

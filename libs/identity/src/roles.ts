@@ -1,14 +1,14 @@
 import type { ErrorCode } from '#kernel/error-catalogue.js';
 
-/** What a user is in a store, the one who may do most first. */
+/** Lists the roles, the one with the most rights first. */
 export const ROLES = ['owner', 'manager', 'staff'] as const;
 
 export type Role = (typeof ROLES)[number];
 
 /**
- * The least role that each operation takes; those above it may do it too. The operations of the API have the names of
- * the OpenAPI document, those that only the console has are called `<records>.<verb>`. docs/roles.md is compared with
- * this table.
+ * Lists the lowest role for each operation; those above it may do it too. The operations of the API have the names of
+ * the OpenAPI document; those that only the console has are called `<records>.<verb>`. A test compares docs/roles.md
+ * with this table.
  */
 const MIN_ROLE = {
   getStatus: 'staff',
@@ -105,7 +105,7 @@ export type Operation = keyof typeof MIN_ROLE;
 
 export const OPERATIONS = Object.keys(MIN_ROLE) as Operation[];
 
-/** What someone who is refused gets: the code, whose status is in the error catalogue. */
+/** Names the error of a refused request; the error catalogue has its status. */
 export type Refusal = Extract<ErrorCode, 'forbidden' | 'not_found'>;
 
 export function isRole(text: string): text is Role {
@@ -127,7 +127,7 @@ export function findRefusal(role: Role | null, operation: string | undefined): R
   return isOperation(operation) && isAllowed(role, operation) ? null : 'forbidden';
 }
 
-/** The roles that may, when not all of them may. */
+/** Finds the roles that may call an operation. @returns null when all of them may */
 export function findRequiredRoles(operation: string): Role[] | null {
   const allowed = ROLES.filter((role) => findRefusal(role, operation) === null);
   return allowed.length === ROLES.length ? null : allowed;

@@ -23,12 +23,12 @@ function createTotp(secret: Buffer, email: string): TOTP {
   });
 }
 
-/** For the QR code that an app reads. */
+/** Creates the URI for the QR code that an app reads. */
 export function createEnrolmentUri(secret: Buffer, email: string): string {
   return createTotp(secret, email).toString();
 }
 
-/** For typing it in, in groups of four. */
+/** Renders the secret for typing it in, in groups of four. */
 export function renderSecret(secret: Buffer): string {
   return groupCharacters(new Secret({ buffer: copyBuffer(secret) }).base32);
 }
@@ -76,7 +76,7 @@ function groupCharacters(text: string): string {
   return text.replaceAll(/(.{4})(?=.)/g, '$1 ');
 }
 
-/** Of its own: a Buffer may share one with others. */
+/** Copies the bytes into an ArrayBuffer of their own: a Buffer may share one with others. */
 function copyBuffer(bytes: Buffer): ArrayBuffer {
   return new Uint8Array(bytes).buffer;
 }

@@ -62,7 +62,7 @@ type AttemptRow = {
   email: string;
 };
 
-/** @property tell set when the user has to be told */
+/** @property warning set when the user has to be notified */
 export type CodeResult =
   | { kind: 'app' }
   | { kind: 'recovery' }
@@ -70,13 +70,13 @@ export type CodeResult =
   | { kind: 'locked'; warning?: WrongCodes }
   | { kind: 'wrong'; warning?: WrongCodes };
 
-/** `waiting`: with the secret that an app has still to prove. */
+/** `waiting`: an app has still to prove that it has the secret. */
 export type FactorState =
   | { state: 'off' }
   | { state: 'waiting'; secret: Buffer }
   | { state: 'on'; codesLeft: number };
 
-/** Time-based codes of an app, and codes on paper for when it is lost. */
+/** Manages time-based codes of an app, and recovery codes for when it is lost. */
 @Injectable()
 export class SecondFactors {
   constructor(
@@ -98,7 +98,7 @@ export class SecondFactors {
     return { state: 'on', codesLeft: left?.count ?? 0 };
   }
 
-  /** Nothing changes for who has one already. */
+  /** Stores a new secret. A confirmed second factor stays as it is. */
   async beginEnrolment(by: AuditedWriter, userId: number): Promise<void> {
     const secret = this.keys.seal(PURPOSE, randomBytes(SECRET_BYTES), contextOf(userId));
     await this.writes.write(by, async (transaction) => {
@@ -139,7 +139,7 @@ export class SecondFactors {
     return changed ? codes : undefined;
   }
 
-  /** The former ones end. @returns the recovery codes; undefined for who has no second factor */
+  /** Replaces the recovery codes. @returns the new ones; undefined for a user without a second factor */
   async renewCodes(by: AuditedWriter, userId: number): Promise<string[] | undefined> {
     const row = await this.find(userId);
     if (!row?.confirmed) return undefined;
@@ -164,8 +164,8 @@ export class SecondFactors {
   }
 
   /**
-   * Takes a code of the app or a recovery code, each once, in the transaction of who signs the user in. Wrong ones are
-   * counted until a right one, however long that takes.
+   * Consumes a code of the app or a recovery code, each once, in the transaction of the sign-in. Wrong codes are counted
+   * until a right one, however long that takes.
    * @returns undefined for a user without a second factor
    */
   async consumeCode(
@@ -234,7 +234,7 @@ export class SecondFactors {
 
 type RecoveryHashes = { salt: Buffer; hashes: Buffer[] };
 
-/** Before a transaction: ten hashes take a while. */
+/** Generates the codes before a transaction: ten hashes take a while. */
 async function generateRecoveryCodes(): Promise<RecoveryHashes & { codes: string[] }> {
   const salt = randomBytes(SALT_BYTES);
   const codes = toRecoveryCodes(randomBytes(RECOVERY_BYTES));
@@ -242,7 +242,7 @@ async function generateRecoveryCodes(): Promise<RecoveryHashes & { codes: string
   return { salt, codes, hashes: await Promise.all(hashes) };
 }
 
-/** Argon2id, as for passwords. */
+/** Hashes by Argon2id, like passwords. */
 function hashRecoveryCode(code: string, salt: Buffer): Promise<Buffer> {
   return hashRaw(code, { salt });
 }

@@ -9,7 +9,7 @@ export const SESSION_COOKIE = 'inkpad';
 export const SESSION_SECONDS = 30 * 24 * 60 * 60;
 const TOKEN_BYTES = 32;
 
-/** A session that is in force. */
+/** Matches sessions that have not expired. */
 const ACTIVE = `s.expires_at > now() and s.seen_at > now() - interval '12 hours'`;
 
 const FIND = {
@@ -25,7 +25,7 @@ const FIND = {
     select id, user_id, name, email from session`,
 };
 
-/** Somebody in front of a browser. */
+/** A user who is signed in with a browser. */
 export type SignedIn = {
   userId: number;
   sessionId: number;
@@ -70,7 +70,7 @@ export class Sessions {
     );
   }
 
-  /** Within the transaction of who signs somebody in. @returns the token for the cookie */
+  /** Begins a session, within the transaction of the sign-in. @returns the token for the cookie */
   async begin(
     manager: EntityManager,
     userId: number,
@@ -117,7 +117,7 @@ export class Sessions {
     return count;
   }
 
-  /** How many the user has besides the given one. */
+  /** Counts the user's other sessions. */
   async countOthers({ userId, sessionId }: SignedIn): Promise<number> {
     const [row] = await query<{ count: number }>(this.pool, {
       name: 'sessions_count',
@@ -129,7 +129,7 @@ export class Sessions {
   }
 }
 
-/** Bound to the session and known only to who has its cookie, so it need not be stored. */
+/** Creates the token from that of the session: only the browser with the cookie knows it, so it need not be stored. */
 function createCsrfToken(token: string): string {
   return createHmac('sha256', token).update('csrf').digest('base64url');
 }

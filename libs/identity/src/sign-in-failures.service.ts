@@ -18,8 +18,8 @@ type Queries = { query: (text: string, values: unknown[]) => Promise<unknown> };
 export type FailureCount = { key: Buffer; failures: number; seconds: number };
 
 /**
- * How often signing in has failed for an address, for all processes and across restarts. A browser that the user has
- * signed in with before is counted by itself, so that nobody can lock a user out by failing on purpose.
+ * Counts failed sign-ins for an address, for all processes and across restarts. A browser that the user has signed in with
+ * before has a count of its own, so that nobody can lock a user out by failing on purpose.
  */
 @Injectable()
 export class SignInFailures {
@@ -29,7 +29,7 @@ export class SignInFailures {
   ) {}
 
   /**
-   * Before the password is looked at, so that attempts at the same time all count.
+   * Counts an attempt before the password is checked, so that attempts at the same time all count.
    * @param subject the key of an address, or a user whose code is asked for
    * @param browser one that the user is known to use
    */

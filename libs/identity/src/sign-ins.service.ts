@@ -27,7 +27,7 @@ import { auditUser, createSystemWriter, createUserWriter } from './user-audit.se
 
 const MAX_BROWSERS = 20;
 
-/** Who is at the door. @property browser what its long-lived cookie says @property session the cookie of a session */
+/** The visitor who signs in. @property browser the long-lived cookie @property session the cookie of a session */
 export type Visitor = RequestSource & { browser?: string; session?: string };
 
 /** @property session for the cookie @property browser for the long-lived one */
@@ -42,7 +42,7 @@ export type SignInOutcome =
   | { kind: 'locked' }
   | { kind: 'wait'; seconds: number };
 
-/** Tells a user of wrong codes, within the transaction that has counted them. */
+/** Notifies a user of wrong codes, within the transaction that has counted them. */
 export type NotifyOfWrongCodes = (manager: EntityManager, wrong: WrongCodes) => Promise<void>;
 
 type UserRow = {
@@ -61,10 +61,10 @@ const FIND = {
     from users u left join second_factors f on f.user_id = u.id
     where u.email_key = $1 and u.removed_at is null`,
 };
-/** A new password or address ends all sessions, but none that is just being made: one of the two waits for the other. */
+/** Locks the user, so that a new password or address, which ends all sessions, and a sign-in wait for each other. */
 const LOCK_USER = `select email_key, password_hash from users where id = $1 and removed_at is null for share`;
 
-/** Lets people in: by password, by the code of a second factor, or because a company vouches for them. */
+/** Signs users in: by password, by the code of a second factor, or by a company. */
 @Injectable()
 export class SignIns {
   constructor(
@@ -77,7 +77,7 @@ export class SignIns {
     private readonly repeated: RepeatedAudits,
   ) {}
 
-  /** Takes the same time, and answers the same, whether there is such a user or not. */
+  /** Signs in by password. Takes the same time, with the same result, whether there is such a user or not. */
   async signInWithPassword(
     visitor: Visitor,
     address: string,
@@ -113,8 +113,8 @@ export class SignIns {
   }
 
   /**
-   * Attempts pause for a while after several wrong codes of the app. A recovery code is always looked at: nobody guesses
-   * 80 random bits, and it is what people have when their app does not help.
+   * Signs in by a code. Attempts pause for a while after several wrong codes of the app. A recovery code is always checked:
+   * nobody guesses 80 random bits, and people need it when their app does not help.
    *
    * @param visitor with the session that awaits a code; null is the result when it does not any more
    */
@@ -157,7 +157,7 @@ export class SignIns {
     return outcome;
   }
 
-  /** Without a further question: the user was made just now, by an invitation. */
+  /** Signs in a user whom an invitation has just created. */
   async signInInvited(visitor: Visitor, userId: number): Promise<NewSession> {
     return this.writes.write(createUserWriter(visitor, userId), (transaction) =>
       this.startSession(transaction, visitor, userId, 'invitation'),
@@ -184,7 +184,7 @@ export class SignIns {
     });
   }
 
-  /** The browser is counted by itself from now on, and what has failed so far is forgotten. */
+  /** Remembers the browser, whose failures are counted apart from now on, and forgets the failures so far. */
   async trustBrowser(
     transaction: AuditedTransaction,
     { browser = generateBrowserId() }: Pick<Visitor, 'browser'>,
@@ -203,7 +203,7 @@ export class SignIns {
     return browser;
   }
 
-  /** Within the caller's transaction. Always with a new session: the token of one from before may be known to others. */
+  /** Starts a session within the caller's transaction. It is always a new one: others may know the token of an earlier one. */
   async startSession(
     transaction: AuditedTransaction,
     visitor: Visitor,
@@ -221,9 +221,9 @@ export class SignIns {
   }
 
   /**
-   * Writes as much about an address that nobody has, so that the time does not tell: it counts twice where no user's first
-   * failure is an entry. Entries are counted for all these addresses together, or strangers could make any number. What was
-   * typed is not kept: it may be a password. Writes another entry when no more attempts are taken for a while.
+   * Records a failure. It writes as much about an address that nobody has, so that the time does not reveal it. Entries
+   * are counted for all these addresses together, or strangers could create any number. The input is not stored: it may
+   * be a password. Writes another entry when attempts are refused for a while.
    * @param who the user, or an address that nobody has
    */
   private async recordFailure(

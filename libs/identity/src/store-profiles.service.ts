@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 
-/** What members see of a store, and what a new store of theirs begins with. */
+/** Describes a store to its members, and gives a new store of theirs its first settings. */
 export type StoreProfile = {
   id: number;
   name: string;
@@ -9,7 +9,7 @@ export type StoreProfile = {
   country: string | null;
 };
 
-/** Knows the stores that memberships name. The context of accounts, which is above this one, fills it. */
+/** Finds the stores that memberships name. The accounts context, which is above this one, implements it. */
 export abstract class StoreProfiles {
   /**
    * Finds those that exist, by id.

@@ -4,7 +4,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { query } from '#database/connection.js';
 
 const WRITE_EVERY_MS = 5_000;
-/** A token's last use is written no more often. */
+/** Limits how often the last use of one token is written. */
 const RECORD_EVERY_MS = 60_000;
 
 /** Another process may have written the same use; one that is writing it now is not waited for. */
@@ -21,7 +21,7 @@ const WRITE = {
 /** @property written when a use was last written, 0 for never */
 type Uses = { usedAt: number; writtenAt: number };
 
-/** When tokens were last used. Requests only note it; it is written later, for all tokens together. */
+/** Records when tokens were last used. Requests only note it in memory; a timer writes it for all tokens together. */
 @Injectable()
 export class TokenUses implements OnModuleInit, OnModuleDestroy {
   private readonly log = new Logger(TokenUses.name);

@@ -18,7 +18,7 @@ export class CreateToken extends Command<{ tokenId: number; token: string }> {
     readonly by: AuditedWriter,
     readonly user: UserRef,
     readonly name: string,
-    /** Null: in force until it is revoked. */
+    /** Null: valid until it is revoked. */
     readonly expiresAt: Date | null = null,
   ) {
     super();
@@ -59,7 +59,7 @@ export class CreateTokenHandler implements ICommandHandler<CreateToken> {
   }
 }
 
-/** Whoever revokes a token from the pages of a store. */
+/** Names the member who revokes a token on the pages of a store. */
 export type Revoker = { userId: number; accountId: number; canRevokeOthers: boolean };
 
 export class RevokeToken extends Command<{ tokenId: number }> {
@@ -137,8 +137,8 @@ async function assertBelowLimit(manager: EntityManager, userId: number): Promise
 }
 
 /**
- * Everybody may revoke their own tokens. Those of others, owners may, if none of the stores that the token reaches is
- * somebody else's: it would stop working there as well.
+ * Asserts that the member may revoke the token: their own, and as an owner those of others. Of these none of the stores
+ * may be somebody else's, where the token would stop working as well.
  * @throws NotFoundError also when the token does not reach the store
  */
 async function assertCanRevoke(

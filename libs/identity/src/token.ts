@@ -3,7 +3,7 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { normalizeText } from '#kernel/text.js';
 
 export const TOKEN_BYTES = 32;
-/** In force at the same time. */
+/** Limits the active tokens of a user. */
 export const MAX_TOKENS_PER_USER = 100;
 
 const MAX_NAME = 255;
@@ -41,7 +41,9 @@ export function parseNewToken(
   return normal;
 }
 
-/** Only this hash is stored, so that nobody who reads the database can use a token, a session or a link. */
+/**
+ * Hashes a token. Only the hash is stored, so that nobody who reads the database can use a token, a session or a link.
+ */
 export function hashToken(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }

@@ -12,12 +12,12 @@ import { findRefusal, type Refusal, type Role } from './roles.js';
 import { TokenUses } from './token-uses.service.js';
 import { hasValidChecksum } from './token.js';
 
-/** Whatever changes is dropped at once, so nothing is dropped because it is old. */
+/** Limits the size alone: a change drops what it concerns at once, so nothing has to expire. */
 const CACHE_SIZE = 10_000;
 /** Few users belong to more stores; a token may be used for one that is not among these. */
 const MAX_ROLES = 50;
 
-/** With the user's roles: a first request asks once, not once for the token and once for the store. */
+/** Finds a token with its user's roles, so that a first request takes one query instead of two. */
 const FIND_TOKEN = {
   name: 'identity_find_token',
   text: `select t.id, t.user_id, t.per_minute,
@@ -47,17 +47,17 @@ type TokenRow = {
 type CachedCaller = { caller: Caller; expiresAt: number };
 
 /**
- * Finds whom a token belongs to, and what its user may do. Answers are cached while `RightsWatch` knows that nothing has
- * changed. The checksum shows which tokens were not made here, so that inventing tokens does not make the database work.
+ * Finds the user of a token and their rights. Results are cached while `RightsWatch` knows that nothing has changed. The
+ * checksum reveals tokens that were not created here, so that invented ones cause no query.
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {
   override readonly accountName = 'Store';
-  /** False: revoked or expired, or its user was removed. */
+  /** Caches callers by token hash. False: revoked or expired, or its user was removed. */
   private readonly callers = new LRUCache<string, CachedCaller | false>({ max: CACHE_SIZE });
-  /** What users are in stores that they belong to. */
+  /** Caches the roles of users in their stores. */
   private readonly roles = new LRUCache<string, Role>({ max: CACHE_SIZE });
-  /** An answer to what was asked before the last change is not cached. */
+  /** Counts changes: a result that was requested before the last one is not cached. */
   private changes = 0;
   private readonly rights: RightsWatch;
 
@@ -83,7 +83,7 @@ export class TokensService extends Authenticator implements OnModuleInit, OnModu
     // Looked up by hash: comparing in constant time is not needed where nothing is compared.
     const key = hash('sha256', token, 'base64');
     const cachedCaller = this.findCached(this.callers, key);
-    // What is cached was made here.
+    // A cached token was created here.
     if (cachedCaller !== undefined) return this.useCaller(cachedCaller);
     if (!hasValidChecksum(token, this.keys.getDataKey('token checksums'))) return undefined;
     return this.find(key).then((entry) => this.useCaller(entry));

@@ -5,7 +5,7 @@ import type {
 } from '#event-store/commands/audited-writes.service.js';
 
 /**
- * What happened to a user is recorded for every store that the user may reach.
+ * Records what happened to a user, in every store of the user.
  * @param userId null: an attempt with an address that nobody has
  */
 export async function auditUser(
@@ -25,12 +25,12 @@ export async function auditUser(
   });
 }
 
-/** For what a user does who has no session yet. */
+/** Creates the writer for actions of a user who has no session yet. */
 export function createUserWriter(source: RequestSource, userId: number): AuditedWriter {
   return { ...createSystemWriter(source), actor: { type: 'user', id: userId }, channel: 'owner' };
 }
 
-/** For what happens to a user by somebody who is not known to be them. */
+/** Creates the writer for actions on a user by a visitor who has not signed in. */
 export function createSystemWriter({ requestId, ipAddress }: RequestSource): AuditedWriter {
   return {
     actor: { type: 'system', id: 0 },

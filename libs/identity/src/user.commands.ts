@@ -66,8 +66,8 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
 }
 
 /**
- * An address is changed so only by the operator, since users do it by `WantAddress`. All sessions of the user end with it,
- * for whoever is signed in may be somebody else, and so do the links for a new password that went to the former address.
+ * Changes a user, for the operator: users change their address by `RequestAddressChange`. A new address ends all sessions,
+ * since another person may be signed in, and the links for a new password that went to the former address.
  */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(
@@ -124,7 +124,7 @@ export class UpdateUserHandler implements ICommandHandler<UpdateUser> {
   }
 }
 
-/** Lets the next person of the company with the user's address in, in place of the one who came first. */
+/** Unlinks the person of a company, so that the next one with the user's address can sign in. */
 export class UnlinkCompany extends Command<{ userId: number; unlinked: number }> {
   constructor(
     readonly by: AuditedWriter,
@@ -159,7 +159,7 @@ export class UnlinkCompanyHandler implements ICommandHandler<UnlinkCompany> {
 
 export const userHandlers = [SetPasswordHandler, UpdateUserHandler, UnlinkCompanyHandler];
 
-/** Links for a new password that are on their way lead nowhere any more. */
+/** Ends the user's open links for a new password. */
 export async function endPasswordLinks(manager: EntityManager, userId: number): Promise<void> {
   await manager.query(
     'update password_resets set used_at = now() where user_id = $1 and used_at is null',
@@ -167,10 +167,10 @@ export async function endPasswordLinks(manager: EntityManager, userId: number): 
   );
 }
 
-/** Somebody who was not removed, and so has an address. */
+/** A user who was not removed, and so has an address. */
 export type PresentUser = UserRow & { email: string };
 
-/** Links to a new address work no more. */
+/** Ends the user's open links to a new address. */
 export async function endAddressLinks(manager: EntityManager, userId: number): Promise<void> {
   await manager.query(
     'update address_changes set used_at = now() where user_id = $1 and used_at is null',

@@ -58,7 +58,7 @@ export class CreateAccountHandler implements ICommandHandler<CreateAccount> {
 export class UpdateAccount extends Command<AccountJson> {
   constructor(
     readonly context: CommandContext,
-    /** Who gets the answer. */
+    /** The user for whom the response is rendered. */
     readonly userId: number,
     readonly changes: Partial<AccountSettings>,
   ) {

@@ -85,7 +85,7 @@ export class AccountJson {
   @TimestampProperty() declare readonly updated_at: string;
 }
 
-/** How many records a store has that are not deleted. */
+/** Counts the records of a store that are not deleted. */
 export type AccountCounts = {
   cards: number;
   customers: number;
@@ -117,7 +117,7 @@ export function toAccountJson(
   };
 }
 
-/** Only the fields that the request contains. */
+/** Converts the fields that the request contains, and no others. */
 export function toAccountSettings(input: UpdateAccountDto): Partial<AccountSettings> {
   const { name, store_name, time_zone, locale: tag, country } = input;
   return {

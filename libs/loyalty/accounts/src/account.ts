@@ -60,8 +60,8 @@ export function createAccount(id: number, attributes: NewAccount): AccountEvent[
   const country = findCountry(attributes, locale);
   const errors: FieldErrors = {};
   if (name === '' || [...name].length > 255) errors['name'] = ['must have 1 to 255 characters'];
-  if (timeZone === undefined) errors['time_zone'] = ['is no known time zone'];
-  if (locale === undefined) errors['locale'] = ['is no language tag'];
+  if (timeZone === undefined) errors['time_zone'] = ['is not a known time zone'];
+  if (locale === undefined) errors['locale'] = ['is not a language tag'];
   if (country === undefined) errors['country'] = ['is not an ISO 3166-1 country code such as DE'];
   if (timeZone === undefined || locale === undefined || country === undefined || errors['name']) {
     throw new RejectedError(errors);
@@ -70,7 +70,7 @@ export function createAccount(id: number, attributes: NewAccount): AccountEvent[
   return [{ type: 'AccountCreated', data }];
 }
 
-/** Undefined if it is no country. */
+/** Finds the country of a new store. @returns undefined if it is no country */
 function findCountry({ country }: NewAccount, locale = 'en'): string | null | undefined {
   if (country === undefined) return findCountryOfLocale(locale);
   return country === null ? null : parseCountry(normalizeText(country));
@@ -120,7 +120,7 @@ const SPELLED = new Map(
 );
 
 /**
- * An IANA name in its usual spelling, or undefined if it is not one. An alias stays one, since it often
+ * Parses an IANA name into its usual spelling; undefined if it is not one. An alias stays one, since it often
  * resolves to the older name: Asia/Kolkata to Asia/Calcutta.
  */
 export function parseTimeZone(input: string): string | undefined {
@@ -143,7 +143,7 @@ function spellAlias(alias: string): string {
     );
 }
 
-/** A BCP 47 tag in its canonical form, or undefined if it is not one. */
+/** Parses a BCP 47 tag into its canonical form; undefined if it is not one. */
 export function parseLocale(input: string): string | undefined {
   try {
     return Intl.getCanonicalLocales(input)[0];

@@ -45,7 +45,7 @@ const FIND_ACCOUNT = {
          where a.id = $2`,
 };
 
-/** A customer who is merged into another is not counted. */
+/** Counts customers, without those who are merged into another. */
 const CUSTOMER_COUNT: PastCount = {
   name: 'past_customers',
   ownerColumn: 'account_id',
@@ -67,7 +67,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     private readonly pastCounts: PastCounts,
   ) {}
 
-  /** Every store that the user belongs to. */
+  /** Lists the stores of the user. */
   async listFor(userId: number, { after, limit }: Range): Promise<AccountJson[]> {
     const rows = await query<AccountRow>(this.pool, {
       text: `${OF_USER} and m.account_id > $2 order by m.account_id limit $3`,
@@ -122,7 +122,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     return toAccountJson(account, await this.countPast(id, past), personal);
   }
 
-  /** The stores that the user belongs to now, as they were. */
+  /** Lists the stores that the user belongs to now, as they were. */
   async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
     const past = await this.asOf.toMoment(time);
     const rows = await query<{ id: number } & Ownership>(this.pool, {
@@ -158,7 +158,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     };
   }
 
-  /** Besides what its history says. Zeros if there is no such store. */
+  /** Finds what the response has besides the store's state. Zeros if there is no such store. */
   async findCountsFor(userId: number, id: number): Promise<AccountCounts & Ownership> {
     const [row] = await query<AccountCounts & Ownership>(this.pool, {
       name: 'accounts_seen_by',

@@ -11,7 +11,7 @@ export const NO_CONSENT_TEXTS: ConsentTexts = {
 };
 
 const MAX_CHARACTERS = 2_000;
-/** All of the texts stand beside a form that a phone loads in a shop. */
+/** Limits the page: a phone loads all texts with the form. */
 const MAX_BYTES = 8 * 1024;
 
 const FIELDS = {
@@ -21,7 +21,7 @@ const FIELDS = {
   privacyUrl: 'privacy_url',
 } as const;
 
-/** In their normal form; a blank one is none. The address is as the parser writes it, or as it was where that is at fault. */
+/** Normalizes the texts; a blank one becomes null. An address that cannot be parsed stays as it was. */
 export function tidyConsentTexts(texts: ConsentTexts): ConsentTexts {
   const tidy = (text: string | null) =>
     normalizeText((text ?? '').replaceAll('\r\n', '\n')) || null;
@@ -37,7 +37,7 @@ function tidyUrl(text: string): string {
   return parseAbsoluteUrl(text)?.href ?? text;
 }
 
-/** Faults of tidy texts, by field. */
+/** Finds the errors of normalized texts, by field. */
 export function findConsentTextErrors(texts: ConsentTexts): FieldErrors {
   const errors: FieldErrors = {};
   for (const name of ['marketing', 'sms', 'privacy'] as const) {

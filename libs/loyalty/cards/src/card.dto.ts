@@ -102,7 +102,7 @@ export class UpdateCardDto {
   declare readonly min_seconds_between_stamps?: number | null;
 }
 
-/** The names in the API on the left, ours on the right. */
+/** Maps the names in the API to those of the attributes. */
 const ATTRIBUTES = {
   name: 'name',
   card_color: 'cardColor',
@@ -126,7 +126,7 @@ const ATTRIBUTES = {
   min_seconds_between_stamps: 'minSecondsBetweenStamps',
 } as const satisfies Record<keyof UpdateCardDto, keyof CardAttributes>;
 
-/** Only the fields that the request contains. */
+/** Converts the fields that the request contains, and no others. */
 export function toCardAttributes(input: CreateCardDto): CardAttributes;
 export function toCardAttributes(input: UpdateCardDto): Partial<CardAttributes>;
 export function toCardAttributes(input: UpdateCardDto): Partial<CardAttributes> {

@@ -57,7 +57,7 @@ export function createCard(id: number, accountId: number, attributes: CardAttrib
   return [{ type: 'CardCreated', data: { id, accountId, ...attributes } }];
 }
 
-/** Records only actual changes; without any there is no event. */
+/** Updates the record with an event of the actual changes; without any there is no event. */
 export function updateCard(state: Card | undefined, input: Partial<CardAttributes>): CardEvent[] {
   const current = getExistingCard(state);
   assertInitialStamps({ ...current, ...input });

@@ -65,7 +65,7 @@ export class CardsService {
     return json;
   }
 
-  /** As they were, by id. */
+  /** Lists the cards as they were, by id. */
   async listPast(accountId: number, scope: Scope, time: Date): Promise<CardJson[]> {
     const past = await this.asOf.toMoment(time);
     const rows = await query<{ id: number }>(this.pool, {
@@ -80,7 +80,7 @@ export class CardsService {
     return this.addPastCounts(selected, past);
   }
 
-  /** The customers who have a card; those who were merged into others are not counted. */
+  /** Counts the customers who have a card, without those who were merged into others. */
   private readonly issuedCards: PastCount = {
     name: 'past_cards_issued',
     ownerColumn: 'card_id',
@@ -122,7 +122,7 @@ export class CardsService {
     );
   }
 
-  /** Zeros if there is no such card. */
+  /** Counts the rewards and customer cards of a card. Zeros if there is no such card. */
   async findCounts(id: number): Promise<{ rewards: number; customerCards: number }> {
     const [row] = await query<Omit<CardRow, 'state'>>(this.pool, {
       name: 'cards_counts',

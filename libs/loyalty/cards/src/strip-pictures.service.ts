@@ -19,10 +19,10 @@ const LIMITS = {
   timeMs: 10_000,
 };
 
-/** Pictures that stores upload for the strips of their cards. */
+/** Stores the pictures that stores upload for the strips of their cards. */
 @Injectable()
 export class StripPictures {
-  /** One at once. Longer than one picture may take, for which a store waits that uploads rarely. */
+  /** Decodes one at a time. The wait is longer than one picture may take, so that every store gets its turn. */
   private readonly queue = new FairQueue({ concurrency: 1, maxWaiting: 4, waitMs: 20_000 });
 
   constructor(
@@ -31,7 +31,7 @@ export class StripPictures {
   ) {}
 
   /**
-   * Upright, cut to the size of a strip, in sRGB, and encoded anew: nothing else of what was uploaded is kept.
+   * Stores the picture upright, cut to the size of a strip, in sRGB and re-encoded: nothing else of the upload stays.
    * @returns SHA-256 of what was stored, in hex
    * @throws InvalidFieldsError for what is no such picture, UnavailableError when too many are uploaded at once
    */

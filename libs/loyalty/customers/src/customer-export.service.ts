@@ -25,7 +25,7 @@ const PAGE_SIZE = 200;
 
 type ExportHeader = Omit<CustomerExportJson, 'history' | 'consents'>;
 
-/** All that is held on one person, as every customer whom merges join. Of somebody who was erased, what is left. */
+/** Exports all data on one person, merged customers included. Of an erased person, what is left. */
 @Injectable()
 export class CustomerExport {
   constructor(
@@ -38,7 +38,7 @@ export class CustomerExport {
   ) {}
 
   /**
-   * A CustomerExportJson in parts, because a history may be long; no more than a page of it is in memory.
+   * Streams a CustomerExportJson in parts, because a history may be long; only one page of it is in memory.
    * @throws NotFoundError before the first part
    */
   async createExport(by: CommandContext, id: number, now: Date): Promise<AsyncGenerator<string>> {

@@ -106,7 +106,7 @@ export function toCustomerInput(input: CreateCustomerDto): CustomerInput {
   };
 }
 
-/** Only the fields that the request contains. */
+/** Converts the fields that the request contains, and no others. */
 export function toCustomerChanges(input: UpdateCustomerDto): CustomerChanges {
   const { first_name, last_name, email, phone, birthday, metadata } = input;
   const { external_references, marketing_consent, sms_consent } = input;

@@ -83,7 +83,7 @@ export class CustomerListJson {
   @ObjectProperty(() => PaginationJson) declare readonly pagination: PaginationJson;
 }
 
-/** What the list is narrowed down to; null: not by this. */
+/** Narrows the list; null: not by this field. */
 export type CustomerFilter = {
   search: string | null;
   reference: { source: string; externalId: string } | null;
@@ -107,7 +107,7 @@ export function toCustomerFilter(query: CustomerListQuery): CustomerFilter {
   };
 }
 
-/** Everything that one search term may match. % and _ in the term are taken literally in patterns. */
+/** Holds everything that one search term may match. % and _ in the term are literal in patterns. */
 export type SearchTerm = {
   text: string;
   /** Patterns for the digits of a phone number. */

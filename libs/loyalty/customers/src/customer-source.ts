@@ -8,7 +8,7 @@ const SOURCES: { [channel in Channel]?: CustomerSource } = {
   import: 'import',
 };
 
-/** Where a customer comes from, which receivers are told (contract section 10). */
+/** Finds the source of a customer, which `customer.created` names (JOIN-08). */
 export function findCustomerSource(channel: Channel): CustomerSource {
   return SOURCES[channel] ?? 'api';
 }

@@ -190,7 +190,7 @@ function findActor({ actor }: CommandContext, id: number): Actor {
   return actor.type === 'customer' ? { type: 'customer', id } : actor;
 }
 
-/** The claims for a change of a customer: new values are taken, former ones released. */
+/** Creates the claims for a change of a customer: new values are claimed, former ones released. */
 export function createClaimChanges(
   keys: PersonalKeys,
   { accountId }: CommandContext,
@@ -204,7 +204,7 @@ export function createClaimChanges(
   return { claims: added.map(claim), releases: released.map(claim) };
 }
 
-/** What the last decision wanted to claim, in the order of e-mail address, phone number and references. */
+/** Holds the claims of the last decision, in the order of e-mail address, phone number and references. */
 export type RequestedClaims = { claims: Claim[] };
 
 /**

@@ -67,7 +67,7 @@ export type CustomerPhoneNormalized = {
   };
 };
 
-/** Only the references changed: not sent to receivers (contract section 10). */
+/** Only the references changed: webhooks do not send it. */
 export type CustomerReferencesUpdated = {
   type: 'CustomerReferencesUpdated';
   data: {
@@ -144,7 +144,7 @@ export type CustomerRestored = {
   };
 };
 
-/** What a merge has added to a customer. */
+/** Lists what a merge has added to a customer. */
 export type MergeAdditions = {
   /** Fields that were empty before. */
   fields: ('lastName' | 'email' | 'phone' | 'birthday')[];

@@ -47,14 +47,14 @@ export type Customer = { id: number; accountId: number } & PersonalFields &
     cardLinkRequests?: CardLinkRequest[];
   };
 
-/** What is needed to undo a merge. */
+/** Holds the data to undo a merge. */
 export type Merge = { customerId: number; cards: MergedCards } & MergeAdditions;
 
 export const MERGEABLE_FIELDS = ['lastName', 'email', 'phone', 'birthday'] as const;
 
 type Consents = { marketingConsent: boolean; smsConsent: boolean };
 
-/** Where the store is, which determines its days and how phone numbers are read. */
+/** The time zone and country of the store, which determine its days and how phone numbers are read. */
 export type Place = { timeZone: string; country: string | null };
 
 /** The fields that an update names. Metadata and references are added to the existing ones. */
@@ -172,13 +172,13 @@ export function redact(state: Customer): Customer {
   };
 }
 
-/** A merged customer is changed without being found. */
+/** Changes personal fields. A merged customer stays hidden from search. */
 function withPersonal(before: Customer, some: Partial<Customer> | null, at: string): Customer {
   const after = { ...before, ...some, updatedAt: at };
   return { ...after, ...(before.mergedInto ? NO_SEARCH_KEYS : createSearchKeys(after)) };
 }
 
-/** Whatever the events before have said, because they cannot be read any more. */
+/** Replaces all personal data, because the events before it cannot be decrypted any more. */
 function reseal(state: Customer, personal: ResealedPerson | null): Customer {
   const { mergedInto, merges } = state;
   const holds = merges?.map(({ customerId }) => customerId) ?? [];
@@ -197,7 +197,7 @@ function addId(ids: number[] = [], id: number): number[] {
   return ids.includes(id) ? ids : [...ids, id];
 }
 
-/** The fields, keys and references that a merge adds. */
+/** Finds the fields, keys and references that a merge adds. */
 function findAdditions(before: Customer, personal: Partial<PersonalFields>): MergeAdditions {
   const had = new Set(before.externalReferences.map(createReferenceKey));
   return {
@@ -238,14 +238,14 @@ export function createCustomer(
   return [{ type: 'CustomerCreated', data: { ...data, personal } }];
 }
 
-/** Erasing somebody again changes nothing. */
+/** Erases a customer. Erasing them again changes nothing. */
 export function eraseCustomer(state: Customer | undefined): CustomerEvent[] {
   if (!state) throw new NotFoundError('Customer');
   if (state.erasedAt !== null) return [];
   return [{ type: 'CustomerErased', data: { customerId: state.id } }];
 }
 
-/** Records only actual changes; without any there is no event. */
+/** Updates the record with an event of the actual changes; without any there is no event. */
 export function updateCustomer(
   state: Customer | undefined,
   changes: CustomerChanges,
@@ -280,7 +280,7 @@ export function updateCustomer(
   return [{ type: 'CustomerUpdated', data: { customerId, ...consents, personal } }];
 }
 
-/** The unique values that a customer takes and releases with the events of a change. */
+/** Finds the unique values that a customer claims and releases with the events of a change. */
 export function findMovedValues(
   before: PersonalFields | undefined,
   events: CustomerEvent[],

@@ -22,7 +22,7 @@ const FEW_ROWS = 2_000;
 
 type CustomerRow = { state: Customer };
 
-/** Found by no search (contract section 12). What is personal is gone from their rows, the cards' codes are not. */
+/** Excludes erased customers (ERASE-05). Their personal data is gone, but the codes of their cards are not. */
 const NOT_ERASED = `exists (select from personal_keys p where p.subject_id = k.customer_id)`;
 
 @Injectable()

@@ -35,7 +35,7 @@ export class EraseCustomer extends Command<void> {
 /** @property holders customers who may have had values of these, because they were merged with them once */
 type Group = { ids: number[]; holders: number[] };
 
-/** Nothing is left to be decided. */
+/** Ends the command when there is nothing left to decide. */
 class AlreadyErasedError extends Error {
   constructor(readonly group: Group) {
     super('erased already');
@@ -113,7 +113,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
   private async renewKeysOfHolders(context: CommandContext, ids: number[]): Promise<number[]> {
     const holders: Customer[] = [];
     const seen = [...ids];
-    // Grows while it is gone through: they may have been merged in turn.
+    // The loop appends to the list that it iterates over: they may have been merged in turn.
     for (const one of seen) {
       const { formerlyIn = [] } = await this.load(context.accountId, one);
       for (const next of formerlyIn.filter((id) => !seen.includes(id))) {

@@ -65,7 +65,7 @@ export function findReferencesError(references: ExternalReference[]): string | u
     : undefined;
 }
 
-/** Of names that differ. */
+/** Compares two names that differ. */
 function compare(a: string, b: string): number {
   return a < b ? -1 : 1;
 }

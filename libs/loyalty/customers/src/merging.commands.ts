@@ -203,7 +203,7 @@ function getBoth(
   return [survivor, other];
 }
 
-/** The cards of both, as they are now. */
+/** Gets the cards of both customers, as they are now. @throws ConflictError when a card has moved */
 function getCards(
   stateOf: FindState,
   { cardIds }: MergeContext,
@@ -316,7 +316,7 @@ function createCustomerClaims(
   };
 }
 
-/** With the enrolments that move with the cards. */
+/** Adds the claims on enrolments, which move with the cards. */
 function addCardClaims(
   keys: PersonalKeys,
   { accountId }: CommandContext,

@@ -1,6 +1,6 @@
 import type { Customer } from './customer.js';
 
-/** Everybody whom merges join with a customer: first the one who goes on for all of them, then the others. */
+/** Loads all customers who were merged into one person: the survivor first, then the others. */
 export async function loadPerson(
   id: number,
   load: (id: number) => Promise<Customer>,
@@ -8,7 +8,7 @@ export async function loadPerson(
   let root = await load(id);
   while (root.mergedInto) root = await load(root.mergedInto.customerId);
   const all = [root];
-  // Grows while it is gone through.
+  // The loop appends to the list that it iterates over.
   for (const { merges = [] } of all) {
     for (const { customerId } of merges) all.push(await load(customerId));
   }

@@ -27,7 +27,9 @@ const DUE = {
          where due_at <= now() order by due_at limit 1`,
 };
 
-/** With those into whom they are merged, the one who goes on first: a number that they share becomes that one's. */
+/**
+ * Finds the next customers, with those into whom they are merged, the survivor first: a shared number becomes theirs.
+ */
 const NEXT = {
   name: 'phone_normalizations_next',
   text: `select c.id, array(
@@ -112,7 +114,7 @@ export class PhoneNormalization {
     return true;
   }
 
-  /** A customer who cannot be changed does not hold up the others, and is tried again in the next pass. */
+  /** Normalizes one number. A customer who cannot be changed is tried again in the next pass. */
   private async normalize(accountId: number, id: number): Promise<boolean> {
     const context = {
       accountId,

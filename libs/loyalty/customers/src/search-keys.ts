@@ -40,7 +40,7 @@ export function extractDigits(phone: string): string {
 /** @property searchText names and e-mail with case folded, for search: the database folds only ASCII */
 export type SearchKeys = { searchText: string; phoneDigits: string | null };
 
-/** Of somebody who is found by no search: merged, or erased. */
+/** The search keys of merged and erased customers, whom no search finds. */
 export const NO_SEARCH_KEYS: SearchKeys = { searchText: '', phoneDigits: null };
 
 export function createSearchKeys(personal: PersonalFields): SearchKeys {

@@ -11,12 +11,12 @@ const NAMES = {
            where id = any ($3)`,
 };
 
-/** What those who acted are called now. */
+/** Finds the present names of actors. */
 @Injectable()
 export class ActorNames {
   constructor(private readonly pool: Pool) {}
 
-  /** In the given order; null where there is no name. */
+  /** Finds the names in the order of the actors; null where there is none. */
   async findNames(actors: Actor[]): Promise<(string | null)[]> {
     const listIds = (type: Actor['type']) => [
       ...new Set(actors.filter((actor) => actor.type === type).map(({ id }) => id)),

@@ -12,7 +12,7 @@ import {
 /** As in the index on it. */
 const ACTOR = "((actor ->> 'type') || ':' || (actor ->> 'id'))";
 
-/** What was done to users, tokens and webhook subscriptions. */
+/** Lists what was done to users, tokens and webhook subscriptions. */
 @Injectable()
 export class AuditService {
   constructor(

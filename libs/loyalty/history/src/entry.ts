@@ -4,7 +4,7 @@ import type { StoredEvent } from '#event-store/port/event-store.js';
 import { toRecorded } from '#event-store/port/codec.js';
 import type { EventTypes } from '#event-store/port/event-types.js';
 
-/** What an event is about, and what it did, without anything that belongs to a person. */
+/** An entry of the history: the records that an event is about and what it did, without personal data. */
 export type Entry = {
   /** Of the event in the log, from 0 without gaps. */
   seq: number;
@@ -30,7 +30,7 @@ export type Entry = {
   reverses: string | null;
 } & InheritedFields & { customerCardId: number | null };
 
-/** What one entry of a stream hands on to the next. */
+/** The fields that an entry of a stream passes on to the next. */
 export type InheritedFields = {
   customerId: number | null;
   cardId: number | null;
@@ -38,7 +38,7 @@ export type InheritedFields = {
   balance: number | null;
 };
 
-/** Where the entries so far end. */
+/** The end of the entries so far. */
 export type End = { seq: number; latestRecordedAt: string };
 
 export const NO_ENTRIES: End = { seq: -1, latestRecordedAt: '' };
@@ -55,7 +55,7 @@ const OWN_IDS: Partial<Record<string, OwnId>> = {
 };
 
 /**
- * The next entries, of events that follow one another in the log. What an event is about comes from the usual names of
+ * Creates the entries of events that follow one another in the log. Their records come from the usual names of
  * its fields, from its stream, and from the entry before it of the same stream.
  * @param inherited of each stream that began earlier, by its last entry
  * @throws UnknownEventTypeError; Error when the entries before these are not complete

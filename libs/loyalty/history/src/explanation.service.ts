@@ -24,12 +24,12 @@ import { findNote, readTextField, type DetailedEntry } from './history-entry.dto
 import { toEntry, ENTRY_COLUMNS, type EntryRow } from './history-table.service.js';
 import { HistoryService } from './history.service.js';
 
-/** Told one by one; a card may have tens of thousands. */
+/** Limits the steps described one by one; a card may have tens of thousands. */
 const MAX_STEPS = 250;
-/** Kept, of as many languages and time zones. */
+/** Limits the cached narrators, one for each language and time zone. */
 const MAX_NARRATORS = 100;
 
-/** The last time that each reward was unlocked and redeemed. */
+/** Finds the last time that each reward was unlocked and redeemed. */
 const MILESTONES = {
   name: 'history_milestones',
   text: `select distinct on (reward_id, name) reward_id, name, seq, occurred_at from history
@@ -37,7 +37,7 @@ const MILESTONES = {
          order by reward_id, name, seq desc`,
 };
 
-/** The next redemptions after an entry, oldest first. */
+/** Finds the next redemptions after an entry, oldest first. */
 const REDEEMED_SINCE = {
   name: 'history_redeemed_since',
   text: `select ${ENTRY_COLUMNS} from history
@@ -59,7 +59,7 @@ type Moment = { seq: number; at: Date };
 
 type Milestones = Map<number, { unlocked?: Moment; redeemed?: Moment }>;
 
-/** How the balance and the rewards of a customer card came about. */
+/** Explains the balance and the rewards of a customer card. */
 @Injectable()
 export class ExplanationService {
   private readonly narrators = new LRUCache<string, Narrator>({ max: MAX_NARRATORS });
@@ -94,7 +94,7 @@ export class ExplanationService {
     };
   }
 
-  /** Making one costs more than telling all steps with it. */
+  /** Gets a narrator from the cache: creating one costs more than describing all steps with it. */
   private getNarrator({ locale, timeZone }: { locale: string; timeZone: string }): Narrator {
     const key = `${locale} ${timeZone}`;
     const cached = this.narrators.get(key);
@@ -133,7 +133,9 @@ export class ExplanationService {
     });
   }
 
-  /** Cheapest first, for what they take on the card; inactive ones only if the card ever had them. */
+  /**
+   * Explains the rewards, cheapest first, by what they take on the card; inactive ones only if the card ever had them.
+   */
   private async explainRewards(
     card: CustomerCard,
     rewards: Milestone[],
@@ -208,7 +210,7 @@ export class ExplanationService {
     return new Map(rows.map(({ id, state }) => [id, state.name]));
   }
 
-  /** When what is named by these steps happened, by event id. */
+  /** Finds the times of the events that these steps name, by event id. */
   private async findTimes(entries: DetailedEntry[]): Promise<Map<string, Date>> {
     const times = new Map(entries.map(({ entry: e }) => [e.eventId, new Date(e.occurredAt)]));
     const named = entries.flatMap(({ entry, reversedBy }) => [entry.reverses, reversedBy]);
@@ -227,7 +229,7 @@ function hasLocked({ event }: DetailedEntry, { id }: Milestone): boolean {
   return (event.data as RewardRedeemed['data']).locked.includes(id);
 }
 
-/** All that came up to an entry, that one included. A card's entries are numbered by their revisions. */
+/** Sums up the entries up to one, that one included. A card's entries are numbered by their revisions. */
 function toEarlierStepJson(entry: Entry, narrator: Narrator): ExplanationStepJson {
   const text = narrator.describeEarlier(entry.revision + 1);
   return toExplanationStepJson({ ...entry, stamps: entry.balance }, text);

@@ -1,16 +1,16 @@
 import { getTranslations } from './translations.js';
 
-/** What a step of an explanation is made from. */
+/** The data of one step of an explanation. */
 export type Step = {
   /** The name of the event, as in `stamp.earned`. */
   name: string;
   at: Date;
   stamps: number | null;
-  /** Of a stamping: where the stamps came from. */
+  /** The source of the stamps. */
   source: string | null;
   reward: string | null;
   location: string | null;
-  /** Whoever served, or is named by the token or user. */
+  /** The staff member, or the name of the token or user. */
   person: string | null;
   receipt: string | null;
   /** A note or a reason. */
@@ -19,7 +19,7 @@ export type Step = {
   reversed: Date | null;
 };
 
-/** Says what happened in the language of a store, for a person at the counter. */
+/** Describes what happened in the language of a store, for a person at the counter. */
 export class Narrator {
   private readonly translations: ReturnType<typeof getTranslations>;
   private readonly times: Intl.DateTimeFormat;
@@ -51,7 +51,7 @@ export class Narrator {
     return note === null ? text : `${text} (${note})`;
   }
 
-  /** Steps that are not told one by one. */
+  /** Describes all earlier steps as one. */
   describeEarlier(count: number): string {
     return this.translations.words.earlier(this.numbers.format(count), count);
   }

@@ -14,7 +14,7 @@ import {
 import type { Entry } from './entry.js';
 import type { HistoryFilter } from './history-query.js';
 
-/** How many entries a page shows without a limit in the query. */
+/** The entries of a page without a limit in the query. */
 export const DEFAULT_PAGE_SIZE = 100;
 
 const ACTORS = ['token', 'user', 'customer', 'system'] as const;
@@ -107,10 +107,10 @@ export class HistoryEntryJson {
   declare readonly reversed_by: string | null;
 }
 
-/** What is shown of an event: its data decrypted, in the shape that its type has now. */
+/** An event with its data decrypted, in the shape that its type has now. */
 export type DecodedEvent = { data: object; meta: EventMeta };
 
-/** An entry with what stands in its event only. */
+/** An entry with the details that only its event has. */
 export type DetailedEntry = {
   entry: Entry;
   event: DecodedEvent;
@@ -151,7 +151,7 @@ export function toHistoryEntryJson({
   };
 }
 
-/** What somebody wrote beside what they did: the note of a stamping, the reason of a correction. */
+/** Finds the free text of an event: the note of a stamping, the reason of a correction. */
 export function findNote({ data }: Pick<DecodedEvent, 'data'>): string | null {
   const personal: unknown = Reflect.get(data, 'personal');
   return readTextField(personal, 'note') ?? readTextField(personal, 'reason');
@@ -171,7 +171,7 @@ export function toHistoryFilter(query: CardEventsQuery & Partial<HistoryQuery>):
   };
 }
 
-/** A text among the fields of an event. */
+/** Reads a string field of an event. */
 export function readTextField(part: unknown, name: string): string | null {
   if (typeof part !== 'object' || part === null) return null;
   const value: unknown = Reflect.get(part, name);

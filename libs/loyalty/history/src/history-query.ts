@@ -2,7 +2,7 @@ import type { CursorKey } from '#http/page.js';
 import { formatPosition, type Position } from '#event-store/port/position.js';
 import type { Entry } from './entry.js';
 
-/** What a list of the history is narrowed down to; null: not by this. Times are of when events were recorded. */
+/** Narrows a list of the history; null: not by this field. Times are those of recording. */
 export type HistoryFilter = {
   customerId: number | null;
   customerCardId: number | null;
@@ -44,7 +44,7 @@ const FILTERS: [Exclude<keyof HistoryFilter, 'from' | 'to'>, string, string[]][]
 ];
 
 /**
- * The query for a slice. It compares and sorts by whole index keys, which only that index can answer: given plain
+ * Creates the query for a slice. It compares and sorts by whole index keys, which only that index can serve: with plain
  * conditions and an order by number alone, the planner may walk back through the entries of all stores.
  */
 export function createHistoryQuery(
@@ -81,7 +81,7 @@ export function createHistoryQuery(
   return { text, values };
 }
 
-/** The same question to entries that are not in the table. */
+/** Applies the filter to entries that are not in the table. */
 export function matchesFilter(filter: HistoryFilter, entry: Entry): boolean {
   const at = new Date(entry.recordedAt);
   return (
@@ -91,7 +91,7 @@ export function matchesFilter(filter: HistoryFilter, entry: Entry): boolean {
   );
 }
 
-/** Where the page after an entry begins. Positions stay, while a number of an entry that is not in the table may not. */
+/** Creates the cursor of an entry. Positions stay, while the number of an entry that is not in the table may not. */
 export function toCursorKey({ position }: { position: Position }): CursorKey {
   return [Number(position.commit), Number(position.prepare)];
 }

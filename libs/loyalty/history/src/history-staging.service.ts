@@ -18,7 +18,7 @@ import {
 
 const PAGE = { fill: 5_000, catchUp: 1_000 };
 const COMPARE_BATCH_SIZE = 50_000;
-/** A table that has nothing to do with the log need not be described row by row. */
+/** Limits the output: a table that has nothing to do with the log need not be described row by row. */
 const MAX_DIFFERENCES = 10_000;
 
 const TABLE: LiveTable = { schema: 'public', name: 'history' };
@@ -69,7 +69,7 @@ type Pair = {
   fields: string[] | null;
 };
 
-/** Makes the table of the history anew from the log, beside the live one. */
+/** Rebuilds the table of the history from the log, in a staging table. */
 export class HistoryStagingBuilder implements FromLog {
   readonly table = TABLE;
 
@@ -116,7 +116,7 @@ export class HistoryStagingBuilder implements FromLog {
     await written;
   }
 
-  /** To the end of the log, from where the shadow ends. */
+  /** Catches up to the end of the log, from the end of the staging table. */
   async catchUp(patient: boolean): Promise<void> {
     let { position, end } = await this.getProgress();
     for (let full = true; full;) {
@@ -135,7 +135,7 @@ export class HistoryStagingBuilder implements FromLog {
     }
   }
 
-  /** Up to where both tables are: neither is changed by anybody but at its end. */
+  /** Compares both tables up to where both are: they only grow at the end. */
   async compare(after: number): Promise<{ comparedTo: number; differences: Difference[] }> {
     const { rows } = await this.client.query<{ upto: number | null }>(COMPARABLE, [
       HISTORY_SUBSCRIPTION,

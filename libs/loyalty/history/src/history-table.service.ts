@@ -59,7 +59,7 @@ const COLUMNS: [string, string, (entry: Entry) => unknown][] = [
 export const ENTRY_COLUMNS = COLUMNS.map(([column]) => column).join(', ');
 
 /**
- * SQL over `entryValues`.
+ * Creates the SQL over `toEntryParameters`.
  * @param first the number of the first parameter
  */
 export const createInsertSql = (first: number): string => `
@@ -129,10 +129,10 @@ export function toEntry(row: EntryRow): Entry {
   };
 }
 
-/** How far the history goes. */
+/** The progress of the history. */
 export type HistoryProgress = { position: Position; end: End };
 
-/** The table of all events, in the order of the log. */
+/** Writes and reads the table of all events, in the order of the log. */
 @Injectable()
 export class HistoryTable {
   constructor(
@@ -222,12 +222,14 @@ async function findInherited(
   );
 }
 
-/** The parameters of `insertEntries`. */
+/** Creates the parameters of `createInsertSql`. */
 export function toEntryParameters(entries: Entry[]): unknown[] {
   return COLUMNS.map(([, type, value]) => toArrayParameter(type, entries.map(value)));
 }
 
-/** The driver looks at each text for characters to escape, which costs more than all the rest; only texts have any. */
+/**
+ * Renders an array parameter. The driver escapes each string, which costs more than all the rest; only texts need it.
+ */
 function toArrayParameter(type: string, values: unknown[]): unknown {
   return type === 'text' ? values : `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }

@@ -10,10 +10,10 @@ import {
 import { HISTORY_SUBSCRIPTION } from './history-table.service.js';
 
 const PAGE = 5_000;
-/** A table that has nothing to do with the log need not be described row by row. */
+/** Limits the output: a table that has nothing to do with the log need not be described row by row. */
 const MAX_ERRORS = 1_000;
 
-/** One statement, so that rows and checkpoint are of one moment. */
+/** Reads rows and checkpoint in one statement, so that they are of one moment. */
 const PROGRESS = `
   select c.position, coalesce((select max(seq) from history), -1) as last
   from es.checkpoints c where c.subscription = $1`;
@@ -22,7 +22,7 @@ const IS_OTHER = `
   (h.event_id, h.stream, h.revision, h.position, h.recorded_at, h.latest_recorded_at)
     is distinct from (e.event_id, e.stream, e.revision, e.position, e.recorded_at, e.latest)`;
 
-/** What the log says at these numbers is compared with the rows there, in both directions. */
+/** Compares a part of the log with the rows of the same numbers, in both directions. */
 const createDifferencesSql = (log: string, to: string): string => `
   select coalesce(e.seq, h.seq) as seq, e.stream, e.revision, h.stream as row_stream,
     h.revision as row_revision, e.event_id is distinct from h.event_id as other,
@@ -38,7 +38,7 @@ const createDifferencesSql = (log: string, to: string): string => `
   where ${IS_OTHER}
   order by 1`;
 
-/** Of a log outside the database. */
+/** Compares a page of a log outside the database. */
 const PARAMETER_DIFFERENCES = createDifferencesSql(
   `(select $1 + ordinality - 1 as seq, x.*
     from unnest($3::uuid[], $4::text[], $5::bigint[], $6::text[], $7::timestamptz[], $8::timestamptz[])
@@ -46,7 +46,7 @@ const PARAMETER_DIFFERENCES = createDifferencesSql(
   '$2',
 );
 
-/** A page of a log in the database, which is not sent there and back to be compared. */
+/** Reads a page of a log in the database, without a round trip through this process. */
 const LOG_PAGE = `
   select $1 + row_number() over in_order - 1 as seq, event_id, stream_id as stream, revision,
     ${createPositionSql('tx', 'pos')} as position, recorded_at,
@@ -58,7 +58,7 @@ const LOG_PAGE = `
   ) e
   window in_order as (order by tx, pos rows unbounded preceding)`;
 
-/** Whether a full page differs at all, which takes less than saying where. */
+/** Tells whether a full page differs at all, which is cheaper than finding where. */
 const SUMMARY_IN_PLACE = `
   select count(*) as events, max(e.latest)::text as latest, max(e.position collate "C") as position,
     coalesce(bool_or(${IS_OTHER}), false) as differs
@@ -84,7 +84,7 @@ type Page = { events: number; differences: RowDifference[] };
 type Summary = { events: number; latest: string; position: string | null; differs: boolean };
 
 export type VerifiedHistory = {
-  /** How many events the table must have. */
+  /** Counts the events that the table must have. */
   events: number;
   /** One sentence for each. */
   errors: string[];

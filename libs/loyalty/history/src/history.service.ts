@@ -56,10 +56,10 @@ const REVERSED = {
   text: 'select reverses, event_id, recorded_at from history where reverses = any ($1)',
 };
 
-/** Entries with their events, still sealed. */
+/** An entry with its event, still sealed. */
 export type EntryWithEvent = { entry: Entry; event?: StoredEvent };
 
-/** What the table does not have yet, newest first. @property end the last number in the table */
+/** Entries that the table does not have yet, newest first. @property end the last number in the table */
 export type Tail = { tail: Required<EntryWithEvent>[]; end: number };
 
 /** One list, at one moment: what is in the table, and what follows it in the log. */
@@ -135,7 +135,7 @@ export class HistoryService {
     return this.addDetails(entries, tail);
   }
 
-  /** Adds what only the events know. */
+  /** Adds the details that only the events have. */
   async addDetails(
     entries: EntryWithEvent[],
     tail: EntryWithEvent[] = [],
@@ -162,7 +162,7 @@ export class HistoryService {
     });
   }
 
-  /** In the shape that its type has now; an event that only a newer version knows stays as it is. */
+  /** Decodes an event to the shape that its type has now; one that only a newer version knows stays as it is. */
   private decode(stored: StoredEvent): DecodedEvent {
     const { type, data, meta } = stored;
     const aggregate = this.types.findAggregate(type);
@@ -170,7 +170,7 @@ export class HistoryService {
     return { data: toRecorded(aggregate, stored).data, meta };
   }
 
-  /** What the table does not have yet, of the whole store; nothing while that is much. */
+  /** Reads what the table does not have yet, of the whole store; nothing while that is much. */
   async readTailOfLog(accountId: number): Promise<Tail> {
     const { position, end } = await this.table.getProgress();
     const head = await this.store.head();
@@ -180,7 +180,7 @@ export class HistoryService {
     return { tail: await this.createTail(events, end.seq), end: end.seq };
   }
 
-  /** What the table does not have yet of one stream, however much that is. */
+  /** Reads what the table does not have yet of one stream, however much that is. */
   private async readTailOfStream(accountId: number, stream: string): Promise<Tail> {
     const [ends] = await query<{ seq: number | null; revision: number | null }>(this.pool, {
       ...ENDS,
@@ -204,7 +204,7 @@ export class HistoryService {
       .toReversed();
   }
 
-  /** Up to the first event of a newer version: what follows it cannot be told without it. */
+  /** Takes the events before the first one of a newer version: what follows it cannot be shown without it. */
   private takeKnown(events: StoredEvent[]): StoredEvent[] {
     const unknown = events.findIndex((event) => !this.types.knows(event));
     return unknown < 0 ? events : events.slice(0, unknown);
@@ -234,7 +234,7 @@ export class HistoryService {
     return row ? row.seq - 1 : end;
   }
 
-  /** Which of these are undone, and by what. */
+  /** Finds which of these are undone, and by which event. */
   private async findReversals(
     entries: EntryWithEvent[],
     tail: EntryWithEvent[],

@@ -3,7 +3,7 @@ import { isAfter } from '#event-store/port/position.js';
 import type { Entry } from './entry.js';
 import { formatCursorPosition, toPosition } from './history-query.js';
 
-/** What a list of redemptions is narrowed down to; null: not by this. */
+/** Narrows a list of redemptions; null: not by this field. */
 export type RedemptionFilter = {
   cardId: number | null;
   customerId: number | null;
@@ -25,7 +25,7 @@ const FILTERS: [Exclude<keyof RedemptionFilter, 'from' | 'to'>, string][] = [
   ['cardId', 'card_id'],
 ];
 
-/** The newest redemptions after a key, in the table of the history up to an entry. */
+/** Creates the query for the newest redemptions after a key, in the table of the history up to an entry. */
 export function createRedemptionQuery(
   columns: string,
   { accountId, end }: { accountId: number; end: number },
@@ -60,7 +60,7 @@ export function createRedemptionQuery(
   return { text, values };
 }
 
-/** The same question to entries that are not in the table. */
+/** Applies the filter to entries that are not in the table. */
 export function isRedemption(filter: RedemptionFilter, entry: Entry): boolean {
   const at = new Date(entry.occurredAt);
   return (
@@ -71,7 +71,7 @@ export function isRedemption(filter: RedemptionFilter, entry: Entry): boolean {
   );
 }
 
-/** Where the page after a redemption begins. */
+/** Creates the cursor of a redemption. */
 export function toRedemptionKey({
   occurredAt,
   position,
@@ -79,7 +79,7 @@ export function toRedemptionKey({
   return [Date.parse(occurredAt), Number(position.commit), Number(position.prepare)];
 }
 
-/** Whether it comes after a key in the list: it is older. */
+/** Tells whether the redemption is older than a key, and so after it in the list. */
 export function isOlder(entry: Pick<Entry, 'occurredAt' | 'position'>, after: CursorKey): boolean {
   const [time = 0] = after;
   const own = Date.parse(entry.occurredAt);

@@ -19,7 +19,7 @@ import {
 
 type ReceiptUse = { stream: string; revision: number };
 
-/** A claim is of a commit; the event that it is about is the last redemption up to there. */
+/** Finds the last redemption up to a revision: a claim names a commit, and the event is the last one up to there. */
 const LAST_UP_TO = {
   name: 'redemptions_last_up_to',
   text: `select ${ENTRY_COLUMNS} from history
@@ -28,7 +28,7 @@ const LAST_UP_TO = {
          order by stream desc, revision desc limit 1`,
 };
 
-/** Redemptions as tills and those who keep the books compare them with their own, newest first. */
+/** Lists redemptions, newest first, for comparison with receipts. */
 @Injectable()
 export class RedemptionsService {
   constructor(
@@ -64,7 +64,7 @@ export class RedemptionsService {
     };
   }
 
-  /** At most one: a receipt number counts once in a store. */
+  /** Finds the redemption with a receipt number: at most one, since a number counts once in a store. */
   private async findByReceipt(
     accountId: number,
     externalRef: string,

@@ -1,4 +1,4 @@
-/** What a history is told with. Numbers come as text in the form of the language, beside the count itself. */
+/** The translations of one language. Numbers come as text in the form of the language, and as the count itself. */
 export type Translations = {
   issued: string;
   earned: (stamps: string, count: number) => string;
@@ -15,7 +15,7 @@ export type Translations = {
   /** Another card into this one. */
   absorbed: string;
   unmerged: string;
-  /** Anything that has no words of its own. @param type such as `customer_card.moved` */
+  /** Anything without a translation of its own. @param type such as `customer_card.moved` */
   other: (type: string) => string;
   /** Entries that are not shown one by one. */
   earlier: (entries: string, count: number) => string;

@@ -4,7 +4,7 @@ import { en, type Translations } from './translations-en.js';
 import { es } from './translations-es.js';
 import { fr } from './translations-fr.js';
 
-/** To add a language: a file like these, and its ISO 639 code here. */
+/** Lists the languages. To add one, write a file like these and add its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */

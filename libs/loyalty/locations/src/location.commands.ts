@@ -82,7 +82,7 @@ export class UpdateLocationHandler implements ICommandHandler<UpdateLocation> {
   }
 }
 
-/** What a geocoder says about an address, which may no longer be that of the location. */
+/** Records the result of a geocoder for an address, which may have changed meanwhile. */
 export class RecordGeocoding extends Command<void> {
   constructor(
     readonly context: CommandContext,

@@ -17,7 +17,7 @@ export type Location = { id: number; accountId: number } & LocationAttributes &
 
 export type Precision = 'manual' | GeocodedPrecision;
 
-/** Where the shop is: where its pin says, or else as found by geocoding the address. */
+/** Where the shop is: at its pin, or else where geocoding found the address. */
 type Geolocation = {
   /** Degrees, north and east positive; null until the address is found. */
   latitude: number | null;
@@ -27,7 +27,7 @@ type Geolocation = {
   geocodeStatus: 'pending' | 'ok' | 'not_found' | 'failed';
 };
 
-/** What a geocoder has made of an address. */
+/** The result of geocoding an address. */
 export type Geocoding =
   | ({ status: 'ok'; precision: GeocodedPrecision } & Coordinates)
   | { status: 'not_found' | 'failed' };
@@ -82,7 +82,7 @@ function deriveChanges(
   }
 }
 
-/** Whether the coordinates are good to a street at least, so that a phone may act on being near them. */
+/** Tells whether the coordinates are exact to a street at least, so that a phone may act on being near them. */
 export function isPrecise(precision: Precision | null): boolean {
   return precision === 'manual' || precision === 'rooftop' || precision === 'street';
 }
@@ -98,7 +98,7 @@ export function createLocation(
   ];
 }
 
-/** Records only actual changes; without any there is no event. */
+/** Updates the record with an event of the actual changes; without any there is no event. */
 export function updateLocation(
   state: Location | undefined,
   { pin, ...input }: LocationChanges,
@@ -138,7 +138,7 @@ export function geocodeLocation(
   return [{ type: 'LocationGeocoded', data: { latitude, longitude, precision, provider } }];
 }
 
-/** The row stays, because the history refers to it. */
+/** Deletes a location. The row stays, because the history refers to it. */
 export function deleteLocation(state: Location | undefined): LocationEvent[] {
   getExistingLocation(state);
   return [{ type: 'LocationDeleted', data: {} }];

@@ -18,7 +18,7 @@ export class LocationsService {
     return (await this.listStates(accountId, range)).map(toLocationJson);
   }
 
-  /** As they are stored; all of them without a range. */
+  /** Lists the locations as they are stored; all of them without a range. */
   async listStates(accountId: number, { after, limit }: Partial<Range> = {}): Promise<Location[]> {
     const query = this.locations
       .createQueryBuilder('l')

@@ -68,7 +68,7 @@ export class UpdatePosterDto {
   @IntegerField({ ...AGE, clearable: true }) declare readonly minimum_age?: number | null;
 }
 
-/** The names in the API on the left, ours on the right. */
+/** Maps the names in the API to those of the attributes. */
 const ATTRIBUTES = {
   title: 'title',
   paper_size: 'paperSize',
@@ -83,7 +83,7 @@ const ATTRIBUTES = {
   minimum_age: 'minimumAge',
 } as const satisfies Record<keyof UpdatePosterDto, keyof PosterAttributes>;
 
-/** Only the fields that the request contains. */
+/** Converts the fields that the request contains, and no others. */
 export function toPosterAttributes(input: CreatePosterDto): NewPoster;
 export function toPosterAttributes(input: UpdatePosterDto): Partial<PosterAttributes>;
 export function toPosterAttributes(input: UpdatePosterDto | CreatePosterDto): Partial<NewPoster> {

@@ -12,7 +12,7 @@ export type Poster = PosterCreated['data'] & {
 
 type Requirements = Pick<PosterAttributes, 'requireEmail' | 'requirePhone'>;
 
-/** What posters inherit from their card. */
+/** The attributes that posters copy from their card. */
 export type CardDesign = Pick<
   Card,
   'id' | 'name' | 'cardColor' | 'textColor' | 'stampBackgroundColor'
@@ -54,7 +54,7 @@ export const poster: Aggregate<Poster, PosterEvent> = {
   },
 };
 
-/** Inherited values are copied: a poster on a wall does not change with its card. */
+/** Creates a poster with copies of the card's values: a poster on a wall does not change with its card. */
 export function createPoster(
   ids: { id: number; accountId: number; slug: string },
   card: CardDesign,
@@ -94,7 +94,7 @@ export function updatePoster(
   return [{ type: 'PosterUpdated', data: Object.fromEntries(changes) }];
 }
 
-/** The row stays, because its signup URL has to show that the signup has ended. */
+/** Deletes a poster. The row stays, because its signup URL has to show that the signup has ended. */
 export function deletePoster(state: Poster | undefined): PosterEvent[] {
   getExistingPoster(state);
   return [{ type: 'PosterDeleted', data: {} }];
@@ -109,7 +109,7 @@ export function collectsPhone(mode: PosterAttributes['contactCollectionMode']): 
 }
 
 /**
- * A contact that is the only one collected is required (contract section 8); if both are, as requested or as before.
+ * Requires a contact that is the only one collected (POSTER-12); of two, as requested or as before.
  */
 function deriveRequirements(
   {

@@ -46,7 +46,7 @@ export class PostersService {
     return this.toJson(row.state);
   }
 
-  /** What a new poster copies. @throws NotFoundError if the store has no such card */
+  /** Gets the attributes that a new poster copies. @throws NotFoundError if the store has no such card */
   async getCardDesign(accountId: number, cardId: number): Promise<CardDesign> {
     const [row] = await query<{ state: Card }>(this.pool, {
       text: 'select state from cards where id = $1 and account_id = $2',

@@ -87,7 +87,7 @@ export function toRewardJson(reward: Reward): RewardJson {
   };
 }
 
-/** Only the fields that the request contains. */
+/** Converts the fields that the request contains, and no others. */
 export function toRewardChanges(input: UpdateRewardDto): Partial<RewardAttributes> {
   const { name, stamps_required, description, position, active } = input;
   return {

@@ -41,7 +41,7 @@ export function createReward(
   return [{ type: 'RewardCreated', data: { id, accountId, cardId, ...attributes } }];
 }
 
-/** Records only actual changes; without any there is no event. */
+/** Updates the record with an event of the actual changes; without any there is no event. */
 export function updateReward(
   state: Reward | undefined,
   input: Partial<RewardAttributes>,
@@ -54,7 +54,7 @@ export function updateReward(
   return [{ type: 'RewardUpdated', data: Object.fromEntries(changes) }];
 }
 
-/** A reward that was ever redeemed cannot be deleted: the history refers to it (contract section 6). */
+/** Deletes a reward that was never redeemed (REWARD-24): the history refers to the others. */
 export function deleteReward(state: Reward | undefined, wasRedeemed: boolean): RewardEvent[] {
   getExistingReward(state);
   if (wasRedeemed) {

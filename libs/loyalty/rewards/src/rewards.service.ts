@@ -60,7 +60,7 @@ export class RewardsService {
     return toRewardJson(reward);
   }
 
-  /** As they were, in the order of `list`. */
+  /** Lists the rewards as they were, in the order of `list`. */
   async listPast(accountId: number, filter: RewardFilter, time: Date): Promise<RewardJson[]> {
     const past = await this.asOf.toMoment(time);
     const rows = await query<{ id: number }>(this.pool, {
@@ -84,7 +84,7 @@ export class RewardsService {
       .map(toRewardJson);
   }
 
-  /** The position after the last reward. @throws NotFoundError if there is no such card */
+  /** Finds the position after the last reward. @throws NotFoundError if there is no such card */
   async findNextPosition(accountId: number, cardId: number): Promise<number> {
     const [row] = await query<{ next: number }>(this.pool, {
       text: `select (select coalesce(max((w.state ->> 'position')::bigint), 0) + 1 from rewards w

@@ -1,7 +1,7 @@
 import type { UnlockedReward } from './customer-card.events.js';
 import { mergeUnlocked } from './unlocked-rewards.js';
 
-/** What is needed to take back what a merge has unlocked on the card that goes on (REWARD-31). */
+/** Holds the data to take back what a merge has unlocked on the surviving card (REWARD-31). */
 export type Absorption = {
   fromId: number;
   /** What the card has unlocked apart from the merge, for what it takes without it. */
@@ -84,7 +84,7 @@ export function giveBackUnlocked<C extends Unlocks>(
   }));
 }
 
-/** A card that nothing was merged into says nothing of merges. */
+/** Changes the absorptions, and leaves the field out where there are none. */
 function mapAbsorptions<C extends Unlocks>(
   { absorptions = [], ...card }: C,
   change: (one: Absorption) => Absorption,

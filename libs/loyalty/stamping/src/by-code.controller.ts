@@ -25,7 +25,7 @@ const CUSTOMER_CARD = createRecordLookup(CustomerCardsService, (cards, accountId
   cards.findPathByCode(accountId, code),
 );
 
-/** For tills, which scan a code and know no ids. */
+/** Serves clients that scan a code and know no ids. */
 @Controller('/api/v1/accounts/:account_id/customer_cards/by_code/:code')
 export class ByCodeController {
   constructor(

@@ -2,10 +2,10 @@ import { RejectedError } from '#kernel/errors.js';
 
 export type CardPath = { customerId: number; id: number };
 
-/** Whose card it is. That changes when customers are merged and unmerged. */
+/** The customer who has the card. That changes when customers are merged and unmerged. */
 export type Holder = {
   customerId: number;
-  /** Those who held it before: tills may still name them. */
+  /** Customers who had it before: clients may still name them. */
   formerCustomerIds?: number[];
 };
 
@@ -18,12 +18,12 @@ export function changeHolder<C extends Holder>(
   return { ...card, customerId, formerCustomerIds: [...former] };
 }
 
-/** Whether the card is found under this customer: it is theirs, or was. */
+/** Tells whether the card is found under this customer: it is theirs, or was. */
 export function isHeldBy(card: Holder, customerId: number): boolean {
   return card.customerId === customerId || card.formerCustomerIds?.includes(customerId) === true;
 }
 
-/** What a command to a merged customer gets. */
+/** Creates the error for a command to a merged customer. */
 export function createCustomerMergedError(id: number, into: number): RejectedError {
   return new RejectedError(
     { base: [`Customer ${id} was merged into customer ${into}`] },
@@ -32,7 +32,7 @@ export function createCustomerMergedError(id: number, into: number): RejectedErr
   );
 }
 
-/** Another card goes on for this one. */
+/** Refuses a command to a merged card, and names the surviving one. */
 export class CardMergedError extends RejectedError {
   constructor(readonly into: CardPath) {
     const where = `customer card ${into.id} of customer ${into.customerId}`;

@@ -7,18 +7,18 @@ import type {
 } from './customer-card.events.js';
 import { mergeUnlocked, priceRewards, createUnlocks } from './unlocked-rewards.js';
 
-/** What the cards of merged customers are decided with, and so decided again with. */
+/** The context that merges of cards are decided with, the first time and again. */
 export type DecisionContext = Pick<Template, 'rewards' | 'version'>;
 
 const DETAILS = { ...NO_DETAILS, source: 'adjustment', silent: true, reverses: null } as const;
 
-/** Whole, as it is: the other customer has no card of this template. */
+/** Moves a whole card, as it is: the other customer has no card of this template. */
 export function moveCard(card: CustomerCard, customerId: number): CustomerCardEvent[] {
   const data = { customerId, fromCustomerId: card.customerId };
   return [{ type: 'CustomerCardMoved', data }];
 }
 
-/** All its stamps, and what it has unlocked, go to the other customer's card of the same template. */
+/** Merges a card: its stamps and unlocked rewards go to the other customer's card of the same template. */
 export function mergeCard(card: CustomerCard, into: CustomerCard): CustomerCardEvent[] {
   return closeCard(card, { customerId: into.customerId, intoId: into.id });
 }
@@ -74,7 +74,7 @@ export function restoreCard(
   ];
 }
 
-/** What was decided on a card stays right when somebody else has stamped it or redeemed from it meanwhile. */
+/** Decides again on a card that somebody else has stamped or redeemed from meanwhile. */
 export function redecideCard({
   planned,
   state,

@@ -5,7 +5,7 @@ import { query } from '#database/connection.js';
 import type { Claim } from '#event-store/port/event-store.js';
 import { ReadModels, type ReadModel } from '#event-store/read-models/read-models.js';
 
-/** Finds who holds what somebody else wanted to claim. */
+/** Finds the record that holds a claim. */
 @Injectable()
 export class ClaimHolders {
   constructor(

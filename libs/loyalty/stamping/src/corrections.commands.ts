@@ -16,7 +16,7 @@ import { TemplatesService } from './templates.service.js';
 
 const NO_LOCATION = { locationId: null };
 
-/** Answers with the card right after the correction. */
+/** Returns the card right after the correction. */
 export class AdjustCustomerCard extends Command<CustomerCardDetailJson> {
   constructor(
     readonly context: CommandContext,
@@ -52,7 +52,7 @@ export class AdjustCustomerCardHandler implements ICommandHandler<AdjustCustomer
   }
 }
 
-/** Answers with the card right after the reversal. */
+/** Returns the card right after the reversal. */
 export class ReverseCardEvent extends Command<CustomerCardDetailJson> {
   constructor(
     readonly context: CommandContext,

@@ -11,7 +11,7 @@ import { customerCard, findLocked } from './customer-card.js';
 import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
 import { CustomerCardsService } from './customer-cards.service.js';
 
-/** What a reversal has to know of a customer card's history. */
+/** Finds what a reversal needs of a customer card's history. */
 @Injectable()
 export class CorrectionsService {
   constructor(

@@ -16,7 +16,10 @@ import type {
 import { isStamping } from './stamp-limits.js';
 import { priceRewards, createUnlocks } from './unlocked-rewards.js';
 
-/** In either direction. Larger than any stamping, so that a card of another programme can be carried over. */
+/**
+ * Limits an adjustment in either direction. Larger than any stamping, so that a card of another programme can be
+ * carried over.
+ */
 export const MAX_ADJUSTMENT = 1_000;
 
 export type Adjust = {
@@ -121,7 +124,9 @@ function addStamps(
   ];
 }
 
-/** What is unlocked stays so: otherwise the same crossing would be announced twice (contract section 5). */
+/**
+ * Takes stamps off. Unlocked rewards stay unlocked: otherwise the same crossing would be announced twice (STAMP-37).
+ */
 function takeOffStamps(
   card: CustomerCard,
   { stamps, countedAt, ...correction }: Correction & { countedAt?: string },

@@ -1,7 +1,7 @@
 import type { Upcast } from '#kernel/aggregate.js';
 import type { CustomerCardEvent, StampsEarned } from './customer-card.events.js';
 
-/** The shapes that events of earlier versions have, and what makes them those of today. */
+/** Converts events of earlier versions to the shape of today. */
 export const customerCardUpcasts = {
   StampsEarned: [
     (data: Omit<StampsEarned['data'], 'templateVersion'>): StampsEarned['data'] => ({

@@ -49,7 +49,7 @@ const CODE_LENGTH = 8;
 const MAX_CODE_TRIES = 5;
 const RETRY_MS = 50;
 const RETRY_TIMEOUT_MS = 10_000;
-/** A customer may have any number of cards, but may not be enrolled while they are being merged. */
+/** Sets no limit: the cap only prevents an enrolment while the customer is being merged. */
 const UNLIMITED = 2 ** 31;
 
 type CardAction = ActionDetails & { source: 'api' | 'pos'; occurredAt: Date | undefined };
@@ -126,7 +126,7 @@ function createEnrolmentClaim(
   return keys.createClaim(accountId, 'enrolment', `${customerId} ${cardId}`, stream);
 }
 
-/** A new customer card and its claims: its code, and its being the customer's only card of the template. */
+/** Creates a customer card with its claims: on its code, and on being the customer's only card of the template. */
 export function createEnrolment(
   keys: PersonalKeys,
   ids: { id: number; accountId: number; customerId: number },
@@ -151,7 +151,7 @@ export function drawCode(): string {
   ).join('');
 }
 
-/** Codes are random, and in a large store one may be taken; then another one is drawn. */
+/** Retries while the random code is taken, which happens in large stores. */
 export async function retryUntilCodeIsFree<R>(enrol: () => Promise<R>): Promise<R> {
   for (let tries = 1; ; tries++) {
     try {
@@ -163,7 +163,7 @@ export async function retryUntilCodeIsFree<R>(enrol: () => Promise<R>): Promise<
   }
 }
 
-/** A merge that is under way decides what follows: whoever finds one looks again. */
+/** Retries while the customer is being merged, because the merge decides what follows. */
 async function retryWhileMerging<R>(enrol: () => Promise<R>): Promise<R> {
   for (const deadline = performance.now() + RETRY_TIMEOUT_MS; ;) {
     try {
@@ -178,7 +178,7 @@ async function retryWhileMerging<R>(enrol: () => Promise<R>): Promise<R> {
   }
 }
 
-/** Answers with the card right after the action. */
+/** Returns the card right after the action. */
 export class StampCustomerCard extends Command<ActionResult<CustomerCardDetailJson>> {
   constructor(
     readonly context: CommandContext,
@@ -326,7 +326,9 @@ export const customerCardHandlers = [
   RedeemRewardHandler,
 ];
 
-/** A till may name a card that has been merged into another one since: what it asks for happens to that one. */
+/**
+ * Applies the request to the surviving card: the client may name a card that has been merged into another one since.
+ */
 async function applyToSurvivingCard<R>(
   path: CardPath,
   act: (at: CardPath) => Promise<R>,
@@ -361,7 +363,7 @@ function withClaim(
   return receipt ? { events, claims: [receipt.claim] } : { events };
 }
 
-/** What an action is decided on and answered with. */
+/** The context that an action is decided with and its response is rendered with. */
 export type ActionContext = { template: Template; passInstalled: boolean };
 
 /** Loads what an action is decided on. A path without a customer card is reported before any fault in the fields. */
@@ -378,6 +380,6 @@ export async function loadTemplate(
     templates.getAtVersion(cardId, storeVersion),
     locationId === null || templates.hasLocation(accountId, locationId),
   ]);
-  if (!isLocation) throw new RejectedError({ location_id: ['is no location of this store'] });
+  if (!isLocation) throw new RejectedError({ location_id: ['does not belong to this store'] });
   return { template, passInstalled };
 }

@@ -151,7 +151,7 @@ export class RedemptionJson {
   @ObjectProperty(() => RedemptionRecordJson) declare readonly redemption: RedemptionRecordJson;
 }
 
-/** What the JSON of a customer card depends on besides the card itself. */
+/** The render context of a customer card: all that its JSON depends on besides the card itself. */
 export type RenderContext = {
   template: ShownTemplate;
   now: Date;

@@ -14,10 +14,10 @@ import type {
   CustomerCardEvent,
 } from './customer-card.events.js';
 
-/** The kind of claim that makes a second reversal of an event impossible. */
+/** The kind of the claim that prevents a second reversal of an event. */
 export const REVERSAL = 'reversal';
 
-/** That of the receipt number of a redemption. */
+/** The kind of the claim on the receipt number of a redemption. */
 export const REDEEM_RECEIPT = 'redeem_receipt';
 
 /** SQL: whether the pass of a customer card is on a phone. */
@@ -73,7 +73,7 @@ export function joinedOf({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'
   return { storeVersion: Math.floor(extraValue / 2), passInstalled: extraValue % 2 === 1 };
 }
 
-/** Also for the command that moves a card to another customer. */
+/** Finds the claims of an event, also for the command that moves a card to another customer. */
 export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCard): ClaimChanges {
   switch (type) {
     case 'CustomerCardIssued':
@@ -105,7 +105,7 @@ function receipt(kind: string, { externalRef }: ActionDetails): UniqueValue[] {
   return externalRef === null ? [] : [{ kind, value: externalRef }];
 }
 
-/** An event is reversed at most once. */
+/** Finds the claim that lets an event be reversed only once. */
 function reversal({ reverses }: CorrectionDetails): UniqueValue[] {
   return reverses === null ? [] : [{ kind: REVERSAL, value: reverses }];
 }

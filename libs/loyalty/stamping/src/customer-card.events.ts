@@ -1,11 +1,11 @@
-/** What the decision was made with: the card, its rewards and the store's settings as of this version (ADR-0005). */
+/** The version of the card, its rewards and the store's settings that the decision was made with (ADR-0005). */
 type DecidedWith<Version> = { templateVersion: Version };
 
 /** The details that a stamping or a redemption may have. The note is personal and stored sealed. */
 export type ActionDetails = {
   locationId: number | null;
   staffRef: string | null;
-  /** A receipt number: used again, it repeats the answer instead of the action. */
+  /** A receipt number: used again, it repeats the response instead of the action. */
   externalRef: string | null;
   /** The pass is updated without a message to its holder. */
   silent: boolean;

@@ -56,7 +56,7 @@ export type CustomerCard = {
   absorptions?: Absorption[];
 } & Holder;
 
-/** What stamping needs to know about the card template and its store. */
+/** The attributes of a card template and its store that stamping needs. */
 export type Template = StampLimits & {
   cardId: number;
   /** Grows with every write to the card, its rewards or its store. */
@@ -70,12 +70,12 @@ export type Template = StampLimits & {
   rewards: Milestone[];
 };
 
-/** What the JSON of a customer card shows of its template. */
+/** The attributes of a template that the JSON of a customer card shows. */
 export type ShownTemplate = Pick<Template, 'name' | 'stampsRequired' | 'expiresAt' | 'rewards'>;
 
 const MAX_AHEAD_MS = 5 * 60_000;
 
-/** Of stamps that nobody gave at a till. */
+/** The details of stamps that no client gave. */
 export const NO_DETAILS = {
   locationId: null,
   staffRef: null,
@@ -188,7 +188,7 @@ function withStamps(card: CustomerCard, { data, meta }: Recorded<StampsEarned>):
   };
 }
 
-/** Whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder hears of it. */
+/** Tells whether a merge or unmerge wrote it. An adjustment has a reason instead, and its holder is notified. */
 export function isMovedByMerge({
   source,
   silent,
@@ -219,7 +219,7 @@ export function findLocked(
   return card.unlocked.filter(({ rewardId }) => locked.includes(rewardId));
 }
 
-/** A card that is archived or expired accepts no new customers (contract section 4). */
+/** Refuses to enrol customers on archived and expired cards (CCARD-26). */
 export function assertOpenForEnrolment(
   card: Pick<Template, 'archivedAt' | 'expiresAt'>,
   now: Date,
@@ -334,7 +334,7 @@ export function redeem(
   ];
 }
 
-/** Unlocked rewards that a balance no longer covers, by what they take on the card now. */
+/** Finds the unlocked rewards that a balance no longer covers, by what they take on the card now. */
 function findRelocked(card: CustomerCard, rewards: Milestone[], stampsCount: number): number[] {
   const within = new Set(
     rewards.filter((reward) => reward.stampsRequired <= stampsCount).map(({ id }) => id),
@@ -342,7 +342,7 @@ function findRelocked(card: CustomerCard, rewards: Milestone[], stampsCount: num
   return card.unlocked.map(({ rewardId }) => rewardId).filter((id) => !within.has(id));
 }
 
-/** Contract section 5: expired wins over completed. */
+/** Gets the status; expired comes before completed (CCARD-08). */
 export function getStatus(
   stampsCount: number,
   template: Pick<Template, 'stampsRequired' | 'expiresAt'>,

@@ -22,7 +22,7 @@ import {
 } from './customer-card.dto.js';
 import { TemplatesService } from './templates.service.js';
 
-/** What may be a code. */
+/** Matches everything that may be a code. */
 const CODE = /^[0-9A-Z]{8}$/;
 
 type CustomerCardRow = { state: CustomerCard; pass_installed: boolean };
@@ -48,7 +48,7 @@ export class CustomerCardsService {
     return this.toJson(rows);
   }
 
-  /** Each customer's cards, by id. Planned once, like the templates. */
+  /** Lists the cards of each customer, by id. The statement is planned once, like that of the templates. */
   async listByCustomer(customerIds: number[]): Promise<Map<number, CustomerCardJson[]>> {
     const rows = await query<CustomerCardRow>(this.pool, {
       name: 'customer_cards_of_customers',
@@ -66,7 +66,7 @@ export class CustomerCardsService {
   }
 
   /**
-   * Of a card that was merged into another one, the one that goes on. A till reads it before every stamp, which then finds
+   * Finds a card, or the surviving one if it was merged. A client reads it before every stamp, which then finds
    * it in memory.
    * @throws NotFoundError
    */
@@ -91,7 +91,7 @@ export class CustomerCardsService {
   }
 
   /**
-   * Where the card with a code is. A merged customer's card leads to who goes on for it, like its ids.
+   * Finds the path of the card with a code. A merged customer's card leads to the surviving one, like its ids.
    * @throws NotFoundError
    */
   async findPathByCode(accountId: number, input: string): Promise<CardPath> {
@@ -108,7 +108,7 @@ export class CustomerCardsService {
     return card;
   }
 
-  /** By id, with those that were merged into others. */
+  /** Lists the ids of customers' cards, with those that were merged into others. */
   async listIds(
     customerIds: number[],
   ): Promise<{ id: number; customerId: number; cardId: number }[]> {
@@ -154,7 +154,7 @@ export class CustomerCardsService {
     return toCustomerCardDetailJson(card, this.createPastContext(templates, installed, card, past));
   }
 
-  /** Of a card that had been merged into another one by then, the one that went on. */
+  /** Gets the card as it was, or the surviving card if it had been merged by then. @throws NotFoundError */
   private async getPastCard(
     accountId: number,
     path: CardPath,
@@ -170,7 +170,7 @@ export class CustomerCardsService {
     }
   }
 
-  /** A customer's cards as they were, by id. */
+  /** Lists a customer's cards as they were, by id. */
   async listPast(customerId: number, time: Date): Promise<CustomerCardJson[]> {
     return this.listPastAt(customerId, await this.asOf.toMoment(time));
   }
@@ -242,7 +242,7 @@ export class CustomerCardsService {
     return this.createRenderContext(template, time, installed.has(id));
   }
 
-  /** Which of these customer cards were on a phone at a time, as far as installing them again does not hide it. */
+  /** Finds which of these customer cards were on a phone at a time, unless a later installation hides it. */
   async findInstalled(ids: number[], at: Date): Promise<Set<number>> {
     const rows = await query<{ id: number }>(this.pool, {
       name: 'customer_cards_installed',
@@ -258,7 +258,7 @@ export class CustomerCardsService {
   }
 }
 
-/** The cards that these events put into a customer's hands. */
+/** Lists the cards that these events hand to a customer. */
 function listCardIds(customerId: number, events: StoredEvent[]): number[] {
   const { name } = customerCardReadModel.aggregate;
   return events

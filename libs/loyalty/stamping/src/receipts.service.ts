@@ -24,7 +24,7 @@ export type Receipt = { number: string; claim: Claim };
 /** The result of an action, or of an earlier one with the same receipt number. */
 export type ActionResult<R> = { body: R; isRepeated: boolean };
 
-/** What a receipt number (external_ref) was used for, read back from the history. */
+/** Finds the action that a receipt number (external_ref) was used for, in the history. */
 @Injectable()
 export class ReceiptsService {
   constructor(

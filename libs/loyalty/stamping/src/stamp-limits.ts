@@ -44,7 +44,7 @@ export function assertWithinLimits(
   }
 }
 
-/** Limits count stampings only (contract section 3), not welcome stamps or corrections. */
+/** Tells whether the limits count it: not welcome stamps (STAMP-33) and adjustments (FIX-09). */
 export function isStamping(source: StampSource): boolean {
   return source === 'api' || source === 'pos' || source === 'app_scan';
 }

@@ -85,7 +85,7 @@ export class TemplatesService {
     return loaded.template;
   }
 
-  /** As of a moment in the past, by card id. */
+  /** Finds the templates as of a moment in the past, by card id. */
   async findPast(cardIds: number[], past: PastMoment): Promise<Map<number, ShownTemplate>> {
     const ids = await query<{ id: number }>(this.pool, {
       name: 'templates_rewards',
@@ -108,7 +108,7 @@ export class TemplatesService {
     );
   }
 
-  /** Whether the store has this location and has not deleted it. */
+  /** Tells whether the store has this location and has not deleted it. */
   async hasLocation(accountId: number, id: number): Promise<boolean> {
     const rows = await query(this.pool, {
       name: 'templates_location',
@@ -119,7 +119,7 @@ export class TemplatesService {
     return rows.length > 0;
   }
 
-  /** As of now, by card id. */
+  /** Loads the templates as of now, by card id. */
   async load(cardIds: number[]): Promise<Map<number, Versioned>> {
     const rows = await query<TemplateRow>(this.pool, { ...TEMPLATES, values: [cardIds] });
     const loaded = rows.map((row): [number, Versioned] => [
@@ -152,7 +152,7 @@ function createTemplate({ card, time_zone, rewards, version }: TemplateRow): Tem
   };
 }
 
-/** Not deleted; cheapest first. */
+/** Selects the rewards that are not deleted, cheapest first. */
 export function toMilestones(rewards: Reward[]): Milestone[] {
   return rewards
     .filter((reward) => reward.deletedAt === null)

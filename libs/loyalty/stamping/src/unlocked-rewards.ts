@@ -8,10 +8,10 @@ export type Milestone = {
   active: boolean;
 };
 
-/** What rewards are compared with. */
+/** The state of a card that rewards are compared with. */
 type Balance = { stampsCount: number; unlocked: UnlockedReward[] };
 
-/** Of a full card, and of its rewards, cheapest first. */
+/** The thresholds of a full card and of its rewards, cheapest first. */
 type Thresholds = { stampsRequired: number; rewards: Milestone[] };
 
 /** Adds rewards to those that are unlocked already; of two thresholds of one reward the lower one stays. */
