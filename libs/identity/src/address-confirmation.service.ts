@@ -12,8 +12,8 @@ import { endAddressLinks, endPasswordLinks } from './user.commands.js';
 export type ConfirmedBy = 'address_link' | 'invitation' | 'password_link' | 'company';
 
 /**
- * Confirms that a user reads the mails to their address. Anybody may have created an account with it before, so the access
- * that they left in the account ends where its owner cannot see it.
+ * Confirms that a user reads the mails to their address. Anybody may have created an account with it before, so the
+ * access that they left in the account ends where its owner cannot see it.
  */
 @Injectable()
 export class AddressConfirmation {

@@ -19,8 +19,8 @@ const MAX_PER_HOUR = 3;
 
 /**
  * Sends a link to a new address, which the user has to open before it counts. A user with somebody else's address would
- * share an account with its owner, who comes to it later by an invitation, a new password or a company. Only the address
- * itself learns whether another user has it.
+ * share an account with its owner, who comes to it later by an invitation, a new password or a company. Only the
+ * address itself learns whether another user has it.
  */
 export class RequestAddressChange extends Command<void> {
   constructor(

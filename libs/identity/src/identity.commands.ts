@@ -108,7 +108,7 @@ export class RemoveUserHandler implements ICommandHandler<RemoveUser> {
       await manager.update(UserRow, { id: userId }, { removed_at: () => 'now()' });
       const stores = await listStoreIds(manager, userId);
       await manager.delete(MembershipRow, { user_id: userId });
-      // Whoever comes after them with the same address signs in with the company as somebody new.
+      // The next person with the same address signs in with the company as somebody new.
       await manager.query('delete from company_sign_ins where user_id = $1', [userId]);
       await auditChange(transaction, 'user.removed', stores, { user_id: userId });
       const sessionsEnded = await this.sessions.endAll(manager, userId);
@@ -149,7 +149,7 @@ async function summarizeRemoval(
 
 export const identityHandlers = [CreateUserHandler, RemoveUserHandler];
 
-/** Writes the audit entry and tells every api process to drop what it has cached. */
+/** Writes the audit entry and notifies every API process, which clears its cache. */
 export async function auditChange(
   transaction: AuditedTransaction,
   type: string,

@@ -175,8 +175,8 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
         ? await createUser(transaction, { ...invitation, name, password_hash })
         : await getUserId(manager, invitee.userId);
       await joinStore(transaction, invitation, userId);
-      // Only of the account that is made with it: the password of an earlier one may be known to whoever made it. And not
-      // by a link that the inviter has seen, who would confirm whatever address they like.
+      // Only for an account that the invitation creates: another person may know the password of an earlier one. And
+      // not by a link that the inviter has seen, who could confirm any address.
       if (isNew && invitation.is_mailed) {
         await this.confirmation.confirm(transaction, userId, 'invitation');
       }
@@ -222,7 +222,7 @@ async function replaceInvitation(
   );
 }
 
-/** In force only while whoever invited is an owner still. @throws NotFoundError */
+/** Gets an open invitation, while its inviter is still an owner. @throws NotFoundError */
 async function getOpenInvitation(
   manager: EntityManager,
   sha256: Buffer | undefined,

@@ -4,7 +4,7 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 
 export const INVITATION_BYTES = 32;
 export const INVITATION_DAYS = 7;
-/** Open at the same time, in one store. */
+/** Limits the open invitations of a store. */
 export const MAX_INVITATIONS = 50;
 
 const MAX_NAME = 255;
@@ -17,7 +17,7 @@ export function parseInvitedAddress(input: string): string {
   throw new RejectedError({ email: ['must be a whole address, such as name@shop.example'] });
 }
 
-/** @param passwordError of the password @throws RejectedError */
+/** Asserts that name and password can be used. @throws RejectedError */
 export function assertValidNewcomer(name: string, passwordError: string | undefined): void {
   const errors: FieldErrors = {
     ...((name === '' || [...name].length > MAX_NAME) && {
@@ -28,7 +28,7 @@ export function assertValidNewcomer(name: string, passwordError: string | undefi
   if (Object.keys(errors).length > 0) throw new RejectedError(errors);
 }
 
-/** Only this hash is stored. @returns undefined for what cannot be the secret of a link */
+/** Hashes the secret of a link: only the hash is stored. @returns undefined for what cannot be the secret of a link */
 export function hashInvitationSecret(secret: string): Buffer | undefined {
   return SECRET.test(secret) ? createHash('sha256').update(secret).digest() : undefined;
 }

@@ -2,9 +2,9 @@ import { hasHiddenCharacter, normalizePassword } from '#kernel/text.js';
 
 export const MIN_PASSWORD_LENGTH = 10;
 const MAX_PASSWORD_LENGTH = 1000;
-/** Shorter words are parts of too many others. */
+/** Ignores shorter words, which are parts of too many others. */
 const MIN_WORD_LENGTH = 4;
-/** Letters beside words that anybody would try. */
+/** Limits the letters besides words that anybody would try. */
 const MAX_OTHER_LETTERS = 3;
 const SERVICE = 'inkpad';
 const LETTERS = new Map(
@@ -37,7 +37,7 @@ export function findPasswordError(
   common: CommonPasswords,
 ): string | undefined {
   const password = normalizePassword(input);
-  // RFC 8264, section 9: keyboards do not type them, so whoever pasted one could not sign in elsewhere.
+  // RFC 8264, section 9: keyboards do not type them, so a user who pasted one could not sign in elsewhere.
   if (hasHiddenCharacter(password)) return 'must not contain control or invisible characters';
   const { length } = [...password];
   if (length < MIN_PASSWORD_LENGTH) {

@@ -74,7 +74,10 @@ export class Passwords {
   }
 }
 
-/** Reads the list as text and searches it: a set of its 50,000 words would take 20 ms to build, and passwords are set rarely. */
+/**
+ * Reads the list as text and searches it: a set of its 50,000 words would take 20 ms to build, and passwords are set
+ * rarely.
+ */
 async function readCommonPasswords(): Promise<CommonPasswords> {
   const text = await readFile(createRequire(import.meta.url).resolve(COMMON), 'utf8');
   return { has: (password) => text.includes(JSON.stringify(password)) };

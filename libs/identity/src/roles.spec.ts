@@ -41,7 +41,7 @@ describe('roles', () => {
     }
   });
 
-  it('leave what the table does not know to owners', () => {
+  it('reserve operations that the table does not list for owners', () => {
     for (const operation of ['sellStore', 'toString', '__proto__', undefined]) {
       expect(findRefusal('owner', operation)).toBeNull();
       expect(findRefusal('manager', operation)).toBe('forbidden');
@@ -49,11 +49,11 @@ describe('roles', () => {
     }
   });
 
-  it('tell strangers nothing', () => {
+  it('hide the store from users who are not members', () => {
     for (const operation of OPERATIONS) expect(findRefusal(null, operation)).toBe('not_found');
   });
 
-  it('are named where not everyone may', () => {
+  it('are listed for operations that not every role may call', () => {
     expect(findRequiredRoles('listCards')).toBeNull();
     expect(findRequiredRoles('createCard')).toEqual(['owner', 'manager']);
     expect(findRequiredRoles('listAudit')).toEqual(['owner']);

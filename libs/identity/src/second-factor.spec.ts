@@ -24,7 +24,7 @@ describe('a code of the second factor', () => {
     expect(findStepOfCode(SECRET, code, 0, at(seconds))).toBe(Math.floor(seconds / 30));
   });
 
-  it('is right for one step more on either side', () => {
+  it('is accepted one step early and one step late', () => {
     const step = Math.floor(1_111_111_109 / 30);
     for (const [later, expected] of [
       [-30, step],
@@ -37,7 +37,7 @@ describe('a code of the second factor', () => {
     }
   });
 
-  it('is taken once, and none from before it afterwards', () => {
+  it('is accepted once, and no earlier code after it', () => {
     const step = Math.floor(1_111_111_109 / 30);
     expect(findStepOfCode(SECRET, '081804', step - 1, at(1_111_111_109))).toBe(step);
     expect(findStepOfCode(SECRET, '081804', step, at(1_111_111_109))).toBeUndefined();
@@ -69,7 +69,7 @@ describe('a recovery code', () => {
     for (const code of codes) expect(code).toMatch(/^([a-z2-7]{4} ){3}[a-z2-7]{4}$/);
   });
 
-  it('is known however it was typed', () => {
+  it('is recognized however it was typed', () => {
     const [code = ''] = codes;
     const plain = code.replaceAll(' ', '');
     for (const typed of [code, plain, ` ${code.toUpperCase().replaceAll(' ', '-')} `]) {

@@ -4,17 +4,17 @@ import { normalizeNumber } from '#kernel/text.js';
 export const SECRET_BYTES = 20;
 export const RECOVERY_CODE_COUNT = 10;
 const RECOVERY_CODE_BYTES = 10;
-/** Since the last right one. A code of the app is right by chance once in 333,333 times. */
+/** Limits wrong codes since the last right one. A code of the app is right by chance once in 333,333 times. */
 export const MAX_CODE_FAILURES = 50;
-/** After so many, and at the last, the user gets a mail. */
+/** After so many, and at the maximum, the user gets a mail. */
 export const NOTIFIED_CODE_FAILURES = 10;
 /** Clocks may differ by one step. */
 const WINDOW = 1;
 
-/** What a user is told of. @property failures since the last right code */
+/** The wrong codes that a user is notified of. @property failures since the last right code */
 export type WrongCodes = { name: string; email: string; failures: number; isLocked: boolean };
 
-/** RFC 6238 as every authenticator app does it: six digits, thirty seconds, SHA-1. */
+/** Creates codes by RFC 6238 as every authenticator app does: six digits, thirty seconds, SHA-1. */
 function createTotp(secret: Buffer, email: string): TOTP {
   return new TOTP({
     issuer: 'Inkpad',
@@ -34,7 +34,7 @@ export function renderSecret(secret: Buffer): string {
 }
 
 /**
- * @param lastStep the one of the last code that was taken: RFC 6238, section 5.2, a code is taken once
+ * @param lastStep the step of the last accepted code: a code is accepted once (RFC 6238, section 5.2)
  * @returns the step of a code that is right, to be stored
  */
 export function findStepOfCode(
@@ -63,7 +63,7 @@ export function toRecoveryCodes(random: Buffer): string[] {
 
 export const RECOVERY_BYTES = RECOVERY_CODE_COUNT * RECOVERY_CODE_BYTES;
 
-/** A recovery code however it was typed. @returns undefined for what cannot be one */
+/** Parses a recovery code however it was typed. @returns undefined for what cannot be one */
 export function parseRecoveryCode(text: string): string | undefined {
   const plain = normalizeNumber(text)
     .normalize('NFKC')

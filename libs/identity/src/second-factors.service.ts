@@ -164,8 +164,8 @@ export class SecondFactors {
   }
 
   /**
-   * Consumes a code of the app or a recovery code, each once, in the transaction of the sign-in. Wrong codes are counted
-   * until a right one, however long that takes.
+   * Consumes a code of the app or a recovery code, each once, in the transaction of the sign-in. Wrong codes are
+   * counted until a right one, however long that takes.
    * @returns undefined for a user without a second factor
    */
   async consumeCode(

@@ -18,8 +18,8 @@ type Queries = { query: (text: string, values: unknown[]) => Promise<unknown> };
 export type FailureCount = { key: Buffer; failures: number; seconds: number };
 
 /**
- * Counts failed sign-ins for an address, for all processes and across restarts. A browser that the user has signed in with
- * before has a count of its own, so that nobody can lock a user out by failing on purpose.
+ * Counts failed sign-ins for an address, for all processes and across restarts. A browser that the user has signed in
+ * with before has a count of its own, so that nobody can lock a user out by failing on purpose.
  */
 @Injectable()
 export class SignInFailures {

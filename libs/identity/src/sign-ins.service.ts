@@ -86,7 +86,7 @@ export class SignIns {
     const key = findEmailKey(address);
     const browser = hashToken(visitor.browser ?? '');
     const [user] = await query<UserRow>(this.pool, { ...FIND, values: [key ?? null, browser] });
-    // Whatever is no address is counted together: as it is, it could be the name of another count.
+    // Inputs that are no address share one count: the text itself could be the name of another count.
     const subject = key ?? '';
     const failures = await this.failures.count(subject, user?.isKnownBrowser ? browser : null);
     if (hasTooManyFailures(failures)) return { kind: 'wait', seconds: failures.seconds };
@@ -113,8 +113,8 @@ export class SignIns {
   }
 
   /**
-   * Signs in by a code. Attempts pause for a while after several wrong codes of the app. A recovery code is always checked:
-   * nobody guesses 80 random bits, and people need it when their app does not help.
+   * Signs in by a code. Attempts pause for a while after several wrong codes of the app. A recovery code is always
+   * checked: nobody guesses 80 random bits, and people need it when their app does not help.
    *
    * @param visitor with the session that awaits a code; null is the result when it does not any more
    */
@@ -203,7 +203,10 @@ export class SignIns {
     return browser;
   }
 
-  /** Starts a session within the caller's transaction. It is always a new one: others may know the token of an earlier one. */
+  /**
+   * Starts a session within the caller's transaction. It is always a new one: others may know the token of an earlier
+   * one.
+   */
   async startSession(
     transaction: AuditedTransaction,
     visitor: Visitor,

@@ -26,7 +26,7 @@ describe('a token', () => {
     }
   });
 
-  it('has a name, and an end that is yet to come if it has one', () => {
+  it('needs a name, and an expiry in the future if it has one', () => {
     const now = new Date('2026-03-02T10:00:00Z');
     const parse = (name: string, end: string | null = null) =>
       parseNewToken({ name, expiresAt: end === null ? null : new Date(end) }, now);

@@ -17,7 +17,7 @@ export function toToken(random: Buffer, key: Buffer): string {
   return `${body}${createChecksum(body, key).toString('base64url')}`;
 }
 
-/** Tells without the database whether a token was made here. */
+/** Tells without a query whether a token was created here. */
 export function hasValidChecksum(token: string, key: Buffer): boolean {
   const [, body, checksum] = TOKEN.exec(token) ?? [];
   if (body === undefined || checksum === undefined) return false;

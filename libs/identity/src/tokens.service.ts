@@ -47,8 +47,8 @@ type TokenRow = {
 type CachedCaller = { caller: Caller; expiresAt: number };
 
 /**
- * Finds the user of a token and their rights. Results are cached while `RightsWatch` knows that nothing has changed. The
- * checksum reveals tokens that were not created here, so that invented ones cause no query.
+ * Finds the user of a token and their rights. Results are cached while `RightsWatch` knows that nothing has changed.
+ * The checksum reveals tokens that were not created here, so that invented ones cause no query.
  */
 @Injectable()
 export class TokensService extends Authenticator implements OnModuleInit, OnModuleDestroy {

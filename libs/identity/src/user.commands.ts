@@ -51,7 +51,7 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
       // Every hash has a salt of its own, so an equal hash means that an earlier try was committed.
       if (user.password_hash === password_hash) return { userId };
       await manager.update(UserRow, { id: userId }, { password_hash });
-      // Whoever entered wrong codes knew the former one.
+      // The wrong codes were entered with the former password.
       await manager.query('update second_factors set code_failures = 0 where user_id = $1', [
         userId,
       ]);
@@ -66,8 +66,8 @@ export class SetPasswordHandler implements ICommandHandler<SetPassword> {
 }
 
 /**
- * Changes a user, for the operator: users change their address by `RequestAddressChange`. A new address ends all sessions,
- * since another person may be signed in, and the links for a new password that went to the former address.
+ * Changes a user, for the operator: users change their address by `RequestAddressChange`. A new address ends all
+ * sessions, since another person may be signed in, and the links for a new password that went to the former address.
  */
 export class UpdateUser extends Command<{ userId: number }> {
   constructor(

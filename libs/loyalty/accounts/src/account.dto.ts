@@ -93,7 +93,7 @@ export type AccountCounts = {
   posters: number;
 };
 
-/** @param personal whether it is the own store of whoever asks */
+/** @param personal whether it is the own store of the request's user */
 export function toAccountJson(
   account: Account,
   counts: AccountCounts,

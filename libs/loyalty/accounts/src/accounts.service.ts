@@ -35,8 +35,8 @@ const OF_USER = `select a.state, m.personal, ${COUNTS}
   from memberships m join accounts a on a.id = m.account_id where m.user_id = $1`;
 
 /**
- * Who may see a store is for the gate to say. A user whom it still knows, but who has just been removed, must not read
- * that there is no such store: clients drop what they hold of one.
+ * Finds one store; the request guard has checked access. A user who has just been removed, but is still cached there,
+ * must not read that there is no such store: clients would delete their data of it.
  */
 const FIND_ACCOUNT = {
   name: 'accounts_find',

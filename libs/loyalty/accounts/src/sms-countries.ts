@@ -17,7 +17,10 @@ export function findUnknownCountries(countries: string[]): string[] {
   return countries.filter((code) => !isSupportedCountry(code));
 }
 
-/** Lists the countries whose numbers a store sends SMS to: its own, if it is known, and those that its owners have added. */
+/**
+ * Lists the countries whose numbers a store sends SMS to: its own, if it is known, and those that its owners have
+ * added.
+ */
 export function listSmsCountries({
   country,
   smsCountries = [],

@@ -34,7 +34,10 @@ export type CardUpdated = { type: 'CardUpdated'; data: Partial<CardAttributes> }
 export type CardArchived = { type: 'CardArchived'; data: Record<string, never> };
 export type CardUnarchived = { type: 'CardUnarchived'; data: Record<string, never> };
 
-/** A picture was uploaded, and is what the strip shows from now on. @property picture SHA-256 of the stored PNG, in hex */
+/**
+ * A picture was uploaded, and is what the strip shows from now on.
+ * @property picture SHA-256 of the stored PNG, in hex
+ */
 export type CardStripImageSet = { type: 'CardStripImageSet'; data: { picture: string } };
 
 export type CardEvent =

@@ -32,7 +32,7 @@ const created: CustomerEvent = {
 
 const after = (milliseconds: number) => new Date(Date.parse(AT) + milliseconds);
 
-const wish = (
+const request = (
   customerCardId: number,
   milliseconds: number,
 ): Extract<CustomerEvent, { type: 'CardLinksRequested' }> & { at: string } => ({
@@ -41,44 +41,46 @@ const wish = (
   at: after(milliseconds).toISOString(),
 });
 
-const asking =
+const requesting =
   (customerCardId: number, milliseconds: number) =>
   (state: Customer | undefined): CustomerEvent[] =>
     requestCardLinks(state, { customerCardId, cardIds: [7, 8] }, after(milliseconds));
 
-const recorded = ({ type, data }: ReturnType<typeof wish>) => ({ type, data });
+const recorded = ({ type, data }: ReturnType<typeof request>) => ({ type, data });
 
-describe('the wish for the links of a card', () => {
+describe('the message request for the links of a card', () => {
   it('is recorded for a card of the customer', () => {
     scenario(customer, created)
-      .when(asking(7, 0))
-      .then(recorded(wish(7, 0)));
-    scenario(customer, created).when(asking(9, 0)).thenThrows(NotFoundError);
-    scenario(customer).when(asking(7, 0)).thenThrows(NotFoundError);
+      .when(requesting(7, 0))
+      .then(recorded(request(7, 0)));
+    scenario(customer, created).when(requesting(9, 0)).thenThrows(NotFoundError);
+    scenario(customer).when(requesting(7, 0)).thenThrows(NotFoundError);
   });
 
-  it('is the same wish within ten minutes, unless it is for another card', () => {
-    const requested = scenario(customer, created, wish(7, 0));
-    requested.when(asking(7, 10 * MINUTE - 1)).then();
-    requested.when(asking(8, 1)).then(recorded(wish(8, 1)));
-    requested.when(asking(7, 10 * MINUTE)).then(recorded(wish(7, 10 * MINUTE)));
+  it('is the same request within ten minutes, unless it is for another card', () => {
+    const requested = scenario(customer, created, request(7, 0));
+    requested.when(requesting(7, 10 * MINUTE - 1)).then();
+    requested.when(requesting(8, 1)).then(recorded(request(8, 1)));
+    requested.when(requesting(7, 10 * MINUTE)).then(recorded(request(7, 10 * MINUTE)));
   });
 
   it('is recorded five times within 24 hours', () => {
     const often = scenario(
       customer,
       created,
-      ...[0, 1, 2, 3, 4].map((hour) => wish(7, hour * HOUR)),
+      ...[0, 1, 2, 3, 4].map((hour) => request(7, hour * HOUR)),
     );
-    often.when(asking(7, 24 * HOUR - 1)).then();
-    often.when(asking(8, 24 * HOUR - 1)).then();
-    often.when(asking(7, 24 * HOUR)).then(recorded(wish(7, 24 * HOUR)));
+    often.when(requesting(7, 24 * HOUR - 1)).then();
+    often.when(requesting(8, 24 * HOUR - 1)).then();
+    often.when(requesting(7, 24 * HOUR)).then(recorded(request(7, 24 * HOUR)));
   });
 
   it('leaves no more behind than the last day', () => {
-    const wishes = Array.from({ length: 40 }, (_, i) => wish(7, i * 6 * HOUR));
-    const { cardLinkRequests, updatedAt } = scenario(customer, created, ...wishes).state();
-    expect(cardLinkRequests).toEqual(wishes.slice(-4).map(({ at }) => ({ customerCardId: 7, at })));
+    const requests = Array.from({ length: 40 }, (_, i) => request(7, i * 6 * HOUR));
+    const { cardLinkRequests, updatedAt } = scenario(customer, created, ...requests).state();
+    expect(cardLinkRequests).toEqual(
+      requests.slice(-4).map(({ at }) => ({ customerCardId: 7, at })),
+    );
     expect(updatedAt).toBe(AT);
   });
 
@@ -89,10 +91,10 @@ describe('the wish for the links of a card', () => {
       data: { customerId: 3, intoCustomerId: 4, personal: {} },
     };
     scenario(customer, created, erased)
-      .when(asking(7, 0))
+      .when(requesting(7, 0))
       .thenRejected({ code: 'customer_erased' });
     scenario(customer, created, merged)
-      .when(asking(7, 0))
+      .when(requesting(7, 0))
       .thenRejected({ code: 'customer_merged' });
   });
 });

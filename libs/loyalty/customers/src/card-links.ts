@@ -12,16 +12,16 @@ type Requester = CardLinkState & {
   mergedInto?: { customerId: number };
 };
 
-/** Within this time of a wish for the same card, another one is the same wish: a button pressed twice. */
+/** Within this time, another message request for the same card is the same one: a button pressed twice. */
 export const SAME_REQUEST_MS = 10 * 60_000;
 
-/** A stranger who knows an address must not be able to fill its mailbox, nor the history. */
+/** Limits the requests: a stranger who knows an address must not be able to fill its mailbox, nor the history. */
 const MAX_PER_DAY = 5;
 const DAY_MS = 24 * 60 * 60_000;
 
 /**
- * Records the wish, unless it has just been recorded or there were too many in the last 24 hours. The caller is not told
- * which: it may be a stranger.
+ * Records the message request, unless it is a repetition or there were too many in the last 24 hours. The caller does
+ * not learn which: it may be a stranger.
  * @param cardIds of the customer's cards
  */
 export function requestCardLinks(

@@ -65,7 +65,7 @@ export function normalizePhone(input: string, country: string | null): string | 
   return international ?? digits;
 }
 
-/** The same, of somebody who may have none. @throws RejectedError */
+/** Normalizes a number that may be null. @throws RejectedError */
 export function normalizeOptionalPhone(
   input: string | null,
   country: string | null,
@@ -86,7 +86,7 @@ export function isDiallable(phone: string): boolean {
   return parsed.nationalNumber.length >= MIN_DIGITS || parsed.isValid();
 }
 
-/** Returns as much of a number as tells its owner that it is theirs. */
+/** Masks a number so that only its owner recognizes it. */
 export function maskPhone(phone: string): string {
   return `${phone.slice(0, 3)}…${phone.slice(-2)}`;
 }
@@ -101,8 +101,8 @@ export function isSamePhone(a: string | null, b: string | null): boolean {
 
 /**
  * Reads what may be a part of a phone number.
- * @returns digits anywhere in it, and digits at its beginning, for somebody who types a number from its start; undefined
- *   when it is no part of any
+ * @returns digits anywhere in it, and digits at its beginning, for somebody who types a number from its start;
+ *   undefined when it is no part of any
  */
 export function readPartOfPhone(
   input: string,
@@ -151,7 +151,9 @@ function findCountryCode(country: string | null): CountryCode | undefined {
   return country !== null && isSupportedCountry(country) ? country : undefined;
 }
 
-/** It is stored as it was given, so its parts must be told apart without normalising it. */
+/**
+ * Tells whether the text is an address. It is stored as it was sent, so its parts must be clear without normalizing it.
+ */
 export function isEmail(text: string): boolean {
   return /^[^@]+@[^@]+$/u.test(text) && isEmailAddress(text);
 }

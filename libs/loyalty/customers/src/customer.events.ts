@@ -55,7 +55,10 @@ export type CustomerUpdated = {
   };
 };
 
-/** The number is what it was, in the form that it has in the store's country. Sent to receivers, because it looks different. */
+/**
+ * The number is what it was, in the form that it has in the store's country. Sent to receivers, because it looks
+ * different.
+ */
 export type CustomerPhoneNormalized = {
   type: 'CustomerPhoneNormalized';
   data: {
@@ -79,7 +82,7 @@ export type CustomerReferencesUpdated = {
 
 /**
  * Somebody who is known already asked for the wallet links of their card again. They go to the address on file, so
- * whoever asks need not be the customer. Not sent to receivers.
+ * the requester need not be the customer. Webhooks do not send it.
  */
 export type CardLinksRequested = {
   type: 'CardLinksRequested';

@@ -155,8 +155,8 @@ export const customer: Aggregate<Customer, CustomerEvent> = {
 };
 
 /**
- * A customer without anything personal, consents included: nobody is left who could have given them. Found by no search,
- * not even by "Erased".
+ * A customer without anything personal, consents included: nobody is left who could have given them. Found by no
+ * search, not even by "Erased".
  */
 export function redact(state: Customer): Customer {
   const nothing = { marketingConsent: false, smsConsent: false, searchText: '', phoneDigits: null };

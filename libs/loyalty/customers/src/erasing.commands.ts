@@ -61,7 +61,7 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
     const { keyed: _, ...unkeyed } = context;
     const { ids, holders } = await this.erase(unkeyed, id);
     for (const erased of ids) {
-      // For whoever has to repeat it after a restore.
+      // For an operator who has to repeat it after a restore.
       this.log.log('customer erased', { account_id: accountId, customer_id: erased });
     }
     await this.watch.forgetEverywhere([...ids, ...holders]);
@@ -104,10 +104,10 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
   }
 
   /**
-   * Whoever had values of these customers, before they were unmerged, has them in their history for good, sealed with
-   * their own key: they get another one. Before the erasure, which ends all that could tell who they are. What they say
-   * themselves from then on holds nothing of these customers, unless they are merged again, and then the erasure loses its
-   * race and comes back to here.
+   * Renews the keys of customers who had values of these before they were unmerged. Their history has these values for
+   * good, sealed with their own key. Before the erasure, which ends all that could tell who they are. What they say
+   * themselves from then on holds nothing of these customers, unless they are merged again, and then the erasure loses
+   * its race and comes back to here.
    * @returns all customers who may have had values of these
    */
   private async renewKeysOfHolders(context: CommandContext, ids: number[]): Promise<number[]> {
@@ -126,7 +126,8 @@ export class EraseCustomerHandler implements ICommandHandler<EraseCustomer> {
     for (let remaining = holders.map(({ id }) => id); remaining.length > 0;) {
       const renewed = await this.keys.renew(context.accountId, remaining);
       await Promise.all(remaining.map((id) => this.reseal(context, id)));
-      // They may have been merged with these customers after that other key was made, and sealed with it what they held.
+      // They may have been merged with these customers after that other key was made, and sealed with it what they
+      // held.
       remaining = renewed;
     }
     return seen.slice(ids.length);

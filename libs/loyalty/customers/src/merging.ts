@@ -26,7 +26,8 @@ type Both = { survivor: CustomerEvent[]; other: CustomerEvent[] };
 
 /**
  * The surviving customer keeps all that they have and takes what they lack. What is not taken stays with the other one,
- * and so does the claim on it. Of two notations of one phone number the survivor takes the one in E.164 format (CUST-64).
+ * and so does the claim on it. Of two notations of one phone number the survivor takes the one in E.164 format
+ * (CUST-64).
  */
 export function mergeCustomers(survivor: Customer, other: Customer, cards: MergedCards): Both {
   assertPresent(survivor);
@@ -106,8 +107,8 @@ function isItsE164Form(digits: string | null, international: string | null): boo
 }
 
 /**
- * Never widens a consent: it does not extend to an address whose owner had not given it. A number in another notation is
- * no new address.
+ * Never widens a consent: it does not extend to an address whose owner had not given it. A number in another notation
+ * is no new address.
  */
 function narrowConsents(
   survivor: Customer,
@@ -125,8 +126,8 @@ function narrowConsents(
 }
 
 /**
- * Moves whatever only one customer may hold; the rest is copied. Two notations of one number change places, so that both
- * stay taken.
+ * Releases the values that only one customer may hold; the rest is copied. Two notations of one number change places,
+ * so that both stay taken.
  */
 function releaseTransferred(
   { email, phone, externalReferences }: Partial<PersonalFields>,

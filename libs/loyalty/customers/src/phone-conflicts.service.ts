@@ -35,8 +35,8 @@ const HOLDERS = {
 };
 
 /**
- * Finds customers whose number another customer of the store has. They were added while the store had another country, or
- * none, and whether they are one person is for people to say.
+ * Finds customers whose number another customer of the store has. They were added while the store had another country,
+ * or none, and whether they are one person is for people to say.
  */
 @Injectable()
 export class PhoneConflicts {

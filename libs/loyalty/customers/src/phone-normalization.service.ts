@@ -18,8 +18,8 @@ type NextRow = { id: number; survivor_ids: string[] };
 type DueRow = { account_id: number; revision: number; after_id: number };
 
 /**
- * Finds the store that has been due longest: it has got a country since, or it is time to look again. A store is due from
- * the commit that gives it another country, by a trigger of its table.
+ * Finds the store that has been due longest: it has got a country since, or it is time to look again. A store is due
+ * from the commit that gives it another country, by a trigger of its table.
  */
 const DUE = {
   name: 'phone_normalizations_due',
@@ -66,8 +66,8 @@ const FINISH = {
 
 /**
  * Puts the phone numbers of a store into the form that they have in its country, when it gets another one. One process
- * at a time, the stores take turns, and what was done before it was killed is done: a customer whose number has its form
- * is not changed again.
+ * at a time, the stores take turns, and what was done before it was killed is done: a customer whose number has its
+ * form is not changed again.
  */
 @Injectable()
 export class PhoneNormalization {

@@ -69,7 +69,7 @@ function histories() {
 }
 
 describe('reseal', () => {
-  it('says so much that nothing before it has to be read', () => {
+  it('contains all personal data, so that no earlier event has to be read', () => {
     const { merged, unmerged } = histories();
     for (const events of [merged.one, merged.two, unmerged.one, unmerged.two]) {
       const again = resealCustomer(state(events));
@@ -142,7 +142,7 @@ describe('reseal', () => {
     });
   });
 
-  it('has nothing to say of somebody who was erased, and does not know nobody', () => {
+  it('writes nothing for an erased customer, and refuses one that does not exist', () => {
     const events = [created(1, ONE)];
     expect(resealCustomer(state([...events, ...eraseCustomer(state(events))]))).toEqual([]);
     expect(() => resealCustomer(undefined)).toThrow(NotFoundError);

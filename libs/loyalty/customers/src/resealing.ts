@@ -17,8 +17,8 @@ export function resealCustomer(state: Customer | undefined): CustomerEvent[] {
 }
 
 /**
- * A state from before the key was renewed, with what is known of the person now: whoever still remembers what they were
- * then is not to tell it, because some of it was somebody else's.
+ * Replaces the person in a state from before the key was renewed by that of now: a process that still caches what they
+ * were then is not to tell it, because some of it was somebody else's.
  */
 export function withPerson(past: Customer, now: Customer): Customer {
   return { ...past, ...pickPerson(now) };

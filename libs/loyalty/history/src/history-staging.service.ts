@@ -74,7 +74,7 @@ export class HistoryStagingBuilder implements FromLog {
   readonly table = TABLE;
 
   constructor(
-    /** Of the tables' owner, with SHADOW as its search path: `history` is then the shadow. */
+    /** Connected as the tables' owner, with SHADOW as its search path: `history` is then the staging table. */
     private readonly client: pg.ClientBase,
     private readonly store: EventStore,
     private readonly types: EventTypes,
@@ -88,9 +88,9 @@ export class HistoryStagingBuilder implements FromLog {
   }
 
   /**
-   * From the beginning of the log to its end, into a shadow without indexes. What each stream hands on is kept in
+   * Fills a staging table without indexes, from the whole log. The inherited fields of each stream are kept in
    * memory meanwhile, about 200 bytes for each.
-   * @param onEvents is told of every page, in the order of the log
+   * @param onEvents gets every page, in the order of the log
    */
   async fill(onEvents: (events: StoredEvent[]) => void): Promise<void> {
     const inherited = new Map<string, InheritedFields>();
@@ -160,8 +160,9 @@ export class HistoryStagingBuilder implements FromLog {
   }
 
   /**
-   * The dispatcher goes on where the shadow ends, and gives up what it was about to write to the live table. Nothing
-   * that the live table has is missing, since it is locked and the log can be read at least as far.
+   * Moves the checkpoint to the end of the staging table, where the subscription then continues. It gives up what it
+   * was about to write to the live table. Nothing that the live table has is missing, since it is locked and the log
+   * can be read at least as far.
    */
   async takeOver(): Promise<void> {
     await this.client.query(MOVE, [HISTORY_SUBSCRIPTION]);

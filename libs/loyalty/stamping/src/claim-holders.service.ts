@@ -14,7 +14,8 @@ export class ClaimHolders {
   ) {}
 
   /**
-   * Finds the record that holds the first of these claims that another one holds: of a merged one, the one that goes on.
+   * Finds the record that holds the first of these claims that another one holds: of a merged one, the one that goes
+   * on.
    * @param mergedInto the id of the one that goes on
    * @returns undefined when it has been given up since
    */

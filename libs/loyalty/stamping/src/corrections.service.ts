@@ -22,8 +22,8 @@ export class CorrectionsService {
   ) {}
 
   /**
-   * Finds the event of the card with this public id, and what it has locked if it is a redemption. What is personal in it
-   * stays sealed.
+   * Finds the event of the card with this public id, and what it has locked if it is a redemption. What is personal in
+   * it stays sealed.
    * @throws NotFoundError
    */
   async getEvent(
@@ -58,8 +58,8 @@ export class CorrectionsService {
   }
 
   /**
-   * Whether the claim was taken by an event up to this revision. One that is taken later may still be given up, where a
-   * commit claims before it appends; the commit of whoever decides on this revision finds out.
+   * Tells whether an event up to this revision holds the claim. One that is claimed later may still be released, where
+   * a commit claims before it appends; the commit of a decision on this revision finds out.
    */
   async isClaimed(accountId: number, { kind, value }: Claim, upTo: number): Promise<boolean> {
     const rows = await query(this.pool, {

@@ -30,8 +30,8 @@ export type Adjust = {
 };
 
 /**
- * Puts a balance right. An expired or archived card can be corrected as well: what went wrong before the end can only be
- * noticed after it.
+ * Puts a balance right. An expired or archived card can be corrected as well: what went wrong before the end can only
+ * be noticed after it.
  */
 export function adjust(
   state: CustomerCard | undefined,
@@ -87,7 +87,9 @@ export function reverse(
   }
 }
 
-/** @throws RejectedError for what only moves stamps or undoes something: taking it back alone would make or lose stamps */
+/**
+ * @throws RejectedError for what only moves stamps or undoes something: taking it back alone would make or lose stamps
+ */
 function assertReversible({ data }: StampsEarned | StampsRemoved): void {
   if (isMovedByMerge(data)) {
     throw new RejectedError(

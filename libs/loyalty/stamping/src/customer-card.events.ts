@@ -75,7 +75,10 @@ export type RewardRedeemed = {
     rewardId: number;
     rewardName: string;
     stampsSpent: number;
-    /** Rewards that are locked again, by what they took on the card at the redemption; crossing one again unlocks it anew. */
+    /**
+     * Rewards that are locked again, by what they took on the card at the redemption; crossing one again unlocks it
+     * anew.
+     */
     locked: number[];
   } & ActionDetails &
     DecidedWith<number>;

@@ -211,7 +211,7 @@ describe('stamp', () => {
       .then(earned(1));
   });
 
-  it('knows no card of another customer', () => {
+  it('does not find the card of another customer', () => {
     scenario(customerCard, issued)
       .when(stamping(1, { customerId: 8 }))
       .thenThrows(NotFoundError);
@@ -418,7 +418,7 @@ describe('redeem', () => {
       .thenRejected({ fields: ['base'], code: 'reward_inactive' });
   });
 
-  it('knows no reward of another card', () => {
+  it('does not find the reward of another card', () => {
     scenario(customerCard, issued, earned(50)).when(redeeming(99)).thenThrows(NotFoundError);
   });
 

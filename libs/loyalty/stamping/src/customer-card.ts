@@ -228,7 +228,7 @@ export function assertOpenForEnrolment(
   if (isExpired(card, now)) throw new RejectedError({ card_id: ['has expired'] });
 }
 
-/** Enrols a customer, with the card's welcome stamps and whatever they unlock. */
+/** Enrols a customer, with the card's welcome stamps and the rewards that they unlock. */
 export function issue(
   ids: { id: number; accountId: number; customerId: number; uuid: string; code: string },
   template: Template,

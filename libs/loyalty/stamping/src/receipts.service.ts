@@ -37,7 +37,7 @@ export class ReceiptsService {
   ) {}
 
   /**
-   * The action that used the receipt number, and the card as that left it; undefined when it is unused. A commit to
+   * Finds the action that used the receipt number, and the card after it; undefined when it is unused. A commit to
    * EventStoreDB claims the number before it appends: until the action is in the history, or the claim is free again,
    * this waits.
    * @throws NotFoundError when the path names no customer card, CardMergedError when another one goes on for it
@@ -154,8 +154,9 @@ export class ReceiptsService {
 }
 
 /**
- * A receipt number counts only once, forever: it is looked up before any rule applies, and of two concurrent requests
- * with the same number the second gets the result of the first. If the first wrote nothing, the number stays free.
+ * Executes an action once for its receipt number, forever: the number is looked up before any rule applies, and of two
+ * concurrent requests with the same number the second gets the result of the first. If the first wrote nothing, the
+ * number stays free.
  * @throws UnavailableError when the number was taken and freed again for ten seconds
  */
 export async function executeOnce<R>(

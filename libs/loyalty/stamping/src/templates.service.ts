@@ -27,11 +27,16 @@ type TemplateRow = {
 
 const CACHE_BYTES = 16 * 1024 * 1024;
 
-/** The version of a template that events name, over `c`, a card, and `a`, its store: grows with every write to its parts. */
+/**
+ * The version of a template that events name, over `c`, a card, and `a`, its store: grows with every write to its
+ * parts.
+ */
 const VERSION = `(c.revision + a.revision + coalesce(
   (select sum(w.revision + 1) from rewards w where w.card_id = c.id), 0))::bigint`;
 
-/** `any ($1)` alone would be planned anew each time: a list of one looks cheaper than the ten of a plan for any values. */
+/**
+ * `any ($1)` alone would be planned anew each time: a list of one looks cheaper than the ten of a plan for any values.
+ */
 const TEMPLATES = {
   name: 'templates_load',
   text: `select c.state as card, c.account_id, a.time_zone,
@@ -42,8 +47,8 @@ const TEMPLATES = {
 };
 
 /**
- * What stamping reads of other contexts: the store's locations, and card templates with their rewards, cached for as
- * long as their store's version is the same. So a template is made from tables that raise it alone (`OF_TEMPLATES`).
+ * Loads what stamping needs of other contexts: the store's locations, and card templates with their rewards, cached
+ * while their store's version is the same. So a template is made from tables that raise it alone (`OF_TEMPLATES`).
  */
 @Injectable()
 export class TemplatesService {

@@ -27,8 +27,8 @@ export function mergeUnlocked(
 }
 
 /**
- * Returns the rewards with the stamps that each takes on a card: an unlocked one takes what it took when it was unlocked,
- * if that is less than its threshold now. Cheapest first.
+ * Returns the rewards with the stamps that each takes on a card: an unlocked one takes what it took when it was
+ * unlocked, if that is less than its threshold now. Cheapest first.
  */
 export function priceRewards(rewards: Milestone[], unlocked: UnlockedReward[]): Milestone[] {
   const limits = new Map(
