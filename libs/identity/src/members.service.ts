@@ -39,7 +39,7 @@ export type OwnedStores = {
   country: string | null;
 };
 
-/** What the link of an invitation leads to. @property hasAccount there is an account with the address */
+/** The invitation that a link leads to. @property hasAccount there is an account with the address */
 export type InvitationPreview = {
   accountId: number;
   store: string;

@@ -73,7 +73,7 @@ export class UpdateUser extends Command<{ userId: number }> {
   constructor(
     readonly by: AuditedWriter,
     readonly user: UserRef,
-    /** What is left out stays. */
+    /** Fields that are left out stay. */
     readonly values: { name?: string; email?: string },
   ) {
     super();

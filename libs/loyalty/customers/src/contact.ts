@@ -18,7 +18,7 @@ const PUNCTUATION = String.raw`\s\p{Pd}()[\]（）［］.．/／·・~～∼\u22
  * somebody else's: letters, an extension, a pause, two numbers, ½, ②.
  */
 const PHONE = new RegExp(`^[${PUNCTUATION}]*\\+?[\\d${PUNCTUATION}]*$`, 'u');
-/** What is dialled before a country code in most of the world; no country code begins with 0. */
+/** Matches the prefix of a country code in most of the world; no country code begins with 0. */
 const DIALLED = /^00(?=[1-9])/;
 const MAX_DIGITS = 32;
 /** Without the country code. */

@@ -20,9 +20,9 @@ import {
 } from './history-query.js';
 import { toEntry, ENTRY_COLUMNS, HistoryTable, type EntryRow } from './history-table.service.js';
 
-/** How far the table may be behind the log for a list of a whole store to add what is missing. */
+/** Limits the events that a list of a whole store adds from the log when the table lags behind. */
 const TAIL = 500;
-/** How much the clocks of processes disagree as a rule; beyond that, an index knows. */
+/** The usual difference between the clocks of processes; an index finds larger ones. */
 const NO_LATER_THAN = "interval '1 minute'";
 
 /** Numbers between which all entries of a time are, although processes' clocks disagree. */

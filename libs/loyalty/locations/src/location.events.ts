@@ -3,7 +3,7 @@ export type LocationAttributes = { name: string; address: string };
 /** Degrees, north and east positive. */
 export type Coordinates = { latitude: number; longitude: number };
 
-/** What a geocoder's coordinates stand for: a building, a street, a postcode area or a town. */
+/** The precision of a geocoder's coordinates: a building, a street, a postcode area or a town. */
 export type GeocodedPrecision = 'rooftop' | 'street' | 'postcode' | 'city';
 
 export type LocationCreated = {

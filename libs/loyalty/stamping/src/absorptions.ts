@@ -4,9 +4,9 @@ import { mergeUnlocked } from './unlocked-rewards.js';
 /** Holds the data to take back what a merge has unlocked on the surviving card (REWARD-31). */
 export type Absorption = {
   fromId: number;
-  /** What the card has unlocked apart from the merge, for what it takes without it. */
+  /** The rewards that the card has unlocked apart from the merge, with their thresholds without it. */
   unlocked: UnlockedReward[];
-  /** What the sum of both balances unlocked in the merge. Of no use to the card unless its own balance covers it. */
+  /** The rewards that the sum of both balances unlocked. The card keeps one only if its own balance covers it. */
   reached: UnlockedReward[];
   /** Whether the next rewards are those that the sum unlocks. */
   isBeingAdded: boolean;

@@ -47,7 +47,7 @@ export function absorbCard(
   ];
 }
 
-/** What the merge has added, as far as it was not spent. @param requested stamps */
+/** Gives back the stamps that the merge has added, unless they were spent. @param requested stamps */
 export function giveBackStamps(
   { customerId, stampsCount }: CustomerCard,
   restoredId: number,

@@ -109,19 +109,19 @@ export type CustomerCardAbsorbed = {
     customerId: number;
     fromId: number;
     stamps: number;
-    /** What was unlocked on the other card stays so on this one, for the lower of the two thresholds. */
+    /** Rewards of the other card, which stay unlocked on this one, for the lower of the two thresholds. */
     unlocked: UnlockedReward[];
   };
 };
 
-/** What a merge has added goes back, as far as it is still there. StampsRemoved follows if it is any. */
+/** The stamps that a merge has added go back, unless they were spent. StampsRemoved follows if there are any. */
 export type CustomerCardUnmerged = {
   type: 'CustomerCardUnmerged';
   data: {
     customerId: number;
     restoredId: number;
     stamps: number;
-    /** How many were spent meanwhile. */
+    /** The stamps that were spent meanwhile. */
     missing: number;
   };
 };
