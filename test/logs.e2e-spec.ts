@@ -202,7 +202,7 @@ describe('a busy run in JSON', () => {
     expect(now.value('inkpad_webhook_queues_total', { change: 'claimed' })).toBeGreaterThanOrEqual(
       2,
     );
-    for (const statement of ['claim', 'take', 'record', 'plan']) {
+    for (const statement of ['claim', 'take', 'record', 'enqueue']) {
       expect(
         now.value('inkpad_webhook_statement_seconds_count', { statement }),
       ).toBeGreaterThanOrEqual(1);

@@ -133,7 +133,7 @@ it('a dispatcher is ready while its loops run', async () => {
   });
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
-  readiness.addRequiredPart('webhooks', () => webhooks.runs);
+  readiness.addRequiredPart('webhooks', () => webhooks.isRunning);
   const server = await listenForHealth(config, () => readiness.check());
   const { port } = server.address() as AddressInfo;
   const ready = () => ask(`http://127.0.0.1:${port}/health/ready`);

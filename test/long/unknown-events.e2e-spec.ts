@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { event } from '#event-store/port/event-store.contract.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { isAfter, parsePosition } from '#event-store/port/position.js';
-import { PLANNED } from '#subscriptions/delivery-plans.service.js';
+import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
@@ -61,7 +61,7 @@ describe('an event of a newer version', () => {
     const [checkpoint] = (
       await service.database.query<{ position: string }>(
         'select position from es.checkpoints where subscription = $1',
-        [PLANNED],
+        [FAN_OUT_CHECKPOINT],
       )
     ).rows;
     const [stored] = await events.readEvents([{ stream, revision: 0 }]);

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { Registry } from 'prom-client';
 import { DeliveryMetrics } from '../../libs/outbound/dispatch/src/delivery-metrics.service.js';
 import { PendingDeliveries } from '../../libs/outbound/dispatch/src/pending-deliveries.service.js';
-import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
+import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { isSigned } from '../support/emulators/webhook-receiver.js';
@@ -28,7 +28,7 @@ afterAll(async () => {
 }, SLOW);
 
 const changed = ({ id }: Subscription) =>
-  service.app.get(DeliveryPlans, { strict: false }).changed(id);
+  service.app.get(DeliveryRequests, { strict: false }).changed(id);
 
 const linesWith = ({ output }: Program, words: string): number =>
   output()

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
-import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
+import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import { Line } from '../support/database/database-proxy.js';
@@ -79,7 +79,7 @@ describe('a lane of a deleted subscription', () => {
       await delivered(subscription, 1);
       await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
       await isHeld();
-      await service.app.get(DeliveryPlans, { strict: false }).changed(subscription.id);
+      await service.app.get(DeliveryRequests, { strict: false }).changed(subscription.id);
     } finally {
       await release();
     }
@@ -108,7 +108,7 @@ describe('a subscription that was disabled because of failures', () => {
            give_up_before = now() where id = $1`,
         subscription.id,
       );
-      await service.app.get(DeliveryPlans, { strict: false }).changed(subscription.id);
+      await service.app.get(DeliveryRequests, { strict: false }).changed(subscription.id);
       await isHeld();
       const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
       expect((await store.send('PATCH', hook, { enabled: true })).status).toBe(200);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { DeliveryPlans } from '#subscriptions/delivery-plans.service.js';
+import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -31,7 +31,7 @@ const deliveriesOf = ({ id }: Subscription): Promise<DeliveryJson[]> =>
     id,
   );
 
-const plans = () => service.app.get(DeliveryPlans, { strict: false });
+const plans = () => service.app.get(DeliveryRequests, { strict: false });
 
 /** Once the one before it is over. */
 const replayed = async (

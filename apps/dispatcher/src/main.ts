@@ -63,7 +63,7 @@ async function run(config: Config): Promise<void> {
   const webhooks = app.get(WebhookDispatch);
   const readiness = app.get(Readiness);
   const signing = app.get(CheckpointSigning);
-  readiness.addRequiredPart('webhooks', () => webhooks.runs);
+  readiness.addRequiredPart('webhooks', () => webhooks.isRunning);
   readiness.addOptionalPart('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).addToReadiness(readiness);
   releaseStartMemory();

@@ -20,15 +20,15 @@ import type { FailingNotice } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import {
   FINISH,
-  finishArguments,
+  toFinishArguments,
   MOVE_UPDATED_AT,
   type Result,
-  type Sealed,
+  type SealedResult,
 } from './finish-statement.js';
-import { finishedFrom } from './finished-deliveries.js';
+import { insertFinished } from './finished-deliveries.js';
 
 /** Other statements go on beside one that is stuck, which waits for a lock. */
-const RECORDING = { queues: 4, ofGroup: 512, stuckMs: 250 };
+const LIMITS = { queues: 4, groupSize: 512, stuckMs: 250 };
 
 /** Records a manual attempt of a delivery that is still pending or already finished. */
 const FINISH_MANUAL = {
@@ -41,7 +41,7 @@ const FINISH_MANUAL = {
       where p.subscription_id = $2 and p.id = $3 and $4::boolean and exists (select from asked)
       returning p.*
     ), moved as (
-      ${finishedFrom('gone', {
+      ${insertFinished('gone', {
         status: "'delivered'",
         attempts: 'attempts_count + 1',
         deliveredAt: '$6',
@@ -87,17 +87,17 @@ export class AttemptResults {
    * One group at a time, because a statement costs PostgreSQL as much as dozens of results: what waits for it makes the
    * next ones larger.
    */
-  private readonly turns = new BatchSlots(1, () => RECORDING.stuckMs);
+  private readonly recordLanes = new BatchSlots(1, () => LIMITS.stuckMs);
 
   /** All results of a subscription are in the same queue, so two groups never update the same subscription. */
   private readonly queues = Array.from(
-    { length: RECORDING.queues },
+    { length: LIMITS.queues },
     () =>
       new Batcher<Result, Next>(
-        this.turns,
-        RECORDING.ofGroup,
+        this.recordLanes,
+        LIMITS.groupSize,
         (group) =>
-          this.metrics.statement(
+          this.metrics.timeStatement(
             'record',
             () => this.recordGroup(group),
             () => group.length,
@@ -121,7 +121,7 @@ export class AttemptResults {
    * @returns what follows after all
    */
   async record(result: Result): Promise<Next> {
-    const queue = this.queues[result.delivery.subscriptionId % RECORDING.queues];
+    const queue = this.queues[result.delivery.subscriptionId % LIMITS.queues];
     return (await queue?.add(result)) ?? result.next;
   }
 
@@ -143,25 +143,25 @@ export class AttemptResults {
     const sealed = await this.sealExcerpts(group);
     return withPartitions(this.pool, async () => {
       if (!sealed.some(({ delivery, next }) => delivery.manual || isEnd(next))) {
-        await this.pool.query({ ...FINISH, values: finishArguments(sealed) });
+        await this.pool.query({ ...FINISH, values: toFinishArguments(sealed) });
         return sealed;
       }
       const ended = await inTransaction(this.pool, async (client) => {
-        const results = await unlessMoved(client, sealed);
+        const results = await keepUnlessMoved(client, sealed);
         const scheduled = results.filter(({ delivery }) => !delivery.manual);
         const manual = results.filter(({ delivery }) => delivery.manual);
         const ending = results.filter(({ next }) => isEnd(next));
         if (scheduled.length > 0) {
-          await client.query({ ...FINISH, values: finishArguments(scheduled) });
+          await client.query({ ...FINISH, values: toFinishArguments(scheduled) });
         }
-        for (const one of manual) await finishManual(client, one);
+        for (const result of manual) await finishManual(client, result);
         const notices: FailingNotice[] = [];
-        const gone: Delivery[] = [];
-        for (const one of ending) {
-          if (one.next.subscription.kept) notices.push(...(await this.disable(client, one)));
-          else if (await deleteSubscription(client, one)) gone.push(one.delivery);
+        const deleted: Delivery[] = [];
+        for (const result of ending) {
+          if (result.next.subscription.kept) notices.push(...(await this.disable(client, result)));
+          else if (await deleteSubscription(client, result)) deleted.push(result.delivery);
         }
-        return { results, notices, gone };
+        return { results, notices, gone: deleted };
       });
       this.notices.logAll(ended.notices);
       for (const { subscriptionId, accountId, eventId } of ended.gone) {
@@ -175,7 +175,7 @@ export class AttemptResults {
     });
   }
 
-  private async sealExcerpts(group: Result[]): Promise<Sealed[]> {
+  private async sealExcerpts(group: Result[]): Promise<SealedResult[]> {
     const excerpts = await this.keys.sealAll(
       group.map(({ delivery, attempted: { excerpt } }) => ({
         subjectId: delivery.customerId,
@@ -226,7 +226,10 @@ function isEnd({ subscription }: Next): boolean {
  * A receiver ends only a subscription that still leads to it: whoever moves to another URL leaves a 410 or no address at
  * all behind. What was not accepted there is due at once at the new one.
  */
-async function unlessMoved(client: PoolClient, results: Sealed[]): Promise<Sealed[]> {
+async function keepUnlessMoved(
+  client: PoolClient,
+  results: SealedResult[],
+): Promise<SealedResult[]> {
   const ending = results.filter(({ next }) => isEnd(next));
   if (ending.length === 0) return results;
   const { rows } = await client.query<{ id: number; target_url: string }>(
@@ -239,11 +242,11 @@ async function unlessMoved(client: PoolClient, results: Sealed[]): Promise<Seale
     const { delivery, attempted, next } = result;
     const url = urls.get(delivery.subscriptionId) ?? attempted.url;
     if (!isEnd(next) || attempted.url === null || attempted.url === url) return result;
-    const again: Next = {
+    const retry: Next = {
       delivery: { status: 'pending', nextAttemptAt: doneAt(attempted) },
       subscription: { kept: true, failingSince: null },
     };
-    return { ...result, next: again };
+    return { ...result, next: retry };
   });
 }
 
@@ -262,7 +265,7 @@ async function deleteSubscription(client: PoolClient, { delivery }: Result): Pro
   return rowCount !== null && rowCount > 0;
 }
 
-async function finishManual(client: PoolClient, result: Sealed): Promise<void> {
+async function finishManual(client: PoolClient, result: SealedResult): Promise<void> {
   const { delivery, attempted, next, excerpt } = result;
   const { kind } = attempted.outcome;
   if (kind === 'missing') {

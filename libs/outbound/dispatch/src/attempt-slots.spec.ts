@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { AttemptSlots, MOST_UNRECORDED, SLOW_MS } from './attempt-slots.js';
+import { AttemptSlots, MAX_UNRECORDED, SLOW_MS } from './attempt-slots.js';
 
 describe('slots', () => {
-  it('are counted by pace, and full at their number', () => {
+  it('are counted by tier, and full at their number', () => {
     const slots = new AttemptSlots();
     for (let i = 0; i < 64; i++) slots.begin('probe', 0);
     expect([slots.isFree('probe'), slots.isFree('fast')]).toEqual([false, true]);
-    expect(slots.taken).toEqual({ fast: 0, slow: 0, probe: 64 });
+    expect(slots.usedByTier).toEqual({ fast: 0, slow: 0, probe: 64 });
   });
 
   it('are free again when an attempt ends', () => {
@@ -16,26 +16,26 @@ describe('slots', () => {
     expect([slots.isFree('probe'), slots.inFlight, slots.unrecorded]).toEqual([true, 63, 1]);
   });
 
-  it('of fast lanes that take long become slow ones, and end as such', () => {
+  it('of fast queues that take long become slow ones, and end as such', () => {
     const slots = new AttemptSlots();
     const slow = slots.begin('fast', 0);
     slots.begin('fast', 1);
-    slots.slowDown(SLOW_MS - 1);
-    expect(slots.taken).toEqual({ fast: 2, slow: 0, probe: 0 });
-    slots.slowDown(SLOW_MS);
-    expect([slow.pace, slots.taken]).toEqual(['slow', { fast: 1, slow: 1, probe: 0 }]);
+    slots.moveSlowAttempts(SLOW_MS - 1);
+    expect(slots.usedByTier).toEqual({ fast: 2, slow: 0, probe: 0 });
+    slots.moveSlowAttempts(SLOW_MS);
+    expect([slow.tier, slots.usedByTier]).toEqual(['slow', { fast: 1, slow: 1, probe: 0 }]);
     slots.end(slow, true);
-    expect(slots.taken).toEqual({ fast: 1, slow: 0, probe: 0 });
+    expect(slots.usedByTier).toEqual({ fast: 1, slow: 0, probe: 0 });
   });
 });
 
 describe('attempts that are not recorded', () => {
   it('stop others from beginning at the bound, until one is recorded', () => {
     const slots = new AttemptSlots();
-    for (let i = 0; i < MOST_UNRECORDED; i++) slots.end(slots.begin('fast', 0), true);
-    expect(slots.mayBegin).toBe(false);
-    expect([slots.recorded(), slots.mayBegin]).toEqual([true, true]);
-    expect(slots.recorded()).toBe(false);
+    for (let i = 0; i < MAX_UNRECORDED; i++) slots.end(slots.begin('fast', 0), true);
+    expect(slots.canBegin).toBe(false);
+    expect([slots.markRecorded(), slots.canBegin]).toEqual([true, true]);
+    expect(slots.markRecorded()).toBe(false);
   });
 
   it('are only those that were made', () => {
@@ -47,7 +47,7 @@ describe('attempts that are not recorded', () => {
 
 it('more at once are allowed while the process has time left, with less when many are in flight', () => {
   const slots = new AttemptSlots();
-  expect([slots.mayGrow(0.8), slots.mayGrow(0.9)]).toEqual([true, false]);
+  expect([slots.canGrow(0.8), slots.canGrow(0.9)]).toEqual([true, false]);
   for (let i = 0; i < 256; i++) slots.begin('fast', 0);
-  expect([slots.mayGrow(0.4), slots.mayGrow(0.8)]).toEqual([true, false]);
+  expect([slots.canGrow(0.4), slots.canGrow(0.8)]).toEqual([true, false]);
 });

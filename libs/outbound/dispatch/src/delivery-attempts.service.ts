@@ -31,14 +31,14 @@ import {
 import { AttemptResults } from './attempt-results.service.js';
 import type { Slot } from './attempt-slots.js';
 import type { Delivery } from './delivery.js';
-import type { Pace, Signal } from './delivery-lane.js';
+import type { Tier, Signal } from './delivery-queue.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
+import { LeasedQueues, type LoadedDelivery, type WorkerQueue } from './leased-queues.service.js';
 
-const RECORD_TRIES = 3;
+const MAX_RECORD_TRIES = 3;
 
 /**
- * Sends the known deliveries of the owned lanes in rotation, one of each lane at a time, so that a long queue delays
+ * Sends the known deliveries of the queue queues in rotation, one of each queue at a time, so that a long queue delays
  * only itself.
  */
 @Injectable()
@@ -48,7 +48,7 @@ export class DeliveryAttempts {
   private busyShare = 0;
 
   constructor(
-    private readonly lanes: OwnedLanes,
+    private readonly queues: LeasedQueues,
     private readonly bodies: EventBodies,
     private readonly erasures: KnownErasures,
     private readonly client: WebhookClient,
@@ -57,94 +57,97 @@ export class DeliveryAttempts {
     private readonly config: Config,
   ) {}
 
-  /** Sends one delivery of each lane in turn while there are free slots. */
-  pump(): void {
-    const { slots, stopping, isLeaseTrusted } = this.lanes;
-    if (stopping || !slots.mayBegin || !isLeaseTrusted || !this.learnsOfErasures) return;
-    this.pumpRing('fast');
-    this.pumpRing('slow');
-    this.pumpRing('probe');
+  /** Sends one delivery of each queue in turn while there are free slots. */
+  dispatchNext(): void {
+    const { slots, isStopping, isLeaseTrusted } = this.queues;
+    if (isStopping || !slots.canBegin || !isLeaseTrusted || !this.knowsErasures) return;
+    this.dispatchTier('fast');
+    this.dispatchTier('slow');
+    this.dispatchTier('probe');
   }
 
   /** Called at intervals: measures how busy the process is, and finds the attempts that have become slow. */
-  tick(now: number): void {
+  measure(now: number): void {
     const { utilization } = performance.eventLoopUtilization(this.utilisation);
     this.utilisation = performance.eventLoopUtilization();
     this.busyShare = utilization;
-    this.lanes.slots.slowDown(now);
+    this.queues.slots.moveSlowAttempts(now);
   }
 
-  private pumpRing(pace: Pace): void {
-    const ring = this.lanes.rings[pace];
-    for (const owned of ring) {
-      if (!this.lanes.slots.isFree(pace)) return;
-      ring.delete(owned);
-      if (!owned.maySend) continue;
-      const delivery = owned.lane.next();
+  private dispatchTier(tier: Tier): void {
+    const ready = this.queues.readyQueues[tier];
+    for (const queue of ready) {
+      if (!this.queues.slots.isFree(tier)) return;
+      ready.delete(queue);
+      if (!queue.canSend) continue;
+      const delivery = queue.deliveries.next();
       if (!delivery) continue;
-      // A set is iterated in insertion order, so this lane comes again after the others.
-      ring.add(owned);
-      this.lanes.begun();
-      this.start(owned, delivery, pace);
+      // A set is iterated in insertion order, so this queue comes again after the others.
+      ready.add(queue);
+      this.queues.countStart();
+      this.start(queue, delivery, tier);
     }
   }
 
-  private start(owned: Lane, delivery: Known, pace: Pace): void {
-    const slot = this.lanes.slots.begin(pace, performance.now());
-    owned.begin();
-    if (owned.isHalfEmpty(this.lanes.room)) this.lanes.askToFill(owned);
-    void this.deliver(owned, delivery, slot);
+  private start(queue: WorkerQueue, delivery: LoadedDelivery, tier: Tier): void {
+    const slot = this.queues.slots.begin(tier, performance.now());
+    queue.begin();
+    if (queue.isHalfEmpty(this.queues.roomPerQueue)) this.queues.requestRefill(queue);
+    void this.deliver(queue, delivery, slot);
   }
 
-  private async deliver(owned: Lane, delivery: Known, slot: Slot): Promise<void> {
+  private async deliver(queue: WorkerQueue, delivery: LoadedDelivery, slot: Slot): Promise<void> {
     let attempted: Attempted | undefined;
-    let mayFollow = true;
-    this.metrics.begins(delivery, slot.pace);
+    let canFollow = true;
+    this.metrics.observeStart(delivery, slot.tier);
     try {
-      attempted = await this.attempt(owned, delivery);
+      attempted = await this.attempt(queue, delivery);
     } catch (error) {
-      mayFollow = !isTransient(error);
+      canFollow = !isTransient(error);
       this.log.warn(
         `a delivery failed before it was sent: ${getErrorMessage(error)}`,
-        aboutOf(delivery),
+        toLogFields(delivery),
       );
     }
-    const milliseconds = performance.now() - slot.since;
-    this.lanes.slots.end(slot, attempted !== undefined);
+    const durationMs = performance.now() - slot.startedAt;
+    this.queues.slots.end(slot, attempted !== undefined);
     if (attempted === undefined) {
       // What follows must not wait for a delivery that fails by itself, nor overtake one that could not be read.
-      if (mayFollow) owned.hold = 'trouble';
-      else this.lanes.startOver(owned);
-      owned.lane.letGo(delivery);
-      this.lanes.settle(owned, delivery);
+      if (canFollow) queue.hold = 'backoff';
+      else this.queues.startOver(queue);
+      queue.deliveries.skip(delivery);
+      this.queues.settle(queue, delivery);
       return;
     }
-    this.metrics.made(delivery, attempted.outcome, milliseconds);
-    const mayGrow = this.lanes.slots.mayGrow(this.busyShare);
-    owned.lane.done(delivery, signalOf(attempted), milliseconds, mayGrow);
-    const next = this.judge(owned, delivery, attempted);
-    this.lanes.ready(owned);
-    this.pump();
-    await this.record(owned, delivery, attempted, next);
+    this.metrics.observeAttempt(delivery, attempted.outcome, durationMs);
+    const canGrow = this.queues.slots.canGrow(this.busyShare);
+    queue.deliveries.finishAttempt(delivery, getSignal(attempted), durationMs, canGrow);
+    const next = this.decideNext(queue, delivery, attempted);
+    this.queues.markReady(queue);
+    this.dispatchNext();
+    await this.record(queue, delivery, attempted, next);
   }
 
   /** Makes it anew with another text when the customer is erased before the first byte is written. */
-  private async attempt(owned: Lane, delivery: Known): Promise<Attempted | undefined> {
+  private async attempt(
+    queue: WorkerQueue,
+    delivery: LoadedDelivery,
+  ): Promise<Attempted | undefined> {
     let { body, readAt } = delivery;
     for (;;) {
-      if (this.isOld(delivery, readAt)) {
+      if (this.isBodyOld(delivery, readAt)) {
         readAt = performance.now();
-        const texts = await this.bodies.getTexts([eventOf(delivery)]);
+        const texts = await this.bodies.getTexts([toEventRef(delivery)]);
         body = texts.get(delivery.eventSeq) ?? 'unrendered';
-        if (owned.lost || !this.lanes.isLeaseTrusted) {
-          throw new UnavailableError('its lane may belong to another dispatcher by now');
+        if (queue.isLost || !this.queues.isLeaseTrusted) {
+          throw new UnavailableError('its queue may belong to another dispatcher by now');
         }
       }
       try {
-        return await this.attemptWith(owned, delivery, { body, readAt });
+        return await this.attemptWith(queue, delivery, { body, readAt });
       } catch (error) {
         if (!(error instanceof OutdatedError)) throw error;
-        if (!this.learnsOfErasures) {
+        if (!this.knowsErasures) {
           throw new UnavailableError('somebody may have been erased by now', { cause: error });
         }
       }
@@ -152,29 +155,29 @@ export class DeliveryAttempts {
   }
 
   /** The customer may have been erased since, or whatever prevented rendering may be gone. */
-  private isOld(delivery: Known, readAt: number): boolean {
+  private isBodyOld(delivery: LoadedDelivery, readAt: number): boolean {
     return performance.now() - readAt > TEXT_CACHE_MS || !this.isCurrent(delivery, readAt);
   }
 
-  private isCurrent({ customerId }: Known, readAt: number): boolean {
+  private isCurrent({ customerId }: LoadedDelivery, readAt: number): boolean {
     return this.erasures.isCurrent(customerId, readAt, performance.now());
   }
 
-  private get learnsOfErasures(): boolean {
+  private get knowsErasures(): boolean {
     return this.erasures.isTrusted(performance.now());
   }
 
   /** @throws OutdatedError */
   private async attemptWith(
-    { target }: Lane,
-    delivery: Known,
-    { body, readAt }: Pick<Known, 'body' | 'readAt'>,
+    { target }: WorkerQueue,
+    delivery: LoadedDelivery,
+    { body, readAt }: Pick<LoadedDelivery, 'body' | 'readAt'>,
   ): Promise<Attempted | undefined> {
-    if (typeof body === 'string') return notMade({ kind: body });
+    if (typeof body === 'string') return createUnsent({ kind: body });
     if (!target) return undefined;
     if (target.secret === null) {
-      this.log.error(SECRET_LOST, aboutOf(delivery));
-      return notMade({ kind: 'failed', error: SECRET_LOST });
+      this.log.error(SECRET_LOST, toLogFields(delivery));
+      return createUnsent({ kind: 'failed', error: SECRET_LOST });
     }
     const attempt = {
       url: target.url,
@@ -187,12 +190,16 @@ export class DeliveryAttempts {
     };
     return runInSpan('webhook attempt', {}, (span) => this.sendTraced(span, delivery, attempt), {
       kind: SpanKind.CLIENT,
-      // Starts a trace of its own: whatever woke this lane has nothing to do with this attempt.
+      // Starts a trace of its own: whatever woke this queue has nothing to do with this attempt.
       parent: ROOT_CONTEXT,
     });
   }
 
-  private async sendTraced(span: Span, delivery: Known, attempt: Attempt): Promise<Attempted> {
+  private async sendTraced(
+    span: Span,
+    delivery: LoadedDelivery,
+    attempt: Attempt,
+  ): Promise<Attempted> {
     const attempted = await this.client.send(attempt);
     if (!span.isRecording()) return attempted;
     const { outcome } = attempted;
@@ -210,8 +217,8 @@ export class DeliveryAttempts {
     return attempted;
   }
 
-  private judge(owned: Lane, delivery: Known, attempted: Attempted): Next {
-    const { target } = owned;
+  private decideNext(queue: WorkerQueue, delivery: LoadedDelivery, attempted: Attempted): Next {
+    const { target } = queue;
     const subscription = { failingSince: target?.failingSince ?? null };
     const now = doneAt(attempted);
     const { webhookTimeScale } = this.config;
@@ -232,56 +239,56 @@ export class DeliveryAttempts {
     }
     if (endsSubscription(next.subscription)) {
       // Nothing more is sent; what is pending is removed once this result is recorded.
-      this.lanes.close(owned);
+      this.queues.close(queue);
     } else if (target) target.failingSince = next.subscription.failingSince;
     return next;
   }
 
   private async record(
-    owned: Lane,
-    delivery: Known,
+    queue: WorkerQueue,
+    delivery: LoadedDelivery,
     attempted: Attempted,
-    judged: Next,
+    decided: Next,
   ): Promise<void> {
-    let next = judged;
-    for (let refusals = 0; ;) {
+    let next = decided;
+    for (let refusalCount = 0; ;) {
       try {
-        next = await this.results.record({ delivery, attempted, next: judged });
-        this.metrics.followed(delivery, attempted.outcome, next);
+        next = await this.results.record({ delivery, attempted, next: decided });
+        this.metrics.countFollowUp(delivery, attempted.outcome, next);
         break;
       } catch (error) {
-        if (!isDatabaseUnavailable(error) && ++refusals === RECORD_TRIES) {
+        if (!isDatabaseUnavailable(error) && ++refusalCount === MAX_RECORD_TRIES) {
           // It will be sent again later, under the same id.
           this.log.error(
             `the result of an attempt could not be recorded: ${getErrorMessage(error)}`,
-            aboutOf(delivery),
+            toLogFields(delivery),
           );
-          owned.hold = 'trouble';
+          queue.hold = 'backoff';
           break;
         }
         await wait(DATABASE_RETRY_MS);
       }
     }
-    if (this.lanes.slots.recorded()) this.pump();
+    if (this.queues.slots.markRecorded()) this.dispatchNext();
     if (next.delivery.status === 'pending' && !delivery.manual) {
-      owned.nextDue = Math.min(
-        owned.nextDue,
+      queue.nextDueAt = Math.min(
+        queue.nextDueAt,
         performance.now() + next.delivery.nextAttemptAt.getTime() - Date.now(),
       );
     }
-    this.lanes.settle(owned, delivery);
-    if (endsSubscription(judged.subscription)) {
-      owned.closed();
-      this.lanes.askToFill(owned);
+    this.queues.settle(queue, delivery);
+    if (endsSubscription(decided.subscription)) {
+      queue.markClosed();
+      this.queues.requestRefill(queue);
     }
   }
 }
 
-function notMade(outcome: Outcome): Attempted {
+function createUnsent(outcome: Outcome): Attempted {
   return { outcome, url: null, at: new Date(), durationMs: 0, excerpt: null };
 }
 
-export function eventOf({
+export function toEventRef({
   eventSeq: seq,
   eventId,
   accountId,
@@ -291,7 +298,12 @@ export function eventOf({
 }
 
 /** The fields of a log line. */
-function aboutOf({ id, subscriptionId, accountId, eventId }: Delivery): Record<string, unknown> {
+function toLogFields({
+  id,
+  subscriptionId,
+  accountId,
+  eventId,
+}: Delivery): Record<string, unknown> {
   return {
     event_id: eventId,
     delivery_id: id,
@@ -300,7 +312,7 @@ function aboutOf({ id, subscriptionId, accountId, eventId }: Delivery): Record<s
   };
 }
 
-function signalOf({ outcome }: Attempted): Signal {
+function getSignal({ outcome }: Attempted): Signal {
   if (isSuccess(outcome)) return 'success';
   if (outcome.kind === 'answered') {
     return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'refusal';

@@ -1,16 +1,16 @@
 import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
-import type { Pace } from './delivery-lane.js';
+import type { Tier } from './delivery-queue.js';
 import { type Next } from '#subscriptions/webhook-delivery.js';
 import { CONNECTED } from '#sending/http-connections.client.js';
 import { attemptResult, isSuccess, type Outcome } from '#sending/outcome.js';
 
-const QUICK = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-const LATE = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
-const SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+const QUICK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+const LAG_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
+const SIZE_BUCKETS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 
-export type Statement = 'claim' | 'take' | 'record' | 'plan';
+export type Statement = 'claim' | 'take' | 'record' | 'enqueue';
 
 type Attempt = { manual: boolean; tries: number; createdAt: Date; dueAt: Date };
 
@@ -32,26 +32,30 @@ export class DeliveryMetrics implements OnApplicationShutdown {
   }
 
   /** Gauges of what the worker holds, read when metrics are scraped. */
-  watch(held: {
-    lanes: () => Record<Pace, number>;
-    inFlight: () => Record<Pace, number>;
-    known: () => number;
+  watch(sources: {
+    queues: () => Record<Tier, number>;
+    inFlight: () => Record<Tier, number>;
+    waiting: () => number;
     unrecorded: () => number;
   }): void {
-    const byPace = (name: string, help: string, values: () => Record<Pace, number>) =>
+    const byTier = (name: string, help: string, values: () => Record<Tier, number>) =>
       this.registry.registerMetric(
         new Gauge({
           name,
           help,
-          labelNames: ['pace'],
+          labelNames: ['tier'],
           registers: [],
           collect() {
-            for (const [pace, value] of Object.entries(values())) this.set({ pace }, value);
+            for (const [tier, value] of Object.entries(values())) this.set({ tier }, value);
           },
         }),
       );
-    byPace('inkpad_webhook_queues_owned', 'Subscriptions that this process sends for', held.lanes);
-    byPace('inkpad_webhook_attempts_in_flight', 'Attempts in flight', held.inFlight);
+    byTier(
+      'inkpad_webhook_queues_owned',
+      'Subscriptions that this process sends for',
+      sources.queues,
+    );
+    byTier('inkpad_webhook_attempts_in_flight', 'Attempts in flight', sources.inFlight);
     const inAll = (name: string, help: string, value: () => number) =>
       this.registry.registerMetric(
         new Gauge({
@@ -66,70 +70,70 @@ export class DeliveryMetrics implements OnApplicationShutdown {
     inAll(
       'inkpad_webhook_deliveries_known',
       'Deliveries in memory that wait for a slot',
-      held.known,
+      sources.waiting,
     );
     inAll(
       'inkpad_webhook_attempts_unrecorded',
       'Attempts made but not yet recorded',
-      held.unrecorded,
+      sources.unrecorded,
     );
   }
 
-  async statement<R>(
+  async timeStatement<R>(
     statement: Statement,
     work: () => Promise<R>,
     size: (answer: R) => number,
   ): Promise<R> {
-    const begun = performance.now();
-    const answer = await work();
-    this.times.seconds.observe({ statement }, (performance.now() - begun) / 1000);
-    const count = size(answer);
+    const startedAt = performance.now();
+    const result = await work();
+    this.times.seconds.observe({ statement }, (performance.now() - startedAt) / 1000);
+    const count = size(result);
     if (count > 0) this.times.sizes.observe({ statement }, count);
-    return answer;
+    return result;
   }
 
-  planned(recordedAt: string): void {
+  observeEnqueued(recordedAt: string): void {
     this.times.planning.observe(secondsSince(new Date(recordedAt)));
   }
 
-  claimed(lanes: number, takenOver: number): void {
-    this.counts.lanes.inc({ change: 'claimed' }, lanes);
-    this.counts.lanes.inc({ change: 'taken_over' }, takenOver);
+  countClaimed(queues: number, takenOver: number): void {
+    this.counts.queues.inc({ change: 'claimed' }, queues);
+    this.counts.queues.inc({ change: 'taken_over' }, takenOver);
   }
 
-  lostLane(): void {
-    this.counts.lanes.inc({ change: 'lost' });
+  countLost(): void {
+    this.counts.queues.inc({ change: 'lost' });
   }
 
-  begins({ manual, tries, dueAt }: Attempt, pace: Pace): void {
-    this.times.lag.observe({ pace }, secondsSince(dueAt));
+  observeStart({ manual, tries, dueAt }: Attempt, tier: Tier): void {
+    this.times.lag.observe({ tier }, secondsSince(dueAt));
     if (!manual && tries > 0) this.counts.retries.inc({ attempt: String(tries + 1) });
   }
 
-  made({ manual, createdAt }: Attempt, outcome: Outcome, milliseconds: number): void {
+  observeAttempt({ manual, createdAt }: Attempt, outcome: Outcome, durationMs: number): void {
     const kind = manual ? 'manual' : 'scheduled';
-    this.times.attempts.observe({ result: attemptResult(outcome), kind }, milliseconds / 1000);
+    this.times.attempts.observe({ result: attemptResult(outcome), kind }, durationMs / 1000);
     if (isSuccess(outcome) && !manual) this.times.latency.observe(secondsSince(createdAt));
   }
 
   /** Counts what followed from an attempt, once that is recorded. */
-  followed({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: Next): void {
-    if (!subscription.kept) this.subscriptionEnded('gone');
-    else if ('disabled' in subscription) this.subscriptionEnded(subscription.disabled);
+  countFollowUp({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: Next): void {
+    if (!subscription.kept) this.countEnded('gone');
+    else if ('disabled' in subscription) this.countEnded(subscription.disabled);
     if (manual || delivery.status === 'pending') return;
-    this.over(delivery.status, reasonOf(outcome, delivery.status, subscription));
+    this.countFinished(delivery.status, getReason(outcome, delivery.status, subscription));
   }
 
   /** Deliveries that failed without an attempt: too old, or their subscription was disabled or deleted. */
-  gaveUp(deliveries: number): void {
-    this.over('failed', 'given_up', deliveries);
+  countGivenUp(deliveries: number): void {
+    this.countFinished('failed', 'given_up', deliveries);
   }
 
-  subscriptionEnded(reason: 'failing' | 'blocked_address' | 'gone', count = 1): void {
+  countEnded(reason: 'failing' | 'blocked_address' | 'gone', count = 1): void {
     this.counts.ended.inc({ reason }, count);
   }
 
-  private over(status: string, reason: string, count = 1): void {
+  private countFinished(status: string, reason: string, count = 1): void {
     this.counts.finished.inc({ status, reason }, count);
   }
 }
@@ -139,41 +143,41 @@ function histograms(registers: Registry[]) {
     lag: new Histogram({
       name: 'inkpad_webhook_schedule_lag_seconds',
       help: 'How much later than planned attempts begin',
-      labelNames: ['pace'],
-      buckets: LATE,
+      labelNames: ['tier'],
+      buckets: LAG_BUCKETS,
       registers,
     }),
     attempts: new Histogram({
       name: 'inkpad_webhook_attempt_seconds',
       help: 'Duration of attempts by result: the class of the status, or what went wrong',
       labelNames: ['result', 'kind'],
-      buckets: QUICK,
+      buckets: QUICK_BUCKETS,
       registers,
     }),
     latency: new Histogram({
       name: 'inkpad_webhook_delivery_seconds',
       help: 'Time from the planning of a delivery to its 2xx',
-      buckets: LATE,
+      buckets: LAG_BUCKETS,
       registers,
     }),
     planning: new Histogram({
       name: 'inkpad_webhook_planning_seconds',
       help: 'Time from the recording of an event to the planning of its deliveries',
-      buckets: LATE,
+      buckets: LAG_BUCKETS,
       registers,
     }),
     seconds: new Histogram({
       name: 'inkpad_webhook_statement_seconds',
       help: 'Duration of the frequent database statements of dispatchers',
       labelNames: ['statement'],
-      buckets: QUICK,
+      buckets: QUICK_BUCKETS,
       registers,
     }),
     sizes: new Histogram({
       name: 'inkpad_webhook_statement_size',
-      help: 'Lanes claimed, deliveries taken, attempts recorded and deliveries planned in one statement',
+      help: 'Queues claimed, deliveries taken, attempts recorded and deliveries planned in one statement',
       labelNames: ['statement'],
-      buckets: SIZES,
+      buckets: SIZE_BUCKETS,
       registers,
     }),
   };
@@ -199,9 +203,9 @@ function counters(registers: Registry[]) {
       labelNames: ['reason'],
       registers,
     }),
-    lanes: new Counter({
+    queues: new Counter({
       name: 'inkpad_webhook_queues_total',
-      help: 'Lanes claimed, taken over from a dispatcher that has died, and lost to another dispatcher',
+      help: 'Queues claimed, taken over from a dispatcher that has died, and lost to another dispatcher',
       labelNames: ['change'],
       registers,
     }),
@@ -213,7 +217,7 @@ function counters(registers: Registry[]) {
   };
 }
 
-function reasonOf(outcome: Outcome, status: string, subscription: Next['subscription']): string {
+function getReason(outcome: Outcome, status: string, subscription: Next['subscription']): string {
   if (status === 'delivered') return 'answered';
   if (outcome.kind === 'missing') return outcome.kind;
   if (!subscription.kept) return 'gone';

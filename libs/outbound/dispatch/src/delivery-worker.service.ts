@@ -9,33 +9,33 @@ import { DATABASE_RETRY_MS } from '#database/connection.js';
 import { Notifications } from '#database/notifications.js';
 import { WORK_CHANNEL, WorkHints } from '#subscriptions/work-hints.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
-import { LaneFiller } from './lane-filler.service.js';
-import { LaneLeases } from './lane-leases.service.js';
-import type { Pace } from './delivery-lane.js';
-import type { LaneView } from './owned-lane.js';
-import { OwnedLanes, type Known, type Lane } from './owned-lanes.service.js';
+import { QueueFiller } from './queue-filler.service.js';
+import { QueueLeases } from './queue-leases.service.js';
+import type { Tier } from './delivery-queue.js';
+import type { QueueView } from './leased-queue.js';
+import { LeasedQueues, type LoadedDelivery, type WorkerQueue } from './leased-queues.service.js';
 
-const CLAIM = 32;
-/** The most lanes that one process owns; when more wait, the oldest are released to make room. */
-const OWNED = { most: 2_000, makeRoom: 64 };
+const CLAIM_BATCH_SIZE = 32;
+/** The most queues that one process owns; when more wait, the oldest are released to make room. */
+const MAX_QUEUES = { total: 2_000, makeRoom: 64 };
 const POLL_MS = 500;
 const TICK_MS = 100;
 const LINGER_MS = 1_000;
-const VIEW_KEPT_MS = 1_000;
-const RENEW_EVERY_MS = 5_000;
+const MAX_VIEW_AGE_MS = 1_000;
+const RENEW_INTERVAL_MS = 5_000;
 
-/** Owns lanes under a lease, for as long as there is work in them, and shares them with other dispatchers. */
+/** Owns queues under a lease, for as long as there is work in them, and shares them with other dispatchers. */
 @Injectable()
 export class DeliveryWorker {
   private readonly log = new Logger('webhook deliveries');
   private woken = false;
   private wakeUp: () => void = () => undefined;
-  private othersThere = 0;
+  private otherDispatcherCount = 0;
 
   constructor(
-    private readonly lanes: OwnedLanes,
-    private readonly leases: LaneLeases,
-    private readonly filler: LaneFiller,
+    private readonly queues: LeasedQueues,
+    private readonly leases: QueueLeases,
+    private readonly filler: QueueFiller,
     private readonly attempts: DeliveryAttempts,
     private readonly stalls: StallDetector,
     private readonly hints: WorkHints,
@@ -44,32 +44,34 @@ export class DeliveryWorker {
 
   /** Whether no other dispatcher needs to be told about new work. */
   get isAlone(): boolean {
-    return this.othersThere === 0;
+    return this.otherDispatcherCount === 0;
   }
 
   /**
-   * Who may claim lanes for this dispatcher without asking it; null: nobody, because the others are to get their share or
+   * Who may claim queues for this dispatcher without asking it; null: nobody, because the others are to get their share or
    * it owns enough.
    */
-  get claimant(): string | null {
-    const { stopping, isLeaseTrusted, size } = this.lanes;
-    return this.isAlone && !stopping && isLeaseTrusted && size < OWNED.most ? this.leases.me : null;
+  get claimingDispatcherId(): string | null {
+    const { isStopping, isLeaseTrusted, size } = this.queues;
+    return this.isAlone && !isStopping && isLeaseTrusted && size < MAX_QUEUES.total
+      ? this.leases.dispatcherId
+      : null;
   }
 
   /**
-   * A lane belongs to this dispatcher since these were planned in it. If it was claimed with them and nothing else is
+   * A queue belongs to this dispatcher since these were planned in it. If it was claimed with them and nothing else is
    * pending in it, they are sent without being read from the queue.
-   * @param all undefined when they are not all that is pending, or cannot be sent yet
+   * @param deliveries undefined when they are not all that is pending, or cannot be sent yet
    * @returns whether it was not owned before
    */
-  take(view: LaneView, pace: Pace, all: Known[] | undefined): boolean {
-    const owned = this.lanes.get(view.subscriptionId);
-    if (owned) this.lanes.askToFill(owned);
-    if (owned || !all || view.redelivery || !view.target?.enabled) {
-      this.lanes.own(view.subscriptionId, pace);
+  takeOver(view: QueueView, tier: Tier, deliveries: LoadedDelivery[] | undefined): boolean {
+    const owned = this.queues.get(view.subscriptionId);
+    if (owned) this.queues.requestRefill(owned);
+    if (owned || !deliveries || view.hasRedelivery || !view.target?.enabled) {
+      this.queues.lease(view.subscriptionId, tier);
     } else {
-      this.lanes.take(view, pace, all);
-      this.attempts.pump();
+      this.queues.leaseLoaded(view, tier, deliveries);
+      this.attempts.dispatchNext();
     }
     return !owned;
   }
@@ -81,11 +83,11 @@ export class DeliveryWorker {
     if (!this.isAlone) this.hints.wake();
   }
 
-  /** These subscriptions may have work, some of them in lanes that this process already owns. */
+  /** These subscriptions may have work, some of them in queues that this process already owns. */
   wake(subscriptionIds: Iterable<number>): void {
     for (const id of subscriptionIds) {
-      const lane = this.lanes.get(id);
-      if (lane) this.lanes.askToFill(lane);
+      const queue = this.queues.get(id);
+      if (queue) this.queues.requestRefill(queue);
       else this.claimSoon();
     }
   }
@@ -95,12 +97,12 @@ export class DeliveryWorker {
     signal.addEventListener(
       'abort',
       () => {
-        this.lanes.stopping = true;
+        this.queues.isStopping = true;
         this.claimSoon();
       },
       { once: true },
     );
-    const tick = setInterval(() => this.tick(), TICK_MS);
+    const tickTimer = setInterval(() => this.tick(), TICK_MS);
     const hints = new Notifications(this.config.databaseUrl, WORK_CHANNEL, (payload) =>
       this.onHint(payload),
     );
@@ -108,41 +110,41 @@ export class DeliveryWorker {
     try {
       await Promise.all([this.claimLoop(signal), this.renewLoop(signal)]);
     } finally {
-      clearInterval(tick);
+      clearInterval(tickTimer);
       await hints.close();
     }
   }
 
   /**
-   * Waits for what is in flight, and releases lanes as they become idle.
+   * Waits for what is in flight, and releases queues as they become idle.
    * @returns how many attempts were left unfinished; they will be made again
    */
   async finish(milliseconds: number): Promise<number> {
-    this.lanes.stopping = true;
+    this.queues.isStopping = true;
     const deadline = performance.now() + milliseconds;
     await this.filler.finish();
     for (;;) {
-      for (const lane of this.lanes.all) this.lanes.drop(lane);
-      const idle = [...this.lanes.all].filter(({ isIdle }) => isIdle);
-      const late = performance.now() > deadline;
+      for (const queue of this.queues.all) this.queues.drop(queue);
+      const idle = [...this.queues.all].filter(({ isIdle }) => isIdle);
+      const isLate = performance.now() > deadline;
       try {
-        await this.release(late ? [...this.lanes.all] : idle);
+        await this.release(isLate ? [...this.queues.all] : idle);
       } catch (error) {
-        this.log.warn(`lanes could not be released at the stop: ${getErrorMessage(error)}`);
+        this.log.warn(`queues could not be released at the stop: ${getErrorMessage(error)}`);
         await wait(Math.min(DATABASE_RETRY_MS, milliseconds));
       }
-      if (this.lanes.size === 0 || late) break;
+      if (this.queues.size === 0 || isLate) break;
       await wait(20);
     }
     await this.leases.leave().catch((error: unknown) => this.log.debug(getErrorMessage(error)));
-    return this.lanes.slots.inFlight;
+    return this.queues.slots.inFlight;
   }
 
   /** The payload names one subscription, or is empty for any. */
   private onHint(payload: string): void {
     if (payload !== '') this.wake([Number(payload)]);
     else {
-      this.wake(this.lanes.ids);
+      this.wake(this.queues.ids);
       this.claimSoon();
     }
   }
@@ -153,34 +155,34 @@ export class DeliveryWorker {
   }
 
   private async claimLoop(signal: AbortSignal): Promise<void> {
-    for (let unavailable = false; !signal.aborted;) {
+    for (let isUnavailable = false; !signal.aborted;) {
       this.woken = false;
       try {
         const claimed = await this.stalls.watch(() => this.claim());
-        unavailable = false;
-        if (!claimed) await this.idle();
+        isUnavailable = false;
+        if (!claimed) await this.waitForWork();
       } catch (error) {
-        if (!unavailable) this.log.warn(`lanes could not be claimed: ${getErrorMessage(error)}`);
-        unavailable = true;
+        if (!isUnavailable) this.log.warn(`queues could not be claimed: ${getErrorMessage(error)}`);
+        isUnavailable = true;
         await wait(DATABASE_RETRY_MS);
       }
     }
   }
 
   private async claim(): Promise<boolean> {
-    if (!this.lanes.isLeaseTrusted) return false;
-    if (this.lanes.size >= OWNED.most) {
-      let room = OWNED.makeRoom;
-      for (const lane of this.lanes.all) if (room-- > 0) lane.leaving = true;
+    if (!this.queues.isLeaseTrusted) return false;
+    if (this.queues.size >= MAX_QUEUES.total) {
+      let room = MAX_QUEUES.makeRoom;
+      for (const queue of this.queues.all) if (room-- > 0) queue.isDraining = true;
       return false;
     }
-    const claimed = await this.leases.claim(CLAIM);
-    for (const { subscriptionId, pace } of claimed) this.lanes.own(subscriptionId, pace);
+    const claimed = await this.leases.claim(CLAIM_BATCH_SIZE);
+    for (const { subscriptionId, tier } of claimed) this.queues.lease(subscriptionId, tier);
     return claimed.length > 0;
   }
 
-  private async idle(): Promise<void> {
-    const due = await this.leases.millisecondsToNext();
+  private async waitForWork(): Promise<void> {
+    const due = await this.leases.findMsToNext();
     const milliseconds = Math.min(POLL_MS, Math.max(1, Math.ceil(due ?? POLL_MS)));
     if (this.woken) return;
     await new Promise<void>((resolve) => {
@@ -194,96 +196,96 @@ export class DeliveryWorker {
 
   private tick(): void {
     const now = performance.now();
-    this.attempts.tick(now);
-    if (this.lanes.stopping) return;
-    const released = [...this.lanes.all].filter((lane) => this.look(lane, now));
-    this.attempts.pump();
+    this.attempts.measure(now);
+    if (this.queues.isStopping) return;
+    const released = [...this.queues.all].filter((queue) => this.checkQueue(queue, now));
+    this.attempts.dispatchNext();
     if (released.length > 0) {
       this.release(released).catch((error: unknown) =>
-        this.log.warn(`lanes could not be released: ${getErrorMessage(error)}`),
+        this.log.warn(`queues could not be released: ${getErrorMessage(error)}`),
       );
     }
   }
 
-  /** @returns whether the lane is to be released */
-  private look(lane: Lane, now: number): boolean {
-    if (lane.nextDue <= now) {
-      lane.nextDue = Infinity;
-      this.lanes.askToFill(lane);
+  /** @returns whether the queue is to be released */
+  private checkQueue(queue: WorkerQueue, now: number): boolean {
+    if (queue.nextDueAt <= now) {
+      queue.nextDueAt = Infinity;
+      this.queues.requestRefill(queue);
       return false;
     }
-    if (lane.lane.known === 0) return lane.mayBeReleased(now, LINGER_MS);
-    if (lane.isViewOld(now, VIEW_KEPT_MS)) this.lanes.askToFill(lane);
-    if (lane.leaving) this.lanes.drop(lane);
-    else this.lanes.ready(lane);
+    if (queue.deliveries.waitingCount === 0) return queue.canBeReleased(now, LINGER_MS);
+    if (queue.isViewStale(now, MAX_VIEW_AGE_MS)) this.queues.requestRefill(queue);
+    if (queue.isDraining) this.queues.drop(queue);
+    else this.queues.markReady(queue);
     return false;
   }
 
-  private async release(lanes: Lane[]): Promise<void> {
-    if (lanes.length === 0) return;
-    const released = await this.released(lanes);
-    for (const lane of lanes) {
-      if (released.has(lane.id)) this.lanes.released(lane);
+  private async release(queues: WorkerQueue[]): Promise<void> {
+    if (queues.length === 0) return;
+    const released = await this.releaseIdle(queues);
+    for (const queue of queues) {
+      if (released.has(queue.id)) this.queues.markReleased(queue);
       // While stopping nothing is filled any more, but what was added meanwhile has to be known.
-      else if (this.lanes.stopping) await this.filler.view([lane]);
-      else this.lanes.askToFill(lane);
+      else if (this.queues.isStopping) await this.filler.view([queue]);
+      else this.queues.requestRefill(queue);
     }
   }
 
-  private async released(lanes: Lane[]): Promise<Set<number>> {
-    for (const lane of lanes) {
-      lane.busy = 'releasing';
-      lane.claimedAgain = false;
+  private async releaseIdle(queues: WorkerQueue[]): Promise<Set<number>> {
+    for (const queue of queues) {
+      queue.operation = 'releasing';
+      queue.wasClaimedAgain = false;
     }
     try {
       return await this.leases.release(
-        lanes.map((lane) => ({
-          subscriptionId: lane.id,
-          planned: lane.planned,
-          pace: lane.lane.pace,
-          hold: lane.hold,
+        queues.map((queue) => ({
+          subscriptionId: queue.id,
+          enqueued: queue.enqueued,
+          tier: queue.deliveries.tier,
+          hold: queue.hold,
         })),
       );
     } finally {
-      for (const lane of lanes) lane.busy = undefined;
+      for (const queue of queues) queue.operation = undefined;
     }
   }
 
   private async renewLoop(signal: AbortSignal): Promise<void> {
-    let unavailable = false;
+    let isUnavailable = false;
     while (!signal.aborted) {
       try {
-        const asked = performance.now();
-        const ours = await this.stalls.watch(() => this.leases.renew());
-        // Of a lane that was claimed by a statement whose answer was lost nobody else would ever hear.
-        for (const id of ours) if (!this.lanes.get(id)) this.lanes.own(id, 'fast');
+        const requestedAt = performance.now();
+        const renewed = await this.stalls.watch(() => this.leases.renew());
+        // Of a queue that was claimed by a statement whose answer was lost nobody else would ever hear.
+        for (const id of renewed) if (!this.queues.get(id)) this.queues.lease(id, 'fast');
         // Before the others may send again: what somebody else has taken must not be sent with them.
-        for (const lane of this.lanes.all) {
-          if (ours.has(lane.id)) continue;
-          lane.doubted = true;
-          this.lanes.askToFill(lane);
+        for (const queue of this.queues.all) {
+          if (renewed.has(queue.id)) continue;
+          queue.isLeaseUncertain = true;
+          this.queues.requestRefill(queue);
         }
-        this.lanes.renewed(asked);
-        await this.share();
-        unavailable = false;
+        this.queues.markRenewed(requestedAt);
+        await this.shareQueues();
+        isUnavailable = false;
       } catch (error) {
-        if (!unavailable) this.log.warn(`leases could not be renewed: ${getErrorMessage(error)}`);
-        unavailable = true;
+        if (!isUnavailable) this.log.warn(`leases could not be renewed: ${getErrorMessage(error)}`);
+        isUnavailable = true;
       }
-      await pause(unavailable ? DATABASE_RETRY_MS : RENEW_EVERY_MS, signal);
+      await pause(isUnavailable ? DATABASE_RETRY_MS : RENEW_INTERVAL_MS, signal);
     }
   }
 
-  /** With other dispatchers running, nobody keeps much more than their share of the lanes. */
-  private async share(): Promise<void> {
-    const { others, owned } = await this.leases.present();
-    this.othersThere = others;
-    if (others === 0) return;
-    const share = Math.ceil(owned / (others + 1));
-    let surplus = this.lanes.size - share - Math.ceil(share / 8) - 1;
-    for (const lane of this.lanes.all) {
+  /** With other dispatchers running, nobody keeps much more than their share of the queues. */
+  private async shareQueues(): Promise<void> {
+    const { otherCount, leasedCount } = await this.leases.announcePresence();
+    this.otherDispatcherCount = otherCount;
+    if (otherCount === 0) return;
+    const share = Math.ceil(leasedCount / (otherCount + 1));
+    let surplus = this.queues.size - share - Math.ceil(share / 8) - 1;
+    for (const queue of this.queues.all) {
       if (surplus-- <= 0) break;
-      lane.leaving = true;
+      queue.isDraining = true;
     }
   }
 }

@@ -1,8 +1,8 @@
 import type { PayloadFormat } from '#public-events/public-event.js';
-import type { Queued } from './delivery-lane.js';
+import type { QueuedDelivery } from './delivery-queue.js';
 
 /** One event for one subscription, as taken from the queue. */
-export type Delivery = Queued & {
+export type Delivery = QueuedDelivery & {
   subscriptionId: number;
   accountId: number;
   eventSeq: number;

@@ -5,11 +5,11 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 
-const LOOK_EVERY_MS = 5_000;
-const LONG_SECONDS = 30;
+const READ_INTERVAL_MS = 5_000;
+const LONG_WRITE_SECONDS = 30;
 
 /** One row, each value read from the end of an index, so that the cost does not grow with the size of the tables. */
-const LOOK = `
+const GAUGES = `
   select
     (select extract(epoch from now() - min(due_at)) from webhook_queues
      where due_at <= now() and due_at < 'infinity')::float8 as due_seconds,
@@ -22,7 +22,7 @@ const LOOK = `
        and right(c.relname, 8) <= to_char(now() at time zone 'UTC', 'YYYYMMDD')) as days_kept`;
 
 /** The age of the first event that the subscription has not read, whether or not it may read it yet. */
-const BEHIND = `
+const SUBSCRIPTION_LAG = `
   select c.subscription, coalesce(extract(epoch from now() - e.recorded_at), 0)::float8 as seconds
   from es.checkpoints c
   left join lateral (
@@ -44,7 +44,7 @@ const OLDEST_WRITER = `
     select 0, 'prepared transaction', extract(epoch from now() - prepared)::float8 from pg_prepared_xacts
   ) w where seconds is not null order by seconds desc limit 1`;
 
-type Seen = {
+type GaugeRow = {
   due_seconds: number | null;
   intent_seconds: number | null;
   days_ahead: number;
@@ -56,25 +56,25 @@ type Writer = { pid: number; name: string; seconds: number };
 @Injectable()
 export class DispatchGauges {
   private readonly log = new Logger('metrics');
-  private lookedAt = -Infinity;
-  private looking: Promise<void> | undefined;
+  private readAt = -Infinity;
+  private reading: Promise<void> | undefined;
   private readonly due = gauge(
     'inkpad_webhook_oldest_due_seconds',
-    'How long the longest-waiting lane has been due without being claimed',
+    'How long the longest-waiting queue has been due without being claimed',
   );
   private readonly intent = gauge(
     'inkpad_intents_oldest_seconds',
     'Age of the oldest commit to EventStoreDB that is not settled',
   );
-  private readonly ahead = gauge(
+  private readonly daysAhead = gauge(
     'inkpad_webhook_partitions_ahead_days',
     'Days ahead for which the delivery tables exist',
   );
-  private readonly kept = gauge(
+  private readonly keptDays = gauge(
     'inkpad_webhook_partitions_kept_days',
     'Days whose tables are kept; older ones are dropped',
   );
-  private readonly behind = gauge(
+  private readonly lag = gauge(
     'inkpad_subscription_lag_seconds',
     'Age of the first event that a subscription has not read',
     'subscription',
@@ -95,55 +95,58 @@ export class DispatchGauges {
     private readonly store: EventStore,
     registry: Registry,
   ) {
-    const look = () => this.look();
-    const { due, intent, ahead, kept, behind, writer, writerInfo } = this;
-    for (const one of [due, intent, ahead, kept, behind, writer, writerInfo]) {
-      registry.registerMetric(Object.assign(one, { collect: look }));
+    const read = () => this.look();
+    const { due, intent, daysAhead, keptDays, lag, writer, writerInfo } = this;
+    for (const one of [due, intent, daysAhead, keptDays, lag, writer, writerInfo]) {
+      registry.registerMetric(Object.assign(one, { collect: read }));
     }
   }
 
   /** Concurrent scrapes share one query. When it fails the values stay as they were. */
   private look(): Promise<void> {
-    if (performance.now() - this.lookedAt < LOOK_EVERY_MS) return this.looking ?? Promise.resolve();
-    this.lookedAt = performance.now();
-    this.looking = this.ask().catch((error: unknown) =>
+    if (performance.now() - this.readAt < READ_INTERVAL_MS)
+      return this.reading ?? Promise.resolve();
+    this.readAt = performance.now();
+    this.reading = this.query().catch((error: unknown) =>
       this.log.warn(`the gauges could not be read: ${getErrorMessage(error)}`),
     );
-    return this.looking;
+    return this.reading;
   }
 
-  private async ask(): Promise<void> {
-    const { rows } = await this.pool.query<Seen>(LOOK);
+  private async query(): Promise<void> {
+    const { rows } = await this.pool.query<GaugeRow>(GAUGES);
     this.due.set(rows[0]?.due_seconds ?? 0);
     this.intent.set(rows[0]?.intent_seconds ?? 0);
-    this.ahead.set(rows[0]?.days_ahead ?? 0);
-    this.kept.set(rows[0]?.days_kept ?? 0);
-    if (this.store.readModelsMayLag) return this.askLog();
-    const behind = await this.pool.query<{ subscription: string; seconds: number }>(BEHIND);
+    this.daysAhead.set(rows[0]?.days_ahead ?? 0);
+    this.keptDays.set(rows[0]?.days_kept ?? 0);
+    if (this.store.readModelsMayLag) return this.queryLog();
+    const behind = await this.pool.query<{ subscription: string; seconds: number }>(
+      SUBSCRIPTION_LAG,
+    );
     for (const { subscription, seconds } of behind.rows) {
-      this.behind.set({ subscription }, Math.max(0, seconds));
+      this.lag.set({ subscription }, Math.max(0, seconds));
     }
     const writers = await this.pool.query<Writer>(OLDEST_WRITER);
-    this.show(writers.rows[0]);
+    this.setWriter(writers.rows[0]);
   }
 
   /** The same when the events are in EventStoreDB. */
-  private async askLog(): Promise<void> {
+  private async queryLog(): Promise<void> {
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(CHECKPOINTS);
     for (const { subscription, position } of rows) {
       const [next] = await this.store.readAll(parsePosition(position), 1);
       const waiting = next ? (Date.now() - Date.parse(next.meta.recordedAt)) / 1_000 : 0;
-      this.behind.set({ subscription }, Math.max(0, waiting));
+      this.lag.set({ subscription }, Math.max(0, waiting));
     }
   }
 
-  private show(writer: Writer | undefined): void {
+  private setWriter(writer: Writer | undefined): void {
     this.writer.set(writer?.seconds ?? 0);
     this.writerInfo.reset();
     if (!writer || writer.seconds < 1) return;
     const { pid, name, seconds } = writer;
     this.writerInfo.set({ pid: String(pid), application_name: name }, 1);
-    if (seconds > LONG_SECONDS) {
+    if (seconds > LONG_WRITE_SECONDS) {
       this.log.warn('an old writing transaction blocks all readers of the log', {
         pid,
         application_name: name,

@@ -3,12 +3,12 @@ import { StallDetector } from '#kernel/stall-detector.js';
 import { MessagesModule } from '#messages/messages.module.js';
 import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { SendingModule } from '#sending/sending.module.js';
-import { DeliveryPlansModule } from '#subscriptions/delivery-plans.module.js';
+import { DeliveryRequestsModule } from '#subscriptions/delivery-requests.module.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { AttemptResults } from './attempt-results.service.js';
-import { LaneFiller } from './lane-filler.service.js';
-import { LaneLeases } from './lane-leases.service.js';
-import { OwnedLanes } from './owned-lanes.service.js';
+import { QueueFiller } from './queue-filler.service.js';
+import { QueueLeases } from './queue-leases.service.js';
+import { LeasedQueues } from './leased-queues.service.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { DeliveryAttempts } from './delivery-attempts.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
@@ -21,13 +21,13 @@ import { WebhookDispatch } from './webhook-dispatch.service.js';
 
 /** The part of webhooks that runs in the dispatcher. */
 @Module({
-  imports: [DeliveryPlansModule, MessagesModule, PublicEventsModule, SendingModule],
+  imports: [DeliveryRequestsModule, MessagesModule, PublicEventsModule, SendingModule],
   providers: [
     DeliveryMetrics,
     AttemptResults,
-    LaneFiller,
-    LaneLeases,
-    OwnedLanes,
+    QueueFiller,
+    QueueLeases,
+    LeasedQueues,
     PendingDeliveries,
     DeliveryAttempts,
     DeliveryWorker,

@@ -7,20 +7,20 @@ import { pause } from '#kernel/pause.js';
 import { createId } from '#kernel/randomness.js';
 import { inTransaction, isTransient } from '#database/connection.js';
 import { auditBySystem } from '#database/audit-log.js';
-import { PLANNED } from '#subscriptions/delivery-plans.service.js';
-import { armLanes } from '#subscriptions/lane-arming.js';
+import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
+import { armQueues } from '#subscriptions/queue-arming.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
-import { failingBounds } from './failing-notice.js';
+import { getFailingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { MOVE_UPDATED_AT } from './finish-statement.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
 import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
 import { createPartitionsAhead } from '#public-events/webhook-partitions.service.js';
 
-const ROUND_MS = 500;
-const SWEEP_MS = 60_000;
-const PARTITIONS_MS = 3_600_000;
+const ROUND_INTERVAL_MS = 500;
+const SWEEP_INTERVAL_MS = 60_000;
+const PARTITIONS_INTERVAL_MS = 3_600_000;
 const DAY_MS = 24 * 3_600_000;
 const ADDRESS_BATCH_SIZE = 1_000;
 
@@ -41,7 +41,7 @@ const DISABLE_FAILING = {
       from failing where s.id = failing.id
       returning s.id, s.account_id
     ), armed as (
-      ${armLanes('select id from ended order by id')}
+      ${armQueues('select id from ended order by id')}
     ), noted as (
       ${auditBySystem('ended', {
         accountId: 'account_id',
@@ -68,22 +68,22 @@ const WARN_FAILING = {
     returning s.id`,
 };
 
-/** Finds changes that no dispatcher was told of: parked lanes whose subscription is enabled again or deleted. */
+/** Finds changes that no dispatcher was told of: paused queues whose subscription is enabled again or deleted. */
 const REARM = {
   name: 'webhook_queues_rearm',
   text: `
-    with parked as (
+    with paused as (
       select l.subscription_id from webhook_queues l
       left join webhook_subscriptions s on s.id = l.subscription_id
       where l.due_at = 'infinity' and (s.id is null or s.enabled and exists (
         select from webhook_pending p where p.subscription_id = l.subscription_id))
       order by l.subscription_id for no key update of l skip locked
     )
-    update webhook_queues l set due_at = now() from parked where l.subscription_id = parked.subscription_id
+    update webhook_queues l set due_at = now() from paused where l.subscription_id = paused.subscription_id
     returning l.subscription_id`,
 };
 
-const OLDEST_WANTED = {
+const OLDEST_NEEDED = {
   name: 'webhook_oldest_wanted',
   text: `select least((select min(event_seq) from webhook_pending),
                       (select min(after_seq) + 1 from webhook_replays)) as seq`,
@@ -127,22 +127,22 @@ export class DispatcherMaintenance {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    const sweepMs = Math.max(ROUND_MS, SWEEP_MS / this.config.webhookTimeScale);
+    const sweepMs = Math.max(ROUND_INTERVAL_MS, SWEEP_INTERVAL_MS / this.config.webhookTimeScale);
     let partitionsAt = 0;
     let sweepAt = 0;
     while (!signal.aborted) {
       const now = performance.now();
       if (now >= partitionsAt) {
-        const done = await this.attempt('partitions', (at) => this.turnPartitions(at));
+        const done = await this.attempt('partitions', (at) => this.rotatePartitions(at));
         await this.attempt('addresses in the audit log', () => this.forgetAddresses(signal));
-        partitionsAt = now + (done ? PARTITIONS_MS : sweepMs);
+        partitionsAt = now + (done ? PARTITIONS_INTERVAL_MS : sweepMs);
       }
       if (now >= sweepAt) {
         await this.attempt('the sweep', (at) => this.sweep(at));
         await this.attempt('statistics of erased customers', () => this.forgetErased());
         sweepAt = now + sweepMs;
       }
-      await pause(ROUND_MS, signal);
+      await pause(ROUND_INTERVAL_MS, signal);
     }
   }
 
@@ -165,11 +165,11 @@ export class DispatcherMaintenance {
    * Creates the partitions of the coming days and drops whole days that are past retention, except events that are
    * still to be sent.
    */
-  private async turnPartitions(now: Date): Promise<void> {
+  private async rotatePartitions(now: Date): Promise<void> {
     await createPartitionsAhead(this.pool, now);
     const before = new Date(now.getTime() - this.config.webhookRetentionDays * DAY_MS);
     await this.giveUpPaused(now, before);
-    const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_WANTED);
+    const { rows } = await this.pool.query<{ seq: number | null }>(OLDEST_NEEDED);
     const oldest = rows[0]?.seq ?? null;
     await this.drop('{webhook_finished, webhook_attempts}', before, null);
     await this.drop('{webhook_events, webhook_bodies}', before, oldest);
@@ -178,13 +178,13 @@ export class DispatcherMaintenance {
   /**
    * Drops one table at a time, because everybody else queues behind it while it waits for its lock. It waits only
    * briefly, and tries again in the next round.
-   * @param wanted the oldest event that is still needed
+   * @param oldestNeeded the oldest event that is still needed
    */
-  private async drop(tables: string, before: Date, wanted: number | null): Promise<void> {
+  private async drop(tables: string, before: Date, oldestNeeded: number | null): Promise<void> {
     for (;;) {
       const { rows } = await this.pool.query<{ name: string }>(
         'select webhook_drop_partitions($1, least(webhook_first_id($2), $3::bigint)) as name',
-        [tables, before, wanted],
+        [tables, before, oldestNeeded],
       );
       if (rows.length === 0) return;
       this.log.log(`dropped ${rows.map(({ name }) => name).join(', ')}`);
@@ -197,18 +197,18 @@ export class DispatcherMaintenance {
       ...PAUSED_WITH_OLD,
       values: [before],
     });
-    const planned = giveUpBefore(now, this.config.webhookTimeScale);
-    for (const { id } of rows) while (await this.pending.giveUp(id, planned));
-    await this.pool.query({ ...END_PAUSED_REPLAYS, values: [planned] });
+    const cutoff = giveUpBefore(now, this.config.webhookTimeScale);
+    for (const { id } of rows) while (await this.pending.giveUp(id, cutoff));
+    await this.pool.query({ ...END_PAUSED_REPLAYS, values: [cutoff] });
   }
 
   private async sweep(now: Date): Promise<void> {
     const disabled = await this.endOrWarn(now);
-    this.metrics.subscriptionEnded('failing', disabled.length);
+    this.metrics.countEnded('failing', disabled.length);
     const rearmed = await this.pool.query<{ subscription_id: number }>(REARM);
     const ids = [...disabled, ...rearmed.rows.map((r) => r.subscription_id)];
     this.worker.announce(ids);
-    await this.pool.query({ ...FORGET_SPANS, values: [PLANNED] });
+    await this.pool.query({ ...FORGET_SPANS, values: [FAN_OUT_CHECKPOINT] });
   }
 
   /** The planner's statistics hold a sample of what customers are searched by, until they are made anew. */
@@ -229,7 +229,7 @@ export class DispatcherMaintenance {
 
   /** @returns the subscriptions that were disabled */
   private async endOrWarn(now: Date): Promise<number[]> {
-    const { warn, disable } = failingBounds(now, this.config.webhookTimeScale);
+    const { warn, disable } = getFailingBounds(now, this.config.webhookTimeScale);
     const { disabled, notices } = await inTransaction(this.pool, async (client) => {
       const ended = await client.query<{ id: number }>({
         ...DISABLE_FAILING,
@@ -239,12 +239,12 @@ export class DispatcherMaintenance {
         ...WARN_FAILING,
         values: [warn, disable],
       });
-      const idsOf = ({ rows }: { rows: { id: number }[] }) => rows.map(({ id }) => id);
+      const toIds = ({ rows }: { rows: { id: number }[] }) => rows.map(({ id }) => id);
       return {
-        disabled: idsOf(ended),
+        disabled: toIds(ended),
         notices: [
-          ...(await this.notices.write(client, 'disabled', idsOf(ended))),
-          ...(await this.notices.write(client, 'warning', idsOf(warned))),
+          ...(await this.notices.write(client, 'disabled', toIds(ended))),
+          ...(await this.notices.write(client, 'warning', toIds(warned))),
         ],
       };
     });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { disabledAfter, failingBounds, failingMail, type FailingNotice } from './failing-notice.js';
+import {
+  getDisabledAt,
+  getFailingBounds,
+  renderFailingMail,
+  type FailingNotice,
+} from './failing-notice.js';
 
 const NOW = new Date('2026-03-10T12:00:00Z');
 const HOUR = 3_600_000;
@@ -8,7 +13,7 @@ const DAY = 24 * HOUR;
 /** What is due for a subscription that has failed for this long. */
 function dueAfter(milliseconds: number, timeScale = 1): string {
   const since = NOW.getTime() - milliseconds;
-  const { warn, disable } = failingBounds(NOW, timeScale);
+  const { warn, disable } = getFailingBounds(NOW, timeScale);
   if (since <= disable.getTime()) return 'disable';
   return since <= warn.getTime() ? 'warn' : 'nothing';
 }
@@ -27,13 +32,13 @@ describe('what is due of a subscription that fails', () => {
     [2 * HOUR, 24, 'warn'],
     [3 * HOUR - 1, 24, 'warn'],
     [3 * HOUR, 24, 'disable'],
-  ])('after %i ms, at %i times the pace, is %s', (milliseconds, timeScale, due) => {
+  ])('after %i ms, at %i times the tier, is %s', (milliseconds, timeScale, due) => {
     expect(dueAfter(milliseconds, timeScale)).toBe(due);
   });
 
   it('is to be disabled three days after the first failure', () => {
-    expect(disabledAfter(NOW, 1)).toEqual(new Date('2026-03-13T12:00:00Z'));
-    expect(disabledAfter(NOW, 24)).toEqual(new Date('2026-03-10T15:00:00Z'));
+    expect(getDisabledAt(NOW, 1)).toEqual(new Date('2026-03-13T12:00:00Z'));
+    expect(getDisabledAt(NOW, 24)).toEqual(new Date('2026-03-10T15:00:00Z'));
   });
 });
 
@@ -44,7 +49,7 @@ const warning: FailingNotice = {
   store: 'Corner Café',
   description: null,
   targetUrl: 'https://shop.example/hooks/k3y?token=sesame',
-  blocked: false,
+  isBlocked: false,
   failingSince: new Date('2026-03-08T11:30:00Z'),
   disabledAt: new Date('2026-03-11T11:30:00Z'),
   lastStatus: null,
@@ -55,7 +60,7 @@ const HERE = { locale: 'en', timeZone: 'UTC' };
 
 describe('the mail about it', () => {
   it('says what happens, since when, and what to do', () => {
-    expect(failingMail(warning, HERE)).toEqual({
+    expect(renderFailingMail(warning, HERE)).toEqual({
       subject: 'Corner Café: webhooks to shop.example are failing',
       text: `Nothing that was sent to shop.example has been accepted since 8 March 2026 at 11:30 UTC.
 If that goes on, the subscription will be disabled at 11 March 2026 at 11:30 UTC.
@@ -77,12 +82,12 @@ What to do:
   const kinds: [string, Partial<FailingNotice>][] = [
     ['a warning', {}],
     ['the end', { kind: 'disabled', lastStatus: 500, lastError: 'Answered 500' }],
-    ['a blocked address', { kind: 'disabled', blocked: true, failingSince: null }],
+    ['a blocked address', { kind: 'disabled', isBlocked: true, failingSince: null }],
   ];
 
   it.each(kinds)('of %s names no more of the URL than its host', (_name, changes) => {
     for (const locale of ['en', 'de']) {
-      const { subject, text } = failingMail({ ...warning, ...changes }, { ...HERE, locale });
+      const { subject, text } = renderFailingMail({ ...warning, ...changes }, { ...HERE, locale });
       expect(subject + text).not.toMatch(/sesame|k3y|hooks\//);
       expect(subject).toContain('shop.example');
     }
@@ -96,11 +101,11 @@ What to do:
     ['de', 'kommen nicht an'],
     ['de-CH', 'kommen nicht an'],
   ])('in a store of the language %s says they %s', (locale, words) => {
-    expect(failingMail(warning, { ...HERE, locale }).subject).toContain(words);
+    expect(renderFailingMail(warning, { ...HERE, locale }).subject).toContain(words);
   });
 
   it('shows times as they are in the store', () => {
-    const { text } = failingMail(warning, { locale: 'de', timeZone: 'Europe/Berlin' });
+    const { text } = renderFailingMail(warning, { locale: 'de', timeZone: 'Europe/Berlin' });
     expect(text).toContain('seit 8. März 2026 um 12:30 MEZ');
   });
 });

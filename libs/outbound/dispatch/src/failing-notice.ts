@@ -12,7 +12,7 @@ export type FailingNotice = {
   description: string | null;
   targetUrl: string;
   /** A blocked address disables the subscription at once; anything else after three days of failing. */
-  blocked: boolean;
+  isBlocked: boolean;
   failingSince: Date | null;
   /** In a warning: when it will be disabled. */
   disabledAt: Date;
@@ -26,23 +26,23 @@ const WARNED_BEFORE_SECONDS = 24 * 3600;
  * A subscription failing since `disable` or longer is disabled; one failing since `warn` or longer is warned about,
  * once per failing period.
  */
-export function failingBounds(now: Date, timeScale: number): { warn: Date; disable: Date } {
+export function getFailingBounds(now: Date, timeScale: number): { warn: Date; disable: Date } {
   const ago = (seconds: number) => new Date(now.getTime() - (seconds * 1000) / timeScale);
   return { warn: ago(FAILING_SECONDS - WARNED_BEFORE_SECONDS), disable: ago(FAILING_SECONDS) };
 }
 
 /** When a subscription that keeps failing will be disabled. */
-export function disabledAfter(failingSince: Date, timeScale: number): Date {
+export function getDisabledAt(failingSince: Date, timeScale: number): Date {
   return new Date(failingSince.getTime() + (FAILING_SECONDS * 1000) / timeScale);
 }
 
 /** @param locale a BCP 47 tag; languages without a text here get English */
-export function failingMail(
+export function renderFailingMail(
   notice: FailingNotice,
   { locale, timeZone }: { locale: string; timeZone: string },
 ): { subject: string; text: string } {
-  const german = /^de\b/i.test(locale);
-  const format = new Intl.DateTimeFormat(german ? 'de' : 'en-GB', {
+  const isGerman = /^de\b/i.test(locale);
+  const format = new Intl.DateTimeFormat(isGerman ? 'de' : 'en-GB', {
     day: 'numeric',
     month: 'long',
     year: 'numeric',
@@ -51,20 +51,22 @@ export function failingMail(
     timeZone,
     timeZoneName: 'short',
   });
-  const words = (german ? inGerman : inEnglish)(notice, (time) => format.format(time));
-  return { subject: words.subject, text: `${words.lines.join('\n')}\n` };
+  const translation = (isGerman ? renderGerman : renderEnglish)(notice, (time) =>
+    format.format(time),
+  );
+  return { subject: translation.subject, text: `${translation.lines.join('\n')}\n` };
 }
 
-type Words = { subject: string; lines: string[] };
+type Translation = { subject: string; lines: string[] };
 
-function inEnglish(notice: FailingNotice, shown: (time: Date) => string): Words {
+function renderEnglish(notice: FailingNotice, formatTime: (time: Date) => string): Translation {
   const { store, lastStatus, lastError } = notice;
-  const host = hostOf(notice);
-  const since = notice.failingSince ? ` since ${shown(notice.failingSince)}` : '';
+  const host = getHost(notice);
+  const since = notice.failingSince ? ` since ${formatTime(notice.failingSince)}` : '';
   const facts = [
     '',
     `Store: ${store}`,
-    `Webhook subscription: ${nameOf(notice)}`,
+    `Webhook subscription: ${formatName(notice)}`,
     `Last answer: ${lastStatus === null ? 'none' : `HTTP ${lastStatus}`}`,
     ...(lastError === null ? [] : [`Last error: ${lastError}`]),
     '',
@@ -75,43 +77,43 @@ function inEnglish(notice: FailingNotice, shown: (time: Date) => string): Words 
       subject: `${store}: webhooks to ${host} are failing`,
       lines: [
         `Nothing that was sent to ${host} has been accepted${since}.`,
-        `If that goes on, the subscription will be disabled at ${shown(notice.disabledAt)}.`,
+        `If that goes on, the subscription will be disabled at ${formatTime(notice.disabledAt)}.`,
         ...facts,
         '- See that the receiver answers with a 2xx status within ten seconds.',
-        `- Try it: POST ${pathOf(notice)}/test`,
+        `- Try it: POST ${getPath(notice)}/test`,
         '- Send what was missed again; the first success keeps the subscription enabled:',
-        `  ${replayOf(notice)}`,
+        `  ${formatReplay(notice)}`,
       ],
     };
   }
-  const why = notice.blocked
+  const why = notice.isBlocked
     ? 'the name of its URL leads to no public address'
     : `nothing was accepted${since}`;
   return {
     subject: `${store}: webhooks to ${host} were disabled`,
     lines: [
-      `The webhook subscription to ${host} was disabled at ${shown(notice.disabledAt)}: ${why}.`,
+      `The webhook subscription to ${host} was disabled at ${formatTime(notice.disabledAt)}: ${why}.`,
       'Nothing is sent there any more.',
       ...facts,
-      notice.blocked
+      notice.isBlocked
         ? '- See that the name leads to the address of the receiver.'
         : '- See that the receiver answers with a 2xx status within ten seconds.',
-      `- Try it: POST ${pathOf(notice)}/test`,
-      `- Enable it: PATCH ${pathOf(notice)} {"enabled": true}`,
+      `- Try it: POST ${getPath(notice)}/test`,
+      `- Enable it: PATCH ${getPath(notice)} {"enabled": true}`,
       '- Send what was missed again:',
-      `  ${replayOf(notice)}`,
+      `  ${formatReplay(notice)}`,
     ],
   };
 }
 
-function inGerman(notice: FailingNotice, shown: (time: Date) => string): Words {
+function renderGerman(notice: FailingNotice, formatTime: (time: Date) => string): Translation {
   const { store, lastStatus, lastError } = notice;
-  const host = hostOf(notice);
-  const since = notice.failingSince ? ` seit ${shown(notice.failingSince)}` : '';
+  const host = getHost(notice);
+  const since = notice.failingSince ? ` seit ${formatTime(notice.failingSince)}` : '';
   const facts = [
     '',
     `Geschäft: ${store}`,
-    `Webhook-Abonnement: ${nameOf(notice)}`,
+    `Webhook-Abonnement: ${formatName(notice)}`,
     `Letzte Antwort: ${lastStatus === null ? 'keine' : `HTTP ${lastStatus}`}`,
     ...(lastError === null ? [] : [`Letzter Fehler: ${lastError}`]),
     '',
@@ -122,48 +124,48 @@ function inGerman(notice: FailingNotice, shown: (time: Date) => string): Words {
       subject: `${store}: Webhooks an ${host} kommen nicht an`,
       lines: [
         `Nichts, was an ${host} gesendet wurde, ist${since} angenommen worden.`,
-        `Bleibt es dabei, wird das Abonnement am ${shown(notice.disabledAt)} abgeschaltet.`,
+        `Bleibt es dabei, wird das Abonnement am ${formatTime(notice.disabledAt)} abgeschaltet.`,
         ...facts,
         '- Sorgen Sie dafür, dass der Empfänger binnen zehn Sekunden mit 2xx antwortet.',
-        `- Probieren Sie es aus: POST ${pathOf(notice)}/test`,
+        `- Probieren Sie es aus: POST ${getPath(notice)}/test`,
         '- Senden Sie das Versäumte noch einmal; der erste Erfolg hält das Abonnement am Leben:',
-        `  ${replayOf(notice)}`,
+        `  ${formatReplay(notice)}`,
       ],
     };
   }
-  const why = notice.blocked
+  const why = notice.isBlocked
     ? 'Der Name in der URL führt zu keiner öffentlichen Adresse'
     : `Es wurde${since} nichts angenommen`;
   return {
     subject: `${store}: Webhooks an ${host} wurden abgeschaltet`,
     lines: [
-      `Das Webhook-Abonnement an ${host} wurde am ${shown(notice.disabledAt)} abgeschaltet. ${why}.`,
+      `Das Webhook-Abonnement an ${host} wurde am ${formatTime(notice.disabledAt)} abgeschaltet. ${why}.`,
       'Dorthin wird nichts mehr gesendet.',
       ...facts,
-      notice.blocked
+      notice.isBlocked
         ? '- Sorgen Sie dafür, dass der Name zur Adresse des Empfängers führt.'
         : '- Sorgen Sie dafür, dass der Empfänger binnen zehn Sekunden mit 2xx antwortet.',
-      `- Probieren Sie es aus: POST ${pathOf(notice)}/test`,
-      `- Schalten Sie es wieder ein: PATCH ${pathOf(notice)} {"enabled": true}`,
+      `- Probieren Sie es aus: POST ${getPath(notice)}/test`,
+      `- Schalten Sie es wieder ein: PATCH ${getPath(notice)} {"enabled": true}`,
       '- Senden Sie das Versäumte noch einmal:',
-      `  ${replayOf(notice)}`,
+      `  ${formatReplay(notice)}`,
     ],
   };
 }
 
-function hostOf({ targetUrl }: FailingNotice): string {
+function getHost({ targetUrl }: FailingNotice): string {
   return new URL(targetUrl).host;
 }
 
-function nameOf({ subscriptionId, description }: FailingNotice): string {
+function formatName({ subscriptionId, description }: FailingNotice): string {
   return description === null ? String(subscriptionId) : `${subscriptionId} (${description})`;
 }
 
-function pathOf({ accountId, subscriptionId }: FailingNotice): string {
+function getPath({ accountId, subscriptionId }: FailingNotice): string {
   return `/api/v1/accounts/${accountId}/webhook_subscriptions/${subscriptionId}`;
 }
 
-function replayOf(notice: FailingNotice): string {
+function formatReplay(notice: FailingNotice): string {
   const from = (notice.failingSince ?? notice.disabledAt).toISOString();
-  return `POST ${pathOf(notice)}/replay {"from": "${from}"}`;
+  return `POST ${getPath(notice)}/replay {"from": "${from}"}`;
 }

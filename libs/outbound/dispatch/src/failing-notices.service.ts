@@ -2,7 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import type pg from 'pg';
 import { Config } from '#configuration/config.js';
 import { MailOutbox } from '#messages/mail-outbox.service.js';
-import { disabledAfter, failingMail, type FailingNotice } from './failing-notice.js';
+import { getDisabledAt, renderFailingMail, type FailingNotice } from './failing-notice.js';
 
 type NoticeRow = {
   id: number;
@@ -20,7 +20,7 @@ type NoticeRow = {
   recipients: string[];
 };
 
-const NOTICES = {
+const SUBSCRIPTIONS_WITH_OWNERS = {
   name: 'webhook_failing_notices',
   text: `
     select s.id, s.account_id, s.target_url, s.description, s.failing_since, s.disabled_at, s.disabled_reason,
@@ -53,22 +53,32 @@ export class FailingNotices {
     subscriptionIds: number[],
   ): Promise<FailingNotice[]> {
     if (subscriptionIds.length === 0) return [];
-    const { rows } = await client.query<NoticeRow>({ ...NOTICES, values: [subscriptionIds] });
-    const told = rows.map((row) => ({ row, notice: this.noticeOf(kind, row) }));
-    const mails = told.flatMap(({ row, notice }) => {
-      const mail = failingMail(notice, { locale: row.locale, timeZone: row.time_zone });
+    const { rows } = await client.query<NoticeRow>({
+      ...SUBSCRIPTIONS_WITH_OWNERS,
+      values: [subscriptionIds],
+    });
+    const withRows = rows.map((row) => ({ row, notice: this.createNotice(kind, row) }));
+    const mails = withRows.flatMap(({ row, notice }) => {
+      const mail = renderFailingMail(notice, { locale: row.locale, timeZone: row.time_zone });
       return row.recipients.map((to) => ({ to, ...mail }));
     });
     await this.outbox.add(client, mails);
-    return told.map(({ notice }) => notice);
+    return withRows.map(({ notice }) => notice);
   }
 
   logAll(notices: FailingNotice[]): void {
-    for (const { kind, subscriptionId, accountId, blocked, failingSince, disabledAt } of notices) {
+    for (const {
+      kind,
+      subscriptionId,
+      accountId,
+      isBlocked,
+      failingSince,
+      disabledAt,
+    } of notices) {
       const message =
         kind === 'warning'
           ? 'a webhook subscription is failing and will be disabled'
-          : `a webhook subscription was disabled: ${blocked ? 'blocked_address' : 'failing'}`;
+          : `a webhook subscription was disabled: ${isBlocked ? 'blocked_address' : 'failing'}`;
       this.log.warn(message, {
         subscription_id: subscriptionId,
         account_id: accountId,
@@ -78,7 +88,7 @@ export class FailingNotices {
     }
   }
 
-  private noticeOf(kind: FailingNotice['kind'], row: NoticeRow): FailingNotice {
+  private createNotice(kind: FailingNotice['kind'], row: NoticeRow): FailingNotice {
     const { failing_since: failingSince } = row;
     const scale = this.config.webhookTimeScale;
     return {
@@ -88,10 +98,10 @@ export class FailingNotices {
       store: row.store,
       description: row.description,
       targetUrl: row.target_url,
-      blocked: row.disabled_reason === 'blocked_address',
+      isBlocked: row.disabled_reason === 'blocked_address',
       failingSince,
       disabledAt:
-        row.disabled_at ?? (failingSince ? disabledAfter(failingSince, scale) : new Date()),
+        row.disabled_at ?? (failingSince ? getDisabledAt(failingSince, scale) : new Date()),
       lastStatus: row.last_delivery_status,
       lastError: row.last_delivery_error,
     };

@@ -21,27 +21,27 @@ import {
 } from '#public-events/event-bodies.service.js';
 import { findPublicType, assertKnownTypes } from '#public-events/public-events.js';
 import { DispatcherMaintenance } from './dispatcher-maintenance.service.js';
-import { LaneLeases } from './lane-leases.service.js';
-import type { Known } from './owned-lanes.service.js';
+import { QueueLeases } from './queue-leases.service.js';
+import type { LoadedDelivery } from './leased-queues.service.js';
 import {
-  PLAN,
-  planArguments,
+  ENQUEUE,
+  toEnqueueArguments,
   type ClaimedDelivery,
-  type Planned,
-  type PlannedEvent,
-  type PlanRow,
-} from './plan-statement.js';
+  type EnqueueBatch,
+  type EnqueuedEvent,
+  type EnqueueRow,
+} from './enqueue-statement.js';
 import { Replays } from './replays.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { PLANNED } from '#subscriptions/delivery-plans.service.js';
+import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
 import { wants } from '#subscriptions/webhook-subscription.js';
 import { type PayloadFormat } from '#public-events/public-event.js';
 
 const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
-const BATCH = 500;
-/** With no more events than this in a batch, their bodies are rendered and their lanes claimed with their plan. */
-const FEW = 8;
-const UNHEARD_KEPT = 10_000;
+const BATCH_SIZE = 500;
+/** With no more events than this in a batch, their bodies are rendered and their queues claimed with their plan. */
+const MAX_RENDERED_AHEAD = 8;
+const MAX_UNHEARD = 10_000;
 
 type Listener = {
   id: number;
@@ -62,14 +62,14 @@ type Listener = {
 export class FanOut {
   private readonly log = new Logger('webhook fan-out');
   /** Stores whose last event had no listener. */
-  private readonly unheard = new LRUCache<number, true>({ max: UNHEARD_KEPT });
+  private readonly unheard = new LRUCache<number, true>({ max: MAX_UNHEARD });
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly bodies: EventBodies,
     private readonly worker: DeliveryWorker,
-    private readonly leases: LaneLeases,
+    private readonly leases: QueueLeases,
     private readonly maintenance: DispatcherMaintenance,
     private readonly replays: Replays,
     private readonly metrics: DeliveryMetrics,
@@ -94,21 +94,21 @@ export class FanOut {
   private async follow(signal: AbortSignal): Promise<void> {
     this.log.log('follows the log');
     const follower = {
-      batch: BATCH,
-      readPosition: () => readCheckpoint(this.pool, PLANNED),
+      batch: BATCH_SIZE,
+      readPosition: () => readCheckpoint(this.pool, FAN_OUT_CHECKPOINT),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
         await this.stalls.watch(() => this.advance(from, events, to));
       },
       // A single dispatcher goes on with the other tasks of a leader.
       shouldStepDown: () => !this.worker.isAlone,
     };
-    await followLog(this.store, follower, this.log, signal);
+    await followLog(this.eventStore, follower, this.log, signal);
   }
 
   /** One failing event must delay only what comes after it, and the log must name it. */
   private async advance(from: Position, events: StoredEvent[], to: Position): Promise<void> {
     try {
-      await this.planBatch(from, events, to);
+      await this.enqueueBatch(from, events, to);
       return;
     } catch (error) {
       if (error instanceof OvertakenError || isDatabaseUnavailable(error)) throw error;
@@ -121,7 +121,7 @@ export class FanOut {
     for (const event of events) {
       const next = event === events.at(-1) ? to : event.position;
       try {
-        await this.planBatch(position, [event], next);
+        await this.enqueueBatch(position, [event], next);
         position = next;
       } catch (cause) {
         if (cause instanceof OvertakenError || isDatabaseUnavailable(cause)) throw cause;
@@ -133,24 +133,25 @@ export class FanOut {
     }
   }
 
-  private async planBatch(from: Position, events: StoredEvent[], to: Position): Promise<void> {
+  private async enqueueBatch(from: Position, events: StoredEvent[], to: Position): Promise<void> {
     const work = async () => {
       const readAt = performance.now();
-      const told = this.told(events);
-      const claimant = told.length <= FEW ? this.worker.claimant : null;
+      const publicEvents = this.getPublicEvents(events);
+      const dispatcherId =
+        publicEvents.length <= MAX_RENDERED_AHEAD ? this.worker.claimingDispatcherId : null;
       // The slower of the two is asked for first.
       const [envelopes, listeners] = await Promise.all([
-        claimant === null ? new Map<string, Envelope>() : this.ahead(told),
-        this.listeners(told),
+        dispatcherId === null ? new Map<string, Envelope>() : this.renderAhead(publicEvents),
+        this.readListeners(publicEvents),
       ]);
-      const planned = planFor(told, listeners, envelopes);
-      const rows = await this.metrics.statement(
-        'plan',
-        () => this.save(from, to, planned, claimant),
-        () => planned.deliveries.length,
+      const batch = createBatch(publicEvents, listeners, envelopes);
+      const rows = await this.metrics.timeStatement(
+        'enqueue',
+        () => this.save(from, to, batch, dispatcherId),
+        () => batch.deliveries.length,
       );
-      for (const { stored } of told) this.metrics.planned(stored.meta.recordedAt);
-      this.handOver(planned, rows, envelopes, readAt);
+      for (const { stored } of publicEvents) this.metrics.observeEnqueued(stored.meta.recordedAt);
+      this.handOver(batch, rows, envelopes, readAt);
     };
     // The position alone moves often, past events that are not published.
     if (events.length === 0) return work();
@@ -159,7 +160,7 @@ export class FanOut {
   }
 
   /** What is published of the events. */
-  private told(events: StoredEvent[]): PlannedEvent[] {
+  private getPublicEvents(events: StoredEvent[]): EnqueuedEvent[] {
     assertKnownTypes(this.types, events);
     return events.flatMap((stored) => {
       const type = findPublicType(this.types, stored.type);
@@ -177,15 +178,15 @@ export class FanOut {
    * Somebody may be waiting for a single event. The bodies of many are rendered later, because a flood in one store would
    * otherwise delay planning for all others.
    */
-  private async ahead(told: PlannedEvent[]): Promise<Map<string, Envelope>> {
-    const likely = told.filter(({ stored }) => !this.unheard.has(stored.meta.accountId));
+  private async renderAhead(publicEvents: EnqueuedEvent[]): Promise<Map<string, Envelope>> {
+    const likely = publicEvents.filter(({ stored }) => !this.unheard.has(stored.meta.accountId));
     if (likely.length === 0) return new Map();
     return this.bodies.renderAhead(likely.map(({ stored }) => stored));
   }
 
   /** Read after the events, so that it finds every subscription that was created before one of them was recorded. */
-  private async listeners(told: PlannedEvent[]): Promise<Map<number, Listener[]>> {
-    const accountIds = new Set(told.map(({ stored }) => stored.meta.accountId));
+  private async readListeners(publicEvents: EnqueuedEvent[]): Promise<Map<number, Listener[]>> {
+    const accountIds = new Set(publicEvents.map(({ stored }) => stored.meta.accountId));
     const byAccount = new Map<number, Listener[]>();
     if (accountIds.size === 0) return byAccount;
     const { rows } = await this.pool.query<Listener>({
@@ -200,8 +201,8 @@ export class FanOut {
       values: [[...accountIds]],
     });
     for (const row of rows) {
-      const known = byAccount.get(row.account_id);
-      if (known) known.push(row);
+      const others = byAccount.get(row.account_id);
+      if (others) others.push(row);
       else byAccount.set(row.account_id, [row]);
     }
     for (const id of accountIds) {
@@ -211,16 +212,20 @@ export class FanOut {
     return byAccount;
   }
 
-  /** @returns the deliveries whose lanes belong to this process */
+  /** @returns the deliveries whose queues belong to this process */
   private async save(
     from: Position,
     to: Position,
-    planned: Planned,
-    claimant: string | null,
+    batch: EnqueueBatch,
+    dispatcherId: string | null,
   ): Promise<ClaimedDelivery[]> {
-    const values = planArguments(toMoveArguments(PLANNED, from, to), planned, claimant);
+    const values = toEnqueueArguments(
+      toMoveArguments(FAN_OUT_CHECKPOINT, from, to),
+      batch,
+      dispatcherId,
+    );
     const { rows } = await withPartitions(this.pool, () =>
-      this.pool.query<PlanRow>({ ...PLAN, values }),
+      this.pool.query<EnqueueRow>({ ...ENQUEUE, values }),
     );
     if (rows.length === 0) throw new OvertakenError();
     return rows.filter((row) => row.id !== null);
@@ -228,7 +233,7 @@ export class FanOut {
 
   /** To whoever sends: what is already here need not be read again. */
   private handOver(
-    { events, deliveries }: Planned,
+    { events, deliveries }: EnqueueBatch,
     rows: ClaimedDelivery[],
     envelopes: Map<string, Envelope>,
     readAt: number,
@@ -236,56 +241,58 @@ export class FanOut {
     for (const { eventId, stored, body } of events) {
       if (!body) this.bodies.remember(eventId, stored);
     }
-    const lanes = new Map<number, ClaimedDelivery[]>();
+    const queues = new Map<number, ClaimedDelivery[]>();
     for (const row of rows) {
       const id = row.subscription_id;
-      lanes.set(id, [...(lanes.get(id) ?? []), row]);
+      queues.set(id, [...(queues.get(id) ?? []), row]);
     }
-    let claimed = 0;
-    for (const owned of lanes.values()) {
-      const [first] = owned;
+    let claimedCount = 0;
+    for (const queueRows of queues.values()) {
+      const [first] = queueRows;
       if (!first) continue;
-      const known = owned.flatMap((row) => {
+      const loaded = queueRows.flatMap((row) => {
         const event = events[row.event];
         const body = event && envelopes.get(event.eventId)?.text;
         if (!body) return [];
         this.bodies.rememberStored(row.seq, body, readAt);
-        return knownFrom(row, event, body, readAt);
+        return toLoadedDelivery(row, event, body, readAt);
       });
-      const isAll = !first.crowded && known.length === owned.length;
-      if (this.worker.take(this.leases.viewOf(first), first.pace, isAll ? known : undefined)) {
-        claimed++;
+      const isAll = !first.has_others && loaded.length === queueRows.length;
+      if (
+        this.worker.takeOver(this.leases.toQueueView(first), first.tier, isAll ? loaded : undefined)
+      ) {
+        claimedCount++;
       }
     }
-    this.metrics.claimed(claimed, 0);
-    const others = deliveries.filter(({ subscriptionId: id }) => !lanes.has(id));
+    this.metrics.countClaimed(claimedCount, 0);
+    const others = deliveries.filter(({ subscriptionId: id }) => !queues.has(id));
     this.worker.announce(others.map(({ subscriptionId }) => subscriptionId));
   }
 }
 
-function planFor(
-  told: PlannedEvent[],
+function createBatch(
+  publicEvents: EnqueuedEvent[],
   listeners: Map<number, Listener[]>,
   envelopes: Map<string, Envelope>,
-): Planned {
-  const planned: Planned = { events: told, deliveries: [] };
-  for (const [index, event] of told.entries()) {
-    const own = listenersOf(event, listeners);
-    const body = own.length > 0 && envelopes.get(event.eventId)?.sealed;
+): EnqueueBatch {
+  const batch: EnqueueBatch = { events: publicEvents, deliveries: [] };
+  for (const [index, event] of publicEvents.entries()) {
+    const eventListeners = findListeners(event, listeners);
+    const body = eventListeners.length > 0 && envelopes.get(event.eventId)?.sealed;
     if (body) event.body = body;
-    for (const { id, payload_format: payloadFormat } of own) {
-      planned.deliveries.push({ subscriptionId: id, event: index, payloadFormat });
+    for (const { id, payload_format: payloadFormat } of eventListeners) {
+      batch.deliveries.push({ subscriptionId: id, event: index, payloadFormat });
     }
   }
-  return planned;
+  return batch;
 }
 
-function knownFrom(
+function toLoadedDelivery(
   row: ClaimedDelivery,
-  { eventId, customerId, type, stored }: PlannedEvent,
+  { eventId, customerId, type, stored }: EnqueuedEvent,
   body: Buffer,
   readAt: number,
-): Known {
+): LoadedDelivery {
   return {
     id: row.id,
     subscriptionId: row.subscription_id,
@@ -308,8 +315,8 @@ function knownFrom(
 }
 
 /** Each subscription once, although its spans may overlap where pauses and resumes were asked for at the same time. */
-function listenersOf(
-  { type, stored }: PlannedEvent,
+function findListeners(
+  { type, stored }: EnqueuedEvent,
   listeners: Map<number, Listener[]>,
 ): Listener[] {
   return (listeners.get(stored.meta.accountId) ?? [])

@@ -2,7 +2,7 @@ import { encodeByteaArray } from '#database/bytea-array.js';
 import { doneAt, errorOf, statusOf, wasTried, type Attempted } from '#sending/outcome.js';
 import type { Next } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
-import { finishedFrom } from './finished-deliveries.js';
+import { insertFinished } from './finished-deliveries.js';
 
 /**
  * SQL over `s`, a subscription: sets `updated_at` where it is disabled because of its receiver (HOOK-67). It is later than
@@ -20,16 +20,17 @@ export type Result = {
 };
 
 /** @property excerpt of the answer, sealed */
-export type Sealed = Result & { excerpt: Buffer | null };
+export type SealedResult = Result & { excerpt: Buffer | null };
 
 /**
  * Can only be looked up by index. For plain equality PostgreSQL may read the whole queue instead: statistics that were
  * taken while it was empty say that this is the same.
  */
-const IS_MEANT = 'p.subscription_id = any (array[r.subscription_id]) and p.id = any (array[r.id])';
+const IS_SAME_DELIVERY =
+  'p.subscription_id = any (array[r.subscription_id]) and p.id = any (array[r.id])';
 
 /**
- * Records scheduled attempts. A success always counts, even if the lane has been lost meanwhile; any other result
+ * Records scheduled attempts. A success always counts, even if the queue has been lost meanwhile; any other result
  * counts only if nobody has recorded that attempt before. Never changes updated_at (contract section 9).
  */
 export const FINISH = {
@@ -44,11 +45,11 @@ export const FINISH = {
       as r (subscription_id, id, tries, status, next_attempt_at, at, sent, code, duration_ms, error, excerpt)
     ), gone as (
       delete from webhook_pending p using r
-      where ${IS_MEANT} and r.status <> 'pending'
+      where ${IS_SAME_DELIVERY} and r.status <> 'pending'
         and (p.tries = r.tries or r.status = 'delivered')
       returning p.*, r.status, r.sent, r.done_at
     ), finished as (
-      ${finishedFrom('gone', {
+      ${insertFinished('gone', {
         status: 'status',
         attempts: 'attempts_count + sent::int',
         deliveredAt: "case when status = 'delivered' then done_at end",
@@ -57,7 +58,7 @@ export const FINISH = {
       update webhook_pending p set tries = p.tries + 1, attempts_count = p.attempts_count + r.sent::int,
         first_attempt_at = coalesce(p.first_attempt_at, r.at), next_attempt_at = r.next_attempt_at
       from r
-      where ${IS_MEANT} and r.status = 'pending'
+      where ${IS_SAME_DELIVERY} and r.status = 'pending'
         and p.tries = r.tries
       returning p.id, p.attempts_count
     ), subscriptions as (
@@ -78,28 +79,28 @@ export const FINISH = {
     where r.sent`,
 };
 
-export function finishArguments(results: Sealed[]): unknown[] {
-  const states = subscriptionStates(results);
+export function toFinishArguments(results: SealedResult[]): unknown[] {
+  const states = getSubscriptionChanges(results);
   return [
-    plainArray(results, ({ delivery }) => delivery.subscriptionId),
-    plainArray(results, ({ delivery }) => delivery.id),
-    plainArray(results, ({ delivery }) => delivery.tries),
-    plainArray(results, ({ next }) => next.delivery.status),
-    plainArray(results, ({ next }) =>
+    toArrayLiteral(results, ({ delivery }) => delivery.subscriptionId),
+    toArrayLiteral(results, ({ delivery }) => delivery.id),
+    toArrayLiteral(results, ({ delivery }) => delivery.tries),
+    toArrayLiteral(results, ({ next }) => next.delivery.status),
+    toArrayLiteral(results, ({ next }) =>
       next.delivery.status === 'pending' ? next.delivery.nextAttemptAt.getTime() : null,
     ),
-    plainArray(results, ({ attempted }) => attempted.at.getTime()),
-    plainArray(results, ({ attempted }) => wasTried(attempted.outcome)),
-    plainArray(results, ({ attempted }) => statusOf(attempted.outcome)),
-    plainArray(results, ({ attempted }) => attempted.durationMs),
+    toArrayLiteral(results, ({ attempted }) => attempted.at.getTime()),
+    toArrayLiteral(results, ({ attempted }) => wasTried(attempted.outcome)),
+    toArrayLiteral(results, ({ attempted }) => statusOf(attempted.outcome)),
+    toArrayLiteral(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => errorOf(attempted.outcome)),
     encodeByteaArray(results.map(({ excerpt }) => excerpt)),
-    plainArray(states, ({ id }) => id),
-    plainArray(states, ({ succeeded }) => succeeded),
-    plainArray(states, ({ failingSince }) => failingSince?.getTime() ?? null),
-    plainArray(states, ({ newest }) => newest.attempted.at.getTime()),
-    plainArray(states, ({ newest }) => statusOf(newest.attempted.outcome)),
-    states.map(({ newest }) => errorOf(newest.attempted.outcome)),
+    toArrayLiteral(states, ({ id }) => id),
+    toArrayLiteral(states, ({ succeeded }) => succeeded),
+    toArrayLiteral(states, ({ failingSince }) => failingSince?.getTime() ?? null),
+    toArrayLiteral(states, ({ latest }) => latest.attempted.at.getTime()),
+    toArrayLiteral(states, ({ latest }) => statusOf(latest.attempted.outcome)),
+    states.map(({ latest }) => errorOf(latest.attempted.outcome)),
   ];
 }
 
@@ -107,7 +108,7 @@ export function finishArguments(results: Sealed[]): unknown[] {
  * An array literal in PostgreSQL's own notation: the driver's conversion of each value is too slow for thousands a
  * second.
  */
-function plainArray<T>(
+function toArrayLiteral<T>(
   items: T[],
   value: (item: T) => number | boolean | Next['delivery']['status'] | null,
 ): string {
@@ -119,18 +120,18 @@ type SubscriptionChange = {
   /** If any attempt succeeded, `failingSince` is counted from the last success, otherwise from the first failure. */
   succeeded: boolean;
   failingSince: Date | null;
-  newest: Result;
+  latest: Result;
 };
 
 /** One change per subscription, however many of its attempts are in the group. */
-function subscriptionStates(results: Sealed[]): SubscriptionChange[] {
+function getSubscriptionChanges(results: SealedResult[]): SubscriptionChange[] {
   const states = new Map<number, SubscriptionChange>();
   for (const result of results) {
     const { delivery, attempted, next } = result;
     if (!wasTried(attempted.outcome)) continue;
     const id = delivery.subscriptionId;
-    const state = states.get(id) ?? { id, succeeded: false, failingSince: null, newest: result };
-    state.newest = result;
+    const state = states.get(id) ?? { id, succeeded: false, failingSince: null, latest: result };
+    state.latest = result;
     if (next.delivery.status === 'delivered') {
       state.succeeded = true;
       state.failingSince = null;

@@ -1,5 +1,5 @@
 /** SQL that stores deliveries taken out of `webhook_pending` as finished. @param from an SQL relation of them */
-export const finishedFrom = (
+export const insertFinished = (
   from: string,
   { status, attempts, deliveredAt }: Record<'status' | 'attempts' | 'deliveredAt', string>,
 ): string => `insert into webhook_finished (id, subscription_id, event_seq, event_id, account_id, customer_id, type,

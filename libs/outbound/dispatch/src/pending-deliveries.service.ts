@@ -4,12 +4,12 @@ import type { PayloadFormat } from '#public-events/public-event.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
-import { finishedFrom } from './finished-deliveries.js';
-import type { Wanted } from './owned-lane.js';
+import { insertFinished } from './finished-deliveries.js';
+import type { RefillRequest } from './leased-queue.js';
 
-const GIVE_UP_AT_ONCE = 500;
-/** Per lane. */
-const REDELIVERIES_AT_ONCE = 64;
+const GIVE_UP_BATCH_SIZE = 500;
+/** Per queue. */
+const REDELIVERIES_BATCH_SIZE = 64;
 
 type DeliveryRow = {
   id: number;
@@ -33,7 +33,7 @@ const DELIVERY_COLUMNS = `p.id, p.subscription_id, p.account_id, p.customer_id, 
   p.event_id, p.type, p.payload_format, p.tries, p.first_attempt_at, p.created_at, p.next_attempt_at as due_at,
   0 as redelivery_id`;
 
-/** The first attempts of each lane in order, followed by its due retries. */
+/** The first attempts of each queue in order, followed by its due retries. */
 const TAKE = {
   name: 'webhook_take',
   text: `
@@ -59,7 +59,7 @@ const TAKE_REDELIVERIES = {
     from unnest($1::bigint[]) as w (subscription_id)
     cross join lateral (
       select * from webhook_redeliveries x
-      where x.subscription_id = w.subscription_id order by x.id limit ${REDELIVERIES_AT_ONCE}
+      where x.subscription_id = w.subscription_id order by x.id limit ${REDELIVERIES_BATCH_SIZE}
     ) r
     join webhook_deliveries d on d.subscription_id = r.subscription_id and d.id = r.delivery_id`,
 };
@@ -74,7 +74,7 @@ const FORGET_REDELIVERIES = {
 };
 
 /**
- * Fails, without an attempt, what was planned too long ago or before the end of its subscription. One that was enabled
+ * Fails, without an attempt, what was enqueued too long ago or before the end of its subscription. One that was enabled
  * again since its end was seen gets new ones, which must not be failed with the old ones.
  */
 const GIVE_UP = {
@@ -86,10 +86,10 @@ const GIVE_UP = {
         select id from webhook_pending where subscription_id = $1 and created_at < $2 and ($2 < 'infinity'
           or not exists (select from webhook_subscriptions
             where id = $1 and (enabled or disabled_reason = 'disabled_by_user')))
-        order by id limit ${GIVE_UP_AT_ONCE})
+        order by id limit ${GIVE_UP_BATCH_SIZE})
       returning p.*
-    ), kept as (
-      ${finishedFrom('gone', {
+    ), failed as (
+      ${insertFinished('gone', {
         status: "'failed'",
         attempts: 'attempts_count',
         deliveredAt: 'null::timestamptz',
@@ -99,7 +99,7 @@ const GIVE_UP = {
     select count(*) as n from gone`,
 };
 
-/** The deliveries still to be sent. Only the owner of a lane reads them. */
+/** The deliveries still to be sent. Only the owner of a queue reads them. */
 @Injectable()
 export class PendingDeliveries {
   constructor(
@@ -107,19 +107,19 @@ export class PendingDeliveries {
     private readonly metrics: DeliveryMetrics,
   ) {}
 
-  async take(wanted: Wanted[]): Promise<Delivery[]> {
+  async take(requests: RefillRequest[]): Promise<Delivery[]> {
     const values = [
-      wanted.map((one) => one.subscriptionId),
-      wanted.map((one) => one.after),
-      wanted.map((one) => one.room),
-      wanted.map((one) => one.skip),
+      requests.map((one) => one.subscriptionId),
+      requests.map((one) => one.after),
+      requests.map((one) => one.room),
+      requests.map((one) => one.skip),
     ];
-    const { rows } = await this.metrics.statement(
+    const { rows } = await this.metrics.timeStatement(
       'take',
       () => this.pool.query<DeliveryRow>({ ...TAKE, values }),
-      (answer) => answer.rows.length,
+      (result) => result.rows.length,
     );
-    return rows.map(deliveryOf);
+    return rows.map(toDelivery);
   }
 
   async takeRedeliveries(subscriptionIds: number[]): Promise<Delivery[]> {
@@ -128,23 +128,23 @@ export class PendingDeliveries {
       ...TAKE_REDELIVERIES,
       values: [subscriptionIds],
     });
-    return rows.map(deliveryOf);
+    return rows.map(toDelivery);
   }
 
-  /** Fails some of what was planned before then. @returns whether there may be more */
+  /** Fails some of what was enqueued before then. @returns whether there may be more */
   async giveUp(subscriptionId: number, before: Date | 'infinity'): Promise<boolean> {
     return withPartitions(this.pool, async () => {
       const { rows } = await this.pool.query<{ n: number }>({
         ...GIVE_UP,
         values: [subscriptionId, before],
       });
-      this.metrics.gaveUp(rows[0]?.n ?? 0);
-      return rows[0]?.n === GIVE_UP_AT_ONCE;
+      this.metrics.countGivenUp(rows[0]?.n ?? 0);
+      return rows[0]?.n === GIVE_UP_BATCH_SIZE;
     });
   }
 }
 
-function deliveryOf(row: DeliveryRow): Delivery {
+function toDelivery(row: DeliveryRow): Delivery {
   return {
     id: row.id,
     subscriptionId: row.subscription_id,

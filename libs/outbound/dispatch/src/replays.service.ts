@@ -7,22 +7,22 @@ import { readCheckpoint } from '#event-store/port/checkpoint.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { parsePosition } from '#event-store/port/position.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { PLANNED } from '#subscriptions/delivery-plans.service.js';
-import { armLanes } from '#subscriptions/lane-arming.js';
+import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
+import { armQueues } from '#subscriptions/queue-arming.js';
 import { DeliveryWorker } from './delivery-worker.service.js';
 
 const ROUND_MS = 500;
-/** The most deliveries planned, and events read, at a time. */
-const SLICE = { planned: 250, looked: 2_000 };
+/** The most deliveries enqueued, and events read, at a time. */
+const BATCH_SIZES = { enqueued: 250, scanned: 2_000 };
 /** A replay waits while its subscription has this many pending deliveries. */
-const MOST_PENDING = 1_000;
+const MAX_PENDING = 1_000;
 
 const WAITING = {
   name: 'webhook_replays_waiting',
   text: `select id, log_head from webhook_replays where last_seq is null order by log_head limit 100`,
 };
 
-/** Ends the replay at what has been planned up to now. */
+/** Ends the replay at what has been enqueued up to now. */
 const BEGIN = {
   name: 'webhook_replays_begin',
   text: `update webhook_replays set last_seq = webhook_next_id() where id = any ($1) and last_seq is null`,
@@ -45,58 +45,58 @@ const FEED = {
       from webhook_replays r left join webhook_subscriptions s on s.id = r.subscription_id
       where r.id = $1 for no key update of r skip locked
     ), room as (
-      select least(${SLICE.planned}, ${MOST_PENDING} - count(*)) as n from (
+      select least(${BATCH_SIZES.enqueued}, ${MAX_PENDING} - count(*)) as n from (
         select from webhook_pending p join request r on r.subscription_id = p.subscription_id
-        limit ${MOST_PENDING}
+        limit ${MAX_PENDING}
       ) p
-    ), looked as (
+    ), scanned as (
       select e.* from request r cross join lateral (
         select * from webhook_events e
         where e.account_id = r.account_id and e.seq > r.after_seq and e.seq <= r.last_seq
-        order by e.seq limit ${SLICE.looked}
+        order by e.seq limit ${BATCH_SIZES.scanned}
       ) e
       where r.enabled and (select n from room) > 0
-    ), found as (
-      select e.* from looked e join request r on e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
+    ), matching as (
+      select e.* from scanned e join request r on e.recorded_at >= r.recorded_from and e.recorded_at < r.recorded_to
         and (r.types is null or e.type = any (r.types))
       order by e.seq limit (select n from room)
-    ), planned as (
+    ), enqueued as (
       insert into webhook_pending (id, subscription_id, event_seq, event_id, account_id, customer_id, stream,
         type, payload_format, next_attempt_at, created_at)
       select webhook_next_id(), f.* from (
         select r.subscription_id, f.seq, f.event_id, f.account_id, f.customer_id, f.stream, f.type,
           r.payload_format, clock_timestamp() as next_attempt_at, clock_timestamp() as created_at
-        from found f cross join request r order by f.seq
+        from matching f cross join request r order by f.seq
       ) f
     ), armed as (
-      ${armLanes('select subscription_id from request where exists (select from found)')}
-    ), seen as (
-      select n, (select count(*) from found) as found, (select max(seq) from found) as last_found,
-        (select count(*) from looked) as looked, (select max(seq) from looked) as last_looked
+      ${armQueues('select subscription_id from request where exists (select from matching)')}
+    ), counts as (
+      select n, (select count(*) from matching) as matching, (select max(seq) from matching) as last_matching,
+        (select count(*) from scanned) as scanned, (select max(seq) from scanned) as last_scanned
       from room
     ), moved as (
       update webhook_replays r
-      set after_seq = case when seen.found = seen.n then seen.last_found else seen.last_looked end
-      from seen, request
-      where r.id = request.id and seen.n > 0
-        and (seen.found = seen.n or seen.looked = ${SLICE.looked})
+      set after_seq = case when counts.matching = counts.n then counts.last_matching else counts.last_scanned end
+      from counts, request
+      where r.id = request.id and counts.n > 0
+        and (counts.matching = counts.n or counts.scanned = ${BATCH_SIZES.scanned})
       returning r.id
     ), done as (
-      delete from webhook_replays r using seen, request
+      delete from webhook_replays r using counts, request
       where r.id = request.id and case when request.enabled
-        then seen.n > 0 and seen.found < seen.n and seen.looked < ${SLICE.looked}
+        then counts.n > 0 and counts.matching < counts.n and counts.scanned < ${BATCH_SIZES.scanned}
         else request.disabled_reason is distinct from 'disabled_by_user' end
       returning r.id
     )
-    select request.subscription_id, seen.found > 0 as planned,
+    select request.subscription_id, counts.matching > 0 as enqueued,
       exists (select from moved) or exists (select from done) as progress
-    from request, seen`,
+    from request, counts`,
 };
 
-type Fed = { subscription_id: number; planned: boolean; progress: boolean };
+type FeedRow = { subscription_id: number; enqueued: boolean; progress: boolean };
 
 /**
- * Plans the deliveries of replays: a slice of one replay of each store in turn, and no more than its subscription can
+ * Enqueues the deliveries of replays: a slice of one replay of each store in turn, and no more than its subscription can
  * take. One dispatcher at a time does this, apart from everything else.
  */
 @Injectable()
@@ -116,8 +116,8 @@ export class Replays {
     while (!signal.aborted) {
       let progress = false;
       try {
-        await this.begin();
-        progress = await this.round(signal);
+        await this.beginWaiting();
+        progress = await this.feedRound(signal);
       } catch (error) {
         const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`${getErrorMessage(error)}; will be tried again`);
@@ -126,14 +126,14 @@ export class Replays {
     }
   }
 
-  /** Begins the replays for which every event recorded before the request has been planned. */
-  private async begin(): Promise<void> {
+  /** Begins the replays for which every event recorded before the request has been enqueued. */
+  private async beginWaiting(): Promise<void> {
     const { rows } = await this.pool.query<{ id: number; log_head: string }>(WAITING);
     if (rows.length === 0) return;
-    const planned = await readCheckpoint(this.pool, PLANNED);
+    const checkpoint = await readCheckpoint(this.pool, FAN_OUT_CHECKPOINT);
     const ready: number[] = [];
     for (const { id, log_head } of rows) {
-      const unplanned = await this.events.readUntil(parsePosition(log_head), planned, 1);
+      const unplanned = await this.events.readUntil(parsePosition(log_head), checkpoint, 1);
       // The others were requested later.
       if (unplanned.length > 0) break;
       ready.push(id);
@@ -142,7 +142,7 @@ export class Replays {
   }
 
   /** @returns whether there may be more to do at once */
-  private async round(signal: AbortSignal): Promise<boolean> {
+  private async feedRound(signal: AbortSignal): Promise<boolean> {
     const { rows } = await this.pool.query<{ id: number; account_id: number }>(OPEN);
     const byStore = new Map<number, number[]>();
     for (const { id, account_id } of rows) {
@@ -167,10 +167,10 @@ export class Replays {
   /** @returns whether it made any progress */
   private async feed(id: number): Promise<boolean> {
     const { rows } = await withPartitions(this.pool, () =>
-      this.pool.query<Fed>({ ...FEED, values: [id] }),
+      this.pool.query<FeedRow>({ ...FEED, values: [id] }),
     );
     const [fed] = rows;
-    if (fed?.planned) this.worker.announce([fed.subscription_id]);
+    if (fed?.enqueued) this.worker.announce([fed.subscription_id]);
     return fed?.progress ?? false;
   }
 }

@@ -8,8 +8,8 @@ import { FanOut } from './fan-out.subscription.js';
 export class WebhookDispatch {
   private readonly stopping = new AbortController();
   private running: Promise<unknown> = Promise.resolve();
-  private looping = false;
-  private ended = false;
+  private isLooping = false;
+  private hasEnded = false;
 
   constructor(
     private readonly fanOut: FanOut,
@@ -18,25 +18,25 @@ export class WebhookDispatch {
   ) {}
 
   /** False before the start, after the stop, and whenever a loop has ended by itself or hangs. */
-  get runs(): boolean {
-    return this.looping && !this.stopping.signal.aborted && !this.stalls.isStuck;
+  get isRunning(): boolean {
+    return this.isLooping && !this.stopping.signal.aborted && !this.stalls.isStuck;
   }
 
   /** False when only a restart of the process can help. */
   get isAlive(): boolean {
-    return !this.ended && !this.stalls.isStuck;
+    return !this.hasEnded && !this.stalls.isStuck;
   }
 
   start(): void {
     const { signal } = this.stopping;
-    this.looping = true;
+    this.isLooping = true;
     const loops = [this.fanOut.run(signal), this.worker.run(signal)];
-    this.running = Promise.all(loops.map((loop) => loop.finally(() => this.over())));
+    this.running = Promise.all(loops.map((loop) => loop.finally(() => this.endLoop())));
   }
 
-  private over(): void {
-    this.looping = false;
-    this.ended ||= !this.stopping.signal.aborted;
+  private endLoop(): void {
+    this.isLooping = false;
+    this.hasEnded ||= !this.stopping.signal.aborted;
   }
 
   /** @returns attempts still in flight after the time allowed */

@@ -156,7 +156,12 @@ export class CustomerCardRenderer implements EventRenderer {
       if (row.installed) installed.add(id);
       this.keys.remember(row.customer_id, row.wrapped === null ? null : row, requestedAt);
     }
-    return { snapshots, names, templates: await this.templates.getAllAtVersion(versions), installed };
+    return {
+      snapshots,
+      names,
+      templates: await this.templates.getAllAtVersion(versions),
+      installed,
+    };
   }
 
   /** Adds missing names: a card may have had another customer at the time of an event. */

@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { PublicEventsModule } from '#public-events/public-events.module.js';
 import { EventsController } from '#public-events/events.controller.js';
 import { SendingModule } from '#sending/sending.module.js';
-import { DeliveryPlansModule } from './delivery-plans.module.js';
+import { DeliveryRequestsModule } from './delivery-requests.module.js';
 import { WebhookDeliveriesController } from './webhook-deliveries.controller.js';
 import { WebhookDeliveriesService } from './webhook-deliveries.service.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
@@ -15,7 +15,7 @@ import { WebhookSubscriptionsService } from './webhook-subscriptions.service.js'
 @Module({
   imports: [
     TypeOrmModule.forFeature([WebhookSubscriptionRow]),
-    DeliveryPlansModule,
+    DeliveryRequestsModule,
     PublicEventsModule,
     SendingModule,
   ],

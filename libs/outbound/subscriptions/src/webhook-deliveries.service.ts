@@ -21,7 +21,7 @@ import {
   type DeliveryRow,
   type ReplayJson,
 } from './webhook-delivery.dto.js';
-import { DeliveryPlans } from './delivery-plans.service.js';
+import { DeliveryRequests } from './delivery-requests.service.js';
 import { excerptContext } from './webhook-delivery.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
@@ -43,7 +43,7 @@ export class WebhookDeliveriesService {
     private readonly pool: Pool,
     private readonly subscriptions: WebhookSubscriptionTable,
     private readonly keys: PersonalKeys,
-    private readonly plans: DeliveryPlans,
+    private readonly plans: DeliveryRequests,
     private readonly writes: AuditedWrites,
     private readonly repeated: RepeatedAudits,
     private readonly events: EventStore,

@@ -22,7 +22,7 @@ import {
 } from '#event-store/commands/audited-writes.service.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import { formatPosition } from '#event-store/port/position.js';
-import { DeliveryPlans } from './delivery-plans.service.js';
+import { DeliveryRequests } from './delivery-requests.service.js';
 import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/public-events.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import {
@@ -147,7 +147,7 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
   constructor(
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly plans: DeliveryPlans,
+    private readonly plans: DeliveryRequests,
     private readonly events: EventStore,
     private readonly names: NameLookup,
     private readonly config: Config,
@@ -208,7 +208,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
   constructor(
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly plans: DeliveryPlans,
+    private readonly plans: DeliveryRequests,
     private readonly secrets: WebhookSecrets,
   ) {}
 
@@ -251,7 +251,7 @@ export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteW
   constructor(
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly plans: DeliveryPlans,
+    private readonly plans: DeliveryRequests,
   ) {}
 
   async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {

@@ -12,12 +12,12 @@ import {
 import { EventTypes } from '#event-store/port/event-types.js';
 import { formatPosition, parsePosition } from '#event-store/port/position.js';
 import { findPublicType } from '#public-events/public-events.js';
-import { armLanes } from './lane-arming.js';
+import { armQueues } from './queue-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
 
 /** The name of the checkpoint up to which the log has been planned. */
-export const PLANNED = 'webhooks';
+export const FAN_OUT_CHECKPOINT = 'webhooks';
 
 /** Times are of when events were recorded. */
 export type Replay = {
@@ -34,7 +34,7 @@ export type Replay = {
 
 const UNPLANNED = { page: 500, most: 50_000 };
 
-const ARM = armLanes('values ($1::bigint)');
+const ARM = armQueues('values ($1::bigint)');
 
 const REDELIVER = `
   with asked as (
@@ -86,7 +86,7 @@ const PAUSE = `
 
 /** The work that the API gives to dispatchers. It is stored first, so it survives a crash of any process. */
 @Injectable()
-export class DeliveryPlans {
+export class DeliveryRequests {
   private readonly log = new Logger('webhook deliveries');
 
   constructor(
@@ -102,7 +102,7 @@ export class DeliveryPlans {
    */
   async changed(subscriptionId: number): Promise<void> {
     try {
-      await query(this.pool, { name: 'webhook_lane_arm', text: ARM, values: [subscriptionId] });
+      await query(this.pool, { name: 'webhook_queue_arm', text: ARM, values: [subscriptionId] });
       await this.hints.about(subscriptionId);
     } catch (error) {
       this.log.warn(
@@ -154,7 +154,7 @@ export class DeliveryPlans {
     const { accountId, from, to, types, head } = replay;
     const [found] = await query<{ n: number; planned: string | null }>(this.pool, {
       ...MATCHED,
-      values: [accountId, from, to, types, PLANNED],
+      values: [accountId, from, to, types, FAN_OUT_CHECKPOINT],
     });
     let matched = found?.n ?? 0;
     let after = found?.planned ? parsePosition(found.planned) : BEGINNING;

@@ -1,10 +1,10 @@
 /**
- * SQL that makes dispatchers look at lanes. A lane without an owner becomes due at once; the owner of any other sees by
- * `planned` that it must look again before it releases the lane.
+ * SQL that makes dispatchers look at queues. A queue without an owner becomes due at once; the owner of any other sees by
+ * `planned` that it must look again before it releases the queue.
  * @param ids an SQL query of subscription ids in ascending order; in any other order two transactions could deadlock
- * @param claim for whom a lane without an owner is claimed instead, and until when; SQL, where a null owner is nobody
+ * @param claim for whom a queue without an owner is claimed instead, and until when; SQL, where a null owner is nobody
  */
-export function armLanes(
+export function armQueues(
   ids: string,
   claim: { owner: string; until: string } = { owner: 'null::uuid', until: 'now()' },
 ): string {

@@ -1,0 +1,221 @@
+import { Injectable } from '@nestjs/common';
+import { Pool } from 'pg';
+import { createId } from '#kernel/randomness.js';
+import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
+import type { Tier } from './delivery-queue.js';
+import { DeliveryMetrics } from './delivery-metrics.service.js';
+import { LEASE_END, VIEW_COLUMNS, type ViewRow } from './queue-view.js';
+import type { Hold, QueueView } from './leased-queue.js';
+
+/** A queue with a delivery that could not be processed comes back after this long. */
+const BACKOFF_SECONDS = 30;
+/** A dispatcher that has not been seen for this long no longer counts when queues are shared out. */
+const DISPATCHER_GONE_SECONDS = 12;
+
+export type Release = {
+  subscriptionId: number;
+  enqueued: number;
+  tier: Tier;
+  hold: Hold;
+};
+
+/** `taken_over`: the lease had run out, because the owner has died or could not renew it. */
+type ClaimedRow = { subscription_id: number; tier: Tier; taken_over: boolean };
+
+/** Claims queues, not deliveries: it costs one write per queue, however long its queue is. */
+const CLAIM = {
+  name: 'webhook_queues_claim',
+  text: `
+    with due as (
+      select subscription_id, dispatcher_id is not null as taken_over from webhook_queues
+      where due_at <= now() and due_at < 'infinity'
+      order by due_at limit $2 for update skip locked
+    )
+    update webhook_queues l set dispatcher_id = $1, due_at = ${LEASE_END}
+    from due where l.subscription_id = due.subscription_id
+    returning l.subscription_id, l.tier, due.taken_over`,
+};
+
+const NEXT_DUE = {
+  name: 'webhook_queues_next',
+  text: `select (extract(epoch from min(due_at) - now()) * 1000)::float8 as ms
+         from webhook_queues where due_at > now() and due_at < 'infinity'`,
+};
+
+/** Returns only the queues that this process still leases. */
+const VIEWS = {
+  name: 'webhook_queues_view',
+  text: `
+    select ${VIEW_COLUMNS}
+    from webhook_queues l
+    left join webhook_subscriptions s on s.id = l.subscription_id
+    where l.subscription_id = any ($2) and l.dispatcher_id = $1`,
+};
+
+/**
+ * Computes when each queue is next due in the same statement that releases it, so that nothing added meanwhile is
+ * missed.
+ */
+const RELEASE = {
+  name: 'webhook_queues_release',
+  text: `
+    with mine as (
+      select l.subscription_id, r.tier, r.hold
+      from webhook_queues l
+      join unnest($2::bigint[], $3::bigint[], $4::text[], $5::text[]) as r (subscription_id, enqueued, tier, hold)
+        on r.subscription_id = l.subscription_id and r.enqueued = l.enqueued
+      where l.dispatcher_id = $1
+      order by l.subscription_id for no key update of l
+    )
+    update webhook_queues l set dispatcher_id = null, tier = mine.tier, due_at = case mine.hold
+      when 'paused' then 'infinity'
+      when 'backoff' then now() + interval '${BACKOFF_SECONDS} seconds'
+      else least(
+        (select now() from webhook_pending p
+         where p.subscription_id = l.subscription_id and p.tries = 0 limit 1),
+        (select p.next_attempt_at from webhook_pending p
+         where p.subscription_id = l.subscription_id and p.tries > 0
+         order by p.next_attempt_at limit 1),
+        (select now() from webhook_redeliveries r where r.subscription_id = l.subscription_id limit 1),
+        'infinity') end
+    from mine where l.subscription_id = mine.subscription_id
+    returning l.subscription_id`,
+};
+
+const RENEW = {
+  name: 'webhook_queues_renew',
+  text: `
+    with mine as (
+      select subscription_id from webhook_queues where dispatcher_id = $1
+      order by subscription_id for no key update
+    )
+    update webhook_queues l set due_at = ${LEASE_END}
+    from mine where l.subscription_id = mine.subscription_id
+    returning l.subscription_id`,
+};
+
+const PRESENT = {
+  name: 'webhook_dispatchers_present',
+  text: `
+    with seen as (
+      insert into webhook_dispatchers (id, seen_at) values ($1, now())
+      on conflict (id) do update set seen_at = now()
+    ), forgotten as (
+      delete from webhook_dispatchers where seen_at < now() - interval '5 minutes'
+    )
+    select (select count(*) from webhook_dispatchers
+            where id <> $1 and seen_at > now() - interval '${DISPATCHER_GONE_SECONDS} seconds') as other_count,
+      (select count(*) from webhook_queues where dispatcher_id is not null) as leased_count`,
+};
+
+const FORGET_QUEUE = {
+  name: 'webhook_queue_forget',
+  text: `
+    with forgotten as (delete from webhook_redeliveries where subscription_id = $2)
+    delete from webhook_queues l where l.subscription_id = $2 and l.dispatcher_id = $1 and l.enqueued = $3`,
+};
+
+/** Which process sends for which subscription. When a process dies, its queues become due again as their leases end. */
+@Injectable()
+export class QueueLeases {
+  /** Identifies this process among all dispatchers. */
+  readonly dispatcherId = createId();
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly secrets: WebhookSecrets,
+    private readonly metrics: DeliveryMetrics,
+  ) {}
+
+  async claim(limit: number): Promise<{ subscriptionId: number; tier: Tier }[]> {
+    const { rows } = await this.metrics.timeStatement(
+      'claim',
+      () => this.pool.query<ClaimedRow>({ ...CLAIM, values: [this.dispatcherId, limit] }),
+      (result) => result.rows.length,
+    );
+    this.metrics.countClaimed(rows.length, rows.filter((row) => row.taken_over).length);
+    return rows.map((row) => ({ subscriptionId: row.subscription_id, tier: row.tier }));
+  }
+
+  /** How long until the next queue becomes due or the next lease ends. */
+  async findMsToNext(): Promise<number | undefined> {
+    const { rows } = await this.pool.query<{ ms: number | null }>(NEXT_DUE);
+    return rows[0]?.ms ?? undefined;
+  }
+
+  /**
+   * Only of queues that this process still leases. Call it before `take`: work added later then raises `enqueued` above
+   * what is known.
+   */
+  async readViews(subscriptionIds: number[]): Promise<QueueView[]> {
+    const { rows } = await this.pool.query<ViewRow>({
+      ...VIEWS,
+      values: [this.dispatcherId, subscriptionIds],
+    });
+    return rows.map((row) => this.toQueueView(row));
+  }
+
+  /** @returns the queues that were released; the others have new work or another dispatcher */
+  async release(queues: Release[]): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number }>({
+      ...RELEASE,
+      values: [
+        this.dispatcherId,
+        queues.map((queue) => queue.subscriptionId),
+        queues.map((queue) => queue.enqueued),
+        queues.map((queue) => queue.tier),
+        queues.map((queue) => queue.hold),
+      ],
+    });
+    return new Set(rows.map((row) => row.subscription_id));
+  }
+
+  /** Renews every lease of this process. @returns the queues that it still owns */
+  async renew(): Promise<Set<number>> {
+    const { rows } = await this.pool.query<{ subscription_id: number }>({
+      ...RENEW,
+      values: [this.dispatcherId],
+    });
+    return new Set(rows.map((row) => row.subscription_id));
+  }
+
+  /** @returns the number of other dispatchers, and of queues that all of them lease */
+  async announcePresence(): Promise<{ otherCount: number; leasedCount: number }> {
+    const { rows } = await this.pool.query<{ other_count: number; leased_count: number }>({
+      ...PRESENT,
+      values: [this.dispatcherId],
+    });
+    return { otherCount: rows[0]?.other_count ?? 0, leasedCount: rows[0]?.leased_count ?? 0 };
+  }
+
+  async leave(): Promise<void> {
+    await this.pool.query('delete from webhook_dispatchers where id = $1', [this.dispatcherId]);
+  }
+
+  /**
+   * Removes the queue of a deleted subscription that is empty.
+   * @returns false when something was added since it was viewed, so that it must be looked at again
+   */
+  async deleteQueue(subscriptionId: number, enqueued: number): Promise<boolean> {
+    const { rowCount } = await this.pool.query({
+      ...FORGET_QUEUE,
+      values: [this.dispatcherId, subscriptionId, enqueued],
+    });
+    return rowCount === 1;
+  }
+
+  toQueueView(row: ViewRow): QueueView {
+    const { subscription_id: subscriptionId, enqueued, has_redelivery: hasRedelivery } = row;
+    const open = (sealed: Buffer) => this.secrets.open(subscriptionId, sealed);
+    const target = row.target_url !== null && {
+      url: row.target_url,
+      secret: open(row.secret),
+      previousSecret: (row.previous_secret && open(row.previous_secret)) ?? undefined,
+      enabled: row.enabled,
+      disabledReason: row.disabled_reason,
+      giveUpBefore: row.give_up_before,
+      failingSince: row.failing_since,
+    };
+    return { subscriptionId, enqueued, hasRedelivery, target: target || undefined };
+  }
+}

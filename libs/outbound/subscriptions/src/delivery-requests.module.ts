@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { DeliveryRequests } from './delivery-requests.service.js';
+import { WorkHints } from './work-hints.service.js';
+
+/** How the API gives work to the dispatchers. */
+@Module({ providers: [DeliveryRequests, WorkHints], exports: [DeliveryRequests, WorkHints] })
+export class DeliveryRequestsModule {}
