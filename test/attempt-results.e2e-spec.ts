@@ -7,7 +7,7 @@ import type { Delivery } from '../libs/outbound/dispatch/src/delivery.js';
 import type { Result } from '../libs/outbound/dispatch/src/finish-statement.js';
 import { PendingDeliveries } from '../libs/outbound/dispatch/src/pending-deliveries.service.js';
 import { createDatabaseClient } from '#database/database-client.js';
-import { afterAttempt } from '#subscriptions/webhook-delivery.js';
+import { decideAfterAttempt } from '#subscriptions/webhook-delivery.js';
 import { testConfig } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
 import { startService, type Service } from './support/services/service.js';
@@ -93,7 +93,7 @@ function resultOf(
     durationMs: 0,
     excerpt: null,
   };
-  const next = afterAttempt(delivery, { failingSince }, attempted.outcome, at, 0.5, 1);
+  const next = decideAfterAttempt(delivery, { failingSince }, attempted.outcome, at, 0.5, 1);
   return { delivery, attempted, next };
 }
 

@@ -164,7 +164,7 @@ describe('a change of what an opened pass shows', () => {
     const before = await follower.tag(id);
     expect((await store.post(`${store.store}/customers/${customer.id}/erase`)).status).toBe(204);
     await changed(id, before);
-    const card = await follower.passes.holderOf(customerCard.uuid);
+    const card = await follower.passes.findHolder(customerCard.uuid);
     if (!card) throw new Error('the card has gone');
     const { content } = await follower.contents.open(card);
     expect([content.state, content.memberName]).toEqual(['void', null]);
@@ -195,7 +195,7 @@ describe('tags', () => {
 describe('the queue of updates', () => {
   const updates = () => follower.updates;
   const ask = (channel: 'apple', names: string[], accountId: number, priority: 0 | 1) =>
-    updates().ask(
+    updates().request(
       follower.pool,
       names.map((target) => ({ channel, target, accountId })),
       priority,
@@ -276,7 +276,7 @@ describe('the queue of updates', () => {
     const dispatch = new PassDispatch(updates(), [recorder]);
     dispatch.start();
     try {
-      await updates().ask(follower.pool, [{ channel: 'web', target: 'x', accountId: 1 }], 0);
+      await updates().request(follower.pool, [{ channel: 'web', target: 'x', accountId: 1 }], 0);
       await eventually(
         () => recorder.sent.length,
         (count) => count >= 2,

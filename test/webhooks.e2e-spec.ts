@@ -522,7 +522,7 @@ describe('deliveries', () => {
 });
 
 describe('a single event on an idle system', () => {
-  it('is planned, claimed, rendered and stored in one statement, and then sent', async () => {
+  it('is enqueued, claimed, rendered and stored in one statement, and then sent', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -555,11 +555,11 @@ describe('a single event on an idle system', () => {
     ].map(([, name]) => name);
     // Others are sent at intervals, or for something else.
     const own =
-      /^webhook_(listeners|ids|plan|take|lanes_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
+      /^webhook_(listeners|ids|enqueue|take|queues_view|snapshots|customer|bodies|events|finish)|^(personal_keys|templates)_/;
     expect(sent.filter((name) => own.test(name ?? ''))).toEqual([
       'webhook_customer_cards',
       'webhook_listeners',
-      'webhook_plan',
+      'webhook_enqueue',
       'webhook_finish',
     ]);
   });

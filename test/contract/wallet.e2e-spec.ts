@@ -33,8 +33,8 @@ async function installed() {
   const { uuid, id } = enrolled.customerCard;
   await follower.caughtUp();
   await follower.open(uuid);
-  await follower.passes.installed(id, store.accountId, 'apple');
-  await follower.passes.synced(id, store.accountId, 'apple');
+  await follower.passes.markInstalled(id, store.accountId, 'apple');
+  await follower.passes.markSynced(id, store.accountId, 'apple');
   return { ...enrolled, id };
 }
 
@@ -69,16 +69,16 @@ describe('the wallet of a customer card', () => {
     expect((await wallet(path)).apple.installed_at).toEqual(expect.any(String));
     expect((await wallet(path)).google).toEqual(NOWHERE);
     expect(await readPass()).toEqual([true, true, true]);
-    await follower.passes.installed(id, store.accountId, 'google');
-    await follower.passes.removed(id, 'apple');
+    await follower.passes.markInstalled(id, store.accountId, 'google');
+    await follower.passes.markRemoved(id, 'apple');
     expect((await wallet(path)).apple).toMatchObject({
       state: 'removed',
       removed_at: expect.any(String),
     });
     expect(await readPass()).toEqual([true, true, true]);
-    await follower.passes.removed(id, 'google');
+    await follower.passes.markRemoved(id, 'google');
     expect(await readPass()).toEqual([false, false, false]);
-    await follower.passes.installed(id, store.accountId, 'apple');
+    await follower.passes.markInstalled(id, store.accountId, 'apple');
     expect(await readPass()).toEqual([true, true, true]);
     expect((await wallet(path)).apple.removed_at).toBeNull();
   });
@@ -92,7 +92,7 @@ describe('the wallet of a customer card', () => {
     await store.post(`${path}/stamp`, { stamps: 1 });
     await eventually(state, (now) => now === 'updating');
     await follower.caughtUp();
-    await follower.passes.synced(id, store.accountId, 'apple');
+    await follower.passes.markSynced(id, store.accountId, 'apple');
     await store.patch(cardPath, { card: { max_stamps_per_day: 60 } });
     await follower.caughtUp();
     expect(await state()).toBe('installed');
@@ -102,13 +102,13 @@ describe('the wallet of a customer card', () => {
 
   it('WALLET-04 An update that does not arrive makes it `failing`, with the reason', async () => {
     const { path, id } = await installed();
-    await follower.passes.synced(id, store.accountId, 'apple', 'no answer within 10 s');
+    await follower.passes.markSynced(id, store.accountId, 'apple', 'no answer within 10 s');
     expect((await wallet(path)).apple).toMatchObject({
       state: 'failing',
       last_error: 'no answer within 10 s',
       last_synced_at: expect.any(String),
     });
-    await follower.passes.synced(id, store.accountId, 'apple');
+    await follower.passes.markSynced(id, store.accountId, 'apple');
     expect((await wallet(path)).apple).toMatchObject({ state: 'installed', last_error: null });
   });
 

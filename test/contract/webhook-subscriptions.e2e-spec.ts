@@ -748,11 +748,11 @@ describe('webhook subscriptions', () => {
 /** Another resolver than the machine's, for as long as the work goes on. */
 async function whereNamesLeadTo(addresses: string[], work: () => Promise<void>): Promise<void> {
   const names = service.running.app.get(NameLookup);
-  const own = names.addressesWithin.bind(names);
-  names.addressesWithin = async () => addresses;
+  const own = names.resolveWithin.bind(names);
+  names.resolveWithin = async () => addresses;
   try {
     await work();
   } finally {
-    names.addressesWithin = own;
+    names.resolveWithin = own;
   }
 }

@@ -282,7 +282,7 @@ describe('passes on phones', () => {
       await fetch(service.baseUrl + new URL(customerCard.apple_wallet_url).pathname, {
         headers: { 'user-agent': 'iPhone' },
       });
-      const holder = await service.app.get(Passes, { strict: false }).holderOf(customerCard.uuid);
+      const holder = await service.app.get(Passes, { strict: false }).findHolder(customerCard.uuid);
       if (!holder) throw new Error('there is no such card');
       card = holder;
     });

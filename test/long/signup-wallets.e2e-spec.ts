@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'pg';
-import { StandInUpkeep } from '#passes/stand-in-upkeep.service.js';
+import { DecoyCardCleanup } from '#passes/decoy-card-cleanup.service.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
@@ -102,7 +102,7 @@ describe('the cards of somebody new and somebody known', () => {
       );
     const isThere = async (uuid: string) =>
       (await fetch(`${service.baseUrl}/passes/${uuid}`)).status === 200;
-    const upkeep = new StandInUpkeep(service.app.get(Pool, { strict: false }));
+    const upkeep = new DecoyCardCleanup(service.app.get(Pool, { strict: false }));
     const forget = () => upkeep.forget(new AbortController().signal);
     const [young, old] = [await signUp(), await signUp()];
     await issue(399, young);

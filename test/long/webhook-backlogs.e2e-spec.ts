@@ -28,7 +28,7 @@ afterAll(async () => {
 }, SLOW);
 
 const changed = ({ id }: Subscription) =>
-  service.app.get(DeliveryRequests, { strict: false }).changed(id);
+  service.app.get(DeliveryRequests, { strict: false }).announceChange(id);
 
 const linesWith = ({ output }: Program, words: string): number =>
   output()

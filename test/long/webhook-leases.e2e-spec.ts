@@ -79,7 +79,7 @@ describe('a lane of a deleted subscription', () => {
       await delivered(subscription, 1);
       await store.send('DELETE', `${store.store}/webhook_subscriptions/${subscription.id}`);
       await isHeld();
-      await service.app.get(DeliveryRequests, { strict: false }).changed(subscription.id);
+      await service.app.get(DeliveryRequests, { strict: false }).announceChange(subscription.id);
     } finally {
       await release();
     }
@@ -108,7 +108,7 @@ describe('a subscription that was disabled because of failures', () => {
            give_up_before = now() where id = $1`,
         subscription.id,
       );
-      await service.app.get(DeliveryRequests, { strict: false }).changed(subscription.id);
+      await service.app.get(DeliveryRequests, { strict: false }).announceChange(subscription.id);
       await isHeld();
       const hook = `${store.store}/webhook_subscriptions/${subscription.id}`;
       expect((await store.send('PATCH', hook, { enabled: true })).status).toBe(200);

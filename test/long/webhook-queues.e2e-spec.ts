@@ -53,7 +53,7 @@ const pause = (subscription: Subscription) =>
     `update webhook_subscriptions set enabled = false, disabled_at = now(),
        disabled_reason = 'disabled_by_user' where id = $1`,
     subscription.id,
-  ).then(() => plans().changed(subscription.id));
+  ).then(() => plans().announceChange(subscription.id));
 
 const resume = (subscription: Subscription, giveUpBefore: Date) =>
   ask(
@@ -61,7 +61,7 @@ const resume = (subscription: Subscription, giveUpBefore: Date) =>
        failing_since = null, give_up_before = greatest(give_up_before, $2) where id = $1`,
     subscription.id,
     giveUpBefore,
-  ).then(() => plans().changed(subscription.id));
+  ).then(() => plans().announceChange(subscription.id));
 
 describe('lanes', () => {
   it('keep a receiver that hangs from holding up any other, and send it all once it answers', async () => {

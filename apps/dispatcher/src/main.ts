@@ -24,7 +24,7 @@ import { MessageDispatch } from '#messages/message-dispatch.service.js';
 import { RetirementNotices } from '#messages/retirement-notices.service.js';
 import { PassChanges } from '#passes/pass-changes.subscription.js';
 import { PassDispatch } from '#passes/pass-dispatch.service.js';
-import { StandInUpkeep } from '#passes/stand-in-upkeep.service.js';
+import { DecoyCardCleanup } from '#passes/decoy-card-cleanup.service.js';
 import { CheckpointSigning } from '#transparency/checkpoint-signing.service.js';
 import { TransparencyLog } from '#transparency/transparency-log.subscription.js';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
@@ -83,7 +83,7 @@ async function run(config: Config): Promise<void> {
     Reprojection,
     PhoneNormalization,
     PassChanges,
-    StandInUpkeep,
+    DecoyCardCleanup,
     AddressUpkeep,
     CardMessagesFollower,
     GeocodingSubscription,

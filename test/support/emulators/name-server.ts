@@ -50,7 +50,7 @@ export class NameServer {
       asking.setServers([address]);
       return asking;
     };
-    Object.assign(lookup, { resolver });
+    Object.assign(lookup, { createResolver: resolver });
     return lookup;
   }
 

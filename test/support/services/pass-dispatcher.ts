@@ -11,7 +11,7 @@ import {
   type CardScope,
   type PassOutcome,
   type PassUpdate,
-  type WantedUpdate,
+  type UpdateRequest,
 } from '#passes/pass-sender.js';
 import { PASS_CHANGES, PassTable } from '#passes/pass-table.service.js';
 import { Passes } from '#passes/passes.service.js';
@@ -24,18 +24,18 @@ import { untilReadable } from '../database/event-store.js';
 export class Recorder extends PassSender {
   readonly channel = 'web';
   readonly enabled = true;
-  readonly atOnce = 4;
+  readonly concurrency = 4;
   readonly sent: PassUpdate[] = [];
   readonly scopes: CardScope[] = [];
   outcome: PassOutcome = { kind: 'done' };
 
-  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     return Promise.resolve(
       customerCardIds.map((id) => ({ channel: 'web', target: String(id), accountId: 1 })),
     );
   }
 
-  override findSharedTargets(scope: CardScope): Promise<WantedUpdate[]> {
+  override findSharedTargets(scope: CardScope): Promise<UpdateRequest[]> {
     this.scopes.push(scope);
     return Promise.resolve([]);
   }
@@ -99,7 +99,7 @@ export class PassFollower {
 
   /** As somebody who opens the pass. */
   async open(uuid: string): Promise<number> {
-    const card = await this.passes.holderOf(uuid);
+    const card = await this.passes.findHolder(uuid);
     if (!card) throw new Error(`no card ${uuid}`);
     await this.contents.open(card);
     return card.id;

@@ -5,7 +5,7 @@ import { validate as isUuid } from 'uuid';
 import { query, inTransaction } from '#database/connection.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
-import type { WantedUpdate } from '#passes/pass-sender.js';
+import type { UpdateRequest } from '#passes/pass-sender.js';
 import { PassUpdates } from '#passes/pass-updates.service.js';
 import { Passes } from '#passes/passes.service.js';
 
@@ -94,7 +94,7 @@ export class AppleDevices {
         values: [hashLibraryId(libraryId), passTypeId, pushToken],
       });
       // Waits for transactions that record a change now; later ones see the registration.
-      await this.passes.installing(client, id, accountId, 'apple');
+      await this.passes.markInstalledWithin(client, id, accountId, 'apple');
       const { rows } = await client.query<{ device_id: number; late: boolean }>({
         ...REGISTER,
         values: [devices[0]?.id, id, accountId],
@@ -103,7 +103,7 @@ export class AppleDevices {
       if (!registration) return false;
       await client.query({ ...DELETE_EXCESS_REGISTRATIONS, values: [id] });
       if (registration.late)
-        await this.updates.ask(client, [toPassUpdate(registration.device_id, accountId)], 0);
+        await this.updates.request(client, [toPassUpdate(registration.device_id, accountId)], 0);
       return true;
     });
   }
@@ -152,7 +152,7 @@ export class AppleDevices {
       });
       const [device] = rows;
       if (!device) return;
-      await this.passes.removing(client, [customerCardId], 'apple', async () => {
+      await this.passes.markRemovedAfter(client, [customerCardId], 'apple', async () => {
         await client.query({
           name: 'apple_unregister',
           text: 'delete from apple_registrations where device_id = $1 and customer_card_id = $2',
@@ -198,7 +198,7 @@ export class AppleDevices {
         values: [id],
       });
       const customerCardIds = rows.map((row) => row.customer_card_id);
-      await this.passes.removing(client, customerCardIds, 'apple', async () => {
+      await this.passes.markRemovedAfter(client, customerCardIds, 'apple', async () => {
         await client.query({
           name: 'apple_forget',
           text: 'delete from apple_devices where id = $1',
@@ -222,7 +222,7 @@ export class AppleDevices {
   }
 
   /** Finds the devices to push to, each once however many of its passes have changed. */
-  async findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  async findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     const rows = await query<{ device_id: number; account_id: number }>(this.pool, {
       name: 'apple_targets',
       text: `select device_id, min(account_id) as account_id from apple_registrations
@@ -246,7 +246,7 @@ async function findCardsWithoutDevice(
   return rows.map(({ id }) => id);
 }
 
-function toPassUpdate(deviceId: number, accountId: number): WantedUpdate {
+function toPassUpdate(deviceId: number, accountId: number): UpdateRequest {
   return { channel: 'apple', target: String(deviceId), accountId };
 }
 

@@ -6,7 +6,7 @@ import {
   PassSender,
   type PassOutcome,
   type PassUpdate,
-  type WantedUpdate,
+  type UpdateRequest,
 } from '#passes/pass-sender.js';
 import { APNS_TIMEOUTS, ApnsClient, type ApnsResponse } from './apns.client.js';
 import { AppleCertificate } from './apple-certificate.service.js';
@@ -27,7 +27,7 @@ const CONFIGURATION_ERRORS = new Set(['TopicDisallowed', 'BadTopic', 'BadCertifi
 @Injectable()
 export class ApplePushes extends PassSender implements OnModuleDestroy {
   readonly channel = 'apple';
-  readonly atOnce = 50;
+  readonly concurrency = 50;
 
   private readonly log = new Logger('apple pushes');
   private readonly refusedGauge: Gauge;
@@ -57,7 +57,7 @@ export class ApplePushes extends PassSender implements OnModuleDestroy {
   }
 
   /** Finds targets also while the certificate has expired: their updates wait for its renewal. */
-  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     return this.devices.findTargets(customerCardIds);
   }
 

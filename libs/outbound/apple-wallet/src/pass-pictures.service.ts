@@ -32,7 +32,7 @@ export class PassPictures {
   ) {}
 
   async getFiles(content: PassContent): Promise<PassFile[]> {
-    const { hash, filled } = await this.links.linksOf(content);
+    const { hash, filled } = await this.links.createLinks(content);
     const files = await this.cache.fetch(`${hash}/${filled}`, { context: { hash, filled } });
     if (!files) throw new Error(`the images of design ${hash} are missing`);
     return files;

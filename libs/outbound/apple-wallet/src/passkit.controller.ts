@@ -89,13 +89,13 @@ export class PasskitController {
     reply.header('cache-control', 'no-store');
     const existing = await this.passes.find(id);
     if (existing && isUnchanged(existing, since)) {
-      await this.passes.synced(id, accountId, 'apple');
+      await this.passes.markSynced(id, accountId, 'apple');
       await reply.status(304).send();
       return;
     }
     const { bytes, pass } = await this.applePasses.issue(customerCard);
     reply.header('last-modified', new Date(getLastModifiedMs(pass, new Date())).toUTCString());
-    await this.passes.synced(id, accountId, 'apple');
+    await this.passes.markSynced(id, accountId, 'apple');
     await reply.type('application/vnd.apple.pkpass').send(bytes);
   }
 
@@ -139,7 +139,7 @@ export class PasskitController {
     if (token === undefined || !isOurPassType || !this.applePasses.isValidToken(serial, token)) {
       throw new UnauthorizedError();
     }
-    const customerCard = await this.passes.holderOf(serial);
+    const customerCard = await this.passes.findHolder(serial);
     if (!customerCard) throw new UnauthorizedError();
     return customerCard;
   }

@@ -7,12 +7,12 @@ import { Batcher, BatchSlots } from '#database/batcher.js';
 import { inTransaction, isTransient } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { doneAt, errorOf, statusOf } from '#sending/outcome.js';
+import { getEndedAt, getError, getStatus } from '#sending/outcome.js';
 import {
   endsSubscription,
-  excerptContext,
+  getExcerptContext,
   FAILING_SECONDS,
-  type Next,
+  type FollowUp,
 } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.service.js';
@@ -93,7 +93,7 @@ export class AttemptResults {
   private readonly queues = Array.from(
     { length: LIMITS.queues },
     () =>
-      new Batcher<Result, Next>(
+      new Batcher<Result, FollowUp>(
         this.recordLanes,
         LIMITS.groupSize,
         (group) =>
@@ -120,13 +120,13 @@ export class AttemptResults {
    * Rejects only when the database refuses the result or is unavailable; then nothing has been recorded.
    * @returns what follows after all
    */
-  async record(result: Result): Promise<Next> {
+  async record(result: Result): Promise<FollowUp> {
     const queue = this.queues[result.delivery.subscriptionId % LIMITS.queues];
     return (await queue?.add(result)) ?? result.next;
   }
 
   /** A result that the database refuses does not keep the others from being recorded. */
-  private async recordGroup(group: Result[]): Promise<PromiseSettledResult<Next>[]> {
+  private async recordGroup(group: Result[]): Promise<PromiseSettledResult<FollowUp>[]> {
     try {
       const recorded = await this.recordTogether(group);
       return recorded.map(({ next }) => ({ status: 'fulfilled', value: next }));
@@ -158,7 +158,8 @@ export class AttemptResults {
         const notices: FailingNotice[] = [];
         const deleted: Delivery[] = [];
         for (const result of ending) {
-          if (result.next.subscription.kept) notices.push(...(await this.disable(client, result)));
+          if (result.next.subscription.isKept)
+            notices.push(...(await this.disable(client, result)));
           else if (await deleteSubscription(client, result)) deleted.push(result.delivery);
         }
         return { results, notices, gone: deleted };
@@ -180,7 +181,7 @@ export class AttemptResults {
       group.map(({ delivery, attempted: { excerpt } }) => ({
         subjectId: delivery.customerId,
         plain: excerpt === null ? null : Buffer.from(excerpt),
-        context: excerptContext(delivery.id),
+        context: getExcerptContext(delivery.id),
       })),
     );
     return group.map((result, i) => ({ ...result, excerpt: excerpts[i] ?? null }));
@@ -194,7 +195,7 @@ export class AttemptResults {
     if (!('disabled' in subscription)) return [];
     const { disabled: reason } = subscription;
     const failingMs = (FAILING_SECONDS * 1000) / this.config.webhookTimeScale;
-    const at = doneAt(attempted);
+    const at = getEndedAt(attempted);
     // If it has been enabled again meanwhile, it is not failing any more.
     const { rowCount } = await client.query(
       `with ended as (
@@ -218,7 +219,7 @@ export class AttemptResults {
   }
 }
 
-function isEnd({ subscription }: Next): boolean {
+function isEnd({ subscription }: FollowUp): boolean {
   return endsSubscription(subscription);
 }
 
@@ -242,9 +243,9 @@ async function keepUnlessMoved(
     const { delivery, attempted, next } = result;
     const url = urls.get(delivery.subscriptionId) ?? attempted.url;
     if (!isEnd(next) || attempted.url === null || attempted.url === url) return result;
-    const retry: Next = {
-      delivery: { status: 'pending', nextAttemptAt: doneAt(attempted) },
-      subscription: { kept: true, failingSince: null },
+    const retry: FollowUp = {
+      delivery: { status: 'pending', nextAttemptAt: getEndedAt(attempted) },
+      subscription: { isKept: true, failingSince: null },
     };
     return { ...result, next: retry };
   });
@@ -280,10 +281,10 @@ async function finishManual(client: PoolClient, result: SealedResult): Promise<v
       delivery.id,
       next.delivery.status === 'delivered',
       attempted.at,
-      doneAt(attempted),
-      statusOf(attempted.outcome),
+      getEndedAt(attempted),
+      getStatus(attempted.outcome),
       attempted.durationMs,
-      errorOf(attempted.outcome),
+      getError(attempted.outcome),
       excerpt,
     ],
   });

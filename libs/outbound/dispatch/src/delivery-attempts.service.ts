@@ -12,21 +12,21 @@ import {
   type PublicEventRef,
 } from '#public-events/event-bodies.service.js';
 import { formatBody } from '#public-events/public-events.js';
-import { OutdatedError } from '#sending/answer.js';
+import { OutdatedError } from '#sending/response.js';
 import {
-  attemptResult,
-  doneAt,
+  getResultLabel,
+  getEndedAt,
   isSuccess,
-  type Attempted,
+  type AttemptResult,
   type Outcome,
 } from '#sending/outcome.js';
 import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
 import { SECRET_LOST } from '#sending/webhook-secrets.service.js';
 import {
-  afterAttempt,
-  afterManualAttempt,
+  decideAfterAttempt,
+  decideAfterManualAttempt,
   endsSubscription,
-  type Next,
+  type FollowUp,
 } from '#subscriptions/webhook-delivery.js';
 import { AttemptResults } from './attempt-results.service.js';
 import type { Slot } from './attempt-slots.js';
@@ -97,7 +97,7 @@ export class DeliveryAttempts {
   }
 
   private async deliver(queue: WorkerQueue, delivery: LoadedDelivery, slot: Slot): Promise<void> {
-    let attempted: Attempted | undefined;
+    let attempted: AttemptResult | undefined;
     let canFollow = true;
     this.metrics.observeStart(delivery, slot.tier);
     try {
@@ -132,7 +132,7 @@ export class DeliveryAttempts {
   private async attempt(
     queue: WorkerQueue,
     delivery: LoadedDelivery,
-  ): Promise<Attempted | undefined> {
+  ): Promise<AttemptResult | undefined> {
     let { body, readAt } = delivery;
     for (;;) {
       if (this.isBodyOld(delivery, readAt)) {
@@ -172,7 +172,7 @@ export class DeliveryAttempts {
     { target }: WorkerQueue,
     delivery: LoadedDelivery,
     { body, readAt }: Pick<LoadedDelivery, 'body' | 'readAt'>,
-  ): Promise<Attempted | undefined> {
+  ): Promise<AttemptResult | undefined> {
     if (typeof body === 'string') return createUnsent({ kind: body });
     if (!target) return undefined;
     if (target.secret === null) {
@@ -199,7 +199,7 @@ export class DeliveryAttempts {
     span: Span,
     delivery: LoadedDelivery,
     attempt: Attempt,
-  ): Promise<Attempted> {
+  ): Promise<AttemptResult> {
     const attempted = await this.client.send(attempt);
     if (!span.isRecording()) return attempted;
     const { outcome } = attempted;
@@ -211,24 +211,28 @@ export class DeliveryAttempts {
       // Only the host of the URL, because paths and queries may hold secrets.
       'server.address': new URL(attempt.url).hostname,
       ...(outcome.kind === 'answered' && { 'http.response.status_code': outcome.status }),
-      'inkpad.result': attemptResult(outcome),
+      'inkpad.result': getResultLabel(outcome),
     });
     if (!isSuccess(outcome)) span.setStatus({ code: SpanStatusCode.ERROR });
     return attempted;
   }
 
-  private decideNext(queue: WorkerQueue, delivery: LoadedDelivery, attempted: Attempted): Next {
+  private decideNext(
+    queue: WorkerQueue,
+    delivery: LoadedDelivery,
+    attempted: AttemptResult,
+  ): FollowUp {
     const { target } = queue;
     const subscription = { failingSince: target?.failingSince ?? null };
-    const now = doneAt(attempted);
+    const now = getEndedAt(attempted);
     const { webhookTimeScale } = this.config;
-    let next: Next;
+    let next: FollowUp;
     if (delivery.manual) {
-      const manual = afterManualAttempt(attempted.outcome, subscription, now);
+      const manual = decideAfterManualAttempt(attempted.outcome, subscription, now);
       const status = manual.delivered ? 'delivered' : 'failed';
       next = { delivery: { status }, subscription: manual.subscription };
     } else {
-      next = afterAttempt(
+      next = decideAfterAttempt(
         delivery,
         subscription,
         attempted.outcome,
@@ -247,8 +251,8 @@ export class DeliveryAttempts {
   private async record(
     queue: WorkerQueue,
     delivery: LoadedDelivery,
-    attempted: Attempted,
-    decided: Next,
+    attempted: AttemptResult,
+    decided: FollowUp,
   ): Promise<void> {
     let next = decided;
     for (let refusalCount = 0; ;) {
@@ -284,7 +288,7 @@ export class DeliveryAttempts {
   }
 }
 
-function createUnsent(outcome: Outcome): Attempted {
+function createUnsent(outcome: Outcome): AttemptResult {
   return { outcome, url: null, at: new Date(), durationMs: 0, excerpt: null };
 }
 
@@ -312,7 +316,7 @@ function toLogFields({
   };
 }
 
-function getSignal({ outcome }: Attempted): Signal {
+function getSignal({ outcome }: AttemptResult): Signal {
   if (isSuccess(outcome)) return 'success';
   if (outcome.kind === 'answered') {
     return [429, 502, 503, 504].includes(outcome.status) ? 'overload' : 'refusal';

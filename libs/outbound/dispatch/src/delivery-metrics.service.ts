@@ -2,9 +2,9 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Tier } from './delivery-queue.js';
-import { type Next } from '#subscriptions/webhook-delivery.js';
+import { type FollowUp } from '#subscriptions/webhook-delivery.js';
 import { CONNECTED } from '#sending/http-connections.client.js';
-import { attemptResult, isSuccess, type Outcome } from '#sending/outcome.js';
+import { getResultLabel, isSuccess, type Outcome } from '#sending/outcome.js';
 
 const QUICK_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const LAG_BUCKETS = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200];
@@ -112,13 +112,13 @@ export class DeliveryMetrics implements OnApplicationShutdown {
 
   observeAttempt({ manual, createdAt }: Attempt, outcome: Outcome, durationMs: number): void {
     const kind = manual ? 'manual' : 'scheduled';
-    this.times.attempts.observe({ result: attemptResult(outcome), kind }, durationMs / 1000);
+    this.times.attempts.observe({ result: getResultLabel(outcome), kind }, durationMs / 1000);
     if (isSuccess(outcome) && !manual) this.times.latency.observe(secondsSince(createdAt));
   }
 
   /** Counts what followed from an attempt, once that is recorded. */
-  countFollowUp({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: Next): void {
-    if (!subscription.kept) this.countEnded('gone');
+  countFollowUp({ manual }: Attempt, outcome: Outcome, { delivery, subscription }: FollowUp): void {
+    if (!subscription.isKept) this.countEnded('gone');
     else if ('disabled' in subscription) this.countEnded(subscription.disabled);
     if (manual || delivery.status === 'pending') return;
     this.countFinished(delivery.status, getReason(outcome, delivery.status, subscription));
@@ -217,10 +217,14 @@ function counters(registers: Registry[]) {
   };
 }
 
-function getReason(outcome: Outcome, status: string, subscription: Next['subscription']): string {
+function getReason(
+  outcome: Outcome,
+  status: string,
+  subscription: FollowUp['subscription'],
+): string {
   if (status === 'delivered') return 'answered';
   if (outcome.kind === 'missing') return outcome.kind;
-  if (!subscription.kept) return 'gone';
+  if (!subscription.isKept) return 'gone';
   return 'disabled' in subscription ? subscription.disabled : 'attempts_used_up';
 }
 

@@ -15,7 +15,7 @@ import { getFailingBounds } from './failing-notice.js';
 import { FailingNotices } from './failing-notices.service.js';
 import { MOVE_UPDATED_AT } from './finish-statement.js';
 import { PendingDeliveries } from './pending-deliveries.service.js';
-import { giveUpBefore } from '#subscriptions/webhook-delivery.js';
+import { getGiveUpBefore } from '#subscriptions/webhook-delivery.js';
 import { createPartitionsAhead } from '#public-events/webhook-partitions.service.js';
 
 const ROUND_INTERVAL_MS = 500;
@@ -197,7 +197,7 @@ export class DispatcherMaintenance {
       ...PAUSED_WITH_OLD,
       values: [before],
     });
-    const cutoff = giveUpBefore(now, this.config.webhookTimeScale);
+    const cutoff = getGiveUpBefore(now, this.config.webhookTimeScale);
     for (const { id } of rows) while (await this.pending.giveUp(id, cutoff));
     await this.pool.query({ ...END_PAUSED_REPLAYS, values: [cutoff] });
   }

@@ -34,7 +34,7 @@ import {
 import { Replays } from './replays.service.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
 import { FAN_OUT_CHECKPOINT } from '#subscriptions/delivery-requests.service.js';
-import { wants } from '#subscriptions/webhook-subscription.js';
+import { isSubscribedTo } from '#subscriptions/webhook-subscription.js';
 import { type PayloadFormat } from '#public-events/public-event.js';
 
 const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
@@ -320,7 +320,9 @@ function findListeners(
   listeners: Map<number, Listener[]>,
 ): Listener[] {
   return (listeners.get(stored.meta.accountId) ?? [])
-    .filter((listener) => wants(listener.events, type) && wasActive(listener, stored.position))
+    .filter(
+      (listener) => isSubscribedTo(listener.events, type) && wasActive(listener, stored.position),
+    )
     .filter(({ id }, i, all) => all[i - 1]?.id !== id);
 }
 

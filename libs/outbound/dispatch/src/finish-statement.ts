@@ -1,6 +1,6 @@
 import { encodeByteaArray } from '#database/bytea-array.js';
-import { doneAt, errorOf, statusOf, wasTried, type Attempted } from '#sending/outcome.js';
-import type { Next } from '#subscriptions/webhook-delivery.js';
+import { getEndedAt, getError, getStatus, wasTried, type AttemptResult } from '#sending/outcome.js';
+import type { FollowUp } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 import { insertFinished } from './finished-deliveries.js';
 
@@ -14,9 +14,9 @@ export const MOVE_UPDATED_AT =
 /** An attempt, or the reason why there was none, and what follows from it. */
 export type Result = {
   delivery: Delivery;
-  attempted: Attempted;
+  attempted: AttemptResult;
   /** Of a manual attempt, only `delivered` and what happens to the subscription count. */
-  next: Next;
+  next: FollowUp;
 };
 
 /** @property excerpt of the answer, sealed */
@@ -91,16 +91,16 @@ export function toFinishArguments(results: SealedResult[]): unknown[] {
     ),
     toArrayLiteral(results, ({ attempted }) => attempted.at.getTime()),
     toArrayLiteral(results, ({ attempted }) => wasTried(attempted.outcome)),
-    toArrayLiteral(results, ({ attempted }) => statusOf(attempted.outcome)),
+    toArrayLiteral(results, ({ attempted }) => getStatus(attempted.outcome)),
     toArrayLiteral(results, ({ attempted }) => attempted.durationMs),
-    results.map(({ attempted }) => errorOf(attempted.outcome)),
+    results.map(({ attempted }) => getError(attempted.outcome)),
     encodeByteaArray(results.map(({ excerpt }) => excerpt)),
     toArrayLiteral(states, ({ id }) => id),
     toArrayLiteral(states, ({ succeeded }) => succeeded),
     toArrayLiteral(states, ({ failingSince }) => failingSince?.getTime() ?? null),
     toArrayLiteral(states, ({ latest }) => latest.attempted.at.getTime()),
-    toArrayLiteral(states, ({ latest }) => statusOf(latest.attempted.outcome)),
-    states.map(({ latest }) => errorOf(latest.attempted.outcome)),
+    toArrayLiteral(states, ({ latest }) => getStatus(latest.attempted.outcome)),
+    states.map(({ latest }) => getError(latest.attempted.outcome)),
   ];
 }
 
@@ -110,7 +110,7 @@ export function toFinishArguments(results: SealedResult[]): unknown[] {
  */
 function toArrayLiteral<T>(
   items: T[],
-  value: (item: T) => number | boolean | Next['delivery']['status'] | null,
+  value: (item: T) => number | boolean | FollowUp['delivery']['status'] | null,
 ): string {
   return `{${items.map((item) => value(item) ?? 'null').join()}}`;
 }
@@ -135,7 +135,7 @@ function getSubscriptionChanges(results: SealedResult[]): SubscriptionChange[] {
     if (next.delivery.status === 'delivered') {
       state.succeeded = true;
       state.failingSince = null;
-    } else state.failingSince ??= doneAt(attempted);
+    } else state.failingSince ??= getEndedAt(attempted);
     states.set(id, state);
   }
   return [...states.values()];

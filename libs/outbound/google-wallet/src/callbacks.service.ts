@@ -65,15 +65,15 @@ export class GoogleCallbacks {
   private async apply({ objectId, eventType }: Callback, google: GoogleWallet): Promise<void> {
     const { issuerId, idSuffix } = google;
     const uuid = parseObjectId(objectId, { issuerId, idSuffix, publicUrl: this.config.publicUrl });
-    const card = uuid === undefined ? undefined : await this.passes.holderOf(uuid);
+    const card = uuid === undefined ? undefined : await this.passes.findHolder(uuid);
     if (!card) {
       this.log.debug(`a callback for a pass of another installation: ${eventType}`);
       return;
     }
-    if (eventType === 'del') return this.passes.removed(card.id, 'google');
-    await this.passes.installed(card.id, card.accountId, 'google');
+    if (eventType === 'del') return this.passes.markRemoved(card.id, 'google');
+    await this.passes.markInstalled(card.id, card.accountId, 'google');
     // Google may have inserted an outdated object from an old link.
-    await this.updates.ask(this.pool, await this.objects.findObjectTargets([card.id]), 0);
+    await this.updates.request(this.pool, await this.objects.findObjectTargets([card.id]), 0);
   }
 
   private async isRecorded({ nonce }: Callback): Promise<boolean> {

@@ -5,7 +5,7 @@ import {
   type CardScope,
   type PassOutcome,
   type PassUpdate,
-  type WantedUpdate,
+  type UpdateRequest,
 } from '#passes/pass-sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
@@ -17,7 +17,7 @@ const CONCURRENCY = 4;
 @Injectable()
 export class GoogleClassSender extends PassSender {
   readonly channel = 'google_class';
-  readonly atOnce = CONCURRENCY;
+  readonly concurrency = CONCURRENCY;
   readonly enabled: boolean;
 
   constructor(
@@ -30,11 +30,11 @@ export class GoogleClassSender extends PassSender {
   }
 
   /** Finds none: a change of one pass does not change its class. */
-  async findTargets(): Promise<WantedUpdate[]> {
+  async findTargets(): Promise<UpdateRequest[]> {
     return [];
   }
 
-  override findSharedTargets(scope: CardScope): Promise<WantedUpdate[]> {
+  override findSharedTargets(scope: CardScope): Promise<UpdateRequest[]> {
     return this.objects.findClassTargets(scope);
   }
 

@@ -72,7 +72,7 @@ export class GoogleLinks {
       if (kind !== 'busy' || timeout.aborted) break;
       await pause(BUSY_RETRY_MS, timeout);
     }
-    await this.updates.ask(
+    await this.updates.request(
       this.pool,
       [
         { channel: 'google_class', target: String(cardId), accountId },
@@ -90,7 +90,7 @@ export class GoogleLinks {
     hasClass: boolean,
     now: Date,
   ): Promise<Payload> {
-    const { logo, strip } = await this.images.linksOf(content);
+    const { logo, strip } = await this.images.createLinks(content);
     const loyaltyObjects = [
       withoutNulls(renderLoyaltyObject(content, installation, strip.hero, now)),
     ];

@@ -4,7 +4,7 @@ import {
   PassSender,
   type PassOutcome,
   type PassUpdate,
-  type WantedUpdate,
+  type UpdateRequest,
 } from '#passes/pass-sender.js';
 import { GoogleObjects } from './google-objects.service.js';
 import { GooglePasses } from './google-passes.service.js';
@@ -16,7 +16,7 @@ const CONCURRENCY = 8;
 @Injectable()
 export class GoogleObjectSender extends PassSender {
   readonly channel = 'google_object';
-  readonly atOnce = CONCURRENCY;
+  readonly concurrency = CONCURRENCY;
   readonly enabled: boolean;
 
   constructor(
@@ -28,7 +28,7 @@ export class GoogleObjectSender extends PassSender {
     this.enabled = google !== null;
   }
 
-  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     return this.objects.findObjectTargets(customerCardIds);
   }
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Pool } from 'pg';
 import { query } from '#database/connection.js';
-import type { CardScope, WantedUpdate } from '#passes/pass-sender.js';
+import type { CardScope, UpdateRequest } from '#passes/pass-sender.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 
 /** Longer than a send can take. After that, another process may take over from one that has died. */
@@ -38,7 +38,7 @@ export class GoogleObjects {
   constructor(private readonly pool: Pool) {}
 
   /** Finds those of these customer cards that are registered at Google. */
-  async findObjectTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  async findObjectTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     const rows = await query<{ id: number; account_id: number }>(this.pool, {
       name: 'google_objects_targets',
       text: `select customer_card_id as id, account_id from google_objects
@@ -53,7 +53,7 @@ export class GoogleObjects {
   }
 
   /** Finds the class of this card, or all classes of the store, as far as they are registered at Google. */
-  async findClassTargets({ accountId, cardId }: CardScope): Promise<WantedUpdate[]> {
+  async findClassTargets({ accountId, cardId }: CardScope): Promise<UpdateRequest[]> {
     const rows = await query<{ card_id: number }>(this.pool, {
       name: 'google_classes_targets',
       text: `select card_id from google_classes

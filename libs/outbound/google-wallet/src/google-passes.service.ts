@@ -72,7 +72,7 @@ export class GooglePasses {
       const outcome = await this.sendObject(lease, google, attempts, withDeadline(signal));
       const error = outcome.kind === 'failed' || outcome.kind === 'refused' ? outcome.error : null;
       if (outcome.kind !== 'busy') {
-        await this.passes.synced(customerCardId, lease.accountId, 'google', error);
+        await this.passes.markSynced(customerCardId, lease.accountId, 'google', error);
       }
       return outcome;
     } finally {
@@ -91,7 +91,7 @@ export class GooglePasses {
     const content =
       customerCardId === undefined ? undefined : await this.findContent(customerCardId);
     if (!content) return { kind: 'done' };
-    const { logo } = await this.images.linksOf(content);
+    const { logo } = await this.images.createLinks(content);
     const loyaltyClass = renderLoyaltyClass(content, this.getInstallation(google), logo);
     const hash = hashGoogleRecord(loyaltyClass);
     if (hash === sentHash) return { kind: 'done' };
@@ -169,7 +169,7 @@ export class GooglePasses {
     mayBeSent: () => boolean,
   ): Promise<GoogleResponse> {
     const { customerCardId, sentHash } = lease;
-    const { strip } = await this.images.linksOf(content);
+    const { strip } = await this.images.createLinks(content);
     const object = renderLoyaltyObject(
       content,
       this.getInstallation(google),

@@ -2,22 +2,22 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { findNextMailAttempt, type MailOutcome } from './mail.js';
-import { routeTo, type MessageChannel, type Route } from './card-message.js';
+import { chooseRoute, type MessageChannel, type Route } from './card-message.js';
 import { renderCardMail, renderCardSms, type CardMessageContent } from './card-message-texts.js';
 import { CardMessageContents, type FoundContent } from './card-message-contents.service.js';
 import { CardMessages, type ClaimedMessage } from './card-messages.service.js';
 import type { MessageQueue } from './message-queue.js';
 import { MessageMetrics } from './message-metrics.service.js';
-import type { SmsOutcome } from './sms-answer.js';
+import type { SmsOutcome } from './sms-response.js';
 import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
 
 /** It went out of date before it was sent: somebody was erased, or may have been. */
-const WRITTEN_ANEW_AFTER_MS = 1_000;
+const REWRITE_DELAY_MS = 1_000;
 
-const SHARE_SPENT =
+const SHARE_USED_UP =
   'too many people signed up from the same network today, or at this store in all';
 const PHONE_MISSING = 'no phone number was entered when signing up';
 
@@ -37,7 +37,7 @@ export class CardMessageSending {
   ) {}
 
   /** One queue for each channel, so that neither waits for the other's server. */
-  queueOf(channel: MessageChannel): MessageQueue<ClaimedMessage> {
+  createQueue(channel: MessageChannel): MessageQueue<ClaimedMessage> {
     return {
       name: `card links by ${channel}`,
       claim: (limit) => this.messages.claim(channel, limit),
@@ -47,9 +47,9 @@ export class CardMessageSending {
 
   private async send(message: ClaimedMessage, cut: AbortSignal): Promise<void> {
     const readAt = performance.now();
-    const found = await this.contents.find(message.customerCardId);
-    if (!found) return this.messages.finish(message, 'dropped', { reason: 'erased' });
-    const route = this.routeTo(found, message.mailRefused);
+    const content = await this.contents.find(message.customerCardId);
+    if (!content) return this.messages.finish(message, 'dropped', { reason: 'erased' });
+    const route = this.routeTo(content, message.mailRefused);
     if (route.kind === 'drop') {
       return this.messages.finish(message, 'dropped', { reason: route.reason });
     }
@@ -61,7 +61,7 @@ export class CardMessageSending {
       return this.messages.redirect(message, channel, message.mailRefused);
     }
     if (message.heldChannels.includes(channel)) {
-      return this.messages.finish(message, 'held', { reason: SHARE_SPENT });
+      return this.messages.finish(message, 'held', { reason: SHARE_USED_UP });
     }
     if (channel === 'sms' && message.phoneMissing) {
       return this.messages.finish(message, 'held', { reason: PHONE_MISSING });
@@ -71,21 +71,21 @@ export class CardMessageSending {
     }
     const { messagesPerAddressPerDay } = this.config;
     if (!(await this.messages.countForAddress(message, route, messagesPerAddressPerDay))) return;
-    const read = { subjectId: found.customerId, readAt };
+    const read = { subjectId: content.customerId, readAt };
     const now = () => performance.now();
     const outcome = await this.erasures.send(read, now, ({ erased, mayBeSent }) =>
-      this.attempt({ ...route, id: message.id }, found.content, {
+      this.attempt({ ...route, id: message.id }, content.content, {
         cut: AbortSignal.any([cut, erased]),
         mayBeSent,
       }),
     );
     if (!outcome) {
-      const soon = new Date(Date.now() + WRITTEN_ANEW_AFTER_MS);
+      const soon = new Date(Date.now() + REWRITE_DELAY_MS);
       return this.messages.putOff(message, soon, 'it is being sent again');
     }
     this.metrics.attempted(`card_${channel}`, outcome.kind);
     if (outcome.kind === 'refused' && channel === 'email') {
-      const other = this.routeTo(found, true);
+      const other = this.routeTo(content, true);
       if (other.kind === 'send') return this.messages.redirect(message, other.channel, true);
     }
     await this.record(message, outcome);
@@ -93,12 +93,12 @@ export class CardMessageSending {
 
   private async hasSentTooMany(accountId: number): Promise<boolean> {
     const { smsPerDay } = this.config.limits;
-    return (await this.messages.smsSent(accountId, smsPerDay)) >= smsPerDay;
+    return (await this.messages.countSentSms(accountId, smsPerDay)) >= smsPerDay;
   }
 
   private routeTo({ contact, smsCountries }: FoundContent, mailRefused: boolean): Route {
     const setUp = { email: this.config.mail !== null, sms: this.config.sms !== null };
-    return routeTo(contact, { ...setUp, smsCountries }, mailRefused);
+    return chooseRoute(contact, { ...setUp, smsCountries }, mailRefused);
   }
 
   private attempt(
@@ -118,20 +118,20 @@ export class CardMessageSending {
       return this.messages.finish(message, 'sent', { providerId });
     }
     const { error: reason } = outcome;
-    const what = `message ${message.id} could not be sent by ${message.channel} (${reason})`;
+    const description = `message ${message.id} could not be sent by ${message.channel} (${reason})`;
     if (outcome.kind === 'refused') {
-      this.log.warn(what);
+      this.log.warn(description);
       return this.messages.finish(message, 'failed', { reason });
     }
     const now = new Date();
-    const planned = findNextMailAttempt(message.attempts, message.plannedAt, now);
-    if (!planned) {
-      this.log.error(`${what}, and is not tried again`);
+    const nextAttempt = findNextMailAttempt(message.attempts, message.enqueuedAt, now);
+    if (!nextAttempt) {
+      this.log.error(`${description}, and is not tried again`);
       return this.messages.finish(message, 'failed', { reason });
     }
-    const asked = 'retryInMs' in outcome ? (outcome.retryInMs ?? 0) : 0;
-    const next = new Date(Math.max(planned.getTime(), now.getTime() + asked));
-    this.log.warn(`${what}; next attempt at ${next.toISOString()}`);
+    const retryInMs = 'retryInMs' in outcome ? (outcome.retryInMs ?? 0) : 0;
+    const next = new Date(Math.max(nextAttempt.getTime(), now.getTime() + retryInMs));
+    this.log.warn(`${description}; next attempt at ${next.toISOString()}`);
     await this.messages.putOff(message, next, reason);
   }
 }

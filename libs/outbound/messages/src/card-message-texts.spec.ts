@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { renderCardMail, renderCardSms, inOneLine } from './card-message-texts.js';
-import { ONE_SMS_SEPTETS, septetsOf } from './gsm-7.js';
-import { LANGUAGES } from './words.js';
+import { renderCardMail, renderCardSms, toSingleLine } from './card-message-texts.js';
+import { MAX_SMS_SEPTETS, countSeptets } from './gsm-7.js';
+import { LANGUAGES } from './translations.js';
 
 const LINK = 'https://cards.bakery.example/passes/0f0e0d0c-0b0a-4908-8706-050403020100';
 const locales = Object.keys(LANGUAGES);
@@ -54,7 +54,7 @@ it('a language without texts gets English', () => {
 describe('a store name', () => {
   it('stays in one line, without what turns the direction of the text', () => {
     const name = 'Café\r\nBcc: all@x.example\u0000 "1" \u202eevil\u2028 ';
-    expect(inOneLine(name)).toBe('Café Bcc: all@x.example "1" evil');
+    expect(toSingleLine(name)).toBe('Café Bcc: all@x.example "1" evil');
     const { subject, fromName } = renderCardMail(of('en', name));
     expect(`${subject}${fromName}`).not.toMatch(/[\p{Cc}\u202e\u2028]/u);
     expect(renderCardSms(of('en', name))).not.toMatch(/[\r\n]/);
@@ -70,7 +70,7 @@ describe('a store name', () => {
 describe.each(locales)('the SMS in %s', (locale) => {
   it('is one segment of GSM-7, with the store and the link', () => {
     const text = renderCardSms(of(locale, 'Crêperie l’Étoile – Genève'));
-    expect(septetsOf(text)).toBeLessThanOrEqual(ONE_SMS_SEPTETS);
+    expect(countSeptets(text)).toBeLessThanOrEqual(MAX_SMS_SEPTETS);
     expect(text).toContain("Creperie l'Étoile - Genève");
     expect(text.endsWith(LINK)).toBe(true);
   });
@@ -79,7 +79,7 @@ describe.each(locales)('the SMS in %s', (locale) => {
     const text = renderCardSms(
       of(locale, 'The Very Long Name of a Bakery that Nobody Can Remember'.repeat(3)),
     );
-    expect(septetsOf(text)).toBeLessThanOrEqual(ONE_SMS_SEPTETS);
+    expect(countSeptets(text)).toBeLessThanOrEqual(MAX_SMS_SEPTETS);
     expect(text).toContain('The Very Long');
     expect(text).toContain('...');
     expect(text.endsWith(LINK)).toBe(true);
@@ -88,7 +88,7 @@ describe.each(locales)('the SMS in %s', (locale) => {
 
 it('an SMS keeps a name in another script whole', () => {
   const text = renderCardSms(of('en', 'Пекарня'));
-  expect(septetsOf(text)).toBeUndefined();
+  expect(countSeptets(text)).toBeUndefined();
   expect(text).toContain('Пекарня');
   expect(text.endsWith(LINK)).toBe(true);
 });

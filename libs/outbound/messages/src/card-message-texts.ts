@@ -1,6 +1,6 @@
 import type { Mail } from './mail.js';
-import { ONE_SMS_SEPTETS, plainText, septetsOf } from './gsm-7.js';
-import { wordsOf } from './words.js';
+import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
+import { findTranslations } from './translations.js';
 
 /** What the texts are made from. Nothing of it was typed by the recipient. */
 export type CardMessageContent = {
@@ -12,14 +12,14 @@ export type CardMessageContent = {
 };
 
 /** Below it a name says nothing any more, and the message may rather be sent in two parts. */
-const SHORTEST_NAME = 10;
-const CUT = '...';
+const MIN_NAME_LENGTH = 10;
+const ELLIPSIS = '...';
 /** Line ends, other control characters, and marks that turn the direction of what follows. */
-const UNSHOWN = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
+const INVISIBLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
 /** A name in one line, for headers and texts. */
-export function inOneLine(name: string): string {
-  return name.replaceAll(UNSHOWN, ' ').replaceAll(/\s+/g, ' ').trim();
+export function toSingleLine(name: string): string {
+  return name.replaceAll(INVISIBLE, ' ').replaceAll(/\s+/g, ' ').trim();
 }
 
 /** In the store's name: a plain text, and the same with one button. No pictures, and no link but the card's. */
@@ -28,8 +28,8 @@ export function renderCardMail({
   locale,
   link,
 }: CardMessageContent): Omit<Mail, 'to'> {
-  const store = inOneLine(name);
-  const { words, locale: lang } = wordsOf(locale);
+  const store = toSingleLine(name);
+  const { words, locale: lang } = findTranslations(locale);
   const paragraphs = [words.intro(store), link, words.advice, words.why(store), store];
   return {
     fromName: store,
@@ -49,16 +49,16 @@ export function renderCardMail({
 
 /** One segment of GSM-7 where the store's name can be written in it, shortened if need be. */
 export function renderCardSms({ store: name, locale, link }: CardMessageContent): string {
-  const { words } = wordsOf(locale);
-  const store = inOneLine(name);
-  const whole = plainText(words.sms(store, link));
-  const septets = septetsOf(whole);
-  if (septets === undefined || septets <= ONE_SMS_SEPTETS) return whole;
-  const characters = [...plainText(store)];
-  for (let length = characters.length - 1; length >= SHORTEST_NAME; length--) {
-    const shortened = `${characters.slice(0, length).join('').trimEnd()}${CUT}`;
-    const text = plainText(words.sms(shortened, link));
-    if ((septetsOf(text) ?? Infinity) <= ONE_SMS_SEPTETS) return text;
+  const { words } = findTranslations(locale);
+  const store = toSingleLine(name);
+  const whole = toPlainText(words.sms(store, link));
+  const septets = countSeptets(whole);
+  if (septets === undefined || septets <= MAX_SMS_SEPTETS) return whole;
+  const characters = [...toPlainText(store)];
+  for (let length = characters.length - 1; length >= MIN_NAME_LENGTH; length--) {
+    const shortened = `${characters.slice(0, length).join('').trimEnd()}${ELLIPSIS}`;
+    const text = toPlainText(words.sms(shortened, link));
+    if ((countSeptets(text) ?? Infinity) <= MAX_SMS_SEPTETS) return text;
   }
   return whole;
 }
@@ -69,11 +69,11 @@ function renderHtml(
   texts: Record<'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>,
 ): string {
   const { subject, intro, open, link, advice, why, store } = Object.fromEntries(
-    Object.entries(texts).map(([name, text]) => [name, escaped(text)]),
+    Object.entries(texts).map(([name, text]) => [name, escapeHtml(text)]),
   ) as typeof texts;
   const small = 'font-size:13px;line-height:19px;color:#767676';
   return `<!doctype html>
-<html lang="${escaped(lang)}">
+<html lang="${escapeHtml(lang)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -102,6 +102,6 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-function escaped(text: string): string {
+function escapeHtml(text: string): string {
   return text.replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { StoredEvent } from '#event-store/port/event-store.js';
-import { routeTo, findMessageRequests } from './card-message.js';
+import { chooseRoute, findMessageRequests } from './card-message.js';
 
 const AT = '2026-03-01T10:00:00.000Z';
 let events = 0;
@@ -80,7 +80,7 @@ describe('a message goes', () => {
   const both = { email: true, sms: true, smsCountries };
 
   it('by e-mail where there is an address', () => {
-    expect(routeTo({ email, phone }, both, false)).toEqual({
+    expect(chooseRoute({ email, phone }, both, false)).toEqual({
       kind: 'send',
       channel: 'email',
       to: email,
@@ -89,9 +89,9 @@ describe('a message goes', () => {
 
   it('by SMS where there is none, or the server does not know it, or no server is set up', () => {
     const sms = { kind: 'send', channel: 'sms', to: phone };
-    expect(routeTo({ email: null, phone }, both, false)).toEqual(sms);
-    expect(routeTo({ email, phone }, both, true)).toEqual(sms);
-    expect(routeTo({ email, phone }, { ...both, email: false }, false)).toEqual(sms);
+    expect(chooseRoute({ email: null, phone }, both, false)).toEqual(sms);
+    expect(chooseRoute({ email, phone }, both, true)).toEqual(sms);
+    expect(chooseRoute({ email, phone }, { ...both, email: false }, false)).toEqual(sms);
   });
 
   it('nowhere yet while nothing is set up that reaches the customer', () => {
@@ -101,13 +101,13 @@ describe('a message goes', () => {
       channel: 'email',
       reason: 'no mail server is set up (SMTP_URL)',
     };
-    expect(routeTo({ email, phone }, none, false)).toEqual(byMail);
-    expect(routeTo({ email: null, phone }, none, false)).toEqual({
+    expect(chooseRoute({ email, phone }, none, false)).toEqual(byMail);
+    expect(chooseRoute({ email: null, phone }, none, false)).toEqual({
       kind: 'hold',
       channel: 'sms',
       reason: 'no SMS provider is set up (SMS_URL)',
     });
-    expect(routeTo({ email, phone: null }, { ...none, sms: true }, false)).toEqual(byMail);
+    expect(chooseRoute({ email, phone: null }, { ...none, sms: true }, false)).toEqual(byMail);
   });
 
   it('by SMS to the countries of the store only, and to no number that costs more', () => {
@@ -117,27 +117,27 @@ describe('a message goes', () => {
       channel: 'sms',
       reason: 'the store sends no SMS to Jamaica (Settings, Other countries)',
     };
-    expect(routeTo(abroad, both, false)).toEqual(held);
-    expect(routeTo(abroad, { ...both, smsCountries: [] }, false)).toEqual(held);
-    expect(routeTo(abroad, { ...both, smsCountries: ['DE', 'JM'] }, false)).toMatchObject({
+    expect(chooseRoute(abroad, both, false)).toEqual(held);
+    expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(held);
+    expect(chooseRoute(abroad, { ...both, smsCountries: ['DE', 'JM'] }, false)).toMatchObject({
       kind: 'send',
     });
-    expect(routeTo({ email: null, phone: '+881641234567' }, both, false)).toEqual({
+    expect(chooseRoute({ email: null, phone: '+881641234567' }, both, false)).toEqual({
       kind: 'drop',
       reason: 'the phone number is of a kind that gets no SMS',
     });
     // A message that cannot go by SMS waits for the mail server.
     const noMail = { ...both, email: false };
-    expect(routeTo({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
-    expect(routeTo({ ...abroad, email }, both, true)).toEqual(held);
+    expect(chooseRoute({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
+    expect(chooseRoute({ ...abroad, email }, both, true)).toEqual(held);
   });
 
   it('to nobody without an address that can be used', () => {
-    expect(routeTo({ email: null, phone: '015112345678' }, both, false)).toEqual({
+    expect(chooseRoute({ email: null, phone: '015112345678' }, both, false)).toEqual({
       kind: 'drop',
       reason: 'the phone number has no country code',
     });
-    expect(routeTo({ email, phone: null }, both, true)).toMatchObject({ kind: 'drop' });
-    expect(routeTo({ email: null, phone: null }, both, false)).toMatchObject({ kind: 'drop' });
+    expect(chooseRoute({ email, phone: null }, both, true)).toMatchObject({ kind: 'drop' });
+    expect(chooseRoute({ email: null, phone: null }, both, false)).toMatchObject({ kind: 'drop' });
   });
 });

@@ -50,7 +50,7 @@ export type MessageRequest = {
 };
 
 /** The first card that a batch of events gives to a customer. */
-export type Issued = { customerId: number; customerCardId: number };
+export type IssuedCard = { customerId: number; customerCardId: number };
 
 /** After that nobody waits for the links any more. */
 export const MESSAGE_REQUEST_TTL_MS = 3 * 24 * 60 * 60_000;
@@ -58,7 +58,7 @@ export const MESSAGE_REQUEST_TTL_MS = 3 * 24 * 60 * 60_000;
 /** What a batch of events asks for. A wish that repeats one of the same batch is left out. */
 export function findMessageRequests(events: StoredEvent[]): {
   requests: MessageRequest[];
-  issued: Issued[];
+  issued: IssuedCard[];
 } {
   const requests: MessageRequest[] = [];
   const issued = new Map<number, number>();
@@ -81,7 +81,7 @@ export function findMessageRequests(events: StoredEvent[]): {
       case 'CardLinksRequested': {
         const { customerId, customerCardId } = event.data as CardLinksRequested['data'];
         const request = toMessageRequest(event, customerId, customerCardId);
-        if (!requests.some((one) => repeats(request, one))) requests.push(request);
+        if (!requests.some((one) => isRepeat(request, one))) requests.push(request);
         break;
       }
       default:
@@ -108,7 +108,7 @@ function toMessageRequest(
   };
 }
 
-function repeats(later: MessageRequest, earlier: MessageRequest): boolean {
+function isRepeat(later: MessageRequest, earlier: MessageRequest): boolean {
   return (
     later.customerCardId === earlier.customerCardId &&
     later.at.getTime() - earlier.at.getTime() < SAME_REQUEST_MS
@@ -139,7 +139,7 @@ const MISSING: Record<MessageChannel, string> = {
  * E-mail first. SMS go to the phones of people in the store's countries only.
  * @param mailRefused the mail server does not know the address
  */
-export function routeTo(
+export function chooseRoute(
   { email, phone }: Contact,
   channels: Channels,
   mailRefused: boolean,

@@ -11,7 +11,7 @@ import {
   MESSAGE_REQUEST_TTL_MS,
   findMessageRequests,
   type CardMessageState,
-  type Issued,
+  type IssuedCard,
   type MessageChannel,
   type MessageRequest,
 } from './card-message.js';
@@ -41,7 +41,7 @@ const NAME_CARDS = {
 /**
  * Wishes from before the store was taken over from another instance are not planned, nor are those that repeat another. The channel is a guess, so that neither kind of message waits for the other's server.
  */
-const PLAN = {
+const ENQUEUE = {
   name: 'card_messages_plan',
   text: `insert into card_messages
            (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at, held_channels, phone_missing)
@@ -110,7 +110,7 @@ export type ClaimedMessage = {
   phoneMissing: boolean;
   /** This one included, and so tells one claim from the next. */
   attempts: number;
-  plannedAt: Date;
+  enqueuedAt: Date;
 };
 
 type ClaimedRow = {
@@ -131,7 +131,7 @@ type ClaimedRow = {
  */
 @Injectable()
 export class CardMessages {
-  private readonly served: Record<MessageChannel, number> = { email: 0, sms: 0 };
+  private readonly lastServed: Record<MessageChannel, number> = { email: 0, sms: 0 };
 
   constructor(
     private readonly pool: Pool,
@@ -154,20 +154,20 @@ export class CardMessages {
       const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
       if (issued.length > 0) await this.nameCards(client, issued);
-      if (requests.length > 0) await this.plan(client, requests);
+      if (requests.length > 0) await this.enqueue(client, requests);
     });
   }
 
-  private async nameCards(client: pg.PoolClient, issued: Issued[]): Promise<void> {
+  private async nameCards(client: pg.PoolClient, issued: IssuedCard[]): Promise<void> {
     await client.query({
       ...NAME_CARDS,
       values: [issued.map((one) => one.customerId), issued.map((one) => one.customerCardId)],
     });
   }
 
-  private async plan(client: pg.PoolClient, requests: MessageRequest[]): Promise<void> {
+  private async enqueue(client: pg.PoolClient, requests: MessageRequest[]): Promise<void> {
     await client.query({
-      ...PLAN,
+      ...ENQUEUE,
       values: [
         requests.map(({ id }) => id),
         requests.map(({ accountId }) => accountId),
@@ -183,13 +183,13 @@ export class CardMessages {
 
   /** Nobody else gets these for a minute. */
   async claim(channel: MessageChannel, limit: number): Promise<ClaimedMessage[]> {
-    const after = this.served[channel];
+    const after = this.lastServed[channel];
     const { rows } = await this.pool.query<ClaimedRow>({
       ...CLAIM,
       values: [channel, limit, after],
     });
     const stores = rows.map((row) => row.account_id);
-    this.served[channel] = findLastServed(after, stores);
+    this.lastServed[channel] = findLastServed(after, stores);
     return rows.map((row) => ({
       id: row.id,
       accountId: row.account_id,
@@ -199,19 +199,19 @@ export class CardMessages {
       heldChannels: row.held_channels,
       phoneMissing: row.phone_missing,
       attempts: row.attempts,
-      plannedAt: row.enqueued_at,
+      enqueuedAt: row.enqueued_at,
     }));
   }
 
-  /** Of a store, in the last 24 hours. @param most to be counted */
-  async smsSent(accountId: number, most: number): Promise<number> {
+  /** Of a store, in the last 24 hours. @param limit to be counted */
+  async countSentSms(accountId: number, limit: number): Promise<number> {
     const { rows } = await this.pool.query<{ count: number }>({
       name: 'card_messages_sms_sent',
       text: `select count(*) as count from (
                select from card_messages
                where account_id = $1 and channel = 'sms' and state = 'sent' and finished_at > now() - interval '1 day'
                limit $2) m`,
-      values: [accountId, most],
+      values: [accountId, limit],
     });
     return Number(rows[0]?.count ?? 0);
   }
@@ -238,7 +238,7 @@ export class CardMessages {
       const seconds = await this.counts.count(query, ['card links to', recipient], limit);
       if (seconds === null) return true;
       const reason = 'too many messages went to this address today';
-      await client.query(finish({ ...message, channel }, 'held', { reason }));
+      await client.query(createFinishQuery({ ...message, channel }, 'held', { reason }));
       return false;
     });
   }
@@ -271,11 +271,11 @@ export class CardMessages {
     state: Exclude<CardMessageState, 'queued'>,
     details: { reason?: string | null; providerId?: string | null },
   ): Promise<void> {
-    await this.pool.query(finish(message, state, details));
+    await this.pool.query(createFinishQuery(message, state, details));
   }
 }
 
-function finish(
+function createFinishQuery(
   { id, attempts, channel }: ClaimedMessage,
   state: Exclude<CardMessageState, 'queued'>,
   { reason = null, providerId = null }: { reason?: string | null; providerId?: string | null },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { plainText, septetsOf } from './gsm-7.js';
+import { toPlainText, countSeptets } from './gsm-7.js';
 
 describe('septets', () => {
   it.each([
@@ -9,11 +9,11 @@ describe('septets', () => {
     ['a~b', 4],
     ['', 0],
   ])('of %j are %i', (text, septets) => {
-    expect(septetsOf(text)).toBe(septets);
+    expect(countSeptets(text)).toBe(septets);
   });
 
   it.each(['ç', '“', 'Ж', '😀', 'ê'])('carry no %s', (text) => {
-    expect(septetsOf(text)).toBeUndefined();
+    expect(countSeptets(text)).toBeUndefined();
   });
 });
 
@@ -28,6 +28,6 @@ describe('a plain text', () => {
     ['Жук', 'Жук'],
     ['Ship 🚀', 'Ship 🚀'],
   ])('of %s is %s', (text, plain) => {
-    expect(plainText(text)).toBe(plain);
+    expect(toPlainText(text)).toBe(plain);
   });
 });

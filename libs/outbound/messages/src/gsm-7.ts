@@ -6,7 +6,7 @@ const BASIC = new Set(
 const EXTENSION = new Set('^{}\\[~]|€');
 
 /** What one SMS holds that is not part of a longer one. */
-export const ONE_SMS_SEPTETS = 160;
+export const MAX_SMS_SEPTETS = 160;
 
 /** Typographic marks that have a plain form. */
 const PLAIN = new Map(
@@ -30,7 +30,7 @@ const PLAIN = new Map(
 );
 
 /** @returns undefined for a text that only UCS-2 can carry */
-export function septetsOf(text: string): number | undefined {
+export function countSeptets(text: string): number | undefined {
   let septets = 0;
   for (const character of text) {
     if (BASIC.has(character)) septets += 1;
@@ -44,12 +44,12 @@ export function septetsOf(text: string): number | undefined {
  * The text with plain forms of marks, and letters without those accents that GSM-7 lacks, so that one character does not
  * more than halve what a message holds. Other scripts stay as they are.
  */
-export function plainText(text: string): string {
-  return [...text.normalize('NFC')].map(plainCharacter).join('');
+export function toPlainText(text: string): string {
+  return [...text.normalize('NFC')].map(toPlainCharacter).join('');
 }
 
-function plainCharacter(character: string): string {
+function toPlainCharacter(character: string): string {
   if (BASIC.has(character) || EXTENSION.has(character)) return character;
   const plain = PLAIN.get(character) ?? character.normalize('NFD').replaceAll(/\p{M}/gu, '');
-  return septetsOf(plain) === undefined ? character : plain;
+  return countSeptets(plain) === undefined ? character : plain;
 }

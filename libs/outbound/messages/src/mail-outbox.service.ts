@@ -13,7 +13,7 @@ import { GIVE_UP_SECONDS, type Mail } from './mail.js';
 const LEASE_SECONDS = 60;
 
 const PURPOSE = 'mails';
-const contextOf = (mailId: unknown): string => `mail ${String(mailId)}`;
+const getContext = (mailId: unknown): string => `mail ${String(mailId)}`;
 
 export const MAIL_COLUMN: SealedColumn = {
   name: 'mails',
@@ -22,7 +22,7 @@ export const MAIL_COLUMN: SealedColumn = {
   id: 'id',
   idType: 'uuid',
   purpose: PURPOSE,
-  getContext: contextOf,
+  getContext,
 };
 
 /** `attempts` includes the one that the mail is claimed for, and so tells one claim from the next. */
@@ -148,12 +148,12 @@ export class MailOutbox {
   }
 
   private seal(id: unknown, mail: Mail): Buffer {
-    return this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(mail)), contextOf(id));
+    return this.keys.seal(PURPOSE, Buffer.from(JSON.stringify(mail)), getContext(id));
   }
 
   private open({ id, sealed }: MailRow): Mail | null {
     try {
-      return JSON.parse(this.keys.open(PURPOSE, sealed, contextOf(id)).toString()) as Mail;
+      return JSON.parse(this.keys.open(PURPOSE, sealed, getContext(id)).toString()) as Mail;
     } catch {
       return null;
     }

@@ -7,8 +7,8 @@ import { CardMessageSending } from './card-message-sending.service.js';
 import { MailQueue } from './mail-queue.service.js';
 import type { MessageQueue } from './message-queue.js';
 
-const AT_ONCE = 4;
-const ROUND_MS = 1_000;
+const CONCURRENCY = 4;
+const POLL_INTERVAL_MS = 1_000;
 
 /**
  * Sends what waits to be sent by e-mail and SMS. Each kind runs apart from the others and from the webhooks, so that a
@@ -32,34 +32,34 @@ export class MessageDispatch {
     const { signal } = this.stopping;
     this.running = Promise.all([
       ...(this.config.mail === null ? [] : [this.run(this.mails, signal)]),
-      this.run(this.cards.queueOf('email'), signal),
-      this.run(this.cards.queueOf('sms'), signal),
+      this.run(this.cards.createQueue('email'), signal),
+      this.run(this.cards.createQueue('sms'), signal),
     ]);
   }
 
   /** Attempts that take longer than the time allowed are cut off; their messages are sent again later. */
   async stop(milliseconds: number): Promise<void> {
     this.stopping.abort();
-    const late = setTimeout(() => this.cut.abort(), milliseconds);
+    const timeout = setTimeout(() => this.cut.abort(), milliseconds);
     await this.running;
-    clearTimeout(late);
+    clearTimeout(timeout);
   }
 
   private async run<M>(queue: MessageQueue<M>, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {
-        const messages = await queue.claim(AT_ONCE);
+        const messages = await queue.claim(CONCURRENCY);
         const sending = messages.map((message) => queue.send(message, this.cut.signal));
         // Wait for all of them before claiming more, even when one fails.
         for (const sent of await Promise.allSettled(sending)) {
           if (sent.status === 'rejected') throw sent.reason;
         }
-        if (messages.length === AT_ONCE) continue;
+        if (messages.length === CONCURRENCY) continue;
       } catch (error) {
         const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`${queue.name} cannot be processed: ${getErrorMessage(error)}`);
       }
-      await pause(ROUND_MS, signal);
+      await pause(POLL_INTERVAL_MS, signal);
     }
   }
 }

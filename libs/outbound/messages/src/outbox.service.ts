@@ -8,7 +8,7 @@ import { RepeatedAudits } from '#event-store/commands/repeated-audits.service.js
 import { AuditedWrites } from '#event-store/commands/audited-writes.service.js';
 import { CardMessageContents } from './card-message-contents.service.js';
 import {
-  routeTo,
+  chooseRoute,
   type CardMessageState,
   type MessageChannel,
   type OutboxEntry,
@@ -16,7 +16,7 @@ import {
 } from './card-message.js';
 import { renderCardMail, renderCardSms } from './card-message-texts.js';
 
-const PAGE = 50;
+const PAGE_SIZE = 50;
 
 type Row = {
   id: string;
@@ -40,7 +40,7 @@ const COLUMNS = `m.id, m.state, m.channel, m.requested_at, m.finished_at, m.due_
 const LATEST = {
   name: 'outbox_latest',
   text: `select ${COLUMNS} from card_messages m
-         where account_id = $1 order by requested_at desc, id desc limit ${PAGE + 1}`,
+         where account_id = $1 order by requested_at desc, id desc limit ${PAGE_SIZE + 1}`,
 };
 
 const OLDER = {
@@ -48,7 +48,7 @@ const OLDER = {
   text: `select ${COLUMNS} from card_messages m
          where account_id = $1 and (requested_at, id) <
            (select requested_at, id from card_messages where id = $2 and account_id = $1)
-         order by requested_at desc, id desc limit ${PAGE + 1}`,
+         order by requested_at desc, id desc limit ${PAGE_SIZE + 1}`,
 };
 
 const ONE = {
@@ -90,8 +90,8 @@ export class Outbox {
         ? { ...LATEST, values: [accountId] }
         : { ...OLDER, values: [accountId, before] },
     );
-    const entries = rows.slice(0, PAGE).map(toOutboxEntry);
-    return { entries, older: rows.length > PAGE ? (entries.at(-1)?.id ?? null) : null };
+    const entries = rows.slice(0, PAGE_SIZE).map(toOutboxEntry);
+    return { entries, older: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null };
   }
 
   /** @throws NotFoundError */
@@ -99,7 +99,7 @@ export class Outbox {
     accountId: number,
     id: string,
   ): Promise<{ entry: OutboxEntry; preview: MessagePreview | null; canBeSent: boolean }> {
-    const { row, found, route } = await this.look(accountId, id);
+    const { row, found, route } = await this.load(accountId, id);
     const isLost = row.state === 'sent' && row.arrival === 'undelivered';
     const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
     const entry = toOutboxEntry(row);
@@ -117,7 +117,7 @@ export class Outbox {
   /** By the wish of a person. @returns whether it will be sent. @throws NotFoundError */
   async send(by: CommandContext, id: string): Promise<boolean> {
     const { accountId } = by;
-    const { row, route } = await this.look(accountId, id);
+    const { row, route } = await this.load(accountId, id);
     if (route?.kind !== 'send') return false;
     return this.writes.write(by, async (transaction) => {
       const [, count]: [unknown, number] = await transaction.manager.query(SEND, [
@@ -139,19 +139,21 @@ export class Outbox {
     });
   }
 
-  private async look(accountId: number, id: string) {
+  private async load(accountId: number, id: string) {
     const [row] = await query<Row & { customer_card_id: number | null }>(this.pool, {
       ...ONE,
       values: [id, accountId],
     });
     if (!row) throw new NotFoundError('Message');
     const { customer_card_id: cardId } = row;
-    const found = cardId === null ? undefined : await this.contents.find(cardId);
-    const setUp = { email: this.config.mail !== null, sms: this.config.sms !== null };
+    const content = cardId === null ? undefined : await this.contents.find(cardId);
+    const channels = { email: this.config.mail !== null, sms: this.config.sms !== null };
     return {
       row,
-      found,
-      route: found && routeTo(found.contact, { ...setUp, smsCountries: found.smsCountries }, false),
+      found: content,
+      route:
+        content &&
+        chooseRoute(content.contact, { ...channels, smsCountries: content.smsCountries }, false),
     };
   }
 }

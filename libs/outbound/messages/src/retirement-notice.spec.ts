@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  occasionDue,
+  findDueOccasion,
   renderRetirementMail,
-  type Affected,
+  type AffectedUser,
   type Retirement,
 } from './retirement-notice.js';
 
@@ -15,33 +15,33 @@ const retirement = (given: Partial<Retirement> = {}): Retirement => ({
   version: 'v1',
   deprecatedAt: new Date('2027-01-01T00:00:00Z'),
   sunsetAt: SUNSET,
-  toldAt: null,
-  toldSunsetAt: null,
-  remindedOf: null,
+  notifiedAt: null,
+  sunsetNotifiedAt: null,
+  remindedSunsetAt: null,
   ...given,
 });
-const told = { toldAt: TOLD, toldSunsetAt: TOLD };
+const told = { notifiedAt: TOLD, sunsetNotifiedAt: TOLD };
 
 describe('what there is to tell', () => {
   it.each([
     ['at first', {}, '2026-12-01T00:00:00Z', 'announced'],
     ['at first, without an end', { sunsetAt: null }, '2026-12-01T00:00:00Z', 'announced'],
     ['after that', told, '2026-12-02T00:00:00Z', undefined],
-    ['after that, without an end', { sunsetAt: null, toldAt: TOLD }, '2036-12-02', undefined],
-    ['once the end is known', { toldAt: TOLD }, '2026-12-02T00:00:00Z', 'sunset'],
+    ['after that, without an end', { sunsetAt: null, notifiedAt: TOLD }, '2036-12-02', undefined],
+    ['once the end is known', { notifiedAt: TOLD }, '2026-12-02T00:00:00Z', 'sunset'],
     ['a moment before the last 30 days', told, '2028-01-01T23:59:59.999Z', undefined],
     ['from then on', told, MONTH_BEFORE, 'reminder'],
-    ['once that was said', { ...told, remindedOf: SUNSET }, MONTH_BEFORE, undefined],
-    ['of another date', { ...told, remindedOf: TOLD }, MONTH_BEFORE, 'reminder'],
+    ['once that was said', { ...told, remindedSunsetAt: SUNSET }, MONTH_BEFORE, undefined],
+    ['of another date', { ...told, remindedSunsetAt: TOLD }, MONTH_BEFORE, 'reminder'],
     ['when nothing was said in all that time', {}, '2028-01-31T00:00:00Z', 'reminder'],
     ['after the end', told, '2028-02-01T00:00:00Z', undefined],
   ])('%s', (_when, given, now, occasion) => {
-    expect(occasionDue(retirement(given), new Date(now))).toBe(occasion);
+    expect(findDueOccasion(retirement(given), new Date(now))).toBe(occasion);
   });
 });
 
 describe('the mail', () => {
-  const user = (given: Partial<Affected> = {}): Affected => ({
+  const user = (given: Partial<AffectedUser> = {}): AffectedUser => ({
     email: 'me@shop.example',
     name: 'Ada',
     locale: 'en',

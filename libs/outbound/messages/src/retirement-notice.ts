@@ -2,9 +2,9 @@ import { getReminderStart } from '#kernel/retirement.js';
 import type { Mail } from './mail.js';
 
 /** How far back a use of a token makes its user one who has to know. */
-export const LATELY_DAYS = 90;
+export const RECENT_DAYS = 90;
 /** Of a user's tokens, as many are named. */
-export const TOKENS_NAMED = 10;
+export const MAX_NAMED_TOKENS = 10;
 
 /** On which a user gets one mail, and of reminders one for each sunset date. */
 export type Occasion = 'announced' | 'sunset' | 'reminder';
@@ -15,13 +15,13 @@ export type Retirement = {
   version: string;
   deprecatedAt: Date;
   sunsetAt: Date | null;
-  toldAt: Date | null;
-  toldSunsetAt: Date | null;
-  remindedOf: Date | null;
+  notifiedAt: Date | null;
+  sunsetNotifiedAt: Date | null;
+  remindedSunsetAt: Date | null;
 };
 
 /** @property tokens used lately, the latest first, one more than are named */
-export type Affected = {
+export type AffectedUser = {
   email: string;
   name: string;
   /** Of the first store, BCP 47; null without any. */
@@ -30,50 +30,61 @@ export type Affected = {
 };
 
 /** What there is to tell now. A mail for which it is too late is left out, such as one after the sunset. */
-export function occasionDue(retirement: Retirement, now: Date): Occasion | undefined {
-  const { sunsetAt, toldAt, toldSunsetAt, remindedOf } = retirement;
+export function findDueOccasion(retirement: Retirement, now: Date): Occasion | undefined {
+  const { sunsetAt, notifiedAt, sunsetNotifiedAt, remindedSunsetAt } = retirement;
   if (sunsetAt) {
     if (now >= sunsetAt) return undefined;
-    const isReminded = remindedOf?.getTime() === sunsetAt.getTime();
+    const isReminded = remindedSunsetAt?.getTime() === sunsetAt.getTime();
     if (now >= getReminderStart(sunsetAt)) return isReminded ? undefined : 'reminder';
   }
-  if (!toldAt) return 'announced';
-  return sunsetAt && !toldSunsetAt ? 'sunset' : undefined;
+  if (!notifiedAt) return 'announced';
+  return sunsetAt && !sunsetNotifiedAt ? 'sunset' : undefined;
 }
 
 /** @param publicUrl of this service, without a slash at its end */
 export function renderRetirementMail(
   occasion: Occasion,
   retirement: Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'>,
-  user: Affected,
+  user: AffectedUser,
   publicUrl: string,
 ): Mail {
-  const german = /^de\b/i.test(user.locale ?? '');
-  const words = (german ? inGerman : inEnglish)({
+  const isGerman = /^de\b/i.test(user.locale ?? '');
+  const translation = (isGerman ? renderGerman : renderEnglish)({
     ...retirement,
     occasion,
     user,
     publicUrl,
     host: new URL(publicUrl).host,
-    day: (moment) => dayIn(german ? 'de' : 'en-GB', moment),
+    day: (moment) => formatDay(isGerman ? 'de' : 'en-GB', moment),
   });
-  return { to: user.email, subject: words.subject, text: `${words.lines.join('\n')}\n` };
+  return {
+    to: user.email,
+    subject: translation.subject,
+    text: `${translation.lines.join('\n')}\n`,
+  };
 }
 
 type Facts = Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'> & {
   occasion: Occasion;
-  user: Affected;
+  user: AffectedUser;
   publicUrl: string;
   host: string;
   day: (moment: Date) => string;
 };
-type Words = { subject: string; lines: string[] };
+type Translation = { subject: string; lines: string[] };
 
-function inEnglish({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: Facts): Words {
+function renderEnglish({
+  version,
+  deprecatedAt,
+  sunsetAt,
+  occasion,
+  user,
+  ...at
+}: Facts): Translation {
   const { publicUrl, host, day } = at;
   const end = sunsetAt
     ? [
-        `Ends on: ${day(sunsetAt)}, ${timeOf(sunsetAt)} UTC`,
+        `Ends on: ${day(sunsetAt)}, ${formatTime(sunsetAt)} UTC`,
         '',
         `From then on every request to ${publicUrl}/api/${version} is answered with 410 and the code`,
         'version_sunset.',
@@ -83,15 +94,15 @@ function inEnglish({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: F
   return {
     subject: `${occasion === 'reminder' ? 'Reminder: ' : ''}${host}: version ${version} of the API ${what}`,
     lines: [
-      `Hello ${plain(user.name)},`,
+      `Hello ${toSingleLine(user.name)},`,
       '',
       `version ${version} of the API at ${publicUrl} is being retired.`,
       '',
       `Deprecated from: ${day(deprecatedAt)}`,
       ...end,
       '',
-      `API tokens of yours have used it in the last ${LATELY_DAYS} days:`,
-      ...tokensOf(user, (name, used) => `- ${name}, last on ${day(used)}`, '- and others'),
+      `API tokens of yours have used it in the last ${RECENT_DAYS} days:`,
+      ...renderTokens(user, (name, used) => `- ${name}, last on ${day(used)}`, '- and others'),
       '',
       'What to do:',
       '- Find the programs that use these tokens, and move them to a newer version in time.',
@@ -101,11 +112,18 @@ function inEnglish({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: F
   };
 }
 
-function inGerman({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: Facts): Words {
+function renderGerman({
+  version,
+  deprecatedAt,
+  sunsetAt,
+  occasion,
+  user,
+  ...at
+}: Facts): Translation {
   const { publicUrl, host, day } = at;
   const end = sunsetAt
     ? [
-        `Endet am: ${day(sunsetAt)}, ${timeOf(sunsetAt)} UTC`,
+        `Endet am: ${day(sunsetAt)}, ${formatTime(sunsetAt)} UTC`,
         '',
         `Ab dann wird jede Anfrage an ${publicUrl}/api/${version} mit 410 und dem Code`,
         'version_sunset beantwortet.',
@@ -115,15 +133,15 @@ function inGerman({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: Fa
   return {
     subject: `${occasion === 'reminder' ? 'Erinnerung: ' : ''}${host}: Version ${version} der API ${what}`,
     lines: [
-      `Guten Tag ${plain(user.name)},`,
+      `Guten Tag ${toSingleLine(user.name)},`,
       '',
       `Version ${version} der API unter ${publicUrl} wird abgeschaltet.`,
       '',
       `Veraltet ab: ${day(deprecatedAt)}`,
       ...end,
       '',
-      `In den letzten ${LATELY_DAYS} Tagen wurde sie mit diesen API-Tokens von Ihnen benutzt:`,
-      ...tokensOf(user, (name, used) => `- ${name}, zuletzt am ${day(used)}`, '- und anderen'),
+      `In den letzten ${RECENT_DAYS} Tagen wurde sie mit diesen API-Tokens von Ihnen benutzt:`,
+      ...renderTokens(user, (name, used) => `- ${name}, zuletzt am ${day(used)}`, '- und anderen'),
       '',
       'Was zu tun ist:',
       '- Finden Sie die Programme, die diese Tokens benutzen, und stellen Sie sie rechtzeitig um.',
@@ -133,24 +151,26 @@ function inGerman({ version, deprecatedAt, sunsetAt, occasion, user, ...at }: Fa
   };
 }
 
-function tokensOf(
-  { tokens }: Affected,
+function renderTokens(
+  { tokens }: AffectedUser,
   line: (name: string, usedAt: Date) => string,
   more: string,
 ): string[] {
-  const named = tokens.slice(0, TOKENS_NAMED).map(({ name, usedAt }) => line(plain(name), usedAt));
-  return tokens.length > TOKENS_NAMED ? [...named, more] : named;
+  const named = tokens
+    .slice(0, MAX_NAMED_TOKENS)
+    .map(({ name, usedAt }) => line(toSingleLine(name), usedAt));
+  return tokens.length > MAX_NAMED_TOKENS ? [...named, more] : named;
 }
 
 /** Names are typed by people, and stay on their line. */
-function plain(name: string): string {
+function toSingleLine(name: string): string {
   return name.replaceAll(/[\s\p{Cc}]+/gu, ' ');
 }
 
-function dayIn(locale: string, moment: Date): string {
+function formatDay(locale: string, moment: Date): string {
   return new Intl.DateTimeFormat(locale, { dateStyle: 'long', timeZone: 'UTC' }).format(moment);
 }
 
-function timeOf(moment: Date): string {
+function formatTime(moment: Date): string {
   return moment.toISOString().slice(11, 16);
 }

@@ -6,24 +6,24 @@ import { pause } from '#kernel/pause.js';
 import { inTransaction, isTransient } from '#database/connection.js';
 import { MailOutbox } from './mail-outbox.service.js';
 import {
-  LATELY_DAYS,
-  occasionDue,
+  RECENT_DAYS,
+  findDueOccasion,
   renderRetirementMail,
-  TOKENS_NAMED,
-  type Affected,
+  MAX_NAMED_TOKENS,
+  type AffectedUser,
   type Occasion,
   type Retirement,
 } from './retirement-notice.js';
 
 const POLL_INTERVAL_MS = 60_000;
-const AT_LEAST_MS = 500;
-const BATCH = 200;
+const MIN_INTERVAL_MS = 500;
+const BATCH_SIZE = 200;
 /** Weeks remain: a mail server that is gone for some days is no reason not to tell somebody. */
-const TRIED_FOR_DAYS = 7;
+const GIVE_UP_DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
 /** Held until a batch is committed, and not waited for: one dispatcher at a time tells. */
-const STANDING = `
+const OPEN_RETIREMENT = `
   select now() as now, id, version, deprecated_at, sunset_at, notified_at, sunset_notified_at, reminded_sunset_at
   from api_retirements where withdrawn_at is null order by id for no key update skip locked limit 1`;
 
@@ -34,23 +34,23 @@ const AFFECTED = `
      where m.user_id = u.id order by a.id limit 1) as locale,
     (select json_agg(json_build_object('name', t.name, 'usedAt', t.last_used_at) order by t.last_used_at desc)
      from (select name, last_used_at from api_tokens
-           where user_id = u.id and last_used_at >= now() - interval '${LATELY_DAYS} days'
-           order by last_used_at desc limit ${TOKENS_NAMED + 1}) t) as tokens
+           where user_id = u.id and last_used_at >= now() - interval '${RECENT_DAYS} days'
+           order by last_used_at desc limit ${MAX_NAMED_TOKENS + 1}) t) as tokens
   from users u
   where u.removed_at is null
     and exists (select from api_tokens t
-                where t.user_id = u.id and t.last_used_at >= now() - interval '${LATELY_DAYS} days')
+                where t.user_id = u.id and t.last_used_at >= now() - interval '${RECENT_DAYS} days')
     and not exists (select from api_retirement_notices n
                     where n.retirement_id = $1 and n.occasion = $2 and n.sunset_at is not distinct from $3
                       and n.user_id = u.id)
-  order by u.id limit ${BATCH}`;
+  order by u.id limit ${BATCH_SIZE}`;
 
-const NOTE = `
+const RECORD_NOTICES = `
   insert into api_retirement_notices (retirement_id, occasion, sunset_at, user_id, mail_id, recorded_at)
   select $1::bigint, $2, $3::timestamptz, user_id, mail_id, now() from unnest($4::bigint[], $5::uuid[]) n (user_id, mail_id)`;
 
 /** A reminder says all that the others would have said. */
-const TOLD = `
+const MARK_NOTIFIED = `
   update api_retirements set
     notified_at = coalesce(notified_at, now()),
     sunset_notified_at = case when sunset_at is null then sunset_notified_at else coalesce(sunset_notified_at, now()) end,
@@ -67,7 +67,7 @@ type RetirementRow = {
   sunset_notified_at: Date | null;
   reminded_sunset_at: Date | null;
 };
-type AffectedRow = Omit<Affected, 'tokens'> & {
+type AffectedRow = Omit<AffectedUser, 'tokens'> & {
   id: number;
   tokens: { name: string; usedAt: string }[];
 };
@@ -85,16 +85,16 @@ export class RetirementNotices {
 
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
-    const every = Math.max(AT_LEAST_MS, POLL_INTERVAL_MS / this.config.webhookTimeScale);
+    const intervalMs = Math.max(MIN_INTERVAL_MS, POLL_INTERVAL_MS / this.config.webhookTimeScale);
     while (!signal.aborted) {
       try {
-        let more = true;
-        while (more && !signal.aborted) more = await this.tellSome();
+        let hasMore = true;
+        while (hasMore && !signal.aborted) hasMore = await this.notifyBatch();
       } catch (error) {
         const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`users cannot be told of a retirement: ${getErrorMessage(error)}`);
       }
-      await pause(every, signal);
+      await pause(intervalMs, signal);
     }
   }
 
@@ -102,25 +102,26 @@ export class RetirementNotices {
    * Mails, who got them, and that all have them are written in one transaction, so nobody is told twice or forgotten.
    * @returns whether there may be more to do at once
    */
-  private async tellSome(): Promise<boolean> {
-    const told = await inTransaction(this.pool, async (client) => {
-      const { rows } = await client.query<RetirementRow>(STANDING);
+  private async notifyBatch(): Promise<boolean> {
+    const result = await inTransaction(this.pool, async (client) => {
+      const { rows } = await client.query<RetirementRow>(OPEN_RETIREMENT);
       const [row] = rows;
       if (!row) return undefined;
-      const retirement = retirementIn(row);
-      const occasion = occasionDue(retirement, row.now);
+      const retirement = toRetirement(row);
+      const occasion = findDueOccasion(retirement, row.now);
       if (!occasion) return undefined;
-      const users = await this.tell(client, retirement, occasion, row.now);
-      if (users.length < BATCH) await client.query(TOLD, [row.id, occasion === 'reminder']);
+      const users = await this.notify(client, retirement, occasion, row.now);
+      if (users.length < BATCH_SIZE)
+        await client.query(MARK_NOTIFIED, [row.id, occasion === 'reminder']);
       return { occasion, users };
     });
-    if (!told) return false;
-    this.logTold(told);
+    if (!result) return false;
+    this.logNotified(result);
     return true;
   }
 
   /** @returns the ids of who was told now */
-  private async tell(
+  private async notify(
     client: pg.PoolClient,
     retirement: Retirement,
     occasion: Occasion,
@@ -129,16 +130,16 @@ export class RetirementNotices {
     const key = [retirement.id, occasion, occasion === 'reminder' ? retirement.sunsetAt : null];
     const { rows } = await client.query<AffectedRow>(AFFECTED, key);
     const mails = rows.map((row) =>
-      renderRetirementMail(occasion, retirement, affectedIn(row), this.config.publicUrl),
+      renderRetirementMail(occasion, retirement, toAffectedUser(row), this.config.publicUrl),
     );
-    const giveUpAt = new Date(now.getTime() + TRIED_FOR_DAYS * DAY_MS);
+    const giveUpAt = new Date(now.getTime() + GIVE_UP_DAYS * DAY_MS);
     const mailIds = await this.outbox.add(client, mails, giveUpAt);
     const users = rows.map(({ id }) => id);
-    await client.query(NOTE, [...key, users, users.map((_, i) => mailIds[i] ?? null)]);
+    await client.query(RECORD_NOTICES, [...key, users, users.map((_, i) => mailIds[i] ?? null)]);
     return users;
   }
 
-  private logTold({ occasion, users }: { occasion: Occasion; users: number[] }): void {
+  private logNotified({ occasion, users }: { occasion: Occasion; users: number[] }): void {
     if (this.config.mail !== null) {
       this.log.log('users are told by mail that a version is being retired', {
         occasion,
@@ -155,19 +156,19 @@ export class RetirementNotices {
   }
 }
 
-function retirementIn(row: RetirementRow): Retirement {
+function toRetirement(row: RetirementRow): Retirement {
   return {
     id: row.id,
     version: row.version,
     deprecatedAt: row.deprecated_at,
     sunsetAt: row.sunset_at,
-    toldAt: row.notified_at,
-    toldSunsetAt: row.sunset_notified_at,
-    remindedOf: row.reminded_sunset_at,
+    notifiedAt: row.notified_at,
+    sunsetNotifiedAt: row.sunset_notified_at,
+    remindedSunsetAt: row.reminded_sunset_at,
   };
 }
 
-function affectedIn({ email, name, locale, tokens }: AffectedRow): Affected {
+function toAffectedUser({ email, name, locale, tokens }: AffectedRow): AffectedUser {
   return {
     email,
     name,

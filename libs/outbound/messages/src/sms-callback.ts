@@ -18,7 +18,7 @@ const ARRIVALS: Readonly<Record<string, SmsArrival['arrival']>> = {
   failed: 'undelivered',
   canceled: 'undelivered',
 };
-const MOST_CODE = 2_147_483_647;
+const MAX_CODE = 2_147_483_647;
 
 /**
  * Where the provider reports, as long as it can reach us there: it refuses addresses that it cannot.
@@ -40,10 +40,10 @@ export function signSmsCallback(url: string, form: Form, token: string): Buffer 
   return createHmac('sha1', token).update(signed).digest();
 }
 
-/** @param given the header X-Twilio-Signature */
-export function isSignedSms(url: string, form: Form, token: string, given: unknown): boolean {
+/** @param header the header X-Twilio-Signature */
+export function isSignedSms(url: string, form: Form, token: string, header: unknown): boolean {
   const expected = signSmsCallback(url, form, token);
-  const signature = Buffer.from(typeof given === 'string' ? given : '', 'base64');
+  const signature = Buffer.from(typeof header === 'string' ? header : '', 'base64');
   return signature.length === expected.length && timingSafeEqual(signature, expected);
 }
 
@@ -53,6 +53,6 @@ export function parseSmsArrival(form: Form): SmsArrival | undefined {
   const arrival = Object.hasOwn(ARRIVALS, status) ? ARRIVALS[status] : undefined;
   const code = Number(form['ErrorCode'] ?? 0);
   const isCode =
-    arrival === 'undelivered' && Number.isInteger(code) && code > 0 && code <= MOST_CODE;
+    arrival === 'undelivered' && Number.isInteger(code) && code > 0 && code <= MAX_CODE;
   return arrival && { providerId: form['MessageSid'] ?? '', arrival, code: isCode ? code : null };
 }

@@ -3,7 +3,7 @@ import type { RequestInit, Response } from 'undici';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
 import { fetchChecked } from '#sending/checked-fetch.client.js';
-import { parseSmsOutcome, type SmsOutcome } from './sms-answer.js';
+import { parseSmsOutcome, type SmsOutcome } from './sms-response.js';
 import { createSmsCallbackUrl } from './sms-callback.js';
 
 /** From looking up the name to the end of the answer. */

@@ -2,13 +2,13 @@ import { Injectable } from '@nestjs/common';
 import { Config } from '#configuration/config.js';
 import { findMailbox } from '#kernel/email-address.js';
 import type { MailServer } from '#configuration/settings.js';
-import { checkedBody } from '#sending/checked-body.client.js';
+import { createCheckedBody } from '#sending/checked-body.client.js';
 import type { Mail, MailOutcome } from './mail.js';
 
 /** From looking up the name to the server's last reply. */
 const DEADLINE_MS = 30_000;
 /** A server that is silent for this long is considered dead. */
-const SILENCE_MS = 10_000;
+const SILENCE_TIMEOUT_MS = 10_000;
 /** What follows could be taken for another header. */
 const SEVERAL_LINES = /[\r\n\0]/;
 
@@ -35,10 +35,10 @@ export class SmtpClient {
       return { kind: 'refused', error: 'a header would have several lines' };
     }
     const { createTransport } = await import('nodemailer');
-    const transport = createTransport(serverOf(settings.server));
+    const transport = createTransport(toTransportOptions(settings.server));
     transport.use('stream', ({ message }, done) => {
       // Nobody reads it before the server has asked for the text.
-      message.processFunc((text) => checkedBody(text, mayBeSent));
+      message.processFunc((text) => createCheckedBody(text, mayBeSent));
       done();
     });
     try {
@@ -46,12 +46,12 @@ export class SmtpClient {
         from:
           mail.fromName === undefined
             ? settings.from
-            : { name: mail.fromName, address: addressIn(settings.from) },
+            : { name: mail.fromName, address: getAddress(settings.from) },
         to: { name: '', address: findMailbox(mail.to) ?? mail.to },
         subject: mail.subject,
         text: mail.text,
         ...(mail.html !== undefined && { html: mail.html }),
-        messageId: `<${id}@${domainOf(settings.from)}>`,
+        messageId: `<${id}@${getDomain(settings.from)}>`,
         headers: { 'Auto-Submitted': 'auto-generated' },
         disableFileAccess: true,
         disableUrlAccess: true,
@@ -59,7 +59,7 @@ export class SmtpClient {
       });
       return { kind: 'sent' };
     } catch (error) {
-      return outcomeOf(error);
+      return toOutcome(error);
     } finally {
       transport.close();
     }
@@ -67,31 +67,31 @@ export class SmtpClient {
 }
 
 /** Credentials are only sent over TLS; without credentials TLS is used if the server offers it. */
-function serverOf({ host, port, tls, login }: MailServer) {
+function toTransportOptions({ host, port, tls, login }: MailServer) {
   return {
     host,
     port,
     secure: tls,
     requireTLS: login !== null,
     ...(login && { auth: { user: login.user, pass: login.password } }),
-    dnsTimeout: SILENCE_MS,
-    connectionTimeout: SILENCE_MS,
-    greetingTimeout: SILENCE_MS,
-    socketTimeout: SILENCE_MS,
+    dnsTimeout: SILENCE_TIMEOUT_MS,
+    connectionTimeout: SILENCE_TIMEOUT_MS,
+    greetingTimeout: SILENCE_TIMEOUT_MS,
+    socketTimeout: SILENCE_TIMEOUT_MS,
   };
 }
 
 /** @param from as in `Inkpad <inkpad@shop.example>` */
-function addressIn(from: string): string {
+function getAddress(from: string): string {
   return /([^\s<>@]+@[^\s<>@]+)>?$/.exec(from)?.[1] ?? from;
 }
 
-function domainOf(from: string): string {
+function getDomain(from: string): string {
   return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
 }
 
 /** The server's reply may contain the person's address, so only its codes are passed on. */
-function outcomeOf(error: unknown): MailOutcome {
+function toOutcome(error: unknown): MailOutcome {
   const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const response = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;
   const failure = typeof code === 'string' ? code : 'unknown';

@@ -9,7 +9,7 @@ import { followLog, retryUntilAborted } from '#event-store/log/follow-log.js';
 import { PASS_CHANGES, PassTable } from './pass-table.service.js';
 
 const LEADERSHIP = { name: PASS_CHANGES, lock: 727_006 };
-const BATCH = 500;
+const BATCH_SIZE = 500;
 const GATHER_MS = 500;
 const IDLE_MS = 1_000;
 
@@ -20,7 +20,7 @@ export class PassChanges {
 
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly types: EventTypes,
     private readonly table: PassTable,
     private readonly lock: LeaderLock,
@@ -37,7 +37,7 @@ export class PassChanges {
 
   private async follow(signal: AbortSignal): Promise<void> {
     const follower = {
-      batch: BATCH,
+      batch: BATCH_SIZE,
       gatherMs: GATHER_MS,
       readPosition: () => readCheckpoint(this.pool, PASS_CHANGES),
       advance: async (from: Position, events: StoredEvent[], to: Position) => {
@@ -45,7 +45,7 @@ export class PassChanges {
         await this.table.advance(from, to, events);
       },
     };
-    await followLog(this.store, follower, this.log, signal);
+    await followLog(this.eventStore, follower, this.log, signal);
   }
 
   private async refresh(signal: AbortSignal): Promise<void> {

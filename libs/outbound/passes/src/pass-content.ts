@@ -5,7 +5,7 @@ import type { CustomerCard } from '#stamping/customer-card.js';
 import { priceRewards, findTarget, type Milestone } from '#stamping/unlocked-rewards.js';
 
 /** Apple accepts ten in a pass, and Google ten in an object. */
-const MOST_LOCATIONS = 10;
+const MAX_LOCATIONS = 10;
 
 /** A reward as the card offers it to everybody. */
 export type PassOffer = Omit<Milestone, 'active'>;
@@ -17,7 +17,7 @@ export type PassReward = PassOffer & {
 };
 
 /** What is seen of a card template besides its rewards. */
-export type PassLooks = Omit<
+export type PassAppearance = Omit<
   Card,
   | 'id'
   | 'accountId'
@@ -51,7 +51,7 @@ export type PassContent = {
   /** BCP 47. */
   locale: string;
   timeZone: string;
-  card: PassLooks;
+  card: PassAppearance;
   /** Null when the card does not show the member, or has none any more. */
   memberName: string | null;
   stampsCount: number;
@@ -80,11 +80,11 @@ export type PassParts = {
   locations: PassLocation[];
 };
 
-export function passContent(parts: PassParts): PassContent {
+export function createPassContent(parts: PassParts): PassContent {
   const { customerCard, card, store, member, locations } = parts;
   const { stampsCount } = customerCard;
   const priced = priceRewards(parts.rewards, customerCard.unlocked);
-  const rewards = activeOffers(priced).map((offer) => ({
+  const rewards = findActiveOffers(priced).map((offer) => ({
     ...offer,
     available: offer.stampsRequired <= stampsCount,
   }));
@@ -102,24 +102,24 @@ export function passContent(parts: PassParts): PassContent {
     storeName: store.name,
     locale: store.locale,
     timeZone: store.timeZone,
-    card: looksOf(card),
+    card: toAppearance(card),
     memberName: card.showMemberField && named ? named : null,
     stampsCount,
     rewards,
-    offers: activeOffers(parts.rewards),
+    offers: findActiveOffers(parts.rewards),
     stampsToReward: card.showStampsToRewardField ? Math.max(0, target - stampsCount) : null,
     expiresAt: card.expiresAt,
-    locations: locations.slice(0, MOST_LOCATIONS),
+    locations: locations.slice(0, MAX_LOCATIONS),
   };
 }
 
 /** Equal for contents that show the same. */
-export function contentHash(content: PassContent): string {
-  const { customerId: _customerId, ...shown } = content;
-  return createHash('sha256').update(toCanonicalJson(shown)).digest('base64url');
+export function hashContent(content: PassContent): string {
+  const { customerId: _customerId, ...visible } = content;
+  return createHash('sha256').update(toCanonicalJson(visible)).digest('base64url');
 }
 
-function activeOffers(rewards: Milestone[]): PassOffer[] {
+function findActiveOffers(rewards: Milestone[]): PassOffer[] {
   return rewards
     .filter(({ active }) => active)
     .map(({ id, name, description, stampsRequired }) => ({
@@ -130,7 +130,7 @@ function activeOffers(rewards: Milestone[]): PassOffer[] {
     }));
 }
 
-function looksOf(card: Card): PassLooks {
+function toAppearance(card: Card): PassAppearance {
   const {
     id: _id,
     accountId: _accountId,

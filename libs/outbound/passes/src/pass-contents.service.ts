@@ -10,13 +10,13 @@ import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { toMilestones } from '#stamping/templates.service.js';
 import { isPrecise, type Location } from '#locations/location.js';
 import {
-  contentHash,
-  passContent,
+  hashContent,
+  createPassContent,
   type PassContent,
   type PassLocation,
   type PassParts,
 } from './pass-content.js';
-import { PASS_HOLDERS, standInContext } from './pass-holders.js';
+import { PASS_HOLDERS, getDecoyContext } from './pass-holders.js';
 import { Passes, type Pass } from './passes.service.js';
 
 type PartsRow = {
@@ -69,21 +69,21 @@ export class PassContents {
   /** By customer card. Those that do not exist are left out. */
   async load(customerCardIds: number[]): Promise<Map<number, PassContent>> {
     const parts = await query<PartsRow>(this.pool, { ...PARTS, values: [customerCardIds] });
-    const locations = await this.locations([
+    const readLocations = await this.locations([
       ...new Set(parts.map(({ customer_card: { accountId } }) => accountId)),
     ]);
-    const members = await this.membersOf(parts);
+    const members = await this.openMembers(parts);
     return new Map(
       parts.map((row, i) => {
         const { customer_card: customerCard, card } = row;
-        const content = passContent({
+        const content = createPassContent({
           customerCard,
           card,
           rewards: toMilestones(row.rewards),
           store: { name: row.store_name, locale: row.locale, timeZone: row.time_zone },
           member: members[i] ?? null,
-          locations: nearestFirst(
-            locations.get(customerCard.accountId) ?? [],
+          locations: sortByDistance(
+            readLocations.get(customerCard.accountId) ?? [],
             row.last_location_id,
           ),
         });
@@ -101,24 +101,24 @@ export class PassContents {
     await this.rows.ensureWritten(customerCardReadModel, [customerCard.id]);
     const content = (await this.load([customerCard.id])).get(customerCard.id);
     if (!content) throw new Error(`customer card ${customerCard.id} has no row`);
-    if (pass.isNew) await this.passes.shown(customerCard.id, contentHash(content));
+    if (pass.isNew) await this.passes.saveContentHash(customerCard.id, hashContent(content));
     return { pass, content };
   }
 
   /** Undefined where there is nobody any more. A stand-in has the name that was given for it. */
-  private async membersOf(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
-    const standIns = parts.filter(({ sealed }) => sealed !== null);
+  private async openMembers(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
+    const decoys = parts.filter(({ sealed }) => sealed !== null);
     const names = await this.keys.openAll(
-      standIns.map(({ customer_id: subjectId, sealed, customer_card: { uuid } }) => ({
+      decoys.map(({ customer_id: subjectId, sealed, customer_card: { uuid } }) => ({
         subjectId,
         sealed: sealed ?? Buffer.alloc(0),
-        context: standInContext(uuid),
+        context: getDecoyContext(uuid),
       })),
     );
     return parts.map((row) => {
       if (row.erased) return undefined;
       if (row.sealed !== null) {
-        const name = names[standIns.indexOf(row)];
+        const name = names[decoys.indexOf(row)];
         return name && (JSON.parse(name.toString()) as PassParts['member']);
       }
       const { first_name: firstName, last_name: lastName } = row;
@@ -133,8 +133,8 @@ export class PassContents {
     });
     const byAccount = new Map<number, Location[]>();
     for (const { account_id: accountId, state } of rows) {
-      const known = byAccount.get(accountId);
-      if (known) known.push(state);
+      const others = byAccount.get(accountId);
+      if (others) others.push(state);
       else byAccount.set(accountId, [state]);
     }
     return byAccount;
@@ -142,7 +142,7 @@ export class PassContents {
 }
 
 /** The shop where the card was last stamped comes first, and the others by their distance from it. */
-function nearestFirst(locations: Location[], lastId: number | null): PassLocation[] {
+function sortByDistance(locations: Location[], lastId: number | null): PassLocation[] {
   const precise = locations.flatMap(({ id, name, latitude, longitude, precision }) =>
     latitude === null || longitude === null || !isPrecise(precision)
       ? []
@@ -150,13 +150,16 @@ function nearestFirst(locations: Location[], lastId: number | null): PassLocatio
   );
   const last = precise.find(({ id }) => id === lastId);
   const ordered = last
-    ? precise.sort((a, b) => distance(last, a) - distance(last, b) || a.id - b.id)
+    ? precise.sort((a, b) => calculateDistance(last, a) - calculateDistance(last, b) || a.id - b.id)
     : precise;
   return ordered.map(({ name, latitude, longitude }) => ({ name, latitude, longitude }));
 }
 
 /** Good for ordering only. */
-function distance(from: Omit<PassLocation, 'name'>, to: Omit<PassLocation, 'name'>): number {
+function calculateDistance(
+  from: Omit<PassLocation, 'name'>,
+  to: Omit<PassLocation, 'name'>,
+): number {
   const narrowing = Math.cos((from.latitude * Math.PI) / 180);
   const turn = Math.abs(from.longitude - to.longitude);
   return Math.hypot(from.latitude - to.latitude, Math.min(turn, 360 - turn) * narrowing);

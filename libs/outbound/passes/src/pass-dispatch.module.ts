@@ -4,7 +4,7 @@ import { PassDispatch } from './pass-dispatch.service.js';
 import { PASS_SENDERS, type PassSender } from './pass-sender.js';
 import { PassTable } from './pass-table.service.js';
 import { PassesModule } from './passes.module.js';
-import { StandInUpkeep } from './stand-in-upkeep.service.js';
+import { DecoyCardCleanup } from './decoy-card-cleanup.service.js';
 
 /** The part of passes that runs in the dispatcher. */
 @Module({})
@@ -18,14 +18,14 @@ export class PassDispatchModule {
         PassTable,
         PassChanges,
         PassDispatch,
-        StandInUpkeep,
+        DecoyCardCleanup,
         {
           provide: PASS_SENDERS,
           inject: senders,
           useFactory: (...each: PassSender[]) => each,
         },
       ],
-      exports: [PassChanges, PassDispatch, StandInUpkeep],
+      exports: [PassChanges, PassDispatch, DecoyCardCleanup],
     };
   }
 }

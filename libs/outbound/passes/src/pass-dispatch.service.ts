@@ -3,10 +3,10 @@ import { getErrorMessage } from '#kernel/errors.js';
 import { pause } from '#kernel/pause.js';
 import { isTransient } from '#database/connection.js';
 import { PASS_SENDERS, type PassOutcome, type PassSender } from './pass-sender.js';
-import { nextAttemptInMs } from './pass-retry.js';
+import { getRetryDelayMs } from './pass-retry.js';
 import { PassUpdates, type ClaimedUpdate } from './pass-updates.service.js';
 
-const ROUND_MS = 500;
+const POLL_INTERVAL_MS = 500;
 
 /**
  * Sends the updates of passes, each channel apart from the others, so that a vendor who hangs delays nobody else.
@@ -37,51 +37,52 @@ export class PassDispatch {
   }
 
   private async run(sender: PassSender, signal: AbortSignal): Promise<void> {
-    const underWay = new Set<Promise<void>>();
+    const running = new Set<Promise<void>>();
     while (!signal.aborted) {
       try {
-        const free = sender.atOnce - underWay.size;
-        const claimed = free > 0 ? await this.updates.claim(sender.channel, free) : [];
+        const freeCount = sender.concurrency - running.size;
+        const claimed = freeCount > 0 ? await this.updates.claim(sender.channel, freeCount) : [];
         for (const update of claimed) {
-          const attempt = this.attempt(sender, update).finally(() => underWay.delete(attempt));
-          underWay.add(attempt);
+          const attempt = this.attempt(sender, update).finally(() => running.delete(attempt));
+          running.add(attempt);
         }
-        if (underWay.size === sender.atOnce) {
-          await Promise.race(underWay);
+        if (running.size === sender.concurrency) {
+          await Promise.race(running);
           continue;
         }
       } catch (error) {
         const level = isTransient(error) ? 'warn' : 'error';
         this.log[level](`updates of ${sender.channel} cannot be read: ${getErrorMessage(error)}`);
       }
-      await pause(ROUND_MS, signal);
+      await pause(POLL_INTERVAL_MS, signal);
     }
-    await Promise.all(underWay);
+    await Promise.all(running);
   }
 
   /** Never fails: what cannot be recorded is claimed again when its lease is over. */
   private async attempt(sender: PassSender, update: ClaimedUpdate): Promise<void> {
-    const what = `the update of ${update.channel} ${update.target}`;
+    const description = `the update of ${update.channel} ${update.target}`;
     let outcome: PassOutcome;
     try {
       outcome = await sender.send(update, this.cut.signal);
     } catch (error) {
       const stack = error instanceof Error && !isTransient(error) ? error.stack : undefined;
-      if (stack) this.log.error(`${what} failed: ${getErrorMessage(error)}`, stack);
+      if (stack) this.log.error(`${description} failed: ${getErrorMessage(error)}`, stack);
       outcome = { kind: 'failed', error: getErrorMessage(error) };
     }
     try {
       if (outcome.kind === 'failed') {
-        const inMs = nextAttemptInMs(update.attempts, Math.random(), outcome.retryInMs);
-        this.log.warn(`${what} failed (${outcome.error}); next attempt in ${inMs} ms`);
-        await this.updates.putOff(update, inMs, outcome.error);
+        const delayMs = getRetryDelayMs(update.attempts, Math.random(), outcome.retryInMs);
+        this.log.warn(`${description} failed (${outcome.error}); next attempt in ${delayMs} ms`);
+        await this.updates.putOff(update, delayMs, outcome.error);
         return;
       }
-      if (outcome.kind === 'refused') this.log.error(`${what} was refused: ${outcome.error}`);
+      if (outcome.kind === 'refused')
+        this.log.error(`${description} was refused: ${outcome.error}`);
       await this.updates.finish(update);
     } catch (error) {
       this.log.warn(
-        `${what} is made again, since its result cannot be stored: ${getErrorMessage(error)}`,
+        `${description} is made again, since its result cannot be stored: ${getErrorMessage(error)}`,
       );
     }
   }

@@ -9,6 +9,6 @@ export const PASS_HOLDERS = `(
 )`;
 
 /** With which the name of a stand-in is sealed. */
-export function standInContext(uuid: string): string {
+export function getDecoyContext(uuid: string): string {
   return `stand-in ${uuid}`;
 }

@@ -27,7 +27,12 @@ export class PassImages {
   ) {}
 
   /** The URLs are answered from then on. */
-  async linksOf({ accountId, card, offers, stampsCount }: PassContent): Promise<PassImageLinks> {
+  async createLinks({
+    accountId,
+    card,
+    offers,
+    stampsCount,
+  }: PassContent): Promise<PassImageLinks> {
     const design = createStripDesign(
       card,
       offers.map(({ stampsRequired }) => ({ stampsRequired, active: true })),

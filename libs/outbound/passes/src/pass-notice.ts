@@ -21,17 +21,17 @@ export type BalanceChange = {
 
 export const UNCHANGED: BalanceChange = { changed: false, notice: null, silent: false };
 
-export function afterEvent(before: BalanceChange, event: CustomerCardEvent): BalanceChange {
+export function applyEvent(before: BalanceChange, event: CustomerCardEvent): BalanceChange {
   const { type, data } = event;
   switch (type) {
     case 'StampsEarned':
       // Issued with the card, so no pass was ever without them.
       if (data.source === 'welcome_bonus') return { ...before, silent: true };
-      return acted(before, data.silent, stamped(before, data.stamps));
+      return applyAction(before, data.silent, addStamps(before, data.stamps));
     case 'StampsRemoved':
-      return acted(before, data.silent, stamped(before, -data.stamps));
+      return applyAction(before, data.silent, addStamps(before, -data.stamps));
     case 'RewardRedeemed':
-      return acted(before, data.silent, { kind: 'redeemed', rewardName: data.rewardName });
+      return applyAction(before, data.silent, { kind: 'redeemed', rewardName: data.rewardName });
     case 'RewardUnlocked':
       if (before.silent) return before;
       return { ...before, notice: { kind: 'unlocked', rewardName: data.name } };
@@ -40,11 +40,15 @@ export function afterEvent(before: BalanceChange, event: CustomerCardEvent): Bal
   }
 }
 
-function acted({ notice }: BalanceChange, silent: boolean, latest: PassNotice): BalanceChange {
-  const kept = notice && WEIGHT[notice.kind] > WEIGHT[latest.kind];
-  return { changed: true, silent, notice: silent || kept ? notice : latest };
+function applyAction(
+  { notice }: BalanceChange,
+  silent: boolean,
+  latest: PassNotice,
+): BalanceChange {
+  const isOutweighed = notice && WEIGHT[notice.kind] > WEIGHT[latest.kind];
+  return { changed: true, silent, notice: silent || isOutweighed ? notice : latest };
 }
 
-function stamped({ notice }: BalanceChange, stamps: number): PassNotice {
+function addStamps({ notice }: BalanceChange, stamps: number): PassNotice {
   return { kind: 'stamped', stamps: stamps + (notice?.kind === 'stamped' ? notice.stamps : 0) };
 }

@@ -13,7 +13,7 @@ export type PassScope = {
 };
 
 /** By the names of the streams. Other streams change no pass. */
-export function scopeOf(events: StoredEvent[]): PassScope {
+export function findScope(events: StoredEvent[]): PassScope {
   const scope: PassScope = {
     customerCards: new Map(),
     customers: new Set(),
@@ -23,11 +23,11 @@ export function scopeOf(events: StoredEvent[]): PassScope {
     locations: new Set(),
   };
   for (const event of events) {
-    const [aggregate, id] = partsOf(event.stream);
+    const [aggregate, id] = splitStreamName(event.stream);
     switch (aggregate) {
       case 'customer_card': {
-        const known = scope.customerCards.get(id);
-        if (known) known.push(event);
+        const others = scope.customerCards.get(id);
+        if (others) others.push(event);
         else scope.customerCards.set(id, [event]);
         break;
       }
@@ -53,11 +53,11 @@ export function scopeOf(events: StoredEvent[]): PassScope {
   return scope;
 }
 
-export function isEmpty(scope: PassScope): boolean {
+export function isEmptyScope(scope: PassScope): boolean {
   return Object.values(scope).every(({ size }) => size === 0);
 }
 
-function partsOf(stream: string): [string, number] {
+function splitStreamName(stream: string): [string, number] {
   const dash = stream.lastIndexOf('-');
   return [stream.slice(0, dash), Number(stream.slice(dash + 1))];
 }

@@ -19,7 +19,7 @@ export type PassOutcome =
   | { kind: 'failed'; error: string; retryInMs?: number }
   | { kind: 'refused'; error: string };
 
-export type WantedUpdate = { channel: PassChannel; target: string; accountId: number };
+export type UpdateRequest = { channel: PassChannel; target: string; accountId: number };
 
 /** The passes of one card template; null: of the whole store. */
 export type CardScope = { accountId: number; cardId: number | null };
@@ -33,13 +33,13 @@ export abstract class PassSender {
   /** False without credentials of this vendor: its updates wait. */
   abstract readonly enabled: boolean;
   /** Updates under way at once. */
-  abstract readonly atOnce: number;
+  abstract readonly concurrency: number;
 
   /** Where passes are installed, as far as this channel reaches. Those of unknown cards and without devices are left out. */
-  abstract findTargets(customerCardIds: number[]): Promise<WantedUpdate[]>;
+  abstract findTargets(customerCardIds: number[]): Promise<UpdateRequest[]>;
 
   /** What many passes have in common, and is updated once for all of them. */
-  findSharedTargets(_scope: CardScope): Promise<WantedUpdate[]> {
+  findSharedTargets(_scope: CardScope): Promise<UpdateRequest[]> {
     return Promise.resolve([]);
   }
 

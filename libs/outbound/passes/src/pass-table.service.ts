@@ -12,18 +12,18 @@ import { locationReadModel } from '#locations/location.entity.js';
 import { rewardReadModel } from '#rewards/reward.entity.js';
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
-import { contentHash } from './pass-content.js';
+import { hashContent } from './pass-content.js';
 import { PassContents } from './pass-contents.service.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import { afterEvent, UNCHANGED, type BalanceChange } from './pass-notice.js';
-import { PASS_SENDERS, type PassSender, type WantedUpdate } from './pass-sender.js';
-import { isEmpty, scopeOf, type PassScope } from './pass-scope.js';
+import { applyEvent, UNCHANGED, type BalanceChange } from './pass-notice.js';
+import { PASS_SENDERS, type PassSender, type UpdateRequest } from './pass-sender.js';
+import { isEmptyScope, findScope, type PassScope } from './pass-scope.js';
 import { PassUpdates } from './pass-updates.service.js';
 
 export const PASS_CHANGES = 'passes';
 
 /** Passes compared in one turn. Between two turns, stamps go first. */
-const TURN = 200;
+const BATCH_SIZE = 200;
 
 const OPENED = {
   name: 'passes_opened',
@@ -67,25 +67,25 @@ const REFRESH = {
 
 const NEXT_REFRESH = {
   name: 'pass_refreshes_next',
-  text: 'select account_id, card_id, last_customer_card_id as reached from pass_refreshes order by last_run_at limit 1 for update',
+  text: 'select account_id, card_id, last_customer_card_id from pass_refreshes order by last_run_at limit 1 for update',
 };
 
 const NEXT_PASSES = {
   name: 'passes_next',
   text: `select customer_card_id, content_hash from passes
          where account_id = $1 and customer_card_id > $2
-         order by customer_card_id limit ${TURN}`,
+         order by customer_card_id limit ${BATCH_SIZE}`,
 };
 
 const NEXT_PASSES_OF_CARD = {
   name: 'passes_next_of_card',
   text: `select customer_card_id, content_hash from passes
          where card_id = $1 and customer_card_id > $2
-         order by customer_card_id limit ${TURN}`,
+         order by customer_card_id limit ${BATCH_SIZE}`,
 };
 
 type OpenedRow = { customer_card_id: number; content_hash: string | null };
-type RefreshRow = { account_id: number; card_id: number; reached: number };
+type RefreshRow = { account_id: number; card_id: number; last_customer_card_id: number };
 type Change = { id: number; hash: string } & Pick<BalanceChange, 'changed' | 'notice'>;
 
 /**
@@ -96,7 +96,7 @@ type Change = { id: number; hash: string } & Pick<BalanceChange, 'changed' | 'no
 export class PassTable {
   constructor(
     private readonly pool: Pool,
-    private readonly store: EventStore,
+    private readonly eventStore: EventStore,
     private readonly rows: ReadModels,
     private readonly contents: PassContents,
     private readonly updates: PassUpdates,
@@ -105,22 +105,22 @@ export class PassTable {
 
   /** @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
-    const scope = await this.withPasses(scopeOf(events));
+    const scope = await this.keepOpened(findScope(events));
     const move = {
       name: 'passes_move',
       text: MOVE_CHECKPOINT,
       values: toMoveArguments(PASS_CHANGES, from, to),
     };
-    if (isEmpty(scope)) {
+    if (isEmptyScope(scope)) {
       if ((await this.pool.query(move)).rowCount !== 1) throw new OvertakenError();
       return;
     }
-    const balances = await this.balancesOf(scope);
-    await this.reachRows(scope, events);
+    const balances = await this.readBalances(scope);
+    await this.awaitRows(scope, events);
     await inTransaction(this.pool, async (client) => {
       const moved = await client.query(move);
       if (moved.rowCount !== 1) throw new OvertakenError();
-      const { rows } = await client.query<OpenedRow>(openedIn(scope));
+      const { rows } = await client.query<OpenedRow>(createOpenedQuery(scope));
       await this.compare(client, rows, balances, 0);
       await client.query({
         ...REFRESH,
@@ -133,9 +133,11 @@ export class PassTable {
    * Most cards were never opened as a pass. One that is opened from now on shows what these events have changed, since it
    * is read from its stream then.
    */
-  private async withPasses(scope: PassScope): Promise<PassScope> {
+  private async keepOpened(scope: PassScope): Promise<PassScope> {
     if (scope.customerCards.size === 0) return scope;
-    const { rows } = await this.pool.query<OpenedRow>(openedIn({ ...scope, customers: new Set() }));
+    const { rows } = await this.pool.query<OpenedRow>(
+      createOpenedQuery({ ...scope, customers: new Set() }),
+    );
     const customerCards = new Map(
       rows.map(({ customer_card_id: id }) => [id, scope.customerCards.get(id) ?? []]),
     );
@@ -150,21 +152,21 @@ export class PassTable {
       ]);
       const [next] = (await client.query<RefreshRow>(NEXT_REFRESH)).rows;
       if (!next) return false;
-      const { account_id: accountId, card_id: cardId, reached } = next;
-      if (reached === 0) {
+      const { account_id: accountId, card_id: cardId, last_customer_card_id } = next;
+      if (last_customer_card_id === 0) {
         const scope = { accountId, cardId: cardId === 0 ? null : cardId };
         const shared = await Promise.all(this.senders.map((each) => each.findSharedTargets(scope)));
-        await this.updates.ask(client, shared.flat(), 1);
+        await this.updates.request(client, shared.flat(), 1);
       }
       const { rows } = await client.query<OpenedRow>(
         cardId === 0
-          ? { ...NEXT_PASSES, values: [accountId, reached] }
-          : { ...NEXT_PASSES_OF_CARD, values: [cardId, reached] },
+          ? { ...NEXT_PASSES, values: [accountId, last_customer_card_id] }
+          : { ...NEXT_PASSES_OF_CARD, values: [cardId, last_customer_card_id] },
       );
       await this.compare(client, rows, new Map(), 1);
       const last = rows.at(-1);
       await client.query(
-        last && rows.length === TURN
+        last && rows.length === BATCH_SIZE
           ? {
               name: 'pass_refreshes_reach',
               text: `update pass_refreshes set last_customer_card_id = $3, last_run_at = clock_timestamp()
@@ -191,7 +193,7 @@ export class PassTable {
     const contents = await this.contents.load(opened.map((row) => row.customer_card_id));
     const changes = opened.flatMap(({ customer_card_id: id, content_hash: before }): Change[] => {
       const content = contents.get(id);
-      const hash = content && contentHash(content);
+      const hash = content && hashContent(content);
       if (hash === undefined) return [];
       const { changed, notice } = balances.get(id) ?? UNCHANGED;
       // Whoever compared before may have seen a row that the log had not brought yet: its notice is due all the same.
@@ -208,23 +210,27 @@ export class PassTable {
         changes.map(({ notice }) => notice && JSON.stringify(notice)),
       ],
     });
-    await this.updates.ask(client, await this.targetsOf(changes.map(({ id }) => id)), priority);
+    await this.updates.request(
+      client,
+      await this.findTargets(changes.map(({ id }) => id)),
+      priority,
+    );
   }
 
-  private async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  private async findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     const each = await Promise.all(
       this.senders.map((sender) => sender.findTargets(customerCardIds)),
     );
     return each.flat();
   }
 
-  private async balancesOf({ customerCards }: PassScope): Promise<Map<number, BalanceChange>> {
+  private async readBalances({ customerCards }: PassScope): Promise<Map<number, BalanceChange>> {
     const balances = new Map<number, BalanceChange>();
     for (const [id, [first, ...others]] of customerCards) {
       if (!first) continue;
       let balance = UNCHANGED;
-      for (const event of [...(await this.causeOf(first)), first, ...others]) {
-        balance = afterEvent(
+      for (const event of [...(await this.findCause(first)), first, ...others]) {
+        balance = applyEvent(
           balance,
           toRecorded<CustomerCardEvent>(customerCardReadModel.aggregate, event),
         );
@@ -235,10 +241,10 @@ export class PassTable {
   }
 
   /** The action whose unlocked rewards begin the batch: it tells whether they are to be announced. */
-  private async causeOf(first: StoredEvent): Promise<StoredEvent[]> {
+  private async findCause(first: StoredEvent): Promise<StoredEvent[]> {
     let cause = first;
     while (cause.type === 'RewardUnlocked') {
-      const [before] = await this.store.readEvents([
+      const [before] = await this.eventStore.readEvents([
         { stream: cause.stream, revision: cause.revision - 1 },
       ]);
       if (!before) return [];
@@ -248,7 +254,7 @@ export class PassTable {
   }
 
   /** Where rows may lag behind the log, content read too early would never be compared again. */
-  private async reachRows({ customerCards }: PassScope, events: StoredEvent[]): Promise<void> {
+  private async awaitRows({ customerCards }: PassScope, events: StoredEvent[]): Promise<void> {
     await Promise.all([
       this.rows.waitUntilCaughtUp(customerCardReadModel, [...customerCards.values()].flat()),
       this.rows.waitUntilCaughtUp(customerReadModel, events),
@@ -260,6 +266,6 @@ export class PassTable {
   }
 }
 
-function openedIn({ customerCards, customers }: PassScope): pg.QueryConfig {
+function createOpenedQuery({ customerCards, customers }: PassScope): pg.QueryConfig {
   return { ...OPENED, values: [[...customerCards.keys()], [...customers]] };
 }

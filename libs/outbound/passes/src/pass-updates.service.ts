@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import pg, { Pool } from 'pg';
 import { findLastServed } from '#kernel/turns.js';
-import type { PassChannel, PassUpdate, WantedUpdate } from './pass-sender.js';
+import type { PassChannel, PassUpdate, UpdateRequest } from './pass-sender.js';
 
 /** Longer than an attempt can last: after that, another dispatcher may take the update of one that has died. */
 const LEASE_SECONDS = 60;
@@ -9,9 +9,9 @@ const LEASE_SECONDS = 60;
 const GATHER_MS = 1_000;
 
 /** @property until the end of the lease, which tells one claim from every other */
-export type ClaimedUpdate = PassUpdate & { asked: number; until: string };
+export type ClaimedUpdate = PassUpdate & { requestNumber: number; leaseUntil: string };
 
-const ASK = {
+const REQUEST = {
   name: 'pass_updates_ask',
   text: `
     insert into pass_updates as u (channel, target, account_id, priority, due_at)
@@ -56,23 +56,23 @@ const CLAIM = {
     update pass_updates u
     set attempts = u.attempts + 1, due_at = now() + interval '${LEASE_SECONDS} seconds'
     from due where u.channel = due.channel and u.target = due.target
-    returning u.channel, u.target, u.account_id, u.request_number as asked, u.attempts, u.due_at::text as until`,
+    returning u.channel, u.target, u.account_id, u.request_number, u.attempts, u.due_at::text as lease_until`,
 };
 
 type ClaimedRow = {
   channel: PassChannel;
   target: string;
   account_id: number;
-  asked: number;
+  request_number: number;
   attempts: number;
-  until: string;
+  lease_until: string;
 };
 
 /** Updates waiting to be sent: at least once each, and once for several changes in a row. */
 @Injectable()
 export class PassUpdates {
   /** By channel and priority. */
-  private readonly served = new Map<string, number>();
+  private readonly lastServed = new Map<string, number>();
 
   constructor(private readonly pool: Pool) {}
 
@@ -80,14 +80,14 @@ export class PassUpdates {
    * Part of the caller's transaction.
    * @param priority 0 for a change that its customer is waiting for, 1 for one of many
    */
-  async ask(
+  async request(
     client: pg.ClientBase | pg.Pool,
-    updates: WantedUpdate[],
+    updates: UpdateRequest[],
     priority: 0 | 1,
   ): Promise<void> {
     if (updates.length === 0) return;
     await client.query({
-      ...ASK,
+      ...REQUEST,
       values: [
         updates.map(({ channel }) => channel),
         updates.map(({ target }) => target),
@@ -104,22 +104,29 @@ export class PassUpdates {
     for (const priority of [0, 1]) {
       if (claimed.length === limit) break;
       const turns = `${channel} ${priority}`;
-      const after = this.served.get(turns) ?? 0;
+      const after = this.lastServed.get(turns) ?? 0;
       const { rows } = await this.pool.query<ClaimedRow>({
         ...CLAIM,
         values: [channel, priority, limit - claimed.length, after],
       });
       const stores = rows.map((row) => row.account_id);
-      this.served.set(turns, findLastServed(after, stores));
-      for (const { account_id: accountId, asked, ...row } of rows) {
-        claimed.push({ ...row, accountId, asked: Number(asked) });
+      this.lastServed.set(turns, findLastServed(after, stores));
+      for (const row of rows) {
+        claimed.push({
+          channel: row.channel,
+          target: row.target,
+          accountId: row.account_id,
+          attempts: row.attempts,
+          requestNumber: Number(row.request_number),
+          leaseUntil: row.lease_until,
+        });
       }
     }
     return claimed;
   }
 
   /** It is sent again at once when it was asked for meanwhile. Whoever has outlived the lease changes nothing. */
-  async finish({ channel, target, asked, until }: ClaimedUpdate): Promise<void> {
+  async finish({ channel, target, requestNumber, leaseUntil }: ClaimedUpdate): Promise<void> {
     await this.pool.query({
       name: 'pass_updates_finish',
       text: `with done as (
@@ -130,12 +137,12 @@ export class PassUpdates {
              update pass_updates set attempts = 0, due_at = now(), last_error = null
              where channel = $1 and target = $2 and due_at = $4::timestamptz
                and not exists (select from done)`,
-      values: [channel, target, asked, until],
+      values: [channel, target, requestNumber, leaseUntil],
     });
   }
 
   async putOff(
-    { channel, target, until }: ClaimedUpdate,
+    { channel, target, leaseUntil }: ClaimedUpdate,
     inMs: number,
     error: string,
   ): Promise<void> {
@@ -143,7 +150,7 @@ export class PassUpdates {
       name: 'pass_updates_put_off',
       text: `update pass_updates set due_at = now() + $3 * interval '1 millisecond', last_error = $4
              where channel = $1 and target = $2 and due_at = $5::timestamptz`,
-      values: [channel, target, inMs, error, until],
+      values: [channel, target, inMs, error, leaseUntil],
     });
   }
 }

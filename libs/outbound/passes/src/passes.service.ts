@@ -76,7 +76,7 @@ export class Passes {
   constructor(private readonly pool: Pool) {}
 
   /** The customer card with this uuid, or what stands in for one; undefined when there is none. */
-  async holderOf(uuid: string): Promise<CustomerCard | undefined> {
+  async findHolder(uuid: string): Promise<CustomerCard | undefined> {
     if (!isUuid(uuid)) return undefined;
     const [row] = await query<{ state: CustomerCard }>(this.pool, {
       name: 'passes_holder',
@@ -105,7 +105,7 @@ export class Passes {
       values: [id, accountId, cardId],
     });
     // Another request may have inserted it after this statement began.
-    const pass = row ? passOf(row) : await this.find(id);
+    const pass = row ? toPass(row) : await this.find(id);
     if (!pass) throw new Error(`pass ${id} was not stored`);
     return pass;
   }
@@ -116,7 +116,7 @@ export class Passes {
       text: `select ${COLUMNS} from passes where customer_card_id = $1`,
       values: [customerCardId],
     });
-    return row && passOf(row);
+    return row && toPass(row);
   }
 
   /**
@@ -134,7 +134,7 @@ export class Passes {
   }
 
   /** Notes what the pass shows, unless a change has done so meanwhile. */
-  async shown(customerCardId: number, contentHash: string): Promise<void> {
+  async saveContentHash(customerCardId: number, contentHash: string): Promise<void> {
     await query(this.pool, {
       name: 'passes_shown',
       text: 'update passes set content_hash = $2 where customer_card_id = $1 and content_hash is null',
@@ -143,7 +143,7 @@ export class Passes {
   }
 
   /** By platform. */
-  async installationsOf(customerCardId: number): Promise<Map<string, Installation>> {
+  async findInstallations(customerCardId: number): Promise<Map<string, Installation>> {
     const rows = await query<InstallationRow>(this.pool, {
       name: 'pass_installations_of',
       text: `select platform, installed_at, removed_at, last_synced_at, last_error
@@ -164,12 +164,16 @@ export class Passes {
   }
 
   /** The customer has put the card on a device. */
-  async installed(customerCardId: number, accountId: number, platform: Platform): Promise<void> {
+  async markInstalled(
+    customerCardId: number,
+    accountId: number,
+    platform: Platform,
+  ): Promise<void> {
     await query(this.pool, { ...INSTALLED, values: [customerCardId, platform, accountId] });
   }
 
   /** The same in a transaction, in which the pass cannot change. */
-  async installing(
+  async markInstalledWithin(
     client: pg.ClientBase,
     customerCardId: number,
     accountId: number,
@@ -180,7 +184,7 @@ export class Passes {
   }
 
   /** The card is on no device of this platform any more. */
-  async removed(customerCardId: number, platform: Platform): Promise<void> {
+  async markRemoved(customerCardId: number, platform: Platform): Promise<void> {
     await query(this.pool, { ...REMOVED, values: [[customerCardId], platform] });
   }
 
@@ -189,7 +193,7 @@ export class Passes {
    * neither. Of two who take the last two away at once, the second waits and sees that.
    * @param take in the transaction. @returns the cards of which nothing is left
    */
-  async removing(
+  async markRemovedAfter(
     client: pg.ClientBase,
     customerCardIds: number[],
     platform: Platform,
@@ -200,7 +204,7 @@ export class Passes {
   }
 
   /** An update has reached the platform, or the phone has fetched the pass. @param error null: it went well */
-  async synced(
+  async markSynced(
     customerCardId: number,
     accountId: number,
     platform: Platform,
@@ -217,7 +221,7 @@ export class Passes {
   }
 }
 
-function passOf(row: PassRow): Pass {
+function toPass(row: PassRow): Pass {
   return {
     customerCardId: row.customer_card_id,
     accountId: row.account_id,

@@ -5,7 +5,7 @@ import { Endpoint } from '#http/endpoint.js';
 import { CustomerCardsService } from '#stamping/customer-cards.service.js';
 import { CUSTOMER_CARD, parseCardPath, type Path } from '#stamping/customer-cards.controller.js';
 import { Passes } from './passes.service.js';
-import { walletJson, WalletJson } from './wallet-state.dto.js';
+import { toWalletJson, WalletJson } from './wallet-state.dto.js';
 
 @Controller('/api/v1/accounts/:account_id/customers/:customer_id/customer_cards/:id')
 export class WalletStateController {
@@ -29,9 +29,9 @@ export class WalletStateController {
   async show(@Context() { accountId }: CommandContext, @Param() path: Path): Promise<WalletJson> {
     const { id } = await this.customerCards.find(accountId, parseCardPath(path));
     const [installations, pass] = await Promise.all([
-      this.passes.installationsOf(id),
+      this.passes.findInstallations(id),
       this.passes.find(id),
     ]);
-    return walletJson(id, installations, pass?.changedAt);
+    return toWalletJson(id, installations, pass?.changedAt);
   }
 }

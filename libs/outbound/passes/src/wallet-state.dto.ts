@@ -47,13 +47,13 @@ const NOWHERE: Installation = {
 };
 
 /** @param changedAt when the pass last changed; undefined: nobody has opened it */
-export function walletJson(
+export function toWalletJson(
   customerCardId: number,
   installations: ReadonlyMap<string, Installation>,
   changedAt: Date | undefined,
 ): WalletJson {
   const platform = (name: string) =>
-    walletPlatformJson(installations.get(name) ?? NOWHERE, changedAt);
+    toWalletPlatformJson(installations.get(name) ?? NOWHERE, changedAt);
   return {
     customer_card_id: customerCardId,
     apple: platform('apple'),
@@ -62,13 +62,13 @@ export function walletJson(
   };
 }
 
-function walletPlatformJson(
+function toWalletPlatformJson(
   installation: Installation,
   changedAt: Date | undefined,
 ): WalletPlatformJson {
   const { installedAt, removedAt, lastSyncedAt, lastError } = installation;
   return {
-    state: stateOf(installation, changedAt),
+    state: getState(installation, changedAt),
     installed_at: installedAt?.toISOString() ?? null,
     removed_at: removedAt?.toISOString() ?? null,
     last_synced_at: lastSyncedAt?.toISOString() ?? null,
@@ -76,13 +76,13 @@ function walletPlatformJson(
   };
 }
 
-function stateOf(
+function getState(
   { installedAt, removedAt, lastSyncedAt, lastError }: Installation,
   changedAt: Date | undefined,
 ): WalletState {
   if (!installedAt) return 'not_installed';
   if (removedAt) return 'removed';
   if (lastError !== null) return 'failing';
-  const shown = lastSyncedAt ?? installedAt;
-  return changedAt && changedAt > shown ? 'updating' : 'installed';
+  const syncedAt = lastSyncedAt ?? installedAt;
+  return changedAt && changedAt > syncedAt ? 'updating' : 'installed';
 }

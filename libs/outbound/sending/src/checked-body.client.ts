@@ -1,18 +1,18 @@
 import { Readable } from 'node:stream';
-import { OutdatedError } from './answer.js';
+import { OutdatedError } from './response.js';
 
 /**
  * Gives a body away piece by piece, unless it went out of date: asks right before each piece is written, once the
  * connection is there and everything else has been said. Both can take seconds, and a process can stand still.
  */
-export function checkedBody(
+export function createCheckedBody(
   body: AsyncIterable<Uint8Array | string>,
   mayBeSent: () => boolean,
 ): Readable {
-  return Readable.from(checked(body, mayBeSent), { objectMode: false });
+  return Readable.from(checkPieces(body, mayBeSent), { objectMode: false });
 }
 
-async function* checked(
+async function* checkPieces(
   body: AsyncIterable<Uint8Array | string>,
   mayBeSent: () => boolean,
 ): AsyncGenerator<Uint8Array | string> {

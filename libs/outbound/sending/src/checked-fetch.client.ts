@@ -1,5 +1,5 @@
 import { Agent, fetch, type RequestInit, type Response } from 'undici';
-import { checkedBody } from './checked-body.client.js';
+import { createCheckedBody } from './checked-body.client.js';
 
 const agent = new Agent();
 
@@ -17,7 +17,7 @@ export function fetchChecked(
     // `fetch` makes such a thing of every body, and says its length in a header.
     const isIterable = typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
     return dispatch(
-      isIterable ? { ...options, body: checkedBody(body, mayBeSent) } : options,
+      isIterable ? { ...options, body: createCheckedBody(body, mayBeSent) } : options,
       handler,
     );
   });

@@ -33,7 +33,7 @@ const NAT64_LAYOUTS = [
  * (RFC 2765), NAT64 (RFC 6052, and RFC 8215 for networks of one's own), 6to4 (RFC 3056), Teredo (RFC 4380, section 4) and
  * ISATAP (RFC 5214, section 6.1).
  */
-export function embeddedAddresses(address: Address): Embedded {
+export function findEmbeddedAddresses(address: Address): Embedded {
   if (address instanceof ipaddr.IPv4) return { replaced: [], mentioned: [] };
   const bytes = address.toByteArray();
   const at = (...places: readonly number[]) =>
@@ -54,14 +54,14 @@ export function embeddedAddresses(address: Address): Embedded {
   if (isIn(LOCAL_NAT64)) {
     const readings = NAT64_LAYOUTS.map((places) => {
       const rest = bytes.slice(Math.max(...places) + 1);
-      return { found: at(...places), fits: bytes[8] === 0 && rest.every((byte) => byte === 0) };
+      return { ipv4: at(...places), fits: bytes[8] === 0 && rest.every((byte) => byte === 0) };
     });
     const last = at(12, 13, 14, 15);
     // Its prefix is known to its network alone: whatever fits has to be allowed.
     const fitting = readings.slice(0, -1).filter(({ fits }) => fits);
-    const replaced = fitting.map(({ found }) => found).filter((one) => !isZero(one));
+    const replaced = fitting.map(({ ipv4 }) => ipv4).filter((one) => !isZero(one));
     if (!isZero(last) || replaced.length === 0) replaced.push(last);
-    const mentioned = readings.map(({ found }) => found).filter((one) => one.octets[0] !== 0);
+    const mentioned = readings.map(({ ipv4 }) => ipv4).filter((one) => one.octets[0] !== 0);
     return { replaced, mentioned };
   }
   // With the bit that says whether the IPv4 address is unique in the world, or without.

@@ -1,7 +1,12 @@
 import type { LookupFunction } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
-import { codeOf, NameLookup, UnresolvedNameError, type Address } from './name-lookup.client.js';
+import {
+  getErrorCode,
+  NameLookup,
+  UnresolvedNameError,
+  type Address,
+} from './name-lookup.client.js';
 import { isBlockedAddress, isBlockedHost, type TargetRules } from './target-address.js';
 import { DeadlineError } from './deadlines.client.js';
 
@@ -9,7 +14,7 @@ export const KEEP_ALIVE_MS = 10_000;
 /** Bounds how long an open connection keeps using an address that the name no longer has. */
 export const CONNECTION_MS = 60_000;
 /** Of the addresses of a name this many are tried, each but the last for this long, all within the deadline. */
-const MOST_ADDRESSES = 4;
+const MAX_ADDRESSES = 4;
 const ADDRESS_MS = 2_000;
 
 /** Nothing was sent: whoever has given the URL does not decide about our own network. */
@@ -18,21 +23,21 @@ export class BlockedAddressError extends Error {
 }
 
 /** What came is not an answer in HTTP/1.1. */
-export class InvalidAnswerError extends Error {}
+export class InvalidResponseError extends Error {}
 
 /**
  * For URLs that others have given. The guard against our own network is in the connector, the only place that sees the
  * address really used. It checks literals, which no resolver ever sees, and every resolved address, and connects only to
  * an address that it has checked.
  */
-export function guardedConnector(
+export function createGuardedConnector(
   names: NameLookup,
   rules: TargetRules,
   deadlineMs: number,
 ): buildConnector.connector {
   const guarded = {
     timeout: deadlineMs,
-    lookup: guardedLookup(names, rules),
+    lookup: createGuardedLookup(names, rules),
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: ADDRESS_MS,
     // Set explicitly, so that no environment variable can turn it off.
@@ -68,16 +73,16 @@ function withTlsName(options: buildConnector.Options): buildConnector.Options {
 }
 
 /** Returns exactly the addresses that are then connected to, so no second lookup can give others. */
-function guardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
+function createGuardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
   return (name, options, callback) => {
-    names.addressesOf(name).then(
-      ({ addresses, complete }) => {
-        const allowed = inTurns(
+    names.resolve(name).then(
+      ({ addresses, isComplete }) => {
+        const allowed = alternateFamilies(
           addresses.filter(({ address }) => !isBlockedAddress(address, rules)),
         );
         const [first] = allowed;
         if (!first) {
-          const fault = complete ? new BlockedAddressError() : new UnresolvedNameError(name);
+          const fault = isComplete ? new BlockedAddressError() : new UnresolvedNameError(name);
           callback(fault, '');
         } else if (options.all) callback(null, allowed);
         else callback(null, first.address, first.family);
@@ -88,15 +93,15 @@ function guardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
 }
 
 /** The first few, alternating between IPv4 and IPv6, so that neither being broken here is fatal. */
-export function inTurns(addresses: Address[]): Address[] {
+export function alternateFamilies(addresses: Address[]): Address[] {
   const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
   return addresses
     .flatMap((_, i) => [four?.[i], six?.[i]])
     .filter((address) => address !== undefined)
-    .slice(0, MOST_ADDRESSES);
+    .slice(0, MAX_ADDRESSES);
 }
 
-const WORDS: Record<string, string> = {
+const MESSAGES: Record<string, string> = {
   ENOTFOUND: 'The name of the URL could not be resolved',
   ECONNREFUSED: 'The connection was refused',
   ECONNRESET: 'The connection was closed before an answer came',
@@ -120,10 +125,10 @@ const WORDS: Record<string, string> = {
 };
 
 /** Plain words, because the library's own messages name addresses. */
-export function wordsFor(error: unknown): string {
+export function describeError(error: unknown): string {
   if (error instanceof DeadlineError) return 'No answer within 10 seconds';
-  if (error instanceof InvalidAnswerError) return 'The answer was not valid HTTP';
-  const code = codeOf(error);
+  if (error instanceof InvalidResponseError) return 'The answer was not valid HTTP';
+  const code = getErrorCode(error);
   if (code === undefined) return 'The request failed';
-  return WORDS[code] ?? `The request failed (${code})`;
+  return MESSAGES[code] ?? `The request failed (${code})`;
 }

@@ -1,30 +1,35 @@
 import type { Socket } from 'node:net';
 import { errors, type buildConnector } from 'undici';
-import { BODY_LIMIT, OutdatedError, START_LIMIT, type Answer } from './answer.js';
+import {
+  MAX_BODY_BYTES,
+  OutdatedError,
+  MAX_START_BYTES,
+  type ReceiverResponse,
+} from './response.js';
 import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client.js';
-import { CONNECTION_MS, InvalidAnswerError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
+import { CONNECTION_MS, InvalidResponseError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
 import { HttpResponse } from './http-response.js';
 
 /** How much sooner than its receiver says a connection is given up, because the next request has to get there as well. */
-const MARGIN_MS = 2_000;
+const KEEP_ALIVE_MARGIN_MS = 2_000;
 const TIMEOUT = /(?:^|[,;\s])timeout=(\d{1,9})/i;
 
 /** One request, and what has come of its answer. */
 export class HttpExchange {
-  response = new HttpResponse(START_LIMIT);
+  response = new HttpResponse(MAX_START_BYTES);
   connection: HttpConnection | undefined;
   isSettled = false;
-  private slot: Set<Expiring>;
+  private deadlineSlot: Set<Expiring>;
 
   constructor(
     readonly origin: string,
     readonly bytes: Buffer,
     readonly mayBeSent: () => boolean,
     private readonly deadlines: Deadlines,
-    private readonly resolve: (answer: Answer) => void,
+    private readonly resolve: (respond: ReceiverResponse) => void,
     private readonly reject: (error: Error) => void,
   ) {
-    this.slot = deadlines.add(this);
+    this.deadlineSlot = deadlines.add(this);
   }
 
   /** The deadline has passed: without a head the request has failed; otherwise the body received so far will do. */
@@ -38,8 +43,8 @@ export class HttpExchange {
     const { head, start } = this.response;
     if (!head || !this.settle()) return;
     const { status } = head;
-    const retryAfter = this.response.field('retry-after') ?? null;
-    const encoding = this.response.field('content-encoding');
+    const retryAfter = this.response.getField('retry-after') ?? null;
+    const encoding = this.response.getField('content-encoding');
     this.resolve({ status, retryAfter, encoding, start });
   }
 
@@ -48,17 +53,17 @@ export class HttpExchange {
   }
 
   /** A new attempt has all the time again. */
-  again(): this {
-    this.response = new HttpResponse(START_LIMIT);
-    this.slot.delete(this);
-    this.slot = this.deadlines.add(this);
+  restart(): this {
+    this.response = new HttpResponse(MAX_START_BYTES);
+    this.deadlineSlot.delete(this);
+    this.deadlineSlot = this.deadlines.add(this);
     return this;
   }
 
   private settle(): boolean {
     if (this.isSettled) return false;
     this.isSettled = true;
-    this.slot.delete(this);
+    this.deadlineSlot.delete(this);
     return true;
   }
 }
@@ -70,10 +75,10 @@ export type Origin = Omit<buildConnector.Options, 'port'> & {
   /** The last to become idle is used first. */
   idle: HttpConnection[];
   /** How many there are, idle or not. */
-  open: number;
+  openCount: number;
 };
 
-type Owner = {
+type ConnectionPool = {
   connected(): void;
   released(connection: HttpConnection): void;
   /** The connection failed before a head was complete. */
@@ -86,12 +91,12 @@ export class HttpConnection {
   private socket: Socket | undefined;
   private error: Error | undefined;
   private isClosed = false;
-  private answers = 0;
+  private responseCount = 0;
   private openedAt = 0;
   private idleUntil = Infinity;
 
   constructor(
-    private readonly owner: Owner,
+    private readonly pool: ConnectionPool,
     readonly origin: Origin,
     private exchange: HttpExchange | undefined,
   ) {
@@ -102,15 +107,15 @@ export class HttpConnection {
     connect(this.origin, (error, socket) => {
       if (error) this.close(error);
       else if (this.isClosed) socket.destroy();
-      else this.opened(socket);
+      else this.onOpen(socket);
     });
   }
 
   get isReused(): boolean {
-    return this.answers > 0;
+    return this.responseCount > 0;
   }
 
-  get mayBeUsed(): boolean {
+  get canBeUsed(): boolean {
     const now = performance.now();
     return now < this.idleUntil && now - this.openedAt <= CONNECTION_MS;
   }
@@ -128,20 +133,20 @@ export class HttpConnection {
     this.isClosed = true;
     const { exchange } = this;
     this.exchange = undefined;
-    this.owner.closed(this);
+    this.pool.closed(this);
     this.socket?.destroy();
     if (!exchange || exchange.isSettled) return;
     if (exchange.response.head) exchange.answer();
-    else this.owner.failed(this, exchange, error);
+    else this.pool.failed(this, exchange, error);
   }
 
-  private opened(socket: Socket): void {
+  private onOpen(socket: Socket): void {
     this.socket = socket;
     this.openedAt = performance.now();
-    this.owner.connected();
+    this.pool.connected();
     socket.on('data', (bytes) => this.read(bytes));
     socket.on('error', (error) => (this.error = error));
-    socket.on('end', () => this.ended());
+    socket.on('end', () => this.onEnd());
     socket.on('close', () => this.close());
     if (this.exchange) this.write(socket, this.exchange);
   }
@@ -160,31 +165,31 @@ export class HttpConnection {
     if (!exchange) return this.close();
     const { response } = exchange;
     response.read(bytes);
-    if (response.fault !== undefined) {
+    if (response.error !== undefined) {
       this.close(
-        response.fault === 'too large'
+        response.error === 'too large'
           ? new errors.HeadersOverflowError()
-          : new InvalidAnswerError(),
+          : new InvalidResponseError(),
       );
-    } else if (response.isOver) this.over(exchange);
-    else if (response.size > BODY_LIMIT) this.close();
+    } else if (response.isOver) this.onResponseEnd(exchange);
+    else if (response.size > MAX_BODY_BYTES) this.close();
   }
 
-  private over(exchange: HttpExchange): void {
-    this.answers++;
+  private onResponseEnd(exchange: HttpExchange): void {
+    this.responseCount++;
     const { response } = exchange;
     if (!response.isReusable) return this.close();
     this.exchange = undefined;
-    this.idleUntil = performance.now() + idleMs(response.field('keep-alive'));
+    this.idleUntil = performance.now() + getIdleMs(response.getField('keep-alive'));
     exchange.answer();
-    if (this.isWritten) this.owner.released(this);
+    if (this.isWritten) this.pool.released(this);
     // A TLS socket says a turn of the event loop later that all was written, by when a quick answer may have been read.
     else setImmediate(() => this.release());
   }
 
   private release(): void {
     if (this.isClosed) return;
-    if (this.isWritten) this.owner.released(this);
+    if (this.isWritten) this.pool.released(this);
     // What is still being written belongs to a request that was answered before it was read.
     else this.close();
   }
@@ -193,16 +198,16 @@ export class HttpConnection {
     return this.socket?.writableLength === 0;
   }
 
-  private ended(): void {
+  private onEnd(): void {
     this.exchange?.response.end();
     this.close();
   }
 }
 
 /** How long a connection may rest, by the answer's header Keep-Alive. */
-function idleMs(header: string | undefined): number {
+function getIdleMs(header: string | undefined): number {
   const [, seconds] = TIMEOUT.exec(header ?? '') ?? [];
   return seconds === undefined
     ? KEEP_ALIVE_MS
-    : Math.min(KEEP_ALIVE_MS, Number(seconds) * 1000 - MARGIN_MS);
+    : Math.min(KEEP_ALIVE_MS, Number(seconds) * 1000 - KEEP_ALIVE_MARGIN_MS);
 }

@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 import { errors, type buildConnector } from 'undici';
 import { selfSigned } from '../../../../test/support/emulators/eventstoredb/certificate.mjs';
 import { eventually } from '../../../../test/support/jest/eventually.js';
-import type { Answer } from './answer.js';
+import type { ReceiverResponse } from './response.js';
 import { Deadlines } from './deadlines.client.js';
 import { HttpConnections } from './http-connections.client.js';
 
@@ -47,7 +47,7 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-function send(body = Buffer.from('{}')): Promise<Answer> {
+function send(body = Buffer.from('{}')): Promise<ReceiverResponse> {
   const { port } = server.address() as AddressInfo;
   const headers = { 'content-type': 'application/json' };
   return connections.send({ origin: `http://127.0.0.1:${port}`, path: '/hooks', headers, body });

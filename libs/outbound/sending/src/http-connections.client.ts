@@ -1,13 +1,13 @@
 import { channel } from 'node:diagnostics_channel';
 import { errors, type buildConnector } from 'undici';
-import type { Answer, Request } from './answer.js';
+import type { ReceiverResponse, WebhookRequest } from './response.js';
 import type { Deadlines } from './deadlines.client.js';
 import { HttpConnection, HttpExchange, type Origin } from './http-connection.client.js';
 
 /** Published to for each connection that is made. */
 export const CONNECTED = 'inkpad:webhooks:connected';
 
-const SWEEP_MS = 1_000;
+const SWEEP_INTERVAL_MS = 1_000;
 const SENDABLE = /^[\t\x20-\x7e]*$/;
 
 const connections = channel(CONNECTED);
@@ -30,15 +30,15 @@ export class HttpConnections {
   ) {}
 
   /** @throws DeadlineError, InvalidAnswerError, and errors of the connection, when no answer comes */
-  send(request: Request): Promise<Answer> {
+  send(request: WebhookRequest): Promise<ReceiverResponse> {
     return new Promise((resolve, reject) => {
       if (this.isStopped) throw new errors.ClientDestroyedError();
-      const bytes = bytesOf(request);
+      const bytes = toBytes(request);
       const { origin, mayBeSent = () => true } = request;
       const exchange = new HttpExchange(origin, bytes, mayBeSent, this.deadlines, resolve, reject);
       // Once for all that are sent now, and only after what has already arrived was read: a connection that has ended, or
       // on which bytes came that nobody asked for, is not used again.
-      if (this.waiting.push(exchange) === 1) setImmediate(() => this.begin());
+      if (this.waiting.push(exchange) === 1) setImmediate(() => this.sendWaiting());
     });
   }
 
@@ -56,7 +56,7 @@ export class HttpConnections {
 
   released(connection: HttpConnection): void {
     connection.origin.idle.push(connection);
-    this.sweeper ??= setInterval(() => this.sweep(), SWEEP_MS).unref();
+    this.sweeper ??= setInterval(() => this.sweep(), SWEEP_INTERVAL_MS).unref();
   }
 
   /**
@@ -65,36 +65,36 @@ export class HttpConnections {
    */
   failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void {
     if (connection.isReused && !this.isStopped && !exchange.response.hasBegun)
-      this.open(exchange.again());
+      this.open(exchange.restart());
     else exchange.fail(error);
   }
 
   closed(connection: HttpConnection): void {
     this.all.delete(connection);
     const { origin } = connection;
-    const at = origin.idle.indexOf(connection);
-    if (at !== -1) origin.idle.splice(at, 1);
-    if (--origin.open === 0) this.origins.delete(origin.origin);
+    const index = origin.idle.indexOf(connection);
+    if (index !== -1) origin.idle.splice(index, 1);
+    if (--origin.openCount === 0) this.origins.delete(origin.origin);
     if (this.all.size > 0) return;
     clearInterval(this.sweeper);
     this.sweeper = undefined;
   }
 
-  private begin(): void {
+  private sendWaiting(): void {
     const exchanges = this.waiting;
     this.waiting = [];
     for (const exchange of exchanges) {
       if (exchange.isSettled) continue;
-      const connection = this.idleOne(exchange.origin);
+      const connection = this.takeIdle(exchange.origin);
       if (connection) connection.send(exchange);
       else this.open(exchange);
     }
   }
 
-  private idleOne(origin: string): HttpConnection | undefined {
+  private takeIdle(origin: string): HttpConnection | undefined {
     const { idle = [] } = this.origins.get(origin) ?? {};
     for (let one = idle.pop(); one; one = idle.pop()) {
-      if (one.mayBeUsed) return one;
+      if (one.canBeUsed) return one;
       one.close();
     }
     return undefined;
@@ -102,8 +102,8 @@ export class HttpConnections {
 
   private open(exchange: HttpExchange): void {
     let origin = this.origins.get(exchange.origin);
-    if (!origin) this.origins.set(exchange.origin, (origin = originOf(exchange.origin)));
-    origin.open++;
+    if (!origin) this.origins.set(exchange.origin, (origin = createOrigin(exchange.origin)));
+    origin.openCount++;
     const connection = new HttpConnection(this, origin, exchange);
     this.all.add(connection);
     connection.open(this.connect);
@@ -111,12 +111,12 @@ export class HttpConnections {
 
   private sweep(): void {
     for (const { idle } of this.origins.values()) {
-      for (const connection of idle.filter((one) => !one.mayBeUsed)) connection.close();
+      for (const connection of idle.filter((one) => !one.canBeUsed)) connection.close();
     }
   }
 }
 
-function originOf(origin: string): Origin {
+function createOrigin(origin: string): Origin {
   const { protocol, hostname, host, port } = new URL(origin);
   return {
     origin,
@@ -125,12 +125,12 @@ function originOf(origin: string): Origin {
     host,
     port,
     idle: [],
-    open: 0,
+    openCount: 0,
   };
 }
 
 /** Head and body in one piece, so that they leave together. */
-function bytesOf({ origin, path, headers, body }: Request): Buffer {
+function toBytes({ origin, path, headers, body }: WebhookRequest): Buffer {
   let head = `POST ${path} HTTP/1.1\r\nhost: ${origin.slice(origin.indexOf('//') + 2)}\r\nconnection: keep-alive\r\n`;
   for (const [name, value] of Object.entries(headers)) {
     if (!SENDABLE.test(value)) throw new errors.InvalidArgumentError(`invalid ${name} header`);

@@ -110,9 +110,9 @@ function parsed(text: string, cuts: number[] = []): HttpResponse {
 }
 
 function ours(text: string, cuts?: number[]): Reading {
-  const { head, start, isOver, isReusable, fault } = parsed(text, cuts);
+  const { head, start, isOver, isReusable, error } = parsed(text, cuts);
   if (!head) return null;
-  const body = isOver && fault === undefined ? Buffer.concat(start).toString('latin1') : null;
+  const body = isOver && error === undefined ? Buffer.concat(start).toString('latin1') : null;
   return { ...head, body, isReusable };
 }
 
@@ -370,27 +370,27 @@ describe('an answer', () => {
   });
 
   it.each(REFUSED)('is refused: %s', (_what, text) => {
-    expect(parsed(text)).toMatchObject({ head: undefined, fault: 'invalid' });
+    expect(parsed(text)).toMatchObject({ head: undefined, error: 'invalid' });
   });
 
   it.each(STRICTER)('is refused, though not by Node.js: %s', (_what, answers, text) => {
     expect(text).toMatch(answers);
-    expect(parsed(text).fault).toBe('invalid');
+    expect(parsed(text).error).toBe('invalid');
   });
 
   it.each(BROKEN)('is broken off: %s', (_what, body) => {
     const text = `${OK}${CHUNKED}\r\n${body}`;
-    expect(parsed(text)).toMatchObject({ head: { status: 200 }, fault: 'invalid' });
+    expect(parsed(text)).toMatchObject({ head: { status: 200 }, error: 'invalid' });
   });
 
   it.each(ENDLESS)('is refused with too many %s', (_what, begun, repeated, count) => {
-    expect(parsed(begun + repeated.repeat(count)).fault).toBeDefined();
-    expect(parsed(begun + repeated.repeat(10)).fault).toBeUndefined();
+    expect(parsed(begun + repeated.repeat(count)).error).toBeDefined();
+    expect(parsed(begun + repeated.repeat(10)).error).toBeUndefined();
   });
 
   it.each(['SSH', 'HTTP/2', '\x15\x03\x01', '\r'])(
     'that begins with %j is refused before its line has ended',
-    (text) => expect(parsed(text).fault).toBe('invalid'),
+    (text) => expect(parsed(text).error).toBe('invalid'),
   );
 
   it.each(NOT_REUSED)('leaves a connection that is not used again: %s', (_what, text) => {

@@ -1,9 +1,9 @@
-import { startOf } from './answer.js';
+import { keepStart } from './response.js';
 
 /** Of the lines of all heads of one answer; and again of chunk extensions and trailers. */
-const LINES_LIMIT = 16 * 1024;
-const MOST_FIELDS = 256;
-const MOST_INTERIM = 16;
+const MAX_LINE_BYTES = 16 * 1024;
+const MAX_FIELDS = 256;
+const MAX_INTERIM = 16;
 const SWITCHING_PROTOCOLS = 101;
 const NO_CONTENT = 204;
 const NOT_MODIFIED = 304;
@@ -43,7 +43,7 @@ type Expected =
 export class HttpResponse {
   /** Of the final answer, once it is complete; interim ones (1xx) are passed over. */
   head: Head | undefined;
-  fault: 'invalid' | 'too large' | undefined;
+  error: 'invalid' | 'too large' | undefined;
   /** Whether anything at all has arrived. */
   hasBegun = false;
   /** How long the body is so far. */
@@ -53,20 +53,20 @@ export class HttpResponse {
 
   private expected: Expected = 'status line';
   private line = '';
-  private room = LINES_LIMIT;
-  private interim = 0;
+  private remainingLineBytes = MAX_LINE_BYTES;
+  private interimCount = 0;
   private status = 0;
   private fields: string[] = [];
   /** The last field so far: the next line may continue it. */
-  private open: { name: string; given: string } | undefined;
+  private openField: { name: string; rawValue: string } | undefined;
   private length: number | undefined;
   private codings: string[] = [];
   /** How much is still to come of the body or chunk. */
-  private left = 0;
-  private persists = true;
+  private remainingBytes = 0;
+  private canPersist = true;
 
-  /** @param kept how much of the body is kept */
-  constructor(private readonly kept: number) {}
+  /** @param maxStartBytes how much of the body is kept */
+  constructor(private readonly maxStartBytes: number) {}
 
   get isOver(): boolean {
     return this.expected === 'nothing';
@@ -74,16 +74,16 @@ export class HttpResponse {
 
   /** Whether the connection may be used for another request. */
   get isReusable(): boolean {
-    return this.isOver && this.persists && this.fault === undefined;
+    return this.isOver && this.canPersist && this.error === undefined;
   }
 
   read(bytes: Buffer): void {
     this.hasBegun ||= bytes.length > 0;
     let at = 0;
-    while (at < bytes.length && this.fault === undefined) {
+    while (at < bytes.length && this.error === undefined) {
       if (this.isOver) {
         // Nobody asked for these: they must never be taken for the answer to the next request.
-        this.persists = false;
+        this.canPersist = false;
         return;
       }
       const isBody = this.expected === 'body' || this.expected === 'chunk';
@@ -93,28 +93,29 @@ export class HttpResponse {
 
   /** The connection has ended. That is how a body of unknown length ends, and nothing else. */
   end(): void {
-    if (this.expected === 'body' && this.left === Infinity) this.expected = 'nothing';
+    if (this.expected === 'body' && this.remainingBytes === Infinity) this.expected = 'nothing';
   }
 
   /** Undefined unless it came exactly once. */
-  field(name: string): string | undefined {
+  getField(name: string): string | undefined {
     const { fields = [] } = this.head ?? {};
-    let found: string | undefined;
+    let value: string | undefined;
     for (let i = 0; i < fields.length; i += 2) {
       if (fields[i]?.toLowerCase() !== name) continue;
-      if (found !== undefined) return undefined;
-      found = fields[i + 1];
+      if (value !== undefined) return undefined;
+      value = fields[i + 1];
     }
-    return found;
+    return value;
   }
 
   private readBody(bytes: Buffer, at: number): number {
-    const end = Math.min(bytes.length, at + this.left);
-    if (this.size < this.kept)
-      this.start.push(startOf(bytes.subarray(at, end), this.kept - this.size));
+    const end = Math.min(bytes.length, at + this.remainingBytes);
+    if (this.size < this.maxStartBytes)
+      this.start.push(keepStart(bytes.subarray(at, end), this.maxStartBytes - this.size));
     this.size += end - at;
-    this.left -= end - at;
-    if (this.left === 0) this.expected = this.expected === 'chunk' ? 'chunk end' : 'nothing';
+    this.remainingBytes -= end - at;
+    if (this.remainingBytes === 0)
+      this.expected = this.expected === 'chunk' ? 'chunk end' : 'nothing';
     return end;
   }
 
@@ -122,115 +123,115 @@ export class HttpResponse {
     const lf = bytes.indexOf(LF, at);
     const end = lf === -1 ? bytes.length : lf + 1;
     this.line += bytes.toString('latin1', at, end);
-    if (this.line.length > this.room) this.fault = 'too large';
+    if (this.line.length > this.remainingLineBytes) this.error = 'too large';
     else if (lf !== -1) {
       const line = this.line;
       this.line = '';
-      if (line.endsWith('\r\n')) this.take(line.slice(0, -2));
-      else this.fault = 'invalid';
-    } else if (this.expected === 'status line' && !couldBegin(this.line)) this.fault = 'invalid';
+      if (line.endsWith('\r\n')) this.parseLine(line.slice(0, -2));
+      else this.error = 'invalid';
+    } else if (this.expected === 'status line' && !canBegin(this.line)) this.error = 'invalid';
     return end;
   }
 
-  private take(line: string): void {
+  private parseLine(line: string): void {
     switch (this.expected) {
       case 'status line':
-        return this.takeStatusLine(line);
+        return this.parseStatusLine(line);
       case 'field':
       case 'trailer':
-        return this.takeFieldLine(line);
+        return this.parseFieldLine(line);
       case 'chunk size':
-        return this.takeChunkSize(line);
+        return this.parseChunkSize(line);
       case 'chunk end':
-        if (line !== '') this.fault = 'invalid';
+        if (line !== '') this.error = 'invalid';
         this.expected = 'chunk size';
     }
   }
 
-  private takeStatusLine(line: string): void {
+  private parseStatusLine(line: string): void {
     const [, minor, status] = STATUS_LINE.exec(line) ?? [];
-    this.room -= line.length + 2;
+    this.remainingLineBytes -= line.length + 2;
     this.status = Number(status);
-    if (status === undefined || this.status === SWITCHING_PROTOCOLS) this.fault = 'invalid';
-    this.persists = minor === '1';
+    if (status === undefined || this.status === SWITCHING_PROTOCOLS) this.error = 'invalid';
+    this.canPersist = minor === '1';
     this.fields = [];
     this.length = undefined;
     this.codings = [];
     this.expected = 'field';
   }
 
-  private takeFieldLine(line: string): void {
-    this.room -= line.length + 2;
-    if (line !== '' && isBlank(line.charCodeAt(0))) return this.takeContinuation(line);
-    if (this.open) this.takeField(this.open);
-    this.open = undefined;
-    if (this.fault !== undefined) return;
+  private parseFieldLine(line: string): void {
+    this.remainingLineBytes -= line.length + 2;
+    if (line !== '' && isBlank(line.charCodeAt(0))) return this.parseContinuation(line);
+    if (this.openField) this.addField(this.openField);
+    this.openField = undefined;
+    if (this.error !== undefined) return;
     if (line === '') return this.expected === 'field' ? this.endHead() : this.finish();
-    const [, name, given] = FIELD.exec(line) ?? [];
-    if (name === undefined || given === undefined) this.fault = 'invalid';
-    else this.open = { name, given };
-    if (this.fields.length >= 2 * MOST_FIELDS) this.fault = 'too large';
+    const [, name, rawValue] = FIELD.exec(line) ?? [];
+    if (name === undefined || rawValue === undefined) this.error = 'invalid';
+    else this.openField = { name, rawValue };
+    if (this.fields.length >= 2 * MAX_FIELDS) this.error = 'too large';
   }
 
   /** A value that goes on in the next line is read as if a space stood in between (RFC 9112, section 5.2). */
-  private takeContinuation(line: string): void {
-    if (!this.open || !CONTINUED.test(line)) this.fault = 'invalid';
+  private parseContinuation(line: string): void {
+    if (!this.openField || !CONTINUED.test(line)) this.error = 'invalid';
     else
-      this.open.given = `${withoutBlanksAtEnd(this.open.given)} ${line.replace(BLANKS_AT_START, '')}`;
+      this.openField.rawValue = `${trimBlanksAtEnd(this.openField.rawValue)} ${line.replace(BLANKS_AT_START, '')}`;
   }
 
-  private takeField({ name, given }: { name: string; given: string }): void {
-    const value = trimmed(given);
+  private addField({ name, rawValue }: { name: string; rawValue: string }): void {
+    const value = trimBlanks(rawValue);
     this.fields.push(name, value);
     switch (name.toLowerCase()) {
       case 'content-length':
         if (this.length !== undefined || this.codings.length > 0 || !LENGTH.test(value)) {
-          this.fault = 'invalid';
+          this.error = 'invalid';
         }
         this.length = Number(value);
         break;
       case 'transfer-encoding':
-        if (this.length !== undefined || this.expected === 'trailer') this.fault = 'invalid';
-        this.codings.push(...tokens(value));
-        if (!this.codings.every((coding) => CODING.test(coding))) this.fault = 'invalid';
+        if (this.length !== undefined || this.expected === 'trailer') this.error = 'invalid';
+        this.codings.push(...splitTokens(value));
+        if (!this.codings.every((coding) => CODING.test(coding))) this.error = 'invalid';
         // With a tab behind it, llhttp does not know "chunked", and other parsers do.
-        if (given.trimStart().includes('\t')) this.fault = 'invalid';
+        if (rawValue.trimStart().includes('\t')) this.error = 'invalid';
         break;
       case 'connection':
       case 'proxy-connection':
-        if (tokens(value).includes('close')) this.persists = false;
+        if (splitTokens(value).includes('close')) this.canPersist = false;
     }
   }
 
   private endHead(): void {
     const { status, fields, length, codings } = this;
-    const chunked = codings.indexOf('chunked');
-    if (chunked !== -1 && chunked < codings.length - 1) this.fault = 'invalid';
+    const chunkedIndex = codings.indexOf('chunked');
+    if (chunkedIndex !== -1 && chunkedIndex < codings.length - 1) this.error = 'invalid';
     else if (status < 200) {
-      if (!this.persists || ++this.interim > MOST_INTERIM) this.fault = 'invalid';
+      if (!this.canPersist || ++this.interimCount > MAX_INTERIM) this.error = 'invalid';
       this.expected = 'status line';
     } else {
       this.head = { status, fields };
       this.fields = [];
-      this.room = LINES_LIMIT;
+      this.remainingLineBytes = MAX_LINE_BYTES;
       if (status === NO_CONTENT || status === NOT_MODIFIED || length === 0) this.finish();
-      else if (chunked !== -1) this.expected = 'chunk size';
+      else if (chunkedIndex !== -1) this.expected = 'chunk size';
       else this.expectBody(length ?? Infinity);
     }
   }
 
   private expectBody(length: number): void {
     this.expected = 'body';
-    this.left = length;
-    if (length === Infinity) this.persists = false;
+    this.remainingBytes = length;
+    if (length === Infinity) this.canPersist = false;
   }
 
-  private takeChunkSize(line: string): void {
+  private parseChunkSize(line: string): void {
     const [, size, extensions = ''] = CHUNK.exec(line) ?? [];
-    this.room -= extensions.length;
-    if (size === undefined) this.fault = 'invalid';
-    this.left = Number.parseInt(size ?? '', 16);
-    this.expected = this.left === 0 ? 'trailer' : 'chunk';
+    this.remainingLineBytes -= extensions.length;
+    if (size === undefined) this.error = 'invalid';
+    this.remainingBytes = Number.parseInt(size ?? '', 16);
+    this.expected = this.remainingBytes === 0 ? 'trailer' : 'chunk';
   }
 
   private finish(): void {
@@ -238,23 +239,23 @@ export class HttpResponse {
   }
 }
 
-function couldBegin(line: string): boolean {
+function canBegin(line: string): boolean {
   return line.startsWith(PROTOCOL) || PROTOCOL.startsWith(line);
 }
 
-function tokens(value: string): string[] {
+function splitTokens(value: string): string[] {
   return value
     .toLowerCase()
     .split(',')
-    .map((token) => trimmed(token));
+    .map((token) => trimBlanks(token));
 }
 
 /** Without the spaces and tabs around it, and only those. */
-function trimmed(value: string): string {
-  return withoutBlanksAtEnd(value.replace(BLANKS_AT_START, ''));
+function trimBlanks(value: string): string {
+  return trimBlanksAtEnd(value.replace(BLANKS_AT_START, ''));
 }
 
-function withoutBlanksAtEnd(value: string): string {
+function trimBlanksAtEnd(value: string): string {
   let to = value.length;
   while (to > 0 && isBlank(value.charCodeAt(to - 1))) to--;
   return value.slice(0, to);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { attemptResult, type Outcome } from './outcome.js';
+import { getResultLabel, type Outcome } from './outcome.js';
 
 const answered = (status: number): Outcome => ({ kind: 'answered', status, retryAfter: null });
 
@@ -24,5 +24,7 @@ describe('attemptResult', () => {
     [{ kind: 'blocked' }, 'blocked'],
     [{ kind: 'missing' }, 'missing'],
     [{ kind: 'unrendered' }, 'unrendered'],
-  ] as [Outcome, string][])('%j', (outcome, result) => expect(attemptResult(outcome)).toBe(result));
+  ] as [Outcome, string][])('%j', (outcome, result) =>
+    expect(getResultLabel(outcome)).toBe(result),
+  );
 });

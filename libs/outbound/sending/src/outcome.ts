@@ -10,7 +10,7 @@ export type Outcome =
   | { kind: 'unrendered' };
 
 /** An attempt that is over. */
-export type Attempted = {
+export type AttemptResult = {
   outcome: Outcome;
   /** Null when nothing was to be sent. */
   url: string | null;
@@ -20,12 +20,12 @@ export type Attempted = {
   excerpt: string | null;
 };
 
-export function doneAt({ at, durationMs }: Attempted): Date {
+export function getEndedAt({ at, durationMs }: AttemptResult): Date {
   return new Date(at.getTime() + durationMs);
 }
 
 /** Of the answer; null when there was none. */
-export function statusOf(outcome: Outcome): number | null {
+export function getStatus(outcome: Outcome): number | null {
   return outcome.kind === 'answered' ? outcome.status : null;
 }
 
@@ -39,17 +39,17 @@ export function isSuccess(outcome: Outcome): boolean {
 }
 
 /** The label under which an attempt is counted; failures are recognised by the words of `webhook.client.ts`. */
-export function attemptResult(outcome: Outcome): string {
+export function getResultLabel(outcome: Outcome): string {
   if (outcome.kind === 'answered') {
     const { status } = outcome;
     return status === 410 || status === 429 ? String(status) : `${Math.floor(status / 100)}xx`;
   }
   if (outcome.kind !== 'failed') return outcome.kind;
-  const [, kind = 'connection'] = FAULTS.find(([words]) => words.test(outcome.error)) ?? [];
+  const [, kind = 'connection'] = FAILURE_KINDS.find(([words]) => words.test(outcome.error)) ?? [];
   return kind;
 }
 
-const FAULTS = [
+const FAILURE_KINDS = [
   [/within 10 seconds|timed out/, 'timeout'],
   [/could not be resolved/, 'dns'],
   [/TLS|_CERT|_TLS|_SSL/, 'tls'],
@@ -58,7 +58,7 @@ const FAULTS = [
 ] as const;
 
 /** Why an attempt failed, in words meant for people; null when it succeeded. */
-export function errorOf(outcome: Outcome): string | null {
+export function getError(outcome: Outcome): string | null {
   switch (outcome.kind) {
     case 'failed':
       return outcome.error;

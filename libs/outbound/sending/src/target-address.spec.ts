@@ -4,15 +4,15 @@ import {
   isBlockedAddress,
   isBlockedHost,
   isLocalName,
-  literalAddress,
+  parseLiteralAddress,
   PUBLIC_ONLY,
-  targetUrlFault,
+  findTargetUrlError,
 } from './target-address.js';
 
 const NOT_A_URL =
   'must be a URL such as https://example.com/hooks, without spaces, backslashes and "#"';
 
-const strict = (url: string) => targetUrlFault(url, PUBLIC_ONLY);
+const strict = (url: string) => findTargetUrlError(url, PUBLIC_ONLY);
 const DEVELOPMENT = { ...PUBLIC_ONLY, webhookAllowInsecureTargets: true };
 const allowing = (...ranges: string[]) => ({
   ...PUBLIC_ONLY,
@@ -216,7 +216,7 @@ describe('targetUrlFault', () => {
       'http://[::1]:9000/',
       'http://example.com/',
     ]) {
-      expect([url, targetUrlFault(url, DEVELOPMENT)]).toEqual([url, undefined]);
+      expect([url, findTargetUrlError(url, DEVELOPMENT)]).toEqual([url, undefined]);
     }
     for (const url of [
       'http://10.1.2.3/',
@@ -228,7 +228,10 @@ describe('targetUrlFault', () => {
       'http://[fd00:ec2::254]/',
       'http://0.0.0.0/',
     ]) {
-      expect([url, targetUrlFault(url, DEVELOPMENT)]).toEqual([url, 'must be publicly reachable']);
+      expect([url, findTargetUrlError(url, DEVELOPMENT)]).toEqual([
+        url,
+        'must be publicly reachable',
+      ]);
     }
   });
 });
@@ -248,7 +251,7 @@ describe('ranges that the operator allows', () => {
     'https://[2606:4700::5efe:a01:203]/',
     'https://8.8.8.8/',
   ])('open %s', (url) => {
-    expect(targetUrlFault(url, rules)).toBeUndefined();
+    expect(findTargetUrlError(url, rules)).toBeUndefined();
   });
 
   it.each([
@@ -264,7 +267,7 @@ describe('ranges that the operator allows', () => {
     ['http://10.1.2.3/', 'must start with https://'],
     ['https://a:b@10.1.2.3/', 'must not contain credentials'],
   ])('leave %s closed', (url, fault) => {
-    expect(targetUrlFault(url, rules)).toBe(fault);
+    expect(findTargetUrlError(url, rules)).toBe(fault);
   });
 
   it.each([
@@ -289,8 +292,8 @@ describe('ranges that the operator allows', () => {
     'https://[::1]/',
   ])('never open %s, which is a service of the cloud or this machine', (url) => {
     const open = allowing('0.0.0.0/0', '::/0', '169.254.169.254/32', '127.0.0.0/8', '::1/128');
-    expect(targetUrlFault(url, open)).toBe('must be publicly reachable');
-    expect(targetUrlFault('https://10.1.2.3/', open)).toBeUndefined();
+    expect(findTargetUrlError(url, open)).toBe('must be publicly reachable');
+    expect(findTargetUrlError('https://10.1.2.3/', open)).toBeUndefined();
   });
 
   const EMBEDDINGS = [
@@ -337,9 +340,9 @@ describe('ranges that the operator allows', () => {
   it('of translators do not open the private addresses behind them', () => {
     const open = allowing('64:ff9b::/96', '64:ff9b:1::/48', '2002::/16');
     for (const url of ['https://[64:ff9b::10.0.0.1]/', 'https://[2002:a00:1::1]/']) {
-      expect(targetUrlFault(url, open)).toBe('must be publicly reachable');
+      expect(findTargetUrlError(url, open)).toBe('must be publicly reachable');
     }
-    expect(targetUrlFault('https://[64:ff9b::8.8.8.8]/', open)).toBeUndefined();
+    expect(findTargetUrlError('https://[64:ff9b::8.8.8.8]/', open)).toBeUndefined();
   });
 
   it('do not make http one that may be delivered to', () => {
@@ -358,8 +361,8 @@ describe('isBlockedAddress', () => {
 });
 
 it('tells literals from names', () => {
-  expect(literalAddress('[::1]')).toBe('::1');
-  expect(literalAddress('8.8.8.8')).toBe('8.8.8.8');
-  expect(literalAddress('example.com')).toBeUndefined();
+  expect(parseLiteralAddress('[::1]')).toBe('::1');
+  expect(parseLiteralAddress('8.8.8.8')).toBe('8.8.8.8');
+  expect(parseLiteralAddress('example.com')).toBeUndefined();
   expect(isLocalName('localhost.example.com')).toBe(false);
 });

@@ -2,7 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
-import { embeddedAddresses, type Address } from './embedded-address.js';
+import { findEmbeddedAddresses, type Address } from './embedded-address.js';
 
 /** What the operator allows beyond the public internet. The same rules apply to writes and to deliveries. */
 export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
@@ -13,7 +13,7 @@ export const PUBLIC_ONLY: TargetRules = {
 };
 
 /** Whatever these rules refuse, no setting can allow. */
-export const LEAST_STRICT: TargetRules = {
+export const MOST_PERMISSIVE: TargetRules = {
   webhookAllowInsecureTargets: true,
   webhookAllowedCidrs: ['0.0.0.0/0', '::/0'].map((range) => ipaddr.parseCIDR(range)),
 };
@@ -79,7 +79,7 @@ export function isBlockedAddress(address: string, rules: TargetRules): boolean {
   // process() turns ::ffff:a.b.c.d into a.b.c.d, which is where the packets go.
   const parsed = ipaddr.process(address);
   if (rules.webhookAllowInsecureTargets && parsed.range() === 'loopback') return false;
-  const { replaced, mentioned } = embeddedAddresses(parsed);
+  const { replaced, mentioned } = findEmbeddedAddresses(parsed);
   const judged = replaced.length > 0 ? replaced : [parsed];
   return (
     [parsed, ...mentioned].some((one) => isIn(one, NEVER_ALLOWED)) ||
@@ -98,7 +98,7 @@ function isIn(address: Address, ranges: readonly [Address, number][]): boolean {
 }
 
 /** The address if the host is one rather than a name. URL has normalised every notation. */
-export function literalAddress(hostname: string): string | undefined {
+export function parseLiteralAddress(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) !== 0 || ipaddr.isValid(bare) ? bare : undefined;
 }
@@ -111,9 +111,9 @@ export function isLocalName(hostname: string): boolean {
 export const LOCAL_ADDRESSES = ['127.0.0.1', '::1'];
 
 /** The addresses of a host, as far as they are known without a resolver. */
-function knownAddresses(hostname: string): string[] | undefined {
+function findKnownAddresses(hostname: string): string[] | undefined {
   if (isLocalName(hostname)) return LOCAL_ADDRESSES;
-  const literal = literalAddress(hostname);
+  const literal = parseLiteralAddress(hostname);
   return literal === undefined ? undefined : [literal];
 }
 
@@ -123,15 +123,15 @@ function knownAddresses(hostname: string): string[] | undefined {
  */
 export function isBlockedHost(protocol: string, hostname: string, rules: TargetRules): boolean {
   if (protocol !== 'https:' && !rules.webhookAllowInsecureTargets) return true;
-  const known = knownAddresses(hostname);
-  return known !== undefined && known.every((address) => isBlockedAddress(address, rules));
+  const addresses = findKnownAddresses(hostname);
+  return addresses !== undefined && addresses.every((address) => isBlockedAddress(address, rules));
 }
 
 /**
  * What is wrong with a target URL, as far as can be told without a resolver (contract section 9). Never names an
  * address, so that the answer does not help anybody to map our network.
  */
-export function targetUrlFault(text: string, rules: TargetRules): string | undefined {
+export function findTargetUrlError(text: string, rules: TargetRules): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   const url = parseAbsoluteUrl(text);
   if (!url) return NOT_A_URL;

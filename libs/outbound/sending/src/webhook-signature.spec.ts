@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { signature, signingKey } from './webhook-signature.js';
+import { sign, createSigningKey } from './webhook-signature.js';
 
 it.each([
   ['{"a":1}', `whsec_${Buffer.alloc(32, 7).toString('base64')}`],
@@ -9,7 +9,7 @@ it.each([
 ])('signs %j as the library of Standard Webhooks does', (text, secret) => {
   const seconds = '1780000000';
   const expected = new Webhook(secret).sign('evt_1', new Date(Number(seconds) * 1000), text);
-  expect(signature(signingKey(secret), 'evt_1', seconds, Buffer.from(text))).toBe(expected);
+  expect(sign(createSigningKey(secret), 'evt_1', seconds, Buffer.from(text))).toBe(expected);
 });
 
 it('makes signatures that the library verifies, and only with the secret and the bytes', () => {
@@ -19,7 +19,7 @@ it('makes signatures that the library verifies, and only with the secret and the
   const headers = {
     'webhook-id': 'evt_1',
     'webhook-timestamp': seconds,
-    'webhook-signature': signature(signingKey(secret), 'evt_1', seconds, Buffer.from(body)),
+    'webhook-signature': sign(createSigningKey(secret), 'evt_1', seconds, Buffer.from(body)),
   };
   expect(new Webhook(secret).verify(body, headers)).toEqual({ type: 'stamp.earned' });
   expect(() => new Webhook(secret).verify(`${body} `, headers)).toThrow('No matching signature');

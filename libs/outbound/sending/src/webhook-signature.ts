@@ -6,7 +6,7 @@ const PREFIX = /^whsec_/;
  * A key object, because making one takes as long as half of a signature.
  * @throws when the secret is not base64
  */
-export function signingKey(secret: string): KeyObject {
+export function createSigningKey(secret: string): KeyObject {
   const encoded = secret.replace(PREFIX, '');
   const key = Buffer.from(encoded, 'base64');
   if (key.toString('base64') !== encoded) throw new Error('a secret is not base64');
@@ -18,7 +18,7 @@ export function signingKey(secret: string): KeyObject {
  * long.
  * @param seconds since 1970
  */
-export function signature(key: KeyObject, id: string, seconds: string, body: Buffer): string {
+export function sign(key: KeyObject, id: string, seconds: string, body: Buffer): string {
   const signed = createHmac('sha256', key).update(`${id}.${seconds}.`).update(body);
   return `v1,${signed.digest('base64')}`;
 }

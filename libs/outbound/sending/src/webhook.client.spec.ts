@@ -8,9 +8,9 @@ import { deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
 import { readConfig } from '#configuration/config.js';
 import { eventually } from '../../../../test/support/jest/eventually.js';
 import { NameServer, type Zone } from '../../../../test/support/emulators/name-server.js';
-import { OutdatedError } from './answer.js';
-import { inTurns } from './guarded-agent.client.js';
-import { addressesInHosts, NameLookup } from './name-lookup.client.js';
+import { OutdatedError } from './response.js';
+import { alternateFamilies } from './guarded-agent.client.js';
+import { findInHosts, NameLookup } from './name-lookup.client.js';
 import { WebhookClient, type Attempt } from './webhook.client.js';
 
 const SECRET = `whsec_${Buffer.alloc(32, 5).toString('base64')}`;
@@ -439,9 +439,9 @@ describe('names', () => {
     }));
     const lookup = names.lookup();
     for (const name of ['lasting.example', 'LASTING.example.', 'brief.example', 'brief.example']) {
-      expect(await lookup.addressesOf(name)).toEqual({
+      expect(await lookup.resolve(name)).toEqual({
         addresses: [{ address: LOOPBACK, family: 4 }],
-        complete: true,
+        isComplete: true,
       });
     }
     expect(names.queriedNames.filter((asked) => asked === 'A lasting.example')).toHaveLength(1);
@@ -495,8 +495,8 @@ describe('names', () => {
   it('are found in the hosts file', () => {
     const file =
       '127.0.0.1 localhost\n# 10.0.0.1 a.example\n10.0.0.2\tB.example a.example # a\nx a.example';
-    expect(addressesInHosts(file, 'a.example')).toEqual([{ address: '10.0.0.2', family: 4 }]);
-    expect(addressesInHosts(file, 'c.example')).toEqual([]);
+    expect(findInHosts(file, 'a.example')).toEqual([{ address: '10.0.0.2', family: 4 }]);
+    expect(findInHosts(file, 'c.example')).toEqual([]);
   });
 });
 
@@ -550,7 +550,7 @@ describe('addresses that must not be reached', () => {
       addresses: [nth === 1 ? '8.8.8.8' : LOOPBACK],
     }));
     const lookup = names.lookup();
-    expect(await lookup.addressesWithin('rebinds.example', 5_000)).toEqual(['8.8.8.8']);
+    expect(await lookup.resolveWithin('rebinds.example', 5_000)).toEqual(['8.8.8.8']);
     const client = newClient(lookup, strict);
     await expectBlocked(() => send({ client, url: `https://rebinds.example:${port}/` }));
     expect(connections).toBe(0);
@@ -591,9 +591,14 @@ describe('several addresses', () => {
   it('of both families are tried alternately', () => {
     const four = (n: number) => ({ address: `10.0.0.${n}`, family: 4 });
     const six = { address: 'fd12::1', family: 6 };
-    expect(inTurns([four(1), four(2), four(3), six])).toEqual([four(1), six, four(2), four(3)]);
-    expect(inTurns([six])).toEqual([six]);
-    expect(inTurns([])).toEqual([]);
+    expect(alternateFamilies([four(1), four(2), four(3), six])).toEqual([
+      four(1),
+      six,
+      four(2),
+      four(3),
+    ]);
+    expect(alternateFamilies([six])).toEqual([six]);
+    expect(alternateFamilies([])).toEqual([]);
   });
 
   it('are not all tried', async () => {
@@ -617,7 +622,7 @@ function ownAddress(): string {
 async function eventuallyAskedAgain(lookup: NameLookup, names: NameServer): Promise<void> {
   await eventually(
     async () => {
-      await lookup.addressesOf('brief.example');
+      await lookup.resolve('brief.example');
       return names.queriedNames.filter((asked) => asked === 'A brief.example').length;
     },
     (count) => count > 1,

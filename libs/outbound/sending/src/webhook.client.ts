@@ -2,17 +2,26 @@ import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
 import { LRUCache } from 'lru-cache';
 import { Config } from '#configuration/config.js';
 import { VERSION } from '#kernel/version.js';
-import { excerptOf, OutdatedError, type Answer, type Request } from './answer.js';
+import {
+  createExcerpt,
+  OutdatedError,
+  type ReceiverResponse,
+  type WebhookRequest,
+} from './response.js';
 import { Deadlines } from './deadlines.client.js';
-import { BlockedAddressError, guardedConnector, wordsFor } from './guarded-agent.client.js';
+import {
+  BlockedAddressError,
+  createGuardedConnector,
+  describeError,
+} from './guarded-agent.client.js';
 import { HttpConnections } from './http-connections.client.js';
 import { NameLookup } from './name-lookup.client.js';
-import { signature, signingKey } from './webhook-signature.js';
-import type { Attempted, Outcome } from './outcome.js';
+import { sign, createSigningKey } from './webhook-signature.js';
+import type { AttemptResult, Outcome } from './outcome.js';
 
 const USER_AGENT = `Inkpad-Webhooks/${VERSION}`;
 const DEADLINE_MS = 10_000;
-const PARSED_KEPT = 5_000;
+const MAX_PARSED = 5_000;
 
 export type Attempt = {
   url: string;
@@ -32,34 +41,34 @@ export type Attempt = {
 export class WebhookClient implements OnApplicationShutdown {
   private readonly connections: HttpConnections;
   /** The same few URLs and secrets come again and again, thousands of times a second. */
-  private readonly places = new LRUCache({ max: PARSED_KEPT, memoMethod: placeOf });
-  private readonly keys = new LRUCache({ max: PARSED_KEPT, memoMethod: signingKey });
+  private readonly targets = new LRUCache({ max: MAX_PARSED, memoMethod: toTarget });
+  private readonly keys = new LRUCache({ max: MAX_PARSED, memoMethod: createSigningKey });
 
   constructor(config: Config, names: NameLookup) {
-    const connector = guardedConnector(names, config, DEADLINE_MS);
+    const connector = createGuardedConnector(names, config, DEADLINE_MS);
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
   /** @throws OutdatedError and nothing else: every failure is an outcome */
-  async send(attempt: Attempt): Promise<Attempted> {
+  async send(attempt: Attempt): Promise<AttemptResult> {
     const at = new Date();
-    const began = performance.now();
-    const done = (outcome: Outcome): Attempted => ({
+    const startedAt = performance.now();
+    const toResult = (outcome: Outcome): AttemptResult => ({
       outcome,
       url: attempt.url,
       at,
-      durationMs: Math.round(performance.now() - began),
+      durationMs: Math.round(performance.now() - startedAt),
       excerpt: null,
     });
     try {
-      const answer = await this.post(attempt, at);
-      const { status, retryAfter } = answer;
-      const attempted = done({ kind: 'answered', status, retryAfter });
-      return { ...attempted, excerpt: await excerptOf(answer) };
+      const response = await this.post(attempt, at);
+      const { status, retryAfter } = response;
+      const result = toResult({ kind: 'answered', status, retryAfter });
+      return { ...result, excerpt: await createExcerpt(response) };
     } catch (error) {
       if (error instanceof OutdatedError) throw error;
-      if (error instanceof BlockedAddressError) return done({ kind: 'blocked' });
-      return done({ kind: 'failed', error: wordsFor(error) });
+      if (error instanceof BlockedAddressError) return toResult({ kind: 'blocked' });
+      return toResult({ kind: 'failed', error: describeError(error) });
     }
   }
 
@@ -67,19 +76,21 @@ export class WebhookClient implements OnApplicationShutdown {
     await this.connections.close();
   }
 
-  private async post(attempt: Attempt, at: Date): Promise<Answer> {
+  private async post(attempt: Attempt, at: Date): Promise<ReceiverResponse> {
     const { url, secret, previousSecret, eventId, type, body, mayBeSent } = attempt;
     const seconds = String(Math.floor(at.getTime() / 1000));
-    const sign = (one: string) => signature(this.keys.memo(one), eventId, seconds, body);
+    const signWith = (key: string) => sign(this.keys.memo(key), eventId, seconds, body);
     return this.connections.send({
-      ...this.places.memo(url),
+      ...this.targets.memo(url),
       headers: {
         'content-type': 'application/json',
         'user-agent': USER_AGENT,
         'webhook-id': eventId,
         'webhook-timestamp': seconds,
         'webhook-signature':
-          previousSecret === undefined ? sign(secret) : `${sign(secret)} ${sign(previousSecret)}`,
+          previousSecret === undefined
+            ? signWith(secret)
+            : `${signWith(secret)} ${signWith(previousSecret)}`,
         'service-event': type,
       },
       body,
@@ -88,7 +99,7 @@ export class WebhookClient implements OnApplicationShutdown {
   }
 }
 
-function placeOf(url: string): Pick<Request, 'origin' | 'path'> {
+function toTarget(url: string): Pick<WebhookRequest, 'origin' | 'path'> {
   const { origin, pathname, search } = new URL(url);
   return { origin, path: pathname + search };
 }

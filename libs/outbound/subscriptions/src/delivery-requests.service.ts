@@ -32,7 +32,7 @@ export type Replay = {
   head: Position;
 };
 
-const UNPLANNED = { page: 500, most: 50_000 };
+const UNREAD = { pageSize: 500, total: 50_000 };
 
 const ARM = armQueues('values ($1::bigint)');
 
@@ -43,7 +43,7 @@ const REDELIVER = `
   ) ${ARM}`;
 
 /** Whether the body is stored, or at least the event's place in the history. */
-const KEPT = `
+const CAN_BE_SENT = `
   select 1 from webhook_deliveries d
   where d.subscription_id = $1 and d.id = $2 and (
     exists (select from webhook_bodies b where b.seq = d.event_seq)
@@ -54,10 +54,10 @@ const KEPT = `
  * An event is never planned before it is recorded, and ids sort by the time of planning; the day allows for clocks that
  * disagree.
  */
-const MATCHED = {
+const COUNT_MATCHING = {
   name: 'webhook_replay_matched',
   text: `
-    select count(*) as n, (select position from es.checkpoints where subscription = $5) as planned
+    select count(*) as n, (select position from es.checkpoints where subscription = $5) as checkpoint
     from webhook_events e
     where e.account_id = $1 and e.seq >= webhook_first_id($2::timestamptz - interval '1 day')
       and e.recorded_at >= $2 and e.recorded_at < $3 and ($4::text[] is null or e.type = any ($4))`,
@@ -70,14 +70,14 @@ const REPLAY = `
   where not exists (select from webhook_replays where subscription_id = $1)
   returning id`;
 
-const MOST_SPANS = 100;
+const MAX_SPANS = 100;
 
 /** A subscription paused more often than this while nothing is planned also gets the events between those spans. */
 const PAUSE = `
   with extended as (
     update webhook_active_spans set active_until = $2
     where id = (select max(id) from webhook_active_spans where subscription_id = $1)
-      and (select count(*) from webhook_active_spans where subscription_id = $1) >= ${MOST_SPANS}
+      and (select count(*) from webhook_active_spans where subscription_id = $1) >= ${MAX_SPANS}
     returning id
   )
   insert into webhook_active_spans (subscription_id, active_from, active_until)
@@ -92,7 +92,7 @@ export class DeliveryRequests {
   constructor(
     private readonly pool: Pool,
     private readonly hints: WorkHints,
-    private readonly events: EventStore,
+    private readonly eventStore: EventStore,
     private readonly types: EventTypes,
   ) {}
 
@@ -100,10 +100,10 @@ export class DeliveryRequests {
    * Called after every change and after the end of a subscription, so that planned deliveries follow the new state.
    * Never throws, because the change is committed; if this fails, the sweep finds it a little later.
    */
-  async changed(subscriptionId: number): Promise<void> {
+  async announceChange(subscriptionId: number): Promise<void> {
     try {
       await query(this.pool, { name: 'webhook_queue_arm', text: ARM, values: [subscriptionId] });
-      await this.hints.about(subscriptionId);
+      await this.hints.notifyAbout(subscriptionId);
     } catch (error) {
       this.log.warn(
         `dispatchers will notice a changed subscription later: ${getErrorMessage(error)}`,
@@ -115,9 +115,11 @@ export class DeliveryRequests {
   }
 
   /** Whether the delivery's event can still be sent; its day may have been dropped. */
-  async isKept(subscriptionId: number, deliveryId: number): Promise<boolean> {
+  async canBeSent(subscriptionId: number, deliveryId: number): Promise<boolean> {
     const values = [subscriptionId, deliveryId];
-    return (await query(this.pool, { name: 'webhook_event_kept', text: KEPT, values })).length > 0;
+    return (
+      (await query(this.pool, { name: 'webhook_event_kept', text: CAN_BE_SENT, values })).length > 0
+    );
   }
 
   /**
@@ -133,8 +135,8 @@ export class DeliveryRequests {
   }
 
   /** Tells the dispatchers that there is something to do; call it after the commit. */
-  async asked(subscriptionId: number): Promise<void> {
-    await this.hints.about(subscriptionId);
+  async announce(subscriptionId: number): Promise<void> {
+    await this.hints.notifyAbout(subscriptionId);
   }
 
   /**
@@ -150,19 +152,19 @@ export class DeliveryRequests {
    * How many of the store's public events a replay covers: those that are kept, and those that are not planned yet.
    * @throws UnavailableError when too many are not planned yet to be counted
    */
-  async matched(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
+  async countMatching(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
     const { accountId, from, to, types, head } = replay;
-    const [found] = await query<{ n: number; planned: string | null }>(this.pool, {
-      ...MATCHED,
+    const [row] = await query<{ n: number; checkpoint: string | null }>(this.pool, {
+      ...COUNT_MATCHING,
       values: [accountId, from, to, types, FAN_OUT_CHECKPOINT],
     });
-    let matched = found?.n ?? 0;
-    let after = found?.planned ? parsePosition(found.planned) : BEGINNING;
-    for (let read = 0; read < UNPLANNED.most; read += UNPLANNED.page) {
-      const events = await this.events.readUntil(head, after, UNPLANNED.page);
-      matched += events.filter((event) => this.isMatch(event, replay)).length;
+    let matchingCount = row?.n ?? 0;
+    let after = row?.checkpoint ? parsePosition(row.checkpoint) : BEGINNING;
+    for (let read = 0; read < UNREAD.total; read += UNREAD.pageSize) {
+      const events = await this.eventStore.readUntil(head, after, UNREAD.pageSize);
+      matchingCount += events.filter((event) => this.isMatch(event, replay)).length;
       const last = events.at(-1);
-      if (!last || events.length < UNPLANNED.page) return matched;
+      if (!last || events.length < UNREAD.pageSize) return matchingCount;
       after = last.position;
     }
     throw new UnavailableError('Webhooks are currently far behind the history');
@@ -180,22 +182,23 @@ export class DeliveryRequests {
     const values = [subscriptionId, accountId, from, to, types, formatPosition(head), request];
     const opened: unknown[] = await manager.query(REPLAY, values);
     if (opened.length > 0) return true;
-    const same: unknown[] = await manager.query('select from webhook_replays where request = $1', [
-      request,
-    ]);
-    return same.length > 0;
+    const existing: unknown[] = await manager.query(
+      'select from webhook_replays where request = $1',
+      [request],
+    );
+    return existing.length > 0;
   }
 
   private isMatch(
     { type, meta }: StoredEvent,
     { accountId, from, to, types }: Omit<Replay, 'subscriptionId'>,
   ): boolean {
-    const shown = findPublicType(this.types, type);
+    const publicType = findPublicType(this.types, type);
     const recordedAt = new Date(meta.recordedAt);
     return (
-      shown !== undefined &&
+      publicType !== undefined &&
       meta.accountId === accountId &&
-      (types === null || types.includes(shown)) &&
+      (types === null || types.includes(publicType)) &&
       recordedAt >= from &&
       recordedAt < to
     );

@@ -20,7 +20,7 @@ const TAG = 'Webhook deliveries';
 const SUBSCRIPTION = createRecordLookup(
   WebhookDeliveriesService,
   (deliveries, accountId, { subscription_id = '' }) =>
-    deliveries.exists(accountId, parsePathId(subscription_id)),
+    deliveries.assertExists(accountId, parsePathId(subscription_id)),
 );
 
 const DELIVERY = createRecordLookup(
@@ -57,7 +57,7 @@ export class WebhookDeliveriesController {
     @Paged() pages: Pages,
   ): Promise<DeliveryJson[]> {
     const id = parsePathId(subscriptionId);
-    await this.deliveries.exists(accountId, id);
+    await this.deliveries.assertExists(accountId, id);
     return pages.getPage(
       { limit: limit ?? DELIVERIES_SHOWN, cursor },
       (range) => this.deliveries.list(id, filter, range),

@@ -12,8 +12,8 @@ import type { Range } from '#http/page.js';
 import { getAddressKey } from '#http/rate-limit.js';
 import {
   DELIVERY_COLUMNS,
-  deliveryDetailJson,
-  deliveryJson,
+  toDeliveryDetailJson,
+  toDeliveryJson,
   type AttemptRow,
   type DeliveryDetailJson,
   type DeliveryFilter,
@@ -22,14 +22,14 @@ import {
   type ReplayJson,
 } from './webhook-delivery.dto.js';
 import { DeliveryRequests } from './delivery-requests.service.js';
-import { excerptContext } from './webhook-delivery.js';
+import { getExcerptContext } from './webhook-delivery.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
 import type { WebhookSubscriptionRow } from './webhook-subscription.entity.js';
-import { wants } from './webhook-subscription.js';
+import { isSubscribedTo } from './webhook-subscription.js';
 import { PUBLIC_EVENTS, type PublicEventType } from '#public-events/public-event.js';
 
 type SealedAttempt = Omit<AttemptRow, 'status'> & {
-  answered: number | null;
+  response_status: number | null;
   response_excerpt: Buffer | null;
 };
 
@@ -43,10 +43,10 @@ export class WebhookDeliveriesService {
     private readonly pool: Pool,
     private readonly subscriptions: WebhookSubscriptionTable,
     private readonly keys: PersonalKeys,
-    private readonly plans: DeliveryRequests,
+    private readonly requests: DeliveryRequests,
     private readonly writes: AuditedWrites,
     private readonly repeated: RepeatedAudits,
-    private readonly events: EventStore,
+    private readonly eventStore: EventStore,
   ) {}
 
   /** Newest first. The caller has made sure that the subscription exists. */
@@ -56,42 +56,42 @@ export class WebhookDeliveriesService {
     { after, limit }: Range,
   ): Promise<DeliveryJson[]> {
     const values: unknown[] = [subscriptionId];
-    const value = (given: unknown) => `$${values.push(given)}`;
+    const addValue = (value: unknown) => `$${values.push(value)}`;
     // Only the conditions that are asked for become part of the query, and a status stands in it literally, so that the
     // planner looks at one half of the view and at as few daily partitions as possible.
     const conditions = ['subscription_id = $1'];
     if (status !== null) conditions.push(`status = '${status}'`);
-    if (type !== null) conditions.push(`type = ${value(type)}`);
+    if (type !== null) conditions.push(`type = ${addValue(type)}`);
     if (from !== null) {
-      const time = value(from);
+      const time = addValue(from);
       // An id carries the day on which its plan began, which may be the one before.
       conditions.push(
         `created_at >= ${time} and id >= webhook_first_id(${time}::timestamptz - interval '1 hour')`,
       );
     }
     if (to !== null) {
-      const time = value(to);
+      const time = addValue(to);
       conditions.push(
         `created_at < ${time} and id < webhook_first_id(${time}::timestamptz) + (1::bigint << 37)`,
       );
     }
-    if (after !== null) conditions.push(`id < ${value(after[0])}`);
+    if (after !== null) conditions.push(`id < ${addValue(after[0])}`);
     const rows = await query<DeliveryRow>(this.pool, {
       text: `select ${DELIVERY_COLUMNS} from webhook_deliveries where ${conditions.join(' and ')}
-             order by id desc ${limit === null ? '' : `limit ${value(limit)}`}`,
+             order by id desc ${limit === null ? '' : `limit ${addValue(limit)}`}`,
       values,
     });
-    return rows.map(deliveryJson);
+    return rows.map(toDeliveryJson);
   }
 
   /** @throws NotFoundError */
   async find(accountId: number, subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
     await this.subscriptions.find(accountId, subscriptionId);
-    return (await this.detail(subscriptionId, id)).delivery;
+    return (await this.loadDetail(subscriptionId, id)).delivery;
   }
 
   /** @throws NotFoundError */
-  async exists(accountId: number, subscriptionId: number): Promise<void> {
+  async assertExists(accountId: number, subscriptionId: number): Promise<void> {
     await this.subscriptions.find(accountId, subscriptionId);
   }
 
@@ -106,9 +106,9 @@ export class WebhookDeliveriesService {
   ): Promise<DeliveryDetailJson> {
     const { accountId } = context;
     const subscription = await this.subscriptions.find(accountId, subscriptionId);
-    const { delivery, customerId } = await this.detail(subscriptionId, id);
-    refuseDisabled(subscription);
-    if (!(await this.plans.isKept(subscriptionId, id))) {
+    const { delivery, customerId } = await this.loadDetail(subscriptionId, id);
+    assertEnabled(subscription);
+    if (!(await this.requests.canBeSent(subscriptionId, id))) {
       throw new RejectedError(
         { base: ['The event is no longer kept'] },
         'validation_failed',
@@ -119,7 +119,7 @@ export class WebhookDeliveriesService {
     const echoed = delivery.attempts.some(({ response_excerpt }) => response_excerpt !== null);
     if (context.keyed && echoed) context.keyed.subjectId = customerId;
     await this.writes.write(context, async (transaction) => {
-      await this.plans.redeliver(transaction.manager, subscriptionId, id);
+      await this.requests.redeliver(transaction.manager, subscriptionId, id);
       await this.repeated.writeWithin(
         transaction,
         createRepetitionKind('redelivery', context, subscriptionId),
@@ -136,7 +136,7 @@ export class WebhookDeliveriesService {
       );
       return delivery;
     });
-    await this.plans.asked(subscriptionId);
+    await this.requests.announce(subscriptionId);
     return delivery;
   }
 
@@ -151,23 +151,25 @@ export class WebhookDeliveriesService {
   ): Promise<ReplayJson> {
     const { accountId } = context;
     const subscription = await this.subscriptions.find(accountId, subscriptionId);
-    refuseDisabled(subscription);
-    const wanted = (types ?? PUBLIC_EVENTS).filter((type) => wants(subscription.events, type));
-    if (wanted.length === 0) return { matched: 0 };
+    assertEnabled(subscription);
+    const replayedTypes = (types ?? PUBLIC_EVENTS).filter((type) =>
+      isSubscribedTo(subscription.events, type),
+    );
+    if (replayedTypes.length === 0) return { matched: 0 };
     const replay = {
       subscriptionId,
       accountId,
       from,
       to: to ?? new Date(),
-      types: wanted.length === PUBLIC_EVENTS.length ? null : wanted,
-      head: await this.events.head(),
+      types: replayedTypes.length === PUBLIC_EVENTS.length ? null : replayedTypes,
+      head: await this.eventStore.head(),
     };
     const request = createId();
-    const matched = await this.plans.matched(replay);
+    const matched = await this.requests.countMatching(replay);
     return this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       await this.subscriptions.lock(manager, accountId, subscriptionId);
-      if (matched > 0 && !(await this.plans.replay(manager, replay, request))) {
+      if (matched > 0 && !(await this.requests.replay(manager, replay, request))) {
         throw new RejectedError(
           { base: ['Another replay of this subscription is still running'] },
           'validation_failed',
@@ -194,13 +196,13 @@ export class WebhookDeliveriesService {
     });
   }
 
-  private async detail(
+  private async loadDetail(
     subscriptionId: number,
     id: number,
   ): Promise<{ delivery: DeliveryDetailJson; customerId: number }> {
     // One statement reads one snapshot, so no attempt is shown next to the state that the delivery had before it.
     const rows = await query<DetailRow>(this.pool, {
-      text: `select d.*, a.attempt, a.kind, a.at, a.status as answered, a.duration_ms, a.error,
+      text: `select d.*, a.attempt, a.kind, a.at, a.status as response_status, a.duration_ms, a.error,
                a.response_excerpt
              from (select ${DELIVERY_COLUMNS} from webhook_deliveries
                    where subscription_id = $1 and id = $2) d
@@ -210,38 +212,38 @@ export class WebhookDeliveriesService {
     });
     const [row] = rows;
     if (!row) throw new NotFoundError('Delivery');
-    const shown = rows.filter(wasMade).map(async (made) => ({
-      row: { ...made, status: made.answered },
-      excerpt: await this.excerptOf(row, made),
+    const attempts = rows.filter(isAttempted).map(async (attemptRow) => ({
+      row: { ...attemptRow, status: attemptRow.response_status },
+      excerpt: await this.openExcerpt(row, attemptRow),
     }));
-    const delivery = deliveryDetailJson(row, await Promise.all(shown));
+    const delivery = toDeliveryDetailJson(row, await Promise.all(attempts));
     return { delivery, customerId: row.customer_id };
   }
 
   /** Also null once the customer has been erased, because receivers may echo what they were sent. */
-  private async excerptOf(
+  private async openExcerpt(
     { id, customer_id }: DeliveryRow,
     { response_excerpt: sealed }: SealedAttempt,
   ): Promise<string | null> {
     if (sealed === null) return null;
-    return (await this.keys.openText(customer_id, sealed, excerptContext(id))) ?? null;
+    return (await this.keys.openText(customer_id, sealed, getExcerptContext(id))) ?? null;
   }
 }
 
 /** Creates what repeated audit entries have in common. */
 function createRepetitionKind(
-  what: string,
+  action: string,
   { actor, ipAddress }: CommandContext,
   subscriptionId: number,
 ): (string | number)[] {
-  return [`webhook ${what}`, subscriptionId, actor.type, actor.id, getAddressKey(ipAddress)];
+  return [`webhook ${action}`, subscriptionId, actor.type, actor.id, getAddressKey(ipAddress)];
 }
 
-function wasMade(row: DetailRow): row is DeliveryRow & SealedAttempt {
+function isAttempted(row: DetailRow): row is DeliveryRow & SealedAttempt {
   return row.attempt !== null;
 }
 
-function refuseDisabled({ enabled }: WebhookSubscriptionRow): void {
+function assertEnabled({ enabled }: WebhookSubscriptionRow): void {
   if (enabled) return;
   throw new RejectedError(
     { base: ['The subscription is disabled'] },

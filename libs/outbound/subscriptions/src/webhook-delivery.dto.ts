@@ -52,7 +52,7 @@ export class ReplayDto {
   declare readonly to: Date | null;
 
   @Field(
-    readTypes,
+    parseTypes,
     { type: 'array', minItems: 1, items: { type: 'string', enum: PUBLIC_EVENTS } },
     { optional: true, description: 'Only these types, of those that the subscription gets' },
   )
@@ -130,7 +130,7 @@ export type AttemptRow = {
   error: string | null;
 };
 
-export function deliveryJson(row: DeliveryRow): DeliveryJson {
+export function toDeliveryJson(row: DeliveryRow): DeliveryJson {
   return {
     id: row.id,
     event_id: row.event_id,
@@ -143,28 +143,28 @@ export function deliveryJson(row: DeliveryRow): DeliveryJson {
   };
 }
 
-export function deliveryDetailJson(
+export function toDeliveryDetailJson(
   row: DeliveryRow,
   attempts: { row: AttemptRow; excerpt: string | null }[],
 ): DeliveryDetailJson {
   return {
-    ...deliveryJson(row),
-    attempts: attempts.map(({ row: made, excerpt }) => ({
-      attempt: made.attempt,
-      kind: made.kind,
-      at: made.at.toISOString(),
-      status: made.status,
-      duration_ms: made.duration_ms,
-      error: made.error,
+    ...toDeliveryJson(row),
+    attempts: attempts.map(({ row: attempt, excerpt }) => ({
+      attempt: attempt.attempt,
+      kind: attempt.kind,
+      at: attempt.at.toISOString(),
+      status: attempt.status,
+      duration_ms: attempt.duration_ms,
+      error: attempt.error,
       response_excerpt: excerpt,
     })),
   };
 }
 
-function readTypes(given: unknown): Checked<PublicEventType[]> {
-  const known = (name: unknown) => PUBLIC_EVENTS.some((event) => event === name);
-  if (Array.isArray(given) && given.length > 0 && given.every(known)) {
-    return { value: [...new Set(given as PublicEventType[])] };
+function parseTypes(value: unknown): Checked<PublicEventType[]> {
+  const isPublicEvent = (name: unknown) => PUBLIC_EVENTS.some((event) => event === name);
+  if (Array.isArray(value) && value.length > 0 && value.every(isPublicEvent)) {
+    return { value: [...new Set(value as PublicEventType[])] };
   }
   return { errors: [`must be a list of ${PUBLIC_EVENTS.join(', ')}`] };
 }

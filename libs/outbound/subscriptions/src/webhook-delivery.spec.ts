@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
+import { getError, isSuccess, type Outcome } from '#sending/outcome.js';
 import {
-  afterAttempt,
-  afterManualAttempt,
+  decideAfterAttempt,
+  decideAfterManualAttempt,
   endsSubscription,
-  giveUpBefore,
+  getGiveUpBefore,
   MAX_ATTEMPTS,
 } from './webhook-delivery.js';
 
@@ -27,7 +27,7 @@ type Options = {
 
 function after(outcome: Outcome, options: Options = {}) {
   const { tries = 0, elapsed = 0, failingFor, random = 0, timeScale = 1 } = options;
-  return afterAttempt(
+  return decideAfterAttempt(
     { tries, firstAttemptAt: tries === 0 ? null : secondsAgo(elapsed) },
     { failingSince: failingFor === undefined ? null : secondsAgo(failingFor) },
     outcome,
@@ -111,38 +111,38 @@ describe('Retry-After', () => {
 describe('what becomes of the delivery and its subscription', () => {
   const THREE_DAYS = 3 * 24 * 3600;
   it.each([
-    ['200', answered(200), {}, 'delivered', { kept: true, failingSince: null }],
-    ['299', answered(299), { failingFor: 60 }, 'delivered', { kept: true, failingSince: null }],
-    ['301', answered(301), {}, 'pending', { kept: true, failingSince: NOW }],
-    ['400', answered(400), {}, 'pending', { kept: true, failingSince: NOW }],
+    ['200', answered(200), {}, 'delivered', { isKept: true, failingSince: null }],
+    ['299', answered(299), { failingFor: 60 }, 'delivered', { isKept: true, failingSince: null }],
+    ['301', answered(301), {}, 'pending', { isKept: true, failingSince: NOW }],
+    ['400', answered(400), {}, 'pending', { isKept: true, failingSince: NOW }],
     [
       'a failure after others',
       answered(500),
       { failingFor: 60 },
       'pending',
-      { kept: true, failingSince: secondsAgo(60) },
+      { isKept: true, failingSince: secondsAgo(60) },
     ],
-    ['410', answered(410), {}, 'cancelled', { kept: false }],
+    ['410', answered(410), {}, 'cancelled', { isKept: false }],
     [
       'a failure just before three days',
       TIMED_OUT,
       { failingFor: THREE_DAYS - 1 },
       'pending',
-      { kept: true, failingSince: secondsAgo(THREE_DAYS - 1) },
+      { isKept: true, failingSince: secondsAgo(THREE_DAYS - 1) },
     ],
     [
       'a failure after three days',
       TIMED_OUT,
       { failingFor: THREE_DAYS },
       'failed',
-      { kept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS) },
+      { isKept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS) },
     ],
     [
       'three days by the time scale',
       TIMED_OUT,
       { failingFor: THREE_DAYS / 100, timeScale: 100 },
       'failed',
-      { kept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS / 100) },
+      { isKept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS / 100) },
     ],
     [
       'a success after three days',
@@ -150,7 +150,7 @@ describe('what becomes of the delivery and its subscription', () => {
       { failingFor: THREE_DAYS },
       'delivered',
       {
-        kept: true,
+        isKept: true,
         failingSince: null,
       },
     ],
@@ -160,7 +160,7 @@ describe('what becomes of the delivery and its subscription', () => {
       {},
       'failed',
       {
-        kept: true,
+        isKept: true,
         disabled: 'blocked_address',
         failingSince: NOW,
       },
@@ -170,21 +170,21 @@ describe('what becomes of the delivery and its subscription', () => {
       { kind: 'missing' },
       { failingFor: THREE_DAYS },
       'failed',
-      { kept: true, failingSince: secondsAgo(THREE_DAYS) },
+      { isKept: true, failingSince: secondsAgo(THREE_DAYS) },
     ],
     [
       'an event that cannot be rendered',
       { kind: 'unrendered' },
       {},
       'pending',
-      { kept: true, failingSince: null },
+      { isKept: true, failingSince: null },
     ],
     [
       'one that never could be',
       { kind: 'unrendered' },
       { tries: MAX_ATTEMPTS - 1 },
       'failed',
-      { kept: true, failingSince: null },
+      { isKept: true, failingSince: null },
     ],
   ] as const)('%s', (_case, outcome, options, status, subscription) => {
     const next = after(outcome, options);
@@ -195,43 +195,46 @@ describe('what becomes of the delivery and its subscription', () => {
 
 it('says what ends a subscription', () => {
   const failingSince = NOW;
-  expect(endsSubscription({ kept: false })).toBe(true);
-  expect(endsSubscription({ kept: true, disabled: 'failing', failingSince })).toBe(true);
-  expect(endsSubscription({ kept: true, disabled: 'blocked_address', failingSince })).toBe(true);
-  expect(endsSubscription({ kept: true, failingSince })).toBe(false);
-  expect(endsSubscription({ kept: true, failingSince: null })).toBe(false);
+  expect(endsSubscription({ isKept: false })).toBe(true);
+  expect(endsSubscription({ isKept: true, disabled: 'failing', failingSince })).toBe(true);
+  expect(endsSubscription({ isKept: true, disabled: 'blocked_address', failingSince })).toBe(true);
+  expect(endsSubscription({ isKept: true, failingSince })).toBe(false);
+  expect(endsSubscription({ isKept: true, failingSince: null })).toBe(false);
 });
 
 it('says why an attempt failed', () => {
-  expect(errorOf(answered(200))).toBeNull();
-  expect(errorOf(answered(302))).toBe('Answered 302: redirects are not followed');
-  expect(errorOf(answered(500))).toBe('Answered 500');
-  expect(errorOf(TIMED_OUT)).toBe('No answer within 10 seconds');
-  expect(errorOf({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
+  expect(getError(answered(200))).toBeNull();
+  expect(getError(answered(302))).toBe('Answered 302: redirects are not followed');
+  expect(getError(answered(500))).toBe('Answered 500');
+  expect(getError(TIMED_OUT)).toBe('No answer within 10 seconds');
+  expect(getError({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
   expect(isSuccess(answered(199))).toBe(false);
   expect(isSuccess(answered(300))).toBe(false);
-  expect(errorOf(answered(300))).toBe('Answered 300: redirects are not followed');
-  expect(errorOf(answered(399))).toBe('Answered 399: redirects are not followed');
-  expect(errorOf(answered(400))).toBe('Answered 400');
+  expect(getError(answered(300))).toBe('Answered 300: redirects are not followed');
+  expect(getError(answered(399))).toBe('Answered 399: redirects are not followed');
+  expect(getError(answered(400))).toBe('Answered 400');
 });
 
 describe('a manual attempt', () => {
-  const kept = (failingSince: Date | null) => ({ kept: true, failingSince });
+  const unended = (failingSince: Date | null) => ({ isKept: true, failingSince });
   const FAILING = secondsAgo(600);
   it.each([
-    ['a success delivers and ends the failing period', answered(204), FAILING, true, kept(null)],
-    ['a failure changes nothing', answered(500), FAILING, false, kept(FAILING)],
-    ['a failure does not begin a failing period', TIMED_OUT, null, false, kept(null)],
-    ['a 410 deletes', answered(410), null, false, { kept: false }],
+    ['a success delivers and ends the failing period', answered(204), FAILING, true, unended(null)],
+    ['a failure changes nothing', answered(500), FAILING, false, unended(FAILING)],
+    ['a failure does not begin a failing period', TIMED_OUT, null, false, unended(null)],
+    ['a 410 deletes', answered(410), null, false, { isKept: false }],
     [
       'a blocked address disables',
       { kind: 'blocked' },
       null,
       false,
-      { kept: true, disabled: 'blocked_address', failingSince: NOW },
+      { isKept: true, disabled: 'blocked_address', failingSince: NOW },
     ],
   ] as const)('%s', (_what, outcome, failingSince, delivered, subscription) => {
-    expect(afterManualAttempt(outcome, { failingSince }, NOW)).toEqual({ delivered, subscription });
+    expect(decideAfterManualAttempt(outcome, { failingSince }, NOW)).toEqual({
+      delivered,
+      subscription,
+    });
   });
 });
 
@@ -239,5 +242,5 @@ it.each([
   [1, 4 * 3600],
   [100, 144],
 ])('at a resume, with time scale %i, what is older than %i s is given up', (scale, seconds) => {
-  expect(giveUpBefore(NOW, scale)).toEqual(secondsAgo(seconds));
+  expect(getGiveUpBefore(NOW, scale)).toEqual(secondsAgo(seconds));
 });

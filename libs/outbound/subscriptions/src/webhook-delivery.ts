@@ -10,19 +10,19 @@ export type DeliveryState = { tries: number; firstAttemptAt: Date | null };
 
 export type SubscriptionState = { failingSince: Date | null };
 
-export type Next = {
+export type FollowUp = {
   delivery:
     | { status: 'delivered' }
     | { status: 'failed' }
     | { status: 'cancelled' }
     | { status: 'pending'; nextAttemptAt: Date };
-  subscription: { kept: true; failingSince: Date | null } | EndedSubscription;
+  subscription: { isKept: true; failingSince: Date | null } | EndedSubscription;
 };
 
 /** Disabled, or deleted. */
 export type EndedSubscription =
-  | { kept: true; disabled: 'failing' | 'blocked_address'; failingSince: Date | null }
-  | { kept: false };
+  | { isKept: true; disabled: 'failing' | 'blocked_address'; failingSince: Date | null }
+  | { isKept: false };
 
 const MINUTE = 60;
 const DELAY_SECONDS = [
@@ -45,111 +45,118 @@ export const FAILING_SECONDS = 3 * 24 * 60 * MINUTE;
 export const MAX_ATTEMPTS = DELAY_SECONDS.length + 1;
 
 /** @param random from 0 (inclusive) to 1 (exclusive) */
-export function afterAttempt(
+export function decideAfterAttempt(
   delivery: DeliveryState,
   subscription: SubscriptionState,
   outcome: Outcome,
   now: Date,
   random: number,
   timeScale: number,
-): Next {
+): FollowUp {
   if (!wasTried(outcome)) {
     return {
-      delivery: withoutTrying(delivery, outcome, now, random, timeScale),
-      subscription: { kept: true, failingSince: subscription.failingSince },
+      delivery: decideUnsent(delivery, outcome, now, random, timeScale),
+      subscription: { isKept: true, failingSince: subscription.failingSince },
     };
   }
   if (isSuccess(outcome)) {
-    return { delivery: { status: 'delivered' }, subscription: { kept: true, failingSince: null } };
+    return {
+      delivery: { status: 'delivered' },
+      subscription: { isKept: true, failingSince: null },
+    };
   }
   if (outcome.kind === 'answered' && outcome.status === 410) {
-    return { delivery: { status: 'cancelled' }, subscription: { kept: false } };
+    return { delivery: { status: 'cancelled' }, subscription: { isKept: false } };
   }
   const failingSince = subscription.failingSince ?? now;
   if (outcome.kind === 'blocked') {
     return {
       delivery: { status: 'failed' },
-      subscription: { kept: true, disabled: 'blocked_address', failingSince },
+      subscription: { isKept: true, disabled: 'blocked_address', failingSince },
     };
   }
   const failingMs = now.getTime() - failingSince.getTime();
   if (failingMs >= (FAILING_SECONDS * 1000) / timeScale) {
     return {
       delivery: { status: 'failed' },
-      subscription: { kept: true, disabled: 'failing', failingSince },
+      subscription: { isKept: true, disabled: 'failing', failingSince },
     };
   }
   return {
-    delivery: retry(delivery, outcome, now, random, timeScale),
-    subscription: { kept: true, failingSince },
+    delivery: scheduleRetry(delivery, outcome, now, random, timeScale),
+    subscription: { isKept: true, failingSince },
   };
 }
 
 /** What a manual attempt changes: only a success and the end of the subscription count. */
-export function afterManualAttempt(
+export function decideAfterManualAttempt(
   outcome: Outcome,
   subscription: SubscriptionState,
   now: Date,
-): { delivered: boolean; subscription: Next['subscription'] } {
+): { delivered: boolean; subscription: FollowUp['subscription'] } {
   if (isSuccess(outcome)) {
-    return { delivered: true, subscription: { kept: true, failingSince: null } };
+    return { delivered: true, subscription: { isKept: true, failingSince: null } };
   }
   if (outcome.kind === 'answered' && outcome.status === 410) {
-    return { delivered: false, subscription: { kept: false } };
+    return { delivered: false, subscription: { isKept: false } };
   }
   const { failingSince } = subscription;
   if (outcome.kind === 'blocked') {
     const since = failingSince ?? now;
     return {
       delivered: false,
-      subscription: { kept: true, disabled: 'blocked_address', failingSince: since },
+      subscription: { isKept: true, disabled: 'blocked_address', failingSince: since },
     };
   }
-  return { delivered: false, subscription: { kept: true, failingSince } };
+  return { delivered: false, subscription: { isKept: true, failingSince } };
 }
 
 /** Whether this disables or deletes the subscription, so that nothing more may be sent to it. */
 export function endsSubscription(
-  subscription: Next['subscription'],
+  subscription: FollowUp['subscription'],
 ): subscription is EndedSubscription {
-  return !subscription.kept || 'disabled' in subscription;
+  return !subscription.isKept || 'disabled' in subscription;
 }
 
 /** When a subscription resumes, deliveries planned before this moment fail instead of being sent. */
-export function giveUpBefore(now: Date, timeScale: number): Date {
+export function getGiveUpBefore(now: Date, timeScale: number): Date {
   return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
 }
 
-export function excerptContext(deliveryId: number): string {
+export function getExcerptContext(deliveryId: number): string {
   return `webhook attempts ${deliveryId}`;
 }
 
 /** An event that cannot be rendered is retried on the schedule like a failure, so that it ends and blocks nothing. */
-function withoutTrying(
-  ...[delivery, outcome, now, random, timeScale]: Parameters<typeof retry>
-): Next['delivery'] {
+function decideUnsent(
+  ...[delivery, outcome, now, random, timeScale]: Parameters<typeof scheduleRetry>
+): FollowUp['delivery'] {
   if (outcome.kind === 'missing') return { status: 'failed' };
-  return retry(delivery, outcome, now, random, timeScale);
+  return scheduleRetry(delivery, outcome, now, random, timeScale);
 }
 
-function retry(
+function scheduleRetry(
   delivery: DeliveryState,
   outcome: Outcome,
   now: Date,
   random: number,
   timeScale: number,
-): Next['delivery'] {
-  const planned = DELAY_SECONDS[delivery.tries];
-  if (planned === undefined) return { status: 'failed' };
-  const jittered = planned * (1 - JITTER * random);
-  const asked = askedSeconds(outcome, now);
-  const elapsed = ((now.getTime() - (delivery.firstAttemptAt ?? now).getTime()) / 1000) * timeScale;
-  const rest = DELAY_SECONDS.slice(delivery.tries + 1).reduce(
+): FollowUp['delivery'] {
+  const delaySeconds = DELAY_SECONDS[delivery.tries];
+  if (delaySeconds === undefined) return { status: 'failed' };
+  const jitteredSeconds = delaySeconds * (1 - JITTER * random);
+  const requestedSeconds = getRetryAfterSeconds(outcome, now);
+  const elapsedSeconds =
+    ((now.getTime() - (delivery.firstAttemptAt ?? now).getTime()) / 1000) * timeScale;
+  const remainingSeconds = DELAY_SECONDS.slice(delivery.tries + 1).reduce(
     (sum, delay) => sum + delay + ATTEMPT_SECONDS,
     ATTEMPT_SECONDS,
   );
-  const room = WINDOW_SECONDS - elapsed - rest;
-  const seconds = Math.max(jittered, Math.min(asked, 2 * planned, room));
+  const maxSeconds = WINDOW_SECONDS - elapsedSeconds - remainingSeconds;
+  const seconds = Math.max(
+    jitteredSeconds,
+    Math.min(requestedSeconds, 2 * delaySeconds, maxSeconds),
+  );
   return {
     status: 'pending',
     nextAttemptAt: new Date(now.getTime() + Math.round((seconds * 1000) / timeScale)),
@@ -157,11 +164,11 @@ function retry(
 }
 
 /** Retry-After of a 429 or 503, given in seconds or as a date; 0 where there is none or it cannot be parsed. */
-function askedSeconds(outcome: Outcome, now: Date): number {
+function getRetryAfterSeconds(outcome: Outcome, now: Date): number {
   if (outcome.kind !== 'answered' || outcome.retryAfter === null) return 0;
   if (outcome.status !== 429 && outcome.status !== 503) return 0;
-  const given = outcome.retryAfter.trim();
-  if (/^\d{1,10}$/.test(given)) return Number(given);
-  const date = Date.parse(given);
+  const text = outcome.retryAfter.trim();
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  const date = Date.parse(text);
   return Number.isNaN(date) ? 0 : Math.max(0, (date - now.getTime()) / 1000);
 }

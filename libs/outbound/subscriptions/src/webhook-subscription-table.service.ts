@@ -55,7 +55,7 @@ export class WebhookSubscriptionTable {
 
   /**
    * @param activeFrom log position from which on events are sent; null while never enabled
-   * @param most so many the store may have
+   * @param limit so many the store may have
    * @returns false when it was there already, from an earlier try
    * @throws CapReachedError
    */
@@ -64,10 +64,10 @@ export class WebhookSubscriptionTable {
     subscription: WebhookSubscription,
     sealedSecret: Buffer,
     activeFrom: string | null,
-    most: number,
+    limit: number,
   ): Promise<boolean> {
-    const { id, accountId: owner } = subscription;
-    const cap = { kind: webhookSubscriptionCap, owner, id, max: most };
+    const { id, accountId } = subscription;
+    const cap = { kind: webhookSubscriptionCap, owner: accountId, id, max: limit };
     await checkCap((text, values) => manager.query(text, values), cap);
     const { raw } = await manager
       .createQueryBuilder()
@@ -75,7 +75,7 @@ export class WebhookSubscriptionTable {
       .into(WebhookSubscriptionRow)
       .values({
         id,
-        account_id: owner,
+        account_id: accountId,
         ...settingsRow(subscription),
         secret: sealedSecret,
         active_from: activeFrom,
@@ -157,7 +157,7 @@ export class WebhookSubscriptionTable {
   }
 
   /** Stores the result of the latest attempt; never changes `updated_at` (contract section 9). */
-  async attempted(
+  async saveResult(
     id: number,
     { at, status, error }: { at: Date; status: number | null; error: string | null },
   ): Promise<void> {

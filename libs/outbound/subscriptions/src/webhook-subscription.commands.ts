@@ -27,12 +27,12 @@ import { formatBody, TEST_EVENT, renderTestEnvelope } from '#public-events/publi
 import { NameLookup } from '#sending/name-lookup.client.js';
 import {
   isBlockedAddress,
-  literalAddress,
+  parseLiteralAddress,
   NOT_PUBLIC,
-  targetUrlFault,
+  findTargetUrlError,
 } from '#sending/target-address.js';
 import { WebhookClient, type Attempt } from '#sending/webhook.client.js';
-import { giveUpBefore } from './webhook-delivery.js';
+import { getGiveUpBefore } from './webhook-delivery.js';
 import { SECRET_LOST, WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import {
   webhookSubscriptionJson,
@@ -43,19 +43,19 @@ import {
   type WebhookTestJson,
 } from './webhook-subscription.dto.js';
 import { subscriptionOf, type WebhookSubscriptionRow } from './webhook-subscription.entity.js';
-import { auditedChanges, auditedSettings, changeSubscription } from './webhook-subscription.js';
+import { toAuditedChanges, toAuditedSettings, changeSubscription } from './webhook-subscription.js';
 import type {
   SubscriptionAttributes,
   SubscriptionChanges,
   WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import { errorOf, statusOf, type Attempted } from '#sending/outcome.js';
+import { getError, getStatus, type AttemptResult } from '#sending/outcome.js';
 
 const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
-const TESTS_AT_ONCE = 32;
-const TESTS_OF_A_STORE = 4;
+const MAX_TESTS = 32;
+const MAX_TESTS_PER_STORE = 4;
 
 export class CreateWebhookSubscription extends Command<WebhookSubscriptionSecretJson> {
   constructor(
@@ -72,7 +72,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
     private readonly pool: Pool,
-    private readonly events: EventStore,
+    private readonly eventStore: EventStore,
     private readonly names: NameLookup,
     private readonly config: Config,
     private readonly secrets: WebhookSecrets,
@@ -82,7 +82,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     context,
     attributes,
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
-    await refuseTarget(attributes.targetUrl, this.names, this.config);
+    await assertTarget(attributes.targetUrl, this.names, this.config);
     // The id is taken before the insert, because the secret is sealed to it.
     return withNewId(this.pool, TABLE, (id) => this.create(id, context, attributes));
   }
@@ -95,7 +95,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     const secret = this.secrets.generate();
     const sealed = this.secrets.seal(id, secret);
     const { enabled } = attributes;
-    const activeFrom = enabled ? formatPosition(await this.events.head()) : null;
+    const activeFrom = enabled ? formatPosition(await this.eventStore.head()) : null;
     const now = new Date();
     const subscription: WebhookSubscription = {
       id,
@@ -119,13 +119,8 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
       );
       if (!inserted && !transaction.isRepeated) throw new IdTakenError(TABLE, id);
       if (inserted) {
-        await audit(
-          transaction,
-          context,
-          id,
-          'webhook_subscription.created',
-          auditedSettings(subscription),
-        );
+        const settings = toAuditedSettings(subscription);
+        await audit(transaction, context, id, 'webhook_subscription.created', settings);
       }
       return webhookSubscriptionSecretJson(subscription, secret);
     });
@@ -147,8 +142,8 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
   constructor(
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly plans: DeliveryRequests,
-    private readonly events: EventStore,
+    private readonly requests: DeliveryRequests,
+    private readonly eventStore: EventStore,
     private readonly names: NameLookup,
     private readonly config: Config,
   ) {}
@@ -161,28 +156,29 @@ export class UpdateWebhookSubscriptionHandler implements ICommandHandler<UpdateW
     const { targetUrl, enabled } = changes;
     if (targetUrl !== undefined) {
       await this.table.find(context.accountId, id);
-      await refuseTarget(targetUrl, this.names, this.config);
+      await assertTarget(targetUrl, this.names, this.config);
     }
-    const head = enabled === undefined ? null : formatPosition(await this.events.head());
+    const head = enabled === undefined ? null : formatPosition(await this.eventStore.head());
     const now = new Date();
-    const answer = await this.writes.write(context, async (transaction) => {
+    const response = await this.writes.write(context, async (transaction) => {
       const { manager } = transaction;
       const current = await this.table.lock(manager, context.accountId, id);
       const changed = changeSubscription(current, changes, now);
       if (!changed) return webhookSubscriptionJson(current);
-      const { subscription, switched } = changed;
+      const { subscription, switchedTo } = changed;
       await this.table.update(manager, subscription);
-      if (switched === 'on') {
-        const before = giveUpBefore(now, this.config.webhookTimeScale);
+      if (switchedTo === 'on') {
+        const before = getGiveUpBefore(now, this.config.webhookTimeScale);
         await this.table.resume(manager, id, head, before);
-      } else if (switched === 'off' && head !== null) await this.plans.pause(manager, id, head);
-      await audit(transaction, context, id, AUDIT_TYPES[switched ?? 'changed'], {
-        changes: auditedChanges(current, subscription),
+      } else if (switchedTo === 'off' && head !== null)
+        await this.requests.pause(manager, id, head);
+      await audit(transaction, context, id, AUDIT_TYPES[switchedTo ?? 'changed'], {
+        changes: toAuditedChanges(current, subscription),
       });
       return webhookSubscriptionJson(subscription);
     });
-    await this.plans.changed(id);
-    return answer;
+    await this.requests.announceChange(id);
+    return response;
   }
 }
 
@@ -208,7 +204,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
   constructor(
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly plans: DeliveryRequests,
+    private readonly requests: DeliveryRequests,
     private readonly secrets: WebhookSecrets,
   ) {}
 
@@ -221,7 +217,7 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
     const sealed = this.secrets.seal(id, secret);
     const now = new Date();
     const until = graceSeconds === 0 ? null : new Date(now.getTime() + graceSeconds * 1000);
-    const answer = await this.writes.write(context, async (transaction) => {
+    const response = await this.writes.write(context, async (transaction) => {
       const { manager, isRepeated } = transaction;
       const current = await this.table.lock(manager, context.accountId, id);
       const rotated = { ...current, updatedAt: now };
@@ -232,8 +228,8 @@ export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhook
       }
       return webhookSubscriptionSecretJson(rotated, secret);
     });
-    await this.plans.changed(id);
-    return answer;
+    await this.requests.announceChange(id);
+    return response;
   }
 }
 
@@ -251,23 +247,18 @@ export class DeleteWebhookSubscriptionHandler implements ICommandHandler<DeleteW
   constructor(
     private readonly writes: AuditedWrites,
     private readonly table: WebhookSubscriptionTable,
-    private readonly plans: DeliveryRequests,
+    private readonly requests: DeliveryRequests,
   ) {}
 
   async execute({ context, id }: DeleteWebhookSubscription): Promise<void> {
     await this.writes.write(context, async (transaction) => {
       const former = await this.table.remove(transaction.manager, context.accountId, id);
-      if (former)
-        await audit(
-          transaction,
-          context,
-          id,
-          'webhook_subscription.deleted',
-          auditedSettings(former),
-        );
-      else if (!transaction.isRepeated) throw new NotFoundError('Webhook subscription');
+      if (former) {
+        const settings = toAuditedSettings(former);
+        await audit(transaction, context, id, 'webhook_subscription.deleted', settings);
+      } else if (!transaction.isRepeated) throw new NotFoundError('Webhook subscription');
     });
-    await this.plans.changed(id);
+    await this.requests.announceChange(id);
   }
 }
 
@@ -285,10 +276,10 @@ export class TestWebhookSubscription extends Command<WebhookTestJson> {
 export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
   private readonly log = new Logger('webhook tests');
   /** A receiver may take ten seconds to answer; slow ones must not fill the process. */
-  private readonly sending = new Batcher<Attempt, Attempted>(TESTS_AT_ONCE, 1, (attempts) =>
+  private readonly sending = new Batcher<Attempt, AttemptResult>(MAX_TESTS, 1, (attempts) =>
     Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
   );
-  private readonly underWay = new Map<number, number>();
+  private readonly runningTests = new Map<number, number>();
 
   constructor(
     private readonly repeated: RepeatedAudits,
@@ -303,7 +294,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     const eventId = toPublicEventId(createId());
     const attempt = {
       url: row.target_url,
-      ...this.secretsOf(row),
+      ...this.openSecrets(row),
       eventId,
       type: TEST_EVENT,
       body: formatBody(
@@ -311,15 +302,15 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
         row.payload_format,
       ),
     };
-    const { outcome, at } = await this.inTurn(accountId, async () => {
-      const { target_url } = auditedSettings(subscriptionOf(row));
+    const { outcome, at } = await this.limitTests(accountId, async () => {
+      const { target_url } = toAuditedSettings(subscriptionOf(row));
       await this.record(context, id, { event_id: eventId, target_url });
       return this.sending.add(attempt);
     });
-    const status = statusOf(outcome);
-    const error = errorOf(outcome);
+    const status = getStatus(outcome);
+    const error = getError(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
-    await this.table.attempted(id, { at, status, error }).catch((fault: unknown) =>
+    await this.table.saveResult(id, { at, status, error }).catch((fault: unknown) =>
       this.log.warn(`the result of a test could not be stored: ${getErrorMessage(fault)}`, {
         subscription_id: id,
       }),
@@ -337,28 +328,31 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     );
   }
 
-  private secretsOf(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
+  private openSecrets(row: WebhookSubscriptionRow): Pick<Attempt, 'secret' | 'previousSecret'> {
     const { id, secret, previous_secret: previous, previous_secret_until: until } = row;
-    const signsToo = previous !== null && until !== null && until > new Date();
+    const isStillSigning = previous !== null && until !== null && until > new Date();
     const opened = this.secrets.open(id, secret);
     if (opened === null) throw new RejectedError({ base: [SECRET_LOST] });
-    const previousSecret = signsToo ? this.secrets.open(id, previous) : null;
+    const previousSecret = isStillSigning ? this.secrets.open(id, previous) : null;
     return { secret: opened, ...(previousSecret !== null && { previousSecret }) };
   }
 
   /** @throws UnavailableError when the store already has several tests running: nothing was sent */
-  private async inTurn(accountId: number, send: () => Promise<Attempted>): Promise<Attempted> {
-    const running = this.underWay.get(accountId) ?? 0;
-    if (running >= TESTS_OF_A_STORE) {
+  private async limitTests(
+    accountId: number,
+    send: () => Promise<AttemptResult>,
+  ): Promise<AttemptResult> {
+    const runningCount = this.runningTests.get(accountId) ?? 0;
+    if (runningCount >= MAX_TESTS_PER_STORE) {
       throw new UnavailableError('Other tests of this store are still running');
     }
-    this.underWay.set(accountId, running + 1);
+    this.runningTests.set(accountId, runningCount + 1);
     try {
       return await send();
     } finally {
-      const left = (this.underWay.get(accountId) ?? 1) - 1;
-      if (left > 0) this.underWay.set(accountId, left);
-      else this.underWay.delete(accountId);
+      const remainingCount = (this.runningTests.get(accountId) ?? 1) - 1;
+      if (remainingCount > 0) this.runningTests.set(accountId, remainingCount);
+      else this.runningTests.delete(accountId);
     }
   }
 }
@@ -386,14 +380,14 @@ async function audit(
  * Refuses a URL that the settings forbid, and a name that leads only into our own network (contract section 9).
  * @throws InvalidFieldsError, RejectedError
  */
-async function refuseTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {
-  const fault = targetUrlFault(targetUrl, config);
+async function assertTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {
+  const fault = findTargetUrlError(targetUrl, config);
   if (fault !== undefined) throw new InvalidFieldsError({ target_url: [fault] });
   const { hostname } = new URL(targetUrl);
-  if (literalAddress(hostname) !== undefined) return;
-  const found = await names.addressesWithin(hostname, NAME_LOOKUP_MS);
-  if (found.length === 0) return;
-  if (found.every((address) => isBlockedAddress(address, config))) {
+  if (parseLiteralAddress(hostname) !== undefined) return;
+  const addresses = await names.resolveWithin(hostname, NAME_LOOKUP_MS);
+  if (addresses.length === 0) return;
+  if (addresses.every((address) => isBlockedAddress(address, config))) {
     throw new RejectedError({ target_url: [NOT_PUBLIC] });
   }
 }

@@ -18,10 +18,10 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { PUBLIC_EVENTS, type PayloadFormat } from '#public-events/public-event.js';
-import { LEAST_STRICT, targetUrlFault } from '#sending/target-address.js';
+import { MOST_PERMISSIVE, findTargetUrlError } from '#sending/target-address.js';
 import {
   EVERY_EVENT,
-  onlyEvent,
+  getOnlyEvent,
   type DisabledReason,
   type SubscriptionAttributes,
   type SubscriptionChanges,
@@ -176,7 +176,7 @@ export function subscriptionAttributes(
   input: CreateWebhookSubscriptionDto,
 ): SubscriptionAttributes {
   return {
-    events: eventsOf(input),
+    events: getEvents(input),
     targetUrl: input.target_url,
     description: input.description,
     payloadFormat: input.payload_format,
@@ -203,14 +203,14 @@ export function webhookSubscriptionJson(
     id: subscription.id,
     account_id: subscription.accountId,
     events: subscription.events,
-    event: onlyEvent(subscription.events),
+    event: getOnlyEvent(subscription.events),
     target_url: subscription.targetUrl,
     description: subscription.description,
     payload_format: subscription.payloadFormat,
     enabled: subscription.enabled,
-    disabled_at: timeJson(subscription.disabledAt),
+    disabled_at: toTimeJson(subscription.disabledAt),
     disabled_reason: subscription.disabledReason,
-    last_delivery_at: timeJson(subscription.lastDeliveryAt),
+    last_delivery_at: toTimeJson(subscription.lastDeliveryAt),
     last_delivery_status: subscription.lastDeliveryStatus,
     last_delivery_error: subscription.lastDeliveryError,
     created_at: subscription.createdAt.toISOString(),
@@ -234,7 +234,7 @@ export function webhookTestJson(
   return { delivered: error === null, status, event_id: eventId, error };
 }
 
-function timeJson(time: Date | null): string | null {
+function toTimeJson(time: Date | null): string | null {
   return time === null ? null : time.toISOString();
 }
 
@@ -242,31 +242,31 @@ function timeJson(time: Date | null): string | null {
 function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
   const schema = { type: 'string', minLength: 1, maxLength: MAX_URL_LENGTH, format: 'uri' };
   const description = 'Publicly reachable https URL';
-  return Field(readTargetUrl, schema, { ...options, description });
+  return Field(parseTargetUrl, schema, { ...options, description });
 }
 
-function readTargetUrl(given: unknown): Checked<string> {
-  const text = readText(MAX_URL_LENGTH)(given);
+function parseTargetUrl(value: unknown): Checked<string> {
+  const text = readText(MAX_URL_LENGTH)(value);
   if ('errors' in text) return text;
   // Not the trimmed text: who sends white space with it may have lost something else as well.
-  const fault = targetUrlFault(String(given), LEAST_STRICT);
+  const fault = findTargetUrlError(String(value), MOST_PERMISSIVE);
   return fault === undefined ? { value: new URL(text.value).href } : { errors: [fault] };
 }
 
 function EventsField(options: FieldOptions): PropertyDecorator {
   const items = { type: 'string', enum: SUBSCRIBABLE };
-  return Field(readEvents, { type: 'array', minItems: 1, items }, options);
+  return Field(parseEvents, { type: 'array', minItems: 1, items }, options);
 }
 
-function readEvents(given: unknown): Checked<string[]> {
-  const fault = eventsFault(given);
-  return fault === undefined ? { value: [...new Set(given as string[])] } : { errors: [fault] };
+function parseEvents(value: unknown): Checked<string[]> {
+  const fault = findEventsError(value);
+  return fault === undefined ? { value: [...new Set(value as string[])] } : { errors: [fault] };
 }
 
-function eventsFault(value: unknown): string | undefined {
+function findEventsError(value: unknown): string | undefined {
   if (!Array.isArray(value)) return 'must be a list of event names';
   if (value.length === 0) return 'must name at least one event';
-  const unknown = value.some((name) => !SUBSCRIBABLE.some((known) => known === name));
+  const unknown = value.some((name) => !SUBSCRIBABLE.some((event) => event === name));
   if (unknown) return `must each be one of ${SUBSCRIBABLE.join(', ')}`;
   if (new Set(value).size > 1 && value.includes(EVERY_EVENT)) {
     return `must hold ${EVERY_EVENT} alone or named events only`;
@@ -274,7 +274,7 @@ function eventsFault(value: unknown): string | undefined {
   return undefined;
 }
 
-function eventsOf({ events: several, event }: Chosen): string[] {
+function getEvents({ events: several, event }: Chosen): string[] {
   return several ?? (event === null ? [] : [event]);
 }
 
@@ -283,6 +283,6 @@ function isOnly(event: string, several: string[]): boolean {
 }
 
 function isFlattable(input: Chosen): boolean {
-  const chosen = eventsOf(input);
-  return chosen.length === 0 || onlyEvent(chosen) !== null;
+  const chosen = getEvents(input);
+  return chosen.length === 0 || getOnlyEvent(chosen) !== null;
 }

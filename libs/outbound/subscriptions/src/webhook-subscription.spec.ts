@@ -6,12 +6,12 @@ import {
   CreateWebhookSubscriptionDto,
   subscriptionAttributes,
 } from './webhook-subscription.dto.js';
-import { PUBLIC_ONLY, targetUrlFault } from '#sending/target-address.js';
+import { PUBLIC_ONLY, findTargetUrlError } from '#sending/target-address.js';
 import {
-  auditedChanges,
+  toAuditedChanges,
   changeSubscription,
-  onlyEvent,
-  wants,
+  getOnlyEvent,
+  isSubscribedTo,
   type WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
@@ -25,7 +25,7 @@ function read(body: object) {
   try {
     const input = readBody(CreateWebhookSubscriptionDto, { target_url: URL_OF_OURS, ...body });
     // The rule that the commands apply, because it depends on the settings.
-    if (targetUrlFault(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
+    if (findTargetUrlError(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
     return subscriptionAttributes(input);
   } catch (error) {
     if (error instanceof InvalidFieldsError) return Object.keys(error.errors);
@@ -94,11 +94,11 @@ describe('the body of a new subscription', () => {
 });
 
 it('names the event only when there is exactly one', () => {
-  expect(onlyEvent(['stamp.earned'])).toBe('stamp.earned');
-  expect(onlyEvent(['stamp.earned', 'stamp.removed'])).toBeNull();
-  expect(onlyEvent(['*'])).toBeNull();
-  expect(wants(['*'], 'stamp.earned')).toBe(true);
-  expect(wants(['stamp.removed'], 'stamp.earned')).toBe(false);
+  expect(getOnlyEvent(['stamp.earned'])).toBe('stamp.earned');
+  expect(getOnlyEvent(['stamp.earned', 'stamp.removed'])).toBeNull();
+  expect(getOnlyEvent(['*'])).toBeNull();
+  expect(isSubscribedTo(['*'], 'stamp.earned')).toBe(true);
+  expect(isSubscribedTo(['stamp.removed'], 'stamp.earned')).toBe(false);
 });
 
 it('keeps a secret sealed to its subscription', () => {
@@ -148,7 +148,7 @@ describe('a change', () => {
   it('of a setting leaves the rest', () => {
     expect(changeSubscription(running, { description: 'till' }, now)).toEqual({
       subscription: { ...running, description: 'till', updatedAt: now },
-      switched: null,
+      switchedTo: null,
     });
   });
 
@@ -161,14 +161,14 @@ describe('a change', () => {
         disabledReason: 'disabled_by_user',
         updatedAt: now,
       },
-      switched: 'off',
+      switchedTo: 'off',
     });
   });
 
   it('resumes, and keeps the reason when it pauses what is paused', () => {
     expect(changeSubscription(failing, { enabled: true }, now)).toEqual({
       subscription: { ...running, updatedAt: now },
-      switched: 'on',
+      switchedTo: 'on',
     });
     expect(changeSubscription(failing, { enabled: false }, now)).toBeUndefined();
   });
@@ -210,24 +210,26 @@ describe('the changes of a subscription, for the audit log', () => {
       'http://[2001:db8::1]/…',
     ],
   ])('have only the host of a URL: %s', (_, targetUrl, from, to) => {
-    expect(auditedChanges(before, { ...before, targetUrl })).toEqual({ target_url: { from, to } });
+    expect(toAuditedChanges(before, { ...before, targetUrl })).toEqual({
+      target_url: { from, to },
+    });
   });
 
   it('say that a URL has changed, and not how', () => {
     const one = { ...before, targetUrl: 'https://a.example/?key=1' };
     const shown = 'https://a.example/…';
-    expect(auditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
+    expect(toAuditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
       target_url: { from: shown, to: shown },
     });
   });
 
   it('are the settings that differ, by their names in the API', () => {
     const after = { ...before, events: ['*'], payloadFormat: 'flat' as const, enabled: false };
-    expect(auditedChanges(before, after)).toEqual({
+    expect(toAuditedChanges(before, after)).toEqual({
       events: { from: ['stamp.earned'], to: ['*'] },
       payload_format: { from: 'envelope', to: 'flat' },
       enabled: { from: true, to: false },
     });
-    expect(auditedChanges(before, { ...before })).toEqual({});
+    expect(toAuditedChanges(before, { ...before })).toEqual({});
   });
 });

@@ -36,9 +36,9 @@ export type SubscriptionAttributes = Pick<
 export type SubscriptionChanges = Partial<SubscriptionAttributes>;
 
 /** The result of a change: the subscription after it, and whether it was switched on or off. */
-export type Changed = {
+export type SubscriptionChange = {
   subscription: WebhookSubscription;
-  switched: 'on' | 'off' | null;
+  switchedTo: 'on' | 'off' | null;
 };
 
 /**
@@ -49,10 +49,10 @@ export function changeSubscription(
   current: WebhookSubscription,
   changes: SubscriptionChanges,
   now: Date,
-): Changed | undefined {
+): SubscriptionChange | undefined {
   const { enabled = current.enabled, ...settings } = changes;
   const after = { ...current, ...settings };
-  if (after.payloadFormat === 'flat' && onlyEvent(after.events) === null) {
+  if (after.payloadFormat === 'flat' && getOnlyEvent(after.events) === null) {
     throw new RejectedError({ payload_format: ['flat needs exactly one named event'] });
   }
   const switched = enabled === current.enabled ? null : enabled ? 'on' : 'off';
@@ -60,10 +60,16 @@ export function changeSubscription(
     isDeepStrictEqual(value, current[name as keyof typeof settings]),
   );
   if (same && switched === null) return undefined;
-  return { subscription: { ...after, ...stateAfter(switched, now), updatedAt: now }, switched };
+  return {
+    subscription: { ...after, ...getStateAfter(switched, now), updatedAt: now },
+    switchedTo: switched,
+  };
 }
 
-function stateAfter(switched: Changed['switched'], now: Date): Partial<WebhookSubscription> {
+function getStateAfter(
+  switched: SubscriptionChange['switchedTo'],
+  now: Date,
+): Partial<WebhookSubscription> {
   if (switched === 'on') return { enabled: true, disabledAt: null, disabledReason: null };
   if (switched === 'off') {
     return { enabled: false, disabledAt: now, disabledReason: 'disabled_by_user' };
@@ -72,19 +78,19 @@ function stateAfter(switched: Changed['switched'], now: Date): Partial<WebhookSu
 }
 
 /** For the audit log, which is for ever: without what could be a secret in the URL. */
-export function auditedSettings(settings: SubscriptionAttributes): Record<string, unknown> {
-  return { ...fieldsOf(settings), target_url: maskUrl(settings.targetUrl) };
+export function toAuditedSettings(settings: SubscriptionAttributes): Record<string, unknown> {
+  return { ...toFields(settings), target_url: maskUrl(settings.targetUrl) };
 }
 
 /** The settings that differ, by their names in the API. */
-export function auditedChanges(
+export function toAuditedChanges(
   before: SubscriptionAttributes,
   after: SubscriptionAttributes,
 ): Changes {
-  const shown = { from: auditedSettings(before), to: auditedSettings(after) };
-  const fields = Object.keys(findChanges(fieldsOf(before), fieldsOf(after)));
+  const audited = { from: toAuditedSettings(before), to: toAuditedSettings(after) };
+  const fields = Object.keys(findChanges(toFields(before), toFields(after)));
   return Object.fromEntries(
-    fields.map((field) => [field, { from: shown.from[field], to: shown.to[field] }]),
+    fields.map((field) => [field, { from: audited.from[field], to: audited.to[field] }]),
   );
 }
 
@@ -96,7 +102,7 @@ const FIELDS: Record<keyof SubscriptionAttributes, string> = {
   enabled: 'enabled',
 };
 
-function fieldsOf(settings: SubscriptionAttributes): Record<string, unknown> {
+function toFields(settings: SubscriptionAttributes): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(FIELDS).map(([name, field]) => [
       field,
@@ -112,11 +118,11 @@ function maskUrl(url: string): string {
 }
 
 /** The one event of a subscription that names exactly one (document section 2.3). */
-export function onlyEvent(events: readonly string[]): string | null {
+export function getOnlyEvent(events: readonly string[]): string | null {
   const [first, ...others] = events;
   return first === undefined || first === EVERY_EVENT || others.length > 0 ? null : first;
 }
 
-export function wants(events: readonly string[], type: string): boolean {
+export function isSubscribedTo(events: readonly string[], type: string): boolean {
   return events.includes(type) || events.includes(EVERY_EVENT);
 }

@@ -84,7 +84,7 @@ export class WebhookSubscriptionsController {
     @Context() context: CommandContext,
     @Param('id') id: string,
   ): Promise<WebhookSubscriptionSecretJson> {
-    return this.subscriptions.show(context, parsePathId(id));
+    return this.subscriptions.showSecret(context, parsePathId(id));
   }
 
   @Post()

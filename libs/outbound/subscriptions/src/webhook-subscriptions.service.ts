@@ -29,8 +29,8 @@ export class WebhookSubscriptionsService {
     event: string | null,
     range: Range,
   ): Promise<WebhookSubscriptionJson[]> {
-    const known = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
-    if (!known) return [];
+    const isKnownEvent = event === null || [EVERY_EVENT, ...PUBLIC_EVENTS].includes(event);
+    if (!isKnownEvent) return [];
     return (await this.table.list(accountId, event, range)).map(webhookSubscriptionJson);
   }
 
@@ -43,9 +43,9 @@ export class WebhookSubscriptionsService {
   }
 
   /** The same, for somebody who gets to see the secret. @throws NotFoundError */
-  async show(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
+  async showSecret(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
     const { accountId, actor, ipAddress } = by;
-    const shown = await this.find(accountId, id);
+    const subscription = await this.find(accountId, id);
     const kind = ['webhook secret', id, actor.type, actor.id, getAddressKey(ipAddress)];
     await this.repeated.write(by, kind, (transaction, times) =>
       transaction.audit({
@@ -54,6 +54,6 @@ export class WebhookSubscriptionsService {
         subject: { webhook_subscription_id: id, times },
       }),
     );
-    return shown;
+    return subscription;
   }
 }

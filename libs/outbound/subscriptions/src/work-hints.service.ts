@@ -5,14 +5,14 @@ import { getErrorMessage } from '#kernel/errors.js';
 /** Whoever adds work or changes a subscription notifies this channel; dispatchers listen to it. */
 export const WORK_CHANNEL = 'inkpad_webhooks';
 
-const AT_MOST_EVERY_MS = 20;
+const MIN_INTERVAL_MS = 20;
 
 /** Tells dispatchers to look now. This is only a hint: they also look by themselves a little later. */
 @Injectable()
 export class WorkHints {
   private readonly log = new Logger('webhook deliveries');
   private timer: NodeJS.Timeout | undefined;
-  private wanted = false;
+  private isPending = false;
 
   constructor(private readonly pool: Pool) {}
 
@@ -21,22 +21,22 @@ export class WorkHints {
    */
   wake(): void {
     if (this.timer) {
-      this.wanted = true;
+      this.isPending = true;
       return;
     }
     void this.notify('');
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      if (this.wanted) {
-        this.wanted = false;
+      if (this.isPending) {
+        this.isPending = false;
         this.wake();
       }
-    }, AT_MOST_EVERY_MS);
+    }, MIN_INTERVAL_MS);
     this.timer.unref();
   }
 
   /** One subscription has changed or has new work. */
-  async about(subscriptionId: number): Promise<void> {
+  async notifyAbout(subscriptionId: number): Promise<void> {
     await this.notify(String(subscriptionId));
   }
 

@@ -1,6 +1,6 @@
 import { INVITATION_DAYS } from '#identity/invitation.js';
 import type { Role } from '#identity/roles.js';
-import { inOneLine } from '#messages/card-message-texts.js';
+import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 import { ROLE_LABELS } from './role-labels.js';
 
@@ -17,9 +17,9 @@ export function createInvitationMail(
   { email, secret, role, store, inviter }: Invitation,
   { publicUrl }: { publicUrl: string },
 ): Mail {
-  const name = inOneLine(store.name);
+  const name = toSingleLine(store.name);
   const lines = [
-    `${inOneLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_LABELS[role].text.toLowerCase()}.`,
+    `${toSingleLine(inviter)} invites you to ${name} on Inkpad, as ${ROLE_LABELS[role].text.toLowerCase()}.`,
     '',
     'Open this link to accept:',
     `${publicUrl}/app/invitations/${secret}`,

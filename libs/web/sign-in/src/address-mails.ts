@@ -3,7 +3,7 @@ import {
   type AddressChange,
   type AddressLink,
 } from '#identity/address-link.js';
-import { inOneLine } from '#messages/card-message-texts.js';
+import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 /** Writes the mail to the new address. */
@@ -29,7 +29,7 @@ If it was not you, ignore this e-mail.
     to: email,
     subject,
     // Anybody can enter this address, so the recipient may not have asked for the mail.
-    text: `Hello ${inOneLine(name)},
+    text: `Hello ${toSingleLine(name)},
 
 somebody, most likely you, wants to use this address for their account. Open this link within ${ADDRESS_LINK_HOURS} hours, and sign in
 as until now:
@@ -45,7 +45,7 @@ export function createAddressChangedMail({ name, former, email }: AddressChange)
   return {
     to: former,
     subject: 'Your e-mail address for Inkpad has changed',
-    text: `Hello ${inOneLine(name)},
+    text: `Hello ${toSingleLine(name)},
 
 you now sign in with ${email}. This address is not used any more.
 

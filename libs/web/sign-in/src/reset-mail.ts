@@ -1,4 +1,4 @@
-import { inOneLine } from '#messages/card-message-texts.js';
+import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 export function createResetMail(
@@ -9,7 +9,7 @@ export function createResetMail(
     to: email,
     subject: 'A new password for Inkpad',
     // Anybody can enter this address, so the recipient may not have asked for the mail.
-    text: `Hello ${inOneLine(name)},
+    text: `Hello ${toSingleLine(name)},
 
 somebody, most likely you, has asked for a new password. Open this link within an hour to set it:
 

@@ -1,5 +1,5 @@
 import type { WrongCodes } from '#identity/second-factor.js';
-import { inOneLine } from '#messages/card-message-texts.js';
+import { toSingleLine } from '#messages/card-message-texts.js';
 import type { Mail } from '#messages/mail.js';
 
 /** Warns a user that somebody knows their password and has entered wrong codes. */
@@ -13,7 +13,7 @@ export function createWrongCodesMail(
   return {
     to: email,
     subject: 'Wrong codes for your Inkpad account',
-    text: `Hello ${inOneLine(name)},
+    text: `Hello ${toSingleLine(name)},
 
 somebody has entered your password and then ${failures} wrong codes.
 

@@ -1,13 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { NO_CONSENT_TEXTS } from '#accounts/consent-texts.js';
-import { findLatestBirthday, readSignup, hashTexts, type Asked } from './signup-form.js';
+import { findLatestBirthday, parseSignup, hashTexts, type FormSpec } from './signup-form.js';
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const NONCE = 'A'.repeat(22);
 
 const TEXTS = { ...NO_CONSENT_TEXTS, marketing: 'You may write to me.', sms: 'And by text.' };
 
-function asked(poster: Partial<Asked['poster']> = {}, store: Partial<Asked['store']> = {}): Asked {
+function asked(
+  poster: Partial<FormSpec['poster']> = {},
+  store: Partial<FormSpec['store']> = {},
+): FormSpec {
   return {
     poster: {
       contactCollectionMode: 'email_and_phone',
@@ -30,12 +33,12 @@ function asked(poster: Partial<Asked['poster']> = {}, store: Partial<Asked['stor
 const GRACE = { first_name: 'Grace', email: 'grace@navy.example', nonce: NONCE };
 
 function faultsOf(form: Record<string, string>, of = asked()) {
-  const read = readSignup({ ...GRACE, ...form }, of, NOW);
+  const read = parseSignup({ ...GRACE, ...form }, of, NOW);
   return 'faults' in read ? read.faults : undefined;
 }
 
 function signupOf(form: Record<string, string>, of = asked()) {
-  const read = readSignup({ ...GRACE, ...form }, of, NOW);
+  const read = parseSignup({ ...GRACE, ...form }, of, NOW);
   return 'signup' in read ? read.signup : undefined;
 }
 

@@ -7,7 +7,7 @@ import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import type { PosterAttributes } from '#posters/poster.events.js';
 
 /** What the form asks for, and how. */
-export type Asked = {
+export type FormSpec = {
   poster: Pick<
     PosterAttributes,
     'contactCollectionMode' | 'requireEmail' | 'requirePhone' | 'requireBirthday' | 'minimumAge'
@@ -24,7 +24,7 @@ export type BoxName = (typeof BOXES)[number];
 export type Values = Record<FieldName | BoxName, string>;
 
 /** What is wrong with a field; the words follow from the language. */
-export type Fault =
+export type FieldError =
   | 'nameMissing'
   | 'nameUnfit'
   | 'emailMissing'
@@ -37,9 +37,9 @@ export type Fault =
   | 'tooYoung';
 
 /** What is wrong with the form as a whole. */
-export type FormFault = 'marked' | 'contactMissing' | 'textsChanged' | 'filledTrap' | 'stale';
+export type FormError = 'marked' | 'contactMissing' | 'textsChanged' | 'filledTrap' | 'stale';
 
-export type Faults = { form: FormFault | null; fields: { [name in FieldName]?: Fault } };
+export type FormErrors = { form: FormError | null; fields: { [name in FieldName]?: FieldError } };
 
 /** What somebody who signs up has said. */
 export type Signup = {
@@ -60,7 +60,7 @@ export const TRAP = 'website';
 
 const MAX_CHARACTERS = 100;
 /** Nobody is older. */
-const OLDEST_YEARS = 130;
+const MAX_AGE_YEARS = 130;
 const NONCE = /^[A-Za-z0-9_-]{22}$/;
 
 export const NOTHING_TYPED: Values = {
@@ -73,29 +73,29 @@ export const NOTHING_TYPED: Values = {
   sms_consent: '',
 };
 
-export function readSignup(
+export function parseSignup(
   form: Readonly<Record<string, string | undefined>>,
-  { poster, store }: Asked,
+  { poster, store }: FormSpec,
   now: Date,
-): { values: Values; signup: Signup } | { values: Values; faults: Faults } {
-  const values = readValues(form);
+): { values: Values; signup: Signup } | { values: Values; faults: FormErrors } {
+  const values = parseValues(form);
   const { contactCollectionMode: mode } = poster;
-  const fields: Faults['fields'] = {};
-  const mark = <V>(name: FieldName, read: V | { fault: Fault }): V | null => {
+  const fields: FormErrors['fields'] = {};
+  const keepValue = <V>(name: FieldName, read: V | { fault: FieldError }): V | null => {
     if (typeof read !== 'object' || read === null || !('fault' in read)) return read;
     fields[name] = read.fault;
     return null;
   };
-  const firstName = mark('first_name', parseName(values.first_name, true));
-  const lastName = mark('last_name', parseName(values.last_name, false));
+  const firstName = keepValue('first_name', parseName(values.first_name, true));
+  const lastName = keepValue('last_name', parseName(values.last_name, false));
   const email = collectsEmail(mode)
-    ? mark('email', parseEmail(values.email, poster.requireEmail))
+    ? keepValue('email', parseEmail(values.email, poster.requireEmail))
     : null;
   const phone = collectsPhone(mode)
-    ? mark('phone', parsePhone(values.phone, poster.requirePhone, store.country))
+    ? keepValue('phone', parsePhone(values.phone, poster.requirePhone, store.country))
     : null;
   const birthday = poster.requireBirthday
-    ? mark('birthday', parseBirthday(values.birthday, poster.minimumAge, findDay(store, now)))
+    ? keepValue('birthday', parseBirthday(values.birthday, poster.minimumAge, findDay(store, now)))
     : null;
   const { consentTexts } = store;
   const agreed = {
@@ -130,7 +130,7 @@ export function findDay({ timeZone }: { timeZone: string }, now: Date): string {
   return getLocalDay(timeZone, now.getTime());
 }
 
-function readValues(form: Readonly<Record<string, string | undefined>>): Values {
+function parseValues(form: Readonly<Record<string, string | undefined>>): Values {
   const typed = (name: string) => normalizeText(form[name] ?? '').replaceAll(/\s+/gu, ' ');
   return Object.fromEntries(
     [...FIELDS, ...BOXES].map((name) => [name, typed(name).slice(0, 500)]),
@@ -145,14 +145,14 @@ function findFormFault({
   email,
   phone,
   consentTexts,
-}: Pick<Faults, 'fields'> & {
+}: Pick<FormErrors, 'fields'> & {
   form: Readonly<Record<string, string | undefined>>;
   values: Values;
   nonce: string;
   email: string | null;
   phone: string | null;
   consentTexts: ConsentTexts;
-}): FormFault | null {
+}): FormError | null {
   if ((form[TRAP] ?? '') !== '') return 'filledTrap';
   const ticked = values.marketing_consent !== '' || values.sms_consent !== '';
   if (ticked && form['texts'] !== hashTexts(consentTexts)) return 'textsChanged';
@@ -161,22 +161,22 @@ function findFormFault({
   return NONCE.test(nonce) ? null : 'stale';
 }
 
-type Read<V> = V | null | { fault: Fault };
+type Parsed<V> = V | null | { fault: FieldError };
 
 /** A name reaches the owner of the address in a message, so it must not be one itself. */
-function parseName(typed: string, isRequired: boolean): Read<string> {
+function parseName(typed: string, isRequired: boolean): Parsed<string> {
   if (typed === '') return isRequired ? { fault: 'nameMissing' } : null;
   const unfit = [...typed].length > MAX_CHARACTERS || /:\/|www\.|[@<>]|\p{Cc}/iu.test(typed);
   return unfit ? { fault: 'nameUnfit' } : typed;
 }
 
-function parseEmail(typed: string, isRequired: boolean): Read<string> {
+function parseEmail(typed: string, isRequired: boolean): Parsed<string> {
   if (typed === '') return isRequired ? { fault: 'emailMissing' } : null;
   const email = normalizeIdentifier(typed);
   return isEmail(email) ? email : { fault: 'emailUnfit' };
 }
 
-function parsePhone(typed: string, isRequired: boolean, country: string | null): Read<string> {
+function parsePhone(typed: string, isRequired: boolean, country: string | null): Parsed<string> {
   if (typed === '') return isRequired ? { fault: 'phoneMissing' } : null;
   const phone = normalizePhone(typed, country);
   if (phone !== undefined && isDiallable(phone)) return phone;
@@ -184,11 +184,11 @@ function parsePhone(typed: string, isRequired: boolean, country: string | null):
   return { fault: lacksCountry ? 'phoneWithoutCountry' : 'phoneUnfit' };
 }
 
-function parseBirthday(given: string, minimumAge: number | null, today: string): Read<string> {
-  if (given === '') return { fault: 'birthdayMissing' };
-  const typed = normalizeNumber(given);
-  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isRealDay(typed);
-  if (!isDay || typed > today || typed < findLatestBirthday(today, OLDEST_YEARS)) {
+function parseBirthday(value: string, minimumAge: number | null, today: string): Parsed<string> {
+  if (value === '') return { fault: 'birthdayMissing' };
+  const typed = normalizeNumber(value);
+  const isDay = /^\d{4}-\d{2}-\d{2}$/.test(typed) && isCalendarDay(typed);
+  if (!isDay || typed > today || typed < findLatestBirthday(today, MAX_AGE_YEARS)) {
     return { fault: 'birthdayUnfit' };
   }
   if (minimumAge !== null && typed > findLatestBirthday(today, minimumAge)) {
@@ -197,7 +197,7 @@ function parseBirthday(given: string, minimumAge: number | null, today: string):
   return typed;
 }
 
-function isRealDay(day: string): boolean {
+function isCalendarDay(day: string): boolean {
   const at = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(at.getTime()) && at.toISOString().startsWith(day);
 }

@@ -48,27 +48,31 @@ export class SignupHolds {
    * planned at any moment.
    * @returns the channels whose share is spent
    */
-  async note(
+  async hold(
     visit: Visit,
     { email, phone }: Pick<Signup, 'email' | 'phone'>,
   ): Promise<MessageChannel[]> {
-    const entered: MessageChannel[] = [];
-    const spent: MessageChannel[] = [];
+    const enteredChannels: MessageChannel[] = [];
+    const usedUpChannels: MessageChannel[] = [];
     if (email !== null) {
-      entered.push('email');
-      if (!(await this.countMail(visit))) spent.push('email');
+      enteredChannels.push('email');
+      if (!(await this.countMail(visit))) usedUpChannels.push('email');
     }
     if (phone !== null) {
-      entered.push('sms');
-      if (!(await this.countSms(visit))) spent.push('sms');
+      enteredChannels.push('sms');
+      if (!(await this.countSms(visit))) usedUpChannels.push('sms');
     }
     // A known customer may be reached at an address on file that was not entered: not beyond the share of what was.
-    const held = spent.length === entered.length ? CHANNELS : spent;
+    const heldChannels =
+      usedUpChannels.length === enteredChannels.length ? CHANNELS : usedUpChannels;
     const isPhoneMissing = phone === null;
-    if (held.length === 0 && !isPhoneMissing) return held;
+    if (heldChannels.length === 0 && !isPhoneMissing) return heldChannels;
     const { accountId, requestId } = visit;
-    await query(this.pool, { ...HOLD, values: [accountId, requestId, held, isPhoneMissing] });
-    return held;
+    await query(this.pool, {
+      ...HOLD,
+      values: [accountId, requestId, heldChannels, isPhoneMissing],
+    });
+    return heldChannels;
   }
 
   private async countMail({ accountId, ip }: Visit): Promise<boolean> {

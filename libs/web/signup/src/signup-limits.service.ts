@@ -19,7 +19,7 @@ export class SignupLimits {
   ) {}
 
   /** @returns the seconds until the next form is taken, or null: it is taken now */
-  ofAddress(ip: string): Promise<number | null> {
+  countAddress(ip: string): Promise<number | null> {
     return this.count(
       `signup ${getAddressKey(ip)}`,
       this.config.signups.perAddress,
@@ -31,7 +31,7 @@ export class SignupLimits {
    * Counts a complete form. All addresses of a network together may send as many to a poster as one address may: whoever
    * has many could otherwise close it.
    */
-  async ofPoster(id: number, ip: string): Promise<number | null> {
+  async countPoster(id: number, ip: string): Promise<number | null> {
     const { perAddress, perPoster } = this.config.signups;
     const network = `signup poster ${id} network ${getNetworkKey(ip)}`;
     return (
@@ -45,9 +45,9 @@ export class SignupLimits {
     limit: number,
     scope: 'signup_address' | 'signup_network' | 'signup_poster',
   ): Promise<number | null> {
-    const counted = await this.storage.increment(key, WINDOW_MS, limit, 0, 'default');
-    if (!counted.isBlocked) return null;
+    const hit = await this.storage.increment(key, WINDOW_MS, limit, 0, 'default');
+    if (!hit.isBlocked) return null;
     this.metrics.countRateLimited(scope);
-    return counted.timeToExpire;
+    return hit.timeToExpire;
   }
 }

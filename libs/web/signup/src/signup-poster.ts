@@ -1,13 +1,13 @@
 import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
-import type { Asked } from './signup-form.js';
+import type { FormSpec } from './signup-form.js';
 
 /** A poster with what its form needs of card and store. */
 export type SignupPoster = {
   poster: Poster;
   card: Pick<Card, 'id' | 'name' | 'archivedAt' | 'expiresAt'>;
   /** @property smsCountries that the store sends SMS to */
-  store: Asked['store'] & { id: number; name: string; smsCountries: string[] };
+  store: FormSpec['store'] & { id: number; name: string; smsCountries: string[] };
 };
 
 /** Whether somebody may sign up now. `gone` is for ever. */

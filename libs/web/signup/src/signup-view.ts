@@ -5,13 +5,13 @@ import {
   hashTexts,
   TRAP,
   type BoxName,
-  type Fault,
-  type Faults,
+  type FieldError,
+  type FormErrors,
   type FieldName,
   type Values,
 } from './signup-form.js';
 import type { SignupPoster } from './signup-poster.js';
-import type { Told } from './words.js';
+import type { SignupTranslations } from './translations.js';
 
 type FieldView = {
   name: FieldName;
@@ -51,7 +51,7 @@ export type SignupView = {
 
 export type FormState = {
   values: Values;
-  faults: Faults;
+  faults: FormErrors;
   /** Until the next form is taken. */
   busySeconds: number | null;
   nonce: string;
@@ -65,7 +65,7 @@ const MAX_LENGTHS = { name: 100, email: 254, phone: 32 };
 export function createSignupView(
   { poster, card, store }: SignupPoster,
   { values, faults, busySeconds, nonce, now }: FormState,
-  translations: Told,
+  translations: SignupTranslations,
 ): SignupView {
   const { words } = translations;
   const { consentTexts } = store;
@@ -100,7 +100,7 @@ export function createSignupView(
 
 function createAgeHint(
   { minimumAge }: SignupPoster['poster'],
-  translations: Told,
+  translations: SignupTranslations,
 ): Pick<FieldView, 'hint'> {
   return minimumAge === null
     ? {}
@@ -110,7 +110,7 @@ function createAgeHint(
 function createFields(
   poster: SignupPoster['poster'],
   { values, faults, now, timeZone }: FieldState,
-  translations: Told,
+  translations: SignupTranslations,
 ): FieldView[] {
   const { words } = translations;
   const mode = poster.contactCollectionMode;
@@ -167,17 +167,21 @@ function createFields(
   ].filter((one) => one !== false);
 }
 
-function renderFault(fault: Fault, minimumAge: number | null, translations: Told): string {
+function renderFault(
+  fault: FieldError,
+  minimumAge: number | null,
+  translations: SignupTranslations,
+): string {
   return fault === 'tooYoung'
     ? translations.words.tooYoung(formatNumber(minimumAge ?? 0, translations))
     : translations.words.faults[fault];
 }
 
-function renderBusy(seconds: number, translations: Told): string {
+function renderBusy(seconds: number, translations: SignupTranslations): string {
   const minutes = Math.ceil(seconds / 60);
   return translations.words.tooMany(formatNumber(minutes, translations), minutes);
 }
 
-function formatNumber(count: number, { locale }: Told): string {
+function formatNumber(count: number, { locale }: SignupTranslations): string {
   return new Intl.NumberFormat(locale).format(count);
 }

@@ -7,18 +7,18 @@ import { RejectedError } from '#kernel/errors.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
 import { addVary } from '#http/headers.js';
-import { routeTo, type Route } from '#messages/card-message.js';
+import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
-import { NOTHING_TYPED, readSignup, type Signup } from './signup-form.js';
+import { NOTHING_TYPED, parseSignup, type Signup } from './signup-form.js';
 import { SignupLimits } from './signup-limits.service.js';
 import { findAvailability, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
 import { createSignupView, type FormState, type SignupView } from './signup-view.js';
 import { Signups } from './signups.service.js';
-import { languages, wordsOf, type Words } from './words.js';
+import { LANGUAGE_CODES, findTranslations, type Translations } from './translations.js';
 
 type NoticeView = { storeName: string; title: string; text: string };
 
@@ -44,7 +44,7 @@ export class SignupController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const signupPoster = await this.open(slug, request, reply);
+    const signupPoster = await this.findOpen(slug, request, reply);
     if (signupPoster) await this.sendForm(reply, signupPoster, {});
   }
 
@@ -56,29 +56,31 @@ export class SignupController {
     @Req() request: AuthenticatedRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const signupPoster = await this.open(slug, request, reply);
-    if (!signupPoster || !(await this.isOwn(signupPoster, request, reply))) return;
-    const read = readSignup(body, signupPoster, new Date());
-    const { values } = read;
+    const signupPoster = await this.findOpen(slug, request, reply);
+    if (!signupPoster || !(await this.isFromOwnSite(signupPoster, request, reply))) return;
+    const parsed = parseSignup(body, signupPoster, new Date());
+    const { values } = parsed;
     const busySeconds =
-      (await this.limits.ofAddress(request.ip)) ??
-      ('signup' in read ? await this.limits.ofPoster(signupPoster.poster.id, request.ip) : null);
+      (await this.limits.countAddress(request.ip)) ??
+      ('signup' in parsed
+        ? await this.limits.countPoster(signupPoster.poster.id, request.ip)
+        : null);
     if (busySeconds !== null) {
       reply.status(429).header('retry-after', busySeconds);
       return this.sendForm(reply, signupPoster, { values, busySeconds });
     }
-    if ('faults' in read) {
-      const { faults } = read;
+    if ('faults' in parsed) {
+      const { faults } = parsed;
       reply.status(422);
       return this.sendForm(reply, signupPoster, { values, faults });
     }
     try {
       const { requestId, ip } = request;
-      const { uuid, heldChannels } = await this.signups.signUp(signupPoster, read.signup, {
+      const { uuid, heldChannels } = await this.signups.signUp(signupPoster, parsed.signup, {
         requestId,
         ip,
       });
-      const route = this.routeTo(read.signup, signupPoster);
+      const route = this.routeTo(parsed.signup, signupPoster);
       const isSent = route.kind === 'send' && !heldChannels.includes(route.channel);
       const joined = isSent ? '1' : 'unsent';
       await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
@@ -92,12 +94,12 @@ export class SignupController {
   /** By what was entered alone: the answer must not tell who is a customer. */
   private routeTo({ email, phone }: Signup, { store }: SignupPoster): Route {
     const { mail, sms } = this.config;
-    const setUp = { email: mail !== null, sms: sms !== null };
-    return routeTo({ email, phone }, { ...setUp, smsCountries: store.smsCountries }, false);
+    const channels = { email: mail !== null, sms: sms !== null };
+    return chooseRoute({ email, phone }, { ...channels, smsCountries: store.smsCountries }, false);
   }
 
   /** The poster, or undefined after a page that says why there is none to sign up at. */
-  private async open(
+  private async findOpen(
     slug: string,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -110,7 +112,7 @@ export class SignupController {
       return undefined;
     }
     if (!signupPoster) addVary(reply, 'Accept-Language');
-    const locale = new Negotiator(request).language(languages) ?? 'en';
+    const locale = new Negotiator(request).language(LANGUAGE_CODES) ?? 'en';
     await this.sendNotice(reply, 404, signupPoster ?? locale, ({ gone, goneWhy }) => [
       gone,
       goneWhy,
@@ -119,7 +121,7 @@ export class SignupController {
   }
 
   /** Answers a form that another site has sent through somebody's browser. */
-  private async isOwn(
+  private async isFromOwnSite(
     signupPoster: SignupPoster,
     request: FastifyRequest,
     reply: FastifyReply,
@@ -143,7 +145,7 @@ export class SignupController {
     state: Partial<FormState>,
   ): Promise<void> {
     const { poster, store } = signupPoster;
-    const translations = wordsOf(store.locale);
+    const translations = findTranslations(store.locale);
     const data = createSignupView(
       signupPoster,
       {
@@ -178,10 +180,10 @@ export class SignupController {
     reply: FastifyReply,
     status: number,
     of: SignupPoster | string,
-    select: (words: Words) => [title: string, text: string],
+    select: (words: Translations) => [title: string, text: string],
   ): Promise<void> {
     const [signupPoster, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
-    const translations = wordsOf(locale);
+    const translations = findTranslations(locale);
     const [title, text] = select(translations.words);
     await this.pages.sendPublic(reply, {
       view: NOTICE,

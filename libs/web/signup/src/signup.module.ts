@@ -5,12 +5,12 @@ import { SignupHolds } from './signup-holds.service.js';
 import { SignupController } from './signup.controller.js';
 import { SignupPosters } from './signup-posters.service.js';
 import { Signups } from './signups.service.js';
-import { StandIns } from './stand-ins.service.js';
+import { DecoyCards } from './decoy-cards.service.js';
 
 /** How people get a card by themselves: the page that the codes on posters lead to. */
 @Module({
   imports: [StampingModule],
   controllers: [SignupController],
-  providers: [SignupHolds, SignupLimits, SignupPosters, Signups, StandIns],
+  providers: [SignupHolds, SignupLimits, SignupPosters, Signups, DecoyCards],
 })
 export class SignupModule {}

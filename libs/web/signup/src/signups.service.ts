@@ -21,7 +21,7 @@ import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
 import { SignupHolds } from './signup-holds.service.js';
 import type { SignupPoster } from './signup-poster.js';
-import { StandIns } from './stand-ins.service.js';
+import { DecoyCards } from './decoy-cards.service.js';
 
 /** How long a form that is sent a second time waits for the first. */
 const MAX_WAIT_MS = 10_000;
@@ -49,7 +49,7 @@ export class Signups {
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
     private readonly responses: StoredResponses,
-    private readonly standIns: StandIns,
+    private readonly decoyCards: DecoyCards,
     private readonly holds: SignupHolds,
     private readonly claimHolders: ClaimHolders,
   ) {}
@@ -73,19 +73,20 @@ export class Signups {
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: createId(), status: 303, isStored: false };
     for (const deadline = performance.now() + MAX_WAIT_MS; ; await wait(POLL_INTERVAL_MS)) {
-      const begun = await this.responses.claimKey(keyed, key);
-      if (begun.state === 'ours') break;
-      if (begun.state === 'done') {
-        const { customer_card: card, held_channels: heldChannels } = begun.body as StoredSignup;
+      const idempotency = await this.responses.claimKey(keyed, key);
+      if (idempotency.state === 'ours') break;
+      if (idempotency.state === 'done') {
+        const { customer_card: card, held_channels: heldChannels } =
+          idempotency.body as StoredSignup;
         return { uuid: card.uuid, heldChannels };
       }
       // Whoever signed up was erased since: the link leads nowhere.
-      if (begun.state !== 'running') return { uuid: randomUUID(), heldChannels: [] };
+      if (idempotency.state !== 'running') return { uuid: randomUUID(), heldChannels: [] };
       if (performance.now() > deadline)
         throw new UnavailableError('The first signup has not ended yet');
     }
     try {
-      const heldChannels = await this.holds.note({ ...visit, accountId: at.store.id }, signup);
+      const heldChannels = await this.holds.hold({ ...visit, accountId: at.store.id }, signup);
       keyed.storedOnlyFields = { held_channels: heldChannels };
       const uuid = await this.signUpNewOrKnown(at, signup, visit.requestId, keyed);
       if (!keyed.isStored) {
@@ -144,7 +145,7 @@ export class Signups {
     const [customerId = 0] = customerIds;
     const path = { accountId: store.id, cardId: card.id, customerId };
     const meta = createMeta(context, new Date());
-    const uuid = await this.standIns.issue(path, { firstName, lastName }, meta);
+    const uuid = await this.decoyCards.issue(path, { firstName, lastName }, meta);
     for (const id of customerIds) await this.sendLinks(context, id, card.id);
     return uuid;
   }
@@ -171,7 +172,10 @@ export class Signups {
 
   /** Finds who holds the address or the number, each of them once; of a merged customer, the one that goes on. */
   private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
-    const values = listUniqueValues({ ...toCustomerInput({ email, phone }), externalReferences: [] });
+    const values = listUniqueValues({
+      ...toCustomerInput({ email, phone }),
+      externalReferences: [],
+    });
     const claims = values.map(({ kind, value }) =>
       this.keys.createClaim(accountId, kind, value, ''),
     );

@@ -1,7 +1,7 @@
-import type { PassLooks } from '#passes/pass-content.js';
+import type { PassAppearance } from '#passes/pass-content.js';
 import { pickReadableColor } from '#pages/colors.js';
 
-type Colors = Pick<PassLooks, 'cardColor' | 'textColor'>;
+type Colors = Pick<PassAppearance, 'cardColor' | 'textColor'>;
 
 /** Renders the style of a page. Colours are validated when a card is written, so nothing else can be injected here. */
 export function renderCardStyle({ cardColor, textColor }: Colors): string {

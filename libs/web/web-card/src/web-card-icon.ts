@@ -1,11 +1,11 @@
-import type { PassLooks } from '#passes/pass-content.js';
+import type { PassAppearance } from '#passes/pass-content.js';
 import { computeContrast } from '#pages/colors.js';
 import { html, type Html } from './html.js';
 
 /** The minimum contrast of shapes (WCAG 2.2, success criterion 1.4.11). */
 const MIN_CONTRAST = 3;
 
-type Colors = Pick<PassLooks, 'cardColor' | 'stampColor' | 'stampBackgroundColor'>;
+type Colors = Pick<PassAppearance, 'cardColor' | 'stampColor' | 'stampBackgroundColor'>;
 
 /** Renders the icon for the home screen: a stamp, within the circle that launchers cut out. */
 export function renderCardIcon({ cardColor, stampColor, stampBackgroundColor }: Colors): Html {

@@ -80,7 +80,7 @@ export class WebCardController {
 
   /** Finds the images, as paths on the page's own host. */
   private async findImages(content: PassContent): Promise<{ strip: StripLinks; logo: string }> {
-    const { strip, logo } = await this.images.linksOf(content);
+    const { strip, logo } = await this.images.createLinks(content);
     const path = (url: string) => new URL(url).pathname;
     return {
       strip: { '1x': path(strip['1x']), '2x': path(strip['2x']), '3x': path(strip['3x']) },

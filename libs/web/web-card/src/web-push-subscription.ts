@@ -1,7 +1,7 @@
 import { createECDH } from 'node:crypto';
 import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import { InvalidFieldsError, type FieldErrors } from '#kernel/errors.js';
-import { targetUrlFault, type TargetRules } from '#sending/target-address.js';
+import { findTargetUrlError, type TargetRules } from '#sending/target-address.js';
 import { AUTH_BYTES, generateKeyPair, POINT_BYTES } from './web-push-message.js';
 
 /** Holds a browser's PushSubscription. Keys are in base64url. */
@@ -35,7 +35,7 @@ export function parseUnsubscription(body: unknown): string {
 
 function parseEndpoint(value: unknown, rules: TargetRules, errors: FieldErrors): string {
   const text = typeof value === 'string' ? value : '';
-  const fault = targetUrlFault(text, rules);
+  const fault = findTargetUrlError(text, rules);
   if (fault === undefined) return new URL(text).href;
   errors['endpoint'] = [fault];
   return text;

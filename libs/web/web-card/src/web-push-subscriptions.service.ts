@@ -4,7 +4,7 @@ import { query, inTransaction } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import { PASS_HOLDERS } from '#passes/pass-holders.js';
-import type { WantedUpdate } from '#passes/pass-sender.js';
+import type { UpdateRequest } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
 import { createCustomerErasedError } from '#stamping/customer-subjects.js';
 import { VapidKeys } from './vapid-keys.service.js';
@@ -61,7 +61,7 @@ export class WebPushSubscriptions {
                order by id desc offset ${MAX_PER_CARD})`,
       values: [id],
     });
-    await this.passes.installed(id, accountId, 'web');
+    await this.passes.markInstalled(id, accountId, 'web');
   }
 
   async remove(customerCardId: number, endpoint: string): Promise<void> {
@@ -129,7 +129,7 @@ export class WebPushSubscriptions {
     });
   }
 
-  async targetsOf(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  async targetsOf(customerCardIds: number[]): Promise<UpdateRequest[]> {
     const rows = await query<{ id: number; account_id: number }>(this.pool, {
       name: 'web_push_targets',
       text: 'select id, account_id from web_push_subscriptions where customer_card_id = any ($1)',
@@ -144,7 +144,7 @@ export class WebPushSubscriptions {
 
   private async deleteWith(customerCardId: number, deletion: pg.QueryConfig): Promise<void> {
     await inTransaction(this.pool, (client) =>
-      this.passes.removing(client, [customerCardId], 'web', async () => {
+      this.passes.markRemovedAfter(client, [customerCardId], 'web', async () => {
         await client.query(deletion);
         const { rowCount } = await client.query({
           name: 'web_push_left',

@@ -3,7 +3,11 @@ import { Config } from '#configuration/config.js';
 import { Deadlines } from '#sending/deadlines.client.js';
 import { NameLookup } from '#sending/name-lookup.client.js';
 import type { Outcome } from '#sending/outcome.js';
-import { BlockedAddressError, guardedConnector, wordsFor } from '#sending/guarded-agent.client.js';
+import {
+  BlockedAddressError,
+  createGuardedConnector,
+  describeError,
+} from '#sending/guarded-agent.client.js';
 import { HttpConnections } from '#sending/http-connections.client.js';
 
 const DEADLINE_MS = 10_000;
@@ -14,7 +18,7 @@ export class WebPushClient implements OnApplicationShutdown {
   private readonly connections: HttpConnections;
 
   constructor(config: Config, names: NameLookup) {
-    const connector = guardedConnector(names, config.webPushRules, DEADLINE_MS);
+    const connector = createGuardedConnector(names, config.webPushRules, DEADLINE_MS);
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
@@ -32,7 +36,7 @@ export class WebPushClient implements OnApplicationShutdown {
       return { kind: 'answered', status, retryAfter };
     } catch (error) {
       if (error instanceof BlockedAddressError) return { kind: 'blocked' };
-      return { kind: 'failed', error: wordsFor(error) };
+      return { kind: 'failed', error: describeError(error) };
     }
   }
 

@@ -2,14 +2,14 @@ import { Injectable } from '@nestjs/common';
 import { randomBytes } from 'node:crypto';
 import { Config } from '#configuration/config.js';
 import { getErrorMessage } from '#kernel/errors.js';
-import { errorOf, isSuccess, type Outcome } from '#sending/outcome.js';
+import { getError, isSuccess, type Outcome } from '#sending/outcome.js';
 import { KnownErasures } from '#event-store/personal-keys/known-erasures.js';
 import { PassContents } from '#passes/pass-contents.service.js';
 import {
   PassSender,
   type PassOutcome,
   type PassUpdate,
-  type WantedUpdate,
+  type UpdateRequest,
 } from '#passes/pass-sender.js';
 import { Passes } from '#passes/passes.service.js';
 import { createPushNotice } from './push-notice.js';
@@ -28,7 +28,7 @@ const MAX_RETRY_SECONDS = 60 * 60;
 export class WebPushes extends PassSender {
   readonly channel = 'web';
   readonly enabled = true;
-  readonly atOnce = 20;
+  readonly concurrency = 20;
 
   constructor(
     private readonly subscriptions: WebPushSubscriptions,
@@ -42,7 +42,7 @@ export class WebPushes extends PassSender {
     super();
   }
 
-  findTargets(customerCardIds: number[]): Promise<WantedUpdate[]> {
+  findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     return this.subscriptions.targetsOf(customerCardIds);
   }
 
@@ -104,7 +104,7 @@ export class WebPushes extends PassSender {
     const status = outcome.kind === 'answered' ? outcome.status : 0;
     if (isSuccess(outcome)) {
       await this.subscriptions.markNotified(stored, noticeTag);
-      await this.passes.synced(customerCardId, accountId, 'web');
+      await this.passes.markSynced(customerCardId, accountId, 'web');
       return { kind: 'done' };
     }
     if (status === 404 || status === 410 || outcome.kind === 'blocked') {
@@ -113,8 +113,8 @@ export class WebPushes extends PassSender {
         ? { kind: 'refused', error: 'its address is not a public one' }
         : { kind: 'done' };
     }
-    const error = errorOf(outcome) ?? getErrorMessage(outcome);
-    await this.passes.synced(customerCardId, accountId, 'web', error);
+    const error = getError(outcome) ?? getErrorMessage(outcome);
+    await this.passes.markSynced(customerCardId, accountId, 'web', error);
     if (status >= 400 && status < 500 && status !== 408 && status !== 429) {
       await this.subscriptions.markNotified(stored, noticeTag);
       return { kind: 'refused', error };

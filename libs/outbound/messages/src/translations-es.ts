@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
-export const es: Words = {
+export const es: Translations = {
   subject: (store) => `Tu tarjeta de sellos de ${store}`,
   intro: (store) => `Aquí tienes tu tarjeta de sellos de ${store}.`,
   open: 'Abrir mi tarjeta',

@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
-export const de: Words = {
+export const de: Translations = {
   subject: (store) => `Deine Stempelkarte von ${store}`,
   intro: (store) => `Hier ist deine Stempelkarte von ${store}.`,
   open: 'Meine Karte öffnen',

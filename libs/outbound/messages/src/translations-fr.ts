@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
-export const fr: Words = {
+export const fr: Translations = {
   subject: (store) => `Votre carte de fidélité ${store}`,
   intro: (store) => `Voici votre carte de fidélité ${store}.`,
   open: 'Ouvrir ma carte',

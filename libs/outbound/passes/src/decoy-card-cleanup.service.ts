@@ -5,15 +5,15 @@ import { pause } from '#kernel/pause.js';
 import { isTransient } from '#database/connection.js';
 
 const DAY_MS = 24 * 3_600_000;
-const AGAIN_MS = 60_000;
+const RETRY_MS = 60_000;
 /** Of one statement, so that it holds its locks only briefly. */
-const AT_ONCE = 500;
+const BATCH_SIZE = 500;
 
 /**
  * Nobody waits so long to find out whether an address was a customer's, and names that strangers have typed are not to
  * be kept for ever. A card that is on a phone stays, like one that is a customer's (ADR-0051).
  */
-const KEPT_DAYS = 400;
+const RETENTION_DAYS = 400;
 
 /** The oldest first, which have the lowest ids. Google does not always tell that somebody has saved a card. */
 const FORGET = {
@@ -36,7 +36,7 @@ const FORGET = {
 
 /** Forgets cards that stand in for a customer's and that nobody has kept. Once a day; several processes may do it. */
 @Injectable()
-export class StandInUpkeep {
+export class DecoyCardCleanup {
   private readonly log = new Logger('signup');
 
   constructor(private readonly pool: Pool) {}
@@ -44,23 +44,27 @@ export class StandInUpkeep {
   /** Runs until the signal aborts, whatever happens to the database. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      await pause((await this.attempt(signal)) ? DAY_MS : AGAIN_MS, signal);
+      await pause((await this.attempt(signal)) ? DAY_MS : RETRY_MS, signal);
     }
   }
 
   /** @returns how many there were */
   async forget(signal: AbortSignal): Promise<number> {
-    for (let forgotten = 0; ;) {
-      const { rowCount } = await this.pool.query({ ...FORGET, values: [KEPT_DAYS, AT_ONCE] });
-      forgotten += rowCount ?? 0;
-      if (rowCount !== AT_ONCE || signal.aborted) return forgotten;
+    for (let deletedCount = 0; ;) {
+      const { rowCount } = await this.pool.query({
+        ...FORGET,
+        values: [RETENTION_DAYS, BATCH_SIZE],
+      });
+      deletedCount += rowCount ?? 0;
+      if (rowCount !== BATCH_SIZE || signal.aborted) return deletedCount;
     }
   }
 
   private async attempt(signal: AbortSignal): Promise<boolean> {
     try {
-      const forgotten = await this.forget(signal);
-      if (forgotten > 0) this.log.log(`${forgotten} old cards that stand in for others are gone`);
+      const deletedCount = await this.forget(signal);
+      if (deletedCount > 0)
+        this.log.log(`${deletedCount} old cards that stand in for others are gone`);
       return true;
     } catch (error) {
       const level = isTransient(error) ? 'warn' : 'error';

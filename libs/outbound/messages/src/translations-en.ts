@@ -2,7 +2,7 @@
  * What a card link is sent with. `store` and `link` come ready to be shown. Nothing else of a message varies: what a
  * stranger has typed into a form must not reach anybody through it.
  */
-export type Words = {
+export type Translations = {
   subject: (store: string) => string;
   intro: (store: string) => string;
   /** On the button; the text alternative has the link itself. */
@@ -15,7 +15,7 @@ export type Words = {
   sms: (store: string, link: string) => string;
 };
 
-export const en: Words = {
+export const en: Translations = {
   subject: (store) => `Your stamp card from ${store}`,
   intro: (store) => `Here is your stamp card from ${store}.`,
   open: 'Open my card',

@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
-export const de: Words = {
+export const de: Translations = {
   intro: (card) => `„${card}“ aufs Handy holen. Ganz ohne App.`,
   firstName: 'Vorname',
   lastName: 'Nachname',

@@ -1,7 +1,7 @@
-import type { Fault, FormFault } from './signup-form.js';
+import type { FieldError, FormError } from './signup-form.js';
 
 /** What the signup form says. Numbers come as text in the form of the language. */
-export type Words = {
+export type Translations = {
   intro: (card: string) => string;
   firstName: string;
   lastName: string;
@@ -16,9 +16,9 @@ export type Words = {
   submit: string;
   /** The label of the field that nobody sees. */
   leaveEmpty: string;
-  faults: Record<Exclude<Fault, 'tooYoung'>, string>;
+  faults: Record<Exclude<FieldError, 'tooYoung'>, string>;
   tooYoung: (years: string) => string;
-  formFaults: Record<FormFault, string>;
+  formFaults: Record<FormError, string>;
   tooMany: (minutes: string, count: number) => string;
   elsewhere: string;
   elsewhereWhy: string;
@@ -28,7 +28,7 @@ export type Words = {
   closedWhy: string;
 };
 
-export const en: Words = {
+export const en: Translations = {
   intro: (card) => `Get “${card}” on your phone. No app needed.`,
   firstName: 'First name',
   lastName: 'Last name',

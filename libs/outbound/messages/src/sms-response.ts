@@ -5,7 +5,7 @@ export type SmsOutcome =
   | { kind: 'refused'; error: string }
   | { kind: 'failed'; error: string; retryInMs?: number };
 
-const MOST_RETRY_MS = 60 * 60_000;
+const MAX_RETRY_MS = 60 * 60_000;
 /** Too many requests, which may also come as a 400. */
 const TOO_MANY = new Set([20429, 14107, 30022]);
 /** Ids of messages, not more than that: they are shown to owners. */
@@ -23,7 +23,7 @@ export function parseSmsOutcome(
   text: string,
   retryAfter: string | null,
 ): SmsOutcome {
-  const body = parsed(text);
+  const body = parseBody(text);
   const code = Number(body['code'] ?? body['error_code'] ?? 0);
   const error = `answered ${status}${code > 0 ? ` (${code})` : ''}`;
   if (status >= 200 && status < 300) {
@@ -34,14 +34,14 @@ export function parseSmsOutcome(
   }
   if (status === 429 || TOO_MANY.has(code)) {
     const seconds = Number(retryAfter ?? Number.NaN);
-    const asked = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
-    return { kind: 'failed', error, retryInMs: Math.min(asked, MOST_RETRY_MS) };
+    const retryMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
+    return { kind: 'failed', error, retryInMs: Math.min(retryMs, MAX_RETRY_MS) };
   }
   // 400 is about this message. Anything else is about the account or the server, which an operator can put right.
   return status === 400 ? { kind: 'refused', error } : { kind: 'failed', error };
 }
 
-function parsed(text: string): Record<string, unknown> {
+function parseBody(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text)) as Record<string, unknown>;
   } catch {

@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
-export const fr: Words = {
+export const fr: Translations = {
   intro: (card) => `Recevez « ${card} » sur votre téléphone. Sans application.`,
   firstName: 'Prénom',
   lastName: 'Nom',

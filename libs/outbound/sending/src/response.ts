@@ -3,12 +3,12 @@ import { constants, createGunzip, createInflate, createInflateRaw, type Gunzip }
 import { copyToKeep } from '#kernel/kept-bytes.js';
 
 /** Of an answer's body: as much is read, so that its connection can be used again; the rest is cut off. */
-export const BODY_LIMIT = 64 * 1024;
-const EXCERPT_LIMIT = 1024;
+export const MAX_BODY_BYTES = 64 * 1024;
+const MAX_EXCERPT_BYTES = 1024;
 /** Of which as much is kept: compressed, the beginning of a text may be longer than the text itself. */
-export const START_LIMIT = 4 * 1024;
+export const MAX_START_BYTES = 4 * 1024;
 
-export type Request = {
+export type WebhookRequest = {
   origin: string;
   /** Includes the query string. */
   path: string;
@@ -25,7 +25,7 @@ export class OutdatedError extends Error {
   }
 }
 
-export type Answer = {
+export type ReceiverResponse = {
   status: number;
   retryAfter: string | null;
   /** How its body is encoded, if it says so once. */
@@ -35,27 +35,27 @@ export type Answer = {
 };
 
 /** Cuts what has arrived to what is wanted of it, and does not keep a large piece for a small part. */
-export function startOf(piece: Buffer, wanted: number): Buffer {
-  return piece.length > wanted ? copyToKeep(piece.subarray(0, wanted)) : piece;
+export function keepStart(piece: Buffer, maxBytes: number): Buffer {
+  return piece.length > maxBytes ? copyToKeep(piece.subarray(0, maxBytes)) : piece;
 }
 
 /** At most 1 KiB, decoded, and without anything that the database could not store; null of nothing. */
-export async function excerptOf({
+export async function createExcerpt({
   start,
   encoding,
-}: Pick<Answer, 'start' | 'encoding'>): Promise<string | null> {
+}: Pick<ReceiverResponse, 'start' | 'encoding'>): Promise<string | null> {
   const bytes = start.length === 1 && start[0] ? start[0] : Buffer.concat(start);
-  const decoder = encoding === undefined ? undefined : decoderFor(encoding, bytes);
-  return textOf(decoder ? await decode(bytes, decoder) : bytes);
+  const decoder = encoding === undefined ? undefined : createDecoder(encoding, bytes);
+  return toText(decoder ? await decode(bytes, decoder) : bytes);
 }
 
 /**
  * The two codings that can be undone piece by piece in a fixed 40 KB. Brotli may want a window of 16 MB, and fills it before
  * the first byte comes out; nobody has asked for it either.
  */
-function decoderFor(encoding: string, bytes: Buffer): Gunzip | undefined {
+function createDecoder(encoding: string, bytes: Buffer): Gunzip | undefined {
   // The beginning of a stream, so its end is not missed; and no more comes out than is wanted.
-  const options = { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: EXCERPT_LIMIT };
+  const options = { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: MAX_EXCERPT_BYTES };
   switch (encoding.toLowerCase()) {
     case 'gzip':
     case 'x-gzip':
@@ -82,7 +82,7 @@ function decode(bytes: Buffer, decoder: Gunzip): Promise<Buffer> {
     decoder.on('data', (part: Buffer) => {
       parts.push(part);
       size += part.length;
-      if (size >= EXCERPT_LIMIT) finish(false);
+      if (size >= MAX_EXCERPT_BYTES) finish(false);
     });
     decoder.on('end', () => finish(false));
     decoder.on('error', () => finish(true));
@@ -90,13 +90,13 @@ function decode(bytes: Buffer, decoder: Gunzip): Promise<Buffer> {
   });
 }
 
-function textOf(bytes: Buffer): string | null {
+function toText(bytes: Buffer): string | null {
   if (bytes.length === 0) return null;
-  const text = cut(bytes).replaceAll('\0', '\uFFFD');
-  return Buffer.byteLength(text) > EXCERPT_LIMIT ? cut(Buffer.from(text)) : text;
+  const text = decodeWhole(bytes).replaceAll('\0', '\uFFFD');
+  return Buffer.byteLength(text) > MAX_EXCERPT_BYTES ? decodeWhole(Buffer.from(text)) : text;
 }
 
 /** Drops a character that was cut in half. */
-function cut(bytes: Buffer): string {
-  return new StringDecoder().write(bytes.subarray(0, EXCERPT_LIMIT));
+function decodeWhole(bytes: Buffer): string {
+  return new StringDecoder().write(bytes.subarray(0, MAX_EXCERPT_BYTES));
 }

@@ -1,6 +1,6 @@
-import type { Words } from './words-en.js';
+import type { Translations } from './translations-en.js';
 
-export const es: Words = {
+export const es: Translations = {
   intro: (card) => `Lleve «${card}» en su teléfono. Sin aplicación.`,
   firstName: 'Nombre',
   lastName: 'Apellidos',

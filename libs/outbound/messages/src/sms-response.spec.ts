@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseSmsOutcome } from './sms-answer.js';
+import { parseSmsOutcome } from './sms-response.js';
 
 const refusal = (code: number) =>
   JSON.stringify({ code, message: 'The number +15005550009 is not taken', status: 400 });

@@ -14,16 +14,16 @@ import {
   type Template,
 } from '#stamping/customer-card.js';
 import { TemplatesService } from '#stamping/templates.service.js';
-import { standInContext } from '#passes/pass-holders.js';
+import { getDecoyContext } from '#passes/pass-holders.js';
 
-type Given = { firstName: string; lastName: string | null };
+type CardHolder = { firstName: string; lastName: string | null };
 
 /**
  * Cards for those who sign up with the address of a customer: to look at like any new card, wallets included, but no
  * till knows their code. So nobody learns by signing up who is a customer.
  */
 @Injectable()
-export class StandIns {
+export class DecoyCards {
   constructor(
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
@@ -37,18 +37,22 @@ export class StandIns {
    */
   async issue(
     path: { accountId: number; cardId: number; customerId: number },
-    given: Given,
+    holder: CardHolder,
     meta: EventMeta,
   ): Promise<string> {
     const { accountId, cardId, customerId } = path;
     const template = await this.templates.find(accountId, cardId);
     const id = await takeNextId(this.pool, 'decoy_cards');
     const uuid = randomUUID();
-    const state = issued({ id, accountId, customerId, uuid, code: drawCode() }, template, meta);
+    const state = createState(
+      { id, accountId, customerId, uuid, code: drawCode() },
+      template,
+      meta,
+    );
     const sealed = await this.keys.sealText(
       customerId,
-      JSON.stringify(given),
-      standInContext(uuid),
+      JSON.stringify(holder),
+      getDecoyContext(uuid),
     );
     // Erased just now: the link leads nowhere, like that of an erased customer.
     if (!sealed) return uuid;
@@ -63,7 +67,7 @@ export class StandIns {
 }
 
 /** As the events of its issue would have made it. */
-function issued(
+function createState(
   ids: Parameters<typeof issue>[0],
   template: Template,
   meta: EventMeta,

@@ -1,0 +1,24 @@
+import { getTranslations } from '#kernel/languages.js';
+import { de } from './translations-de.js';
+import { en, type Translations } from './translations-en.js';
+import { es } from './translations-es.js';
+import { fr } from './translations-fr.js';
+
+export type { Translations };
+
+/** To add a language: a file like these, and its ISO 639 code here. */
+const LANGUAGES = { de, en, es, fr };
+
+/** English is first: whoever asks for none of them gets it. */
+export const LANGUAGE_CODES = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
+
+export type SignupTranslations = { words: Translations; locale: string };
+
+/** @param locale of the store, or of a browser */
+export function findTranslations(locale: string): SignupTranslations {
+  const { translations: words, locale: language } = getTranslations<Translations>(
+    LANGUAGES,
+    locale,
+  );
+  return { words, locale: language };
+}
