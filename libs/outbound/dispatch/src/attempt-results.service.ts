@@ -187,7 +187,7 @@ export class AttemptResults {
     return group.map((result, i) => ({ ...result, excerpt: excerpts[i] ?? null }));
   }
 
-  /** Nothing pending is sent any more (contract section 9). */
+  /** Disables a subscription. Nothing pending is sent any more (HOOK-67). */
   private async disable(
     client: PoolClient,
     { delivery, attempted, next: { subscription } }: Result,
@@ -251,7 +251,7 @@ async function keepUnlessMoved(
   });
 }
 
-/** After a 410; what is pending goes with it (contract section 9). False if it was gone already. */
+/** Deletes a subscription after a 410, with what is pending (DELIV-28). False if it was gone already. */
 async function deleteSubscription(client: PoolClient, { delivery }: Result): Promise<boolean> {
   const { rowCount } = await client.query(
     `with ended as (delete from webhook_subscriptions where id = $1 returning id, account_id)

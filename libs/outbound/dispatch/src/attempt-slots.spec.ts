@@ -11,8 +11,8 @@ describe('slots', () => {
 
   it('are free again when an attempt ends', () => {
     const slots = new AttemptSlots();
-    const begun = Array.from({ length: 64 }, () => slots.begin('probe', 0));
-    for (const slot of begun.slice(0, 1)) slots.end(slot, true);
+    const startedSlots = Array.from({ length: 64 }, () => slots.begin('probe', 0));
+    for (const slot of startedSlots.slice(0, 1)) slots.end(slot, true);
     expect([slots.isFree('probe'), slots.inFlight, slots.unrecorded]).toEqual([true, 63, 1]);
   });
 

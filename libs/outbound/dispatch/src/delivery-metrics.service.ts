@@ -142,7 +142,7 @@ function histograms(registers: Registry[]) {
   return {
     lag: new Histogram({
       name: 'inkpad_webhook_schedule_lag_seconds',
-      help: 'How much later than planned attempts begin',
+      help: 'How far behind schedule attempts begin',
       labelNames: ['tier'],
       buckets: LAG_BUCKETS,
       registers,
@@ -156,13 +156,13 @@ function histograms(registers: Registry[]) {
     }),
     latency: new Histogram({
       name: 'inkpad_webhook_delivery_seconds',
-      help: 'Time from the planning of a delivery to its 2xx',
+      help: 'Time from enqueuing a delivery to its 2xx',
       buckets: LAG_BUCKETS,
       registers,
     }),
     planning: new Histogram({
       name: 'inkpad_webhook_planning_seconds',
-      help: 'Time from the recording of an event to the planning of its deliveries',
+      help: 'Time from the recording of an event to enqueuing its deliveries',
       buckets: LAG_BUCKETS,
       registers,
     }),
@@ -175,7 +175,7 @@ function histograms(registers: Registry[]) {
     }),
     sizes: new Histogram({
       name: 'inkpad_webhook_statement_size',
-      help: 'Queues claimed, deliveries taken, attempts recorded and deliveries planned in one statement',
+      help: 'Queues claimed, deliveries taken, attempts recorded and deliveries enqueued in one statement',
       labelNames: ['statement'],
       buckets: SIZE_BUCKETS,
       registers,

@@ -91,8 +91,8 @@ describe('the order of a queue', () => {
 
   it('holds back neither retries nor redeliveries', () => {
     const queue = createWideQueue();
-    const asked = { ...first(105, 1), manual: true };
-    queue.add([first(101, 1), first(102, 1), again(50, 1), asked]);
+    const redelivery = { ...first(105, 1), manual: true };
+    queue.add([first(101, 1), first(102, 1), again(50, 1), redelivery]);
     expect(started(queue).sort((a, b) => a - b)).toEqual([50, 101, 105]);
   });
 
@@ -175,8 +175,8 @@ describe('how many at once', () => {
       const queue = new DeliveryQueue();
       queue.hasMore = false;
       queue.add([first(1, 1), first(2, 2), again(3, 3)]);
-      const begun = queue.next();
-      if (begun) queue.finishAttempt(begun, 'success', milliseconds, true);
+      const startedDelivery = queue.next();
+      if (startedDelivery) queue.finishAttempt(startedDelivery, 'success', milliseconds, true);
       expect(queue.concurrency).toBe(concurrency);
     }
   });

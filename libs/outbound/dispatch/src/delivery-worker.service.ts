@@ -59,7 +59,7 @@ export class DeliveryWorker {
   }
 
   /**
-   * A queue belongs to this dispatcher since these were planned in it. If it was claimed with them and nothing else is
+   * A queue belongs to this dispatcher since these were enqueued in it. If it was claimed with them and nothing else is
    * pending in it, they are sent without being read from the queue.
    * @param deliveries undefined when they are not all that is pending, or cannot be sent yet
    * @returns whether it was not owned before

@@ -104,7 +104,7 @@ const END_PAUSED_REPLAYS = {
          where s.id = r.subscription_id and not s.enabled and r.created_at < $1`,
 };
 
-/** Events from that time can no longer be planned. */
+/** Events from that time can no longer be enqueued. */
 const FORGET_SPANS = {
   name: 'webhook_active_spans_forget',
   text: `delete from webhook_active_spans

@@ -39,7 +39,7 @@ import { type PayloadFormat } from '#public-events/public-event.js';
 
 const LEADERSHIP = { name: 'webhook fan-out', lock: 727_001 };
 const BATCH_SIZE = 500;
-/** With no more events than this in a batch, their bodies are rendered and their queues claimed with their plan. */
+/** With no more events than this in a batch, their bodies are rendered and their queues claimed with their deliveries. */
 const MAX_RENDERED_AHEAD = 8;
 const MAX_UNHEARD = 10_000;
 

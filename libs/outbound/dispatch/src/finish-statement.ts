@@ -31,7 +31,7 @@ const IS_SAME_DELIVERY =
 
 /**
  * Records scheduled attempts. A success always counts, even if the queue has been lost meanwhile; any other result
- * counts only if nobody has recorded that attempt before. Never changes updated_at (contract section 9).
+ * counts only if nobody has recorded that attempt before. Never changes updated_at (HOOK-67).
  */
 export const FINISH = {
   name: 'webhook_finish',

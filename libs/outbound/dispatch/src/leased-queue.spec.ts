@@ -39,7 +39,7 @@ const view = (more: Partial<QueueView> = {}): QueueView => ({
 });
 
 /** A queue that knows these deliveries, as of time 0. */
-function given(...deliveries: Item[]): LeasedQueue<Item> {
+function createQueue(...deliveries: Item[]): LeasedQueue<Item> {
   const queue = new LeasedQueue<Item>(7, 'fast', 0);
   queue.applyView(view(), 0);
   queue.deliveries.hasMore = false;
@@ -62,7 +62,7 @@ function recorded(queue: LeasedQueue<Item>, delivery: Item, now = 0): void {
 
 describe('what the queue shows', () => {
   it('is new once: not while it is known, under way or unrecorded', () => {
-    const queue = given();
+    const queue = createQueue();
     expect(queue.isNew(first(1))).toBe(true);
     queue.add([first(1)]);
     expect(queue.isNew(first(1))).toBe(false);
@@ -75,7 +75,7 @@ describe('what the queue shows', () => {
   });
 
   it('is not new when it was recorded while the queue was being asked', () => {
-    const queue = given(again(1));
+    const queue = createQueue(again(1));
     queue.createRefillRequest(64, 128);
     const delivery = begin(queue);
     recorded(queue, delivery);
@@ -86,7 +86,7 @@ describe('what the queue shows', () => {
   });
 
   it('is not new when it was asked for and recorded while the queue was being asked', () => {
-    const queue = given(redelivery(1, 5));
+    const queue = createQueue(redelivery(1, 5));
     queue.createRefillRequest(64, 128);
     const delivery = begin(queue);
     recorded(queue, delivery);
@@ -99,14 +99,14 @@ describe('what the queue shows', () => {
   });
 
   it('is identified by its request if it was asked for, whatever became of the delivery', () => {
-    const queue = given(redelivery(1, 5));
+    const queue = createQueue(redelivery(1, 5));
     expect(queue.isNew(redelivery(1, 5))).toBe(false);
     expect(queue.isNew(redelivery(1, 6))).toBe(true);
     expect(queue.isNew(first(1))).toBe(true);
   });
 
   it('is too old when it was made before the last end, unless it was asked for', () => {
-    const queue = given();
+    const queue = createQueue();
     const before = new Date(AT.getTime() + 1);
     queue.applyView(view({ target: { ...target, giveUpBefore: before } }), 0);
     expect(queue.findCutoff(first(1))).toEqual(before);
@@ -118,7 +118,7 @@ describe('what the queue shows', () => {
 
 describe('asking for more', () => {
   it('continues after the last first attempt, and from the beginning when the queue is idle', () => {
-    const queue = given();
+    const queue = createQueue();
     queue.isNew(first(9));
     queue.isNew(again(12));
     queue.add([first(9)]);
@@ -138,18 +138,18 @@ describe('asking for more', () => {
   });
 
   it('skips a bounded number of those that are held', () => {
-    expect(given(first(1), first(2), first(3)).createRefillRequest(64, 2).skip).toBe(2);
+    expect(createQueue(first(1), first(2), first(3)).createRefillRequest(64, 2).skip).toBe(2);
   });
 
   it('is for queues with room that stay', () => {
-    const queue = given(first(1));
+    const queue = createQueue(first(1));
     expect([queue.canRefill(2), queue.canRefill(1)]).toEqual([true, false]);
     queue.isDraining = true;
     expect(queue.canRefill(2)).toBe(false);
   });
 
   it('finds out whether there is more', () => {
-    const queue = given(first(1));
+    const queue = createQueue(first(1));
     queue.createRefillRequest(4, 128);
     queue.updateHasMore({ firsts: 4, retries: 0 }, 4, false);
     expect(queue.deliveries.hasMore).toBe(true);
@@ -162,7 +162,7 @@ describe('asking for more', () => {
   });
 
   it('finds more retries although those that came with the answer are held by now', () => {
-    const queue = given();
+    const queue = createQueue();
     queue.createRefillRequest(4, 128);
     queue.add([again(1), again(2), again(3), again(4)]);
     queue.updateHasMore({ firsts: 0, retries: 4 }, 4, false);
@@ -170,7 +170,7 @@ describe('asking for more', () => {
   });
 
   it('finds more retries although more are held than one question skips, unless it brought no others', () => {
-    const queue = given(again(1), again(2), again(3));
+    const queue = createQueue(again(1), again(2), again(3));
     queue.createRefillRequest(4, 2);
     queue.updateHasMore({ firsts: 0, retries: 6 }, 4, false);
     expect(queue.deliveries.hasMore).toBe(true);
@@ -184,7 +184,7 @@ describe('asking for more', () => {
 
 describe('a queue whose subscription an attempt has ended', () => {
   it('sends nothing until that is recorded, and then seen', () => {
-    const queue = given(first(1), first(2), first(3));
+    const queue = createQueue(first(1), first(2), first(3));
     const delivery = begin(queue);
     expect(queue.close()).toBe(2);
     expect([queue.canSend, queue.isClosing, queue.awaitsView]).toEqual([false, true, false]);
@@ -196,7 +196,7 @@ describe('a queue whose subscription an attempt has ended', () => {
   });
 
   it('forgets what was dropped, so that a resume brings it again', () => {
-    const queue = given(first(1), first(2));
+    const queue = createQueue(first(1), first(2));
     begin(queue);
     queue.close();
     expect([queue.isNew(first(1)), queue.isNew(first(2))]).toEqual([false, true]);
@@ -205,7 +205,7 @@ describe('a queue whose subscription an attempt has ended', () => {
 
 describe('a queue of which something could not be read', () => {
   it('sends nothing until all of it has been read again', () => {
-    const queue = given(first(1), first(2), first(3));
+    const queue = createQueue(first(1), first(2), first(3));
     const delivery = begin(queue);
     expect(queue.startOver()).toBe(2);
     recorded(queue, delivery);
@@ -217,7 +217,7 @@ describe('a queue of which something could not be read', () => {
   });
 
   it('still waits for its end to be recorded', () => {
-    const queue = given(first(1), first(2));
+    const queue = createQueue(first(1), first(2));
     begin(queue);
     queue.close();
     queue.startOver();
@@ -227,7 +227,7 @@ describe('a queue of which something could not be read', () => {
 
 describe('a queue that was lost with attempts under way', () => {
   it('does not make them twice when it comes back', () => {
-    const before = given(first(1), first(2));
+    const before = createQueue(first(1), first(2));
     const delivery = begin(before);
     before.drop();
     before.isLost = true;
@@ -245,14 +245,14 @@ describe('sending', () => {
     ['is lost', (queue: LeasedQueue<Item>) => (queue.isLost = true)],
     ['is paused', (queue: LeasedQueue<Item>) => (queue.hold = 'paused')],
   ])('stops when the queue %s', (_, change) => {
-    const queue = given(first(1));
+    const queue = createQueue(first(1));
     expect(queue.canSend).toBe(true);
     change(queue);
     expect(queue.canSend).toBe(false);
   });
 
   it('continues with what is known when one delivery could not be processed', () => {
-    const queue = given(first(1));
+    const queue = createQueue(first(1));
     queue.hold = 'backoff';
     expect(queue.canSend).toBe(true);
   });
@@ -260,7 +260,7 @@ describe('sending', () => {
 
 describe('releasing', () => {
   it('waits until nothing is known, in flight or unrecorded, and a little longer', () => {
-    const queue = given(first(1));
+    const queue = createQueue(first(1));
     expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
     const delivery = begin(queue);
     expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
@@ -272,21 +272,24 @@ describe('releasing', () => {
   });
 
   it('comes at once when the queue leaves or is held', () => {
-    const isDraining = given();
+    const isDraining = createQueue();
     isDraining.isDraining = true;
-    const held = given();
-    held.hold = 'backoff';
-    expect([isDraining, held].map((queue) => queue.canBeReleased(1, 1_000))).toEqual([true, true]);
+    const pausedQueue = createQueue();
+    pausedQueue.hold = 'backoff';
+    expect([isDraining, pausedQueue].map((queue) => queue.canBeReleased(1, 1_000))).toEqual([
+      true,
+      true,
+    ]);
   });
 
   it('does not come while a statement about it runs, nor while there is more', () => {
-    const asked = given();
-    asked.operation = 'filling';
-    const hungry = given();
+    const refillingQueue = createQueue();
+    refillingQueue.operation = 'filling';
+    const hungry = createQueue();
     hungry.needsRefill = true;
-    const more = given();
+    const more = createQueue();
     more.deliveries.hasMore = true;
-    for (const queue of [asked, hungry, more]) {
+    for (const queue of [refillingQueue, hungry, more]) {
       expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
     }
   });
@@ -294,7 +297,7 @@ describe('releasing', () => {
 
 describe('a queue whose lease was not renewed', () => {
   it('sends nothing until it is shown to be ours', () => {
-    const queue = given(first(1));
+    const queue = createQueue(first(1));
     expect(queue.canSend).toBe(true);
     queue.isLeaseUncertain = true;
     expect(queue.canSend).toBe(false);
@@ -305,7 +308,7 @@ describe('a queue whose lease was not renewed', () => {
 
 describe('what is given up', () => {
   it('keeps a queue from being released, and is told once', () => {
-    const queue = given();
+    const queue = createQueue();
     queue.isGivingUp = true;
     expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
     queue.endGivingUp(true);
@@ -316,7 +319,7 @@ describe('what is given up', () => {
   });
 
   it('is not all any more once the subscription was enabled again', () => {
-    const queue = given();
+    const queue = createQueue();
     queue.endGivingUp(true);
     queue.applyView(view(), 5);
     queue.applyView(view({ target: undefined }), 10);

@@ -55,7 +55,7 @@ export class LeasedQueue<D extends LeasedDelivery> {
   isLeaseUncertain = false;
   /** What is too old, or of a subscription that has ended, is being failed: nothing is taken meanwhile. */
   isGivingUp = false;
-  /** When the earliest retry that this process has planned is due. */
+  /** When the earliest retry that this process has enqueued is due. */
   nextDueAt = Infinity;
   private viewedAt = 0;
   /** The last first attempt that is known. */
@@ -112,7 +112,7 @@ export class LeasedQueue<D extends LeasedDelivery> {
     this.target = target;
     this.viewedAt = now;
     this.isLeaseUncertain = false;
-    // What is planned from now on has to be failed as well, should the subscription end again.
+    // What is enqueued from now on has to be failed as well, should the subscription end again.
     if (target?.enabled || target?.disabledReason === 'disabled_by_user') this.hasGivenUp = false;
   }
 

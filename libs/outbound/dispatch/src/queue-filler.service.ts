@@ -23,7 +23,7 @@ export class QueueFiller {
   private readonly log = new Logger('webhook deliveries');
   private filling: Promise<void> | undefined;
   /**
-   * Queues whose deliveries planned before then are being failed, apart from the filling, because there may be very
+   * Queues whose deliveries enqueued before then are being failed, apart from the filling, because there may be very
    * many.
    */
   private readonly outdated = new Map<WorkerQueue, Date | 'infinity'>();

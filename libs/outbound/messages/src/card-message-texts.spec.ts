@@ -27,12 +27,13 @@ describe.each(locales)('the mail in %s', (locale) => {
   });
 
   it('says the same as text and as HTML', () => {
-    const shown = (mail.html ?? '')
+    const visibleText = (mail.html ?? '')
       .replaceAll(/<head>[\s\S]*<\/head>|<[^>]+>/g, ' ')
       .replaceAll('&amp;', '&')
       .replaceAll('&#39;', "'")
       .replaceAll('&quot;', '"');
-    for (const paragraph of mail.text.trim().split('\n\n')) expect(shown).toContain(paragraph);
+    for (const paragraph of mail.text.trim().split('\n\n'))
+      expect(visibleText).toContain(paragraph);
     expect(mail.html).toContain(`lang="${locale}"`);
   });
 });

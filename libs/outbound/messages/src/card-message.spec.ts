@@ -14,7 +14,7 @@ function event(type: string, data: object, minutes = 0): StoredEvent {
 const created = (customerId: number, sendCardLinks = true) =>
   event('CustomerCreated', { customerId, sendCardLinks });
 const issued = (id: number, customerId: number) => event('CustomerCardIssued', { id, customerId });
-const asked = (customerId: number, customerCardId: number, minutes: number) =>
+const createRequest = (customerId: number, customerCardId: number, minutes: number) =>
   event('CardLinksRequested', { customerId, customerCardId }, minutes);
 
 const cards = (batch: StoredEvent[]) =>
@@ -41,7 +41,7 @@ describe('the requests in the log', () => {
   });
 
   it('are known by their event', () => {
-    const wish = asked(3, 7, 5);
+    const wish = createRequest(3, 7, 5);
     expect(findMessageRequests([wish]).requests).toEqual([
       {
         id: wish.id,
@@ -64,8 +64,10 @@ describe('the requests in the log', () => {
   });
 
   it('count once within ten minutes for the same card', () => {
-    expect(cards([created(3), issued(7, 3), asked(3, 7, 9)])).toEqual([[3, 7]]);
-    expect(cards([asked(3, 7, 0), asked(3, 8, 1), asked(3, 7, 10)])).toEqual([
+    expect(cards([created(3), issued(7, 3), createRequest(3, 7, 9)])).toEqual([[3, 7]]);
+    expect(
+      cards([createRequest(3, 7, 0), createRequest(3, 8, 1), createRequest(3, 7, 10)]),
+    ).toEqual([
       [3, 7],
       [3, 8],
       [3, 7],
@@ -112,13 +114,13 @@ describe('a message goes', () => {
 
   it('by SMS to the countries of the store only, and to no number that costs more', () => {
     const abroad = { email: null, phone: '+18762101234' };
-    const held = {
+    const heldContact = {
       kind: 'hold',
       channel: 'sms',
       reason: 'the store sends no SMS to Jamaica (Settings, Other countries)',
     };
-    expect(chooseRoute(abroad, both, false)).toEqual(held);
-    expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(held);
+    expect(chooseRoute(abroad, both, false)).toEqual(heldContact);
+    expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(heldContact);
     expect(chooseRoute(abroad, { ...both, smsCountries: ['DE', 'JM'] }, false)).toMatchObject({
       kind: 'send',
     });
@@ -129,7 +131,7 @@ describe('a message goes', () => {
     // A message that cannot go by SMS waits for the mail server.
     const noMail = { ...both, email: false };
     expect(chooseRoute({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
-    expect(chooseRoute({ ...abroad, email }, both, true)).toEqual(held);
+    expect(chooseRoute({ ...abroad, email }, both, true)).toEqual(heldContact);
   });
 
   it('to nobody without an address that can be used', () => {

@@ -99,18 +99,18 @@ export class Outbox {
     accountId: number,
     id: string,
   ): Promise<{ entry: OutboxEntry; preview: MessagePreview | null; canBeSent: boolean }> {
-    const { row, found, route } = await this.load(accountId, id);
+    const { row, content, route } = await this.load(accountId, id);
     const isLost = row.state === 'sent' && row.arrival === 'undelivered';
     const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
     const entry = toOutboxEntry(row);
-    if (!found || !route) return { entry, preview: null, canBeSent: false };
+    if (!content || !route) return { entry, preview: null, canBeSent: false };
     // Of one that is over, the channel that it went through.
     const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
     const { subject, text } =
       channel === 'email'
-        ? renderCardMail(found.content)
-        : { subject: null, text: renderCardSms(found.content) };
-    const to = channel === 'email' ? found.contact.email : found.contact.phone;
+        ? renderCardMail(content.content)
+        : { subject: null, text: renderCardSms(content.content) };
+    const to = channel === 'email' ? content.contact.email : content.contact.phone;
     return { entry, preview: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
   }
 
@@ -150,7 +150,7 @@ export class Outbox {
     const channels = { email: this.config.mail !== null, sms: this.config.sms !== null };
     return {
       row,
-      found: content,
+      content,
       route:
         content &&
         chooseRoute(content.contact, { ...channels, smsCountries: content.smsCountries }, false),

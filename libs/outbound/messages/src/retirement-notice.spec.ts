@@ -7,10 +7,10 @@ import {
 } from './retirement-notice.js';
 
 const SUNSET = new Date('2028-02-01T00:00:00Z');
-const TOLD = new Date('2026-12-01T00:00:00Z');
+const NOTIFIED_AT = new Date('2026-12-01T00:00:00Z');
 const MONTH_BEFORE = '2028-01-02T00:00:00Z';
 
-const retirement = (given: Partial<Retirement> = {}): Retirement => ({
+const retirement = (changes: Partial<Retirement> = {}): Retirement => ({
   id: 1,
   version: 'v1',
   deprecatedAt: new Date('2027-01-01T00:00:00Z'),
@@ -18,30 +18,35 @@ const retirement = (given: Partial<Retirement> = {}): Retirement => ({
   notifiedAt: null,
   sunsetNotifiedAt: null,
   remindedSunsetAt: null,
-  ...given,
+  ...changes,
 });
-const told = { notifiedAt: TOLD, sunsetNotifiedAt: TOLD };
+const notified = { notifiedAt: NOTIFIED_AT, sunsetNotifiedAt: NOTIFIED_AT };
 
 describe('what there is to tell', () => {
   it.each([
     ['at first', {}, '2026-12-01T00:00:00Z', 'announced'],
     ['at first, without an end', { sunsetAt: null }, '2026-12-01T00:00:00Z', 'announced'],
-    ['after that', told, '2026-12-02T00:00:00Z', undefined],
-    ['after that, without an end', { sunsetAt: null, notifiedAt: TOLD }, '2036-12-02', undefined],
-    ['once the end is known', { notifiedAt: TOLD }, '2026-12-02T00:00:00Z', 'sunset'],
-    ['a moment before the last 30 days', told, '2028-01-01T23:59:59.999Z', undefined],
-    ['from then on', told, MONTH_BEFORE, 'reminder'],
-    ['once that was said', { ...told, remindedSunsetAt: SUNSET }, MONTH_BEFORE, undefined],
-    ['of another date', { ...told, remindedSunsetAt: TOLD }, MONTH_BEFORE, 'reminder'],
+    ['after that', notified, '2026-12-02T00:00:00Z', undefined],
+    [
+      'after that, without an end',
+      { sunsetAt: null, notifiedAt: NOTIFIED_AT },
+      '2036-12-02',
+      undefined,
+    ],
+    ['once the end is known', { notifiedAt: NOTIFIED_AT }, '2026-12-02T00:00:00Z', 'sunset'],
+    ['a moment before the last 30 days', notified, '2028-01-01T23:59:59.999Z', undefined],
+    ['from then on', notified, MONTH_BEFORE, 'reminder'],
+    ['once that was said', { ...notified, remindedSunsetAt: SUNSET }, MONTH_BEFORE, undefined],
+    ['of another date', { ...notified, remindedSunsetAt: NOTIFIED_AT }, MONTH_BEFORE, 'reminder'],
     ['when nothing was said in all that time', {}, '2028-01-31T00:00:00Z', 'reminder'],
-    ['after the end', told, '2028-02-01T00:00:00Z', undefined],
-  ])('%s', (_when, given, now, occasion) => {
-    expect(findDueOccasion(retirement(given), new Date(now))).toBe(occasion);
+    ['after the end', notified, '2028-02-01T00:00:00Z', undefined],
+  ])('%s', (_when, changes, now, occasion) => {
+    expect(findDueOccasion(retirement(changes), new Date(now))).toBe(occasion);
   });
 });
 
 describe('the mail', () => {
-  const user = (given: Partial<AffectedUser> = {}): AffectedUser => ({
+  const user = (changes: Partial<AffectedUser> = {}): AffectedUser => ({
     email: 'me@shop.example',
     name: 'Ada',
     locale: 'en',
@@ -49,7 +54,7 @@ describe('the mail', () => {
       { name: 'till 1', usedAt: new Date('2026-11-20T22:00:00Z') },
       { name: 'books\r\nBcc: everybody', usedAt: new Date('2026-10-03T10:00:00Z') },
     ],
-    ...given,
+    ...changes,
   });
 
   it('says what ends when, which tokens are concerned and what to do', () => {
@@ -105,7 +110,10 @@ What to do:
   });
 
   it('names ten tokens at most', () => {
-    const tokens = Array.from({ length: 11 }, (_, i) => ({ name: `till ${i}`, usedAt: TOLD }));
+    const tokens = Array.from({ length: 11 }, (_, i) => ({
+      name: `till ${i}`,
+      usedAt: NOTIFIED_AT,
+    }));
     const { text } = renderRetirementMail(
       'announced',
       retirement(),

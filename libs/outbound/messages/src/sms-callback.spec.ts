@@ -30,8 +30,8 @@ describe('the signature of a callback', () => {
     ['one more field', url, { ...form, Extra: '' }, '12345', signature],
     ['none', url, form, '12345', undefined],
     ['something else', url, form, '12345', 'AA=='],
-  ])('does not fit %s', (_, at, fields, token, given) => {
-    expect(isSignedSms(at, fields, token, given)).toBe(false);
+  ])('does not fit %s', (_, at, fields, token, signature) => {
+    expect(isSignedSms(at, fields, token, signature)).toBe(false);
   });
 });
 

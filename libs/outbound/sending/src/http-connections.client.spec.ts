@@ -135,9 +135,9 @@ it('a connection over TLS is used again after an answer that is there before the
   const workerData = { cert, key, ok: OK, answers };
   const receiver = new Worker(TLS_RECEIVER, { eval: true, workerData });
   const [port] = (await once(receiver, 'message')) as [number];
-  let made = 0;
+  let connectionCount = 0;
   const overTls = new HttpConnections((_, callback) => {
-    made++;
+    connectionCount++;
     const socket = connectTls({ host: '127.0.0.1', port, ca: cert });
     socket.once('secureConnect', () => callback(null, socket));
   }, new Deadlines(10_000));
@@ -154,7 +154,7 @@ it('a connection over TLS is used again after an answer that is there before the
       if (i > 0) setImmediate(() => Atomics.wait(answers, 0, i, 10_000));
       expect((await sent).status).toBe(200);
     }
-    expect(made).toBe(1);
+    expect(connectionCount).toBe(1);
   } finally {
     await overTls.close();
     await receiver.terminate();
@@ -165,35 +165,35 @@ describe('a request', () => {
   it('whose connection dies idle is sent once more, on a new one, and not twice', async () => {
     await Promise.all([send(), send(), send()]);
     expect(sockets).toHaveLength(3);
-    let asked = 0;
+    let requestCount = 0;
     respond = (socket) => {
-      asked++;
+      requestCount++;
       if (sockets.indexOf(socket) < 3) socket.destroy();
       else socket.write(OK);
     };
     expect((await send()).status).toBe(200);
-    expect(asked).toBe(2);
+    expect(requestCount).toBe(2);
     respond = (socket) => {
-      asked++;
+      requestCount++;
       socket.destroy();
     };
     await expect(send()).rejects.toThrow(errors.SocketError);
-    expect(asked).toBe(4);
+    expect(requestCount).toBe(4);
   });
 
   it('fails when everything ends, and so do later ones', async () => {
     await send();
-    let asked = false;
-    respond = () => (asked = true);
-    const begun = Promise.allSettled([send()]);
+    let isRequested = false;
+    respond = () => (isRequested = true);
+    const pending = Promise.allSettled([send()]);
     await eventually(
-      () => asked,
+      () => isRequested,
       (is) => is,
     );
     const waiting = Promise.allSettled([send()]);
     await connections.close();
     const later = Promise.allSettled([send()]);
-    for (const one of [...(await begun), ...(await waiting), ...(await later)]) {
+    for (const one of [...(await pending), ...(await waiting), ...(await later)]) {
       expect(one).toEqual({ status: 'rejected', reason: expect.any(errors.ClientDestroyedError) });
     }
     await untilEnded(sockets.length);

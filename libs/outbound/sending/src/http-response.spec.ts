@@ -4,7 +4,7 @@ import http from 'node:http';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { HttpResponse } from './http-response.js';
 
-const KEPT = 1_000_000;
+const MAX_START = 1_000_000;
 const RUNS = { numRuns: 400 };
 /** The llhttp of Node.js 20 reads some answers in another way than later ones: there it is no measure. */
 const IS_ORACLE =
@@ -98,7 +98,7 @@ afterAll(async () => {
 
 function parsed(text: string, cuts: number[] = []): HttpResponse {
   const bytes = Buffer.from(text, 'latin1');
-  const response = new HttpResponse(KEPT);
+  const response = new HttpResponse(MAX_START);
   const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length];
   let from = 0;
   for (const end of ends.toSorted((a, b) => a - b)) {
@@ -163,7 +163,7 @@ async function difference(text: string, at?: number[]): Promise<unknown> {
 
 /** Bytes after the end are at times a fault to Node.js, and at times nothing: here they cost the connection. */
 function hasSurplus(text: string): boolean {
-  const response = new HttpResponse(KEPT);
+  const response = new HttpResponse(MAX_START);
   response.read(Buffer.from(text.slice(0, -1), 'latin1'));
   return response.isOver;
 }
@@ -383,9 +383,9 @@ describe('an answer', () => {
     expect(parsed(text)).toMatchObject({ head: { status: 200 }, error: 'invalid' });
   });
 
-  it.each(ENDLESS)('is refused with too many %s', (_what, begun, repeated, count) => {
-    expect(parsed(begun + repeated.repeat(count)).error).toBeDefined();
-    expect(parsed(begun + repeated.repeat(10)).error).toBeUndefined();
+  it.each(ENDLESS)('is refused with too many %s', (_what, start, repeated, count) => {
+    expect(parsed(start + repeated.repeat(count)).error).toBeDefined();
+    expect(parsed(start + repeated.repeat(10)).error).toBeUndefined();
   });
 
   it.each(['SSH', 'HTTP/2', '\x15\x03\x01', '\r'])(
@@ -472,8 +472,8 @@ function edited(text: string, { at, removed, added }: Edit): string {
 }
 
 function valid(): fc.Arbitrary<string> {
-  const bytes = (most: number) =>
-    fc.uint8Array({ maxLength: most }).map((one) => Buffer.from(one).toString('latin1'));
+  const bytes = (limit: number) =>
+    fc.uint8Array({ maxLength: limit }).map((one) => Buffer.from(one).toString('latin1'));
   const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/).map((one) => `x-${one}`);
   const text = fc.stringMatching(/^[\t\x20-\x7e\x80-\xff]{0,20}$/);
   const blank = fc.constantFrom('', ' ', '  ', '\t');

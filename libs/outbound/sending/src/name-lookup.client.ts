@@ -67,7 +67,7 @@ export class NameLookup {
       return resolved?.isComplete ? resolved.addresses.map(({ address }) => address) : [];
     } catch (error) {
       if (!(error instanceof UnresolvedNameError)) throw error;
-      // A name that does not resolve is accepted (contract section 9): it may do so later.
+      // A name that does not resolve is accepted: it may do so later.
       return [];
     } finally {
       clearTimeout(timer);

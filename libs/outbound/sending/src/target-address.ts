@@ -128,7 +128,7 @@ export function isBlockedHost(protocol: string, hostname: string, rules: TargetR
 }
 
 /**
- * What is wrong with a target URL, as far as can be told without a resolver (contract section 9). Never names an
+ * What is wrong with a target URL, as far as can be told without a resolver (HOOK-21). Never names an
  * address, so that the answer does not help anybody to map our network.
  */
 export function findTargetUrlError(text: string, rules: TargetRules): string | undefined {

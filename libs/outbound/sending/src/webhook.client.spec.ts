@@ -394,26 +394,26 @@ describe('connections', () => {
   });
 
   it('that die in the middle of an answer are not', async () => {
-    let asked = 0;
+    let checkCount = 0;
     const at = await rawServer((socket, nth) => {
-      asked = nth;
+      checkCount = nth;
       if (nth === 2) socket.end('HTTP/1.1 2');
       else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     });
     const client = newClient();
     await settledSend({ client, at });
     expect((await send({ client, at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
-    expect(asked).toBe(2);
+    expect(checkCount).toBe(2);
   });
 
-  it('that were new are not: a receiver that closes each is asked once', async () => {
-    let asked = 0;
+  it('that were new are not: a receiver that closes each is checkCount once', async () => {
+    let checkCount = 0;
     const at = await rawServer((socket, nth) => {
-      asked = nth;
+      checkCount = nth;
       socket.destroy();
     });
     expect((await send({ at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
-    expect(asked).toBe(1);
+    expect(checkCount).toBe(1);
   });
 
   it('end after a minute, so that a name may move', async () => {
@@ -444,7 +444,7 @@ describe('names', () => {
         isComplete: true,
       });
     }
-    expect(names.queriedNames.filter((asked) => asked === 'A lasting.example')).toHaveLength(1);
+    expect(names.queriedNames.filter((query) => query === 'A lasting.example')).toHaveLength(1);
     await eventuallyAskedAgain(lookup, names);
   });
 
@@ -454,7 +454,7 @@ describe('names', () => {
     const all = Array.from({ length: 20 }, () => send({ client, host: 'busy.example' }));
     for (const { outcome } of await Promise.all(all))
       expect(outcome).toMatchObject({ status: 200 });
-    expect(names.queriedNames.filter((asked) => asked === 'A busy.example')).toHaveLength(1);
+    expect(names.queriedNames.filter((query) => query === 'A busy.example')).toHaveLength(1);
   });
 
   it.each(['nxdomain', 'servfail'] as const)(
@@ -623,7 +623,7 @@ async function eventuallyAskedAgain(lookup: NameLookup, names: NameServer): Prom
   await eventually(
     async () => {
       await lookup.resolve('brief.example');
-      return names.queriedNames.filter((asked) => asked === 'A brief.example').length;
+      return names.queriedNames.filter((query) => query === 'A brief.example').length;
     },
     (count) => count > 1,
   );

@@ -16,7 +16,7 @@ import { armQueues } from './queue-arming.js';
 import { WorkHints } from './work-hints.service.js';
 import { type PublicEventType } from '#public-events/public-event.js';
 
-/** The name of the checkpoint up to which the log has been planned. */
+/** The name of the checkpoint up to which the log has been enqueued. */
 export const FAN_OUT_CHECKPOINT = 'webhooks';
 
 /** Times are of when events were recorded. */
@@ -51,7 +51,7 @@ const CAN_BE_SENT = `
                where e.account_id = d.account_id and e.seq = d.event_seq))`;
 
 /**
- * An event is never planned before it is recorded, and ids sort by the time of planning; the day allows for clocks that
+ * An event is never enqueued before it is recorded, and ids sort by the time of enqueuing; the day allows for clocks that
  * disagree.
  */
 const COUNT_MATCHING = {
@@ -72,7 +72,7 @@ const REPLAY = `
 
 const MAX_SPANS = 100;
 
-/** A subscription paused more often than this while nothing is planned also gets the events between those spans. */
+/** A subscription paused more often than this while nothing is enqueued also gets the events between those spans. */
 const PAUSE = `
   with extended as (
     update webhook_active_spans set active_until = $2
@@ -97,7 +97,7 @@ export class DeliveryRequests {
   ) {}
 
   /**
-   * Called after every change and after the end of a subscription, so that planned deliveries follow the new state.
+   * Called after every change and after the end of a subscription, so that enqueued deliveries follow the new state.
    * Never throws, because the change is committed; if this fails, the sweep finds it a little later.
    */
   async announceChange(subscriptionId: number): Promise<void> {
@@ -141,7 +141,7 @@ export class DeliveryRequests {
 
   /**
    * Call it in the transaction that pauses a subscription: events recorded up to now are sent after the resume, even
-   * those that are not planned yet.
+   * those that are not enqueued yet.
    * @param head the log's position
    */
   async pause(manager: EntityManager, subscriptionId: number, head: string): Promise<void> {
@@ -149,8 +149,8 @@ export class DeliveryRequests {
   }
 
   /**
-   * How many of the store's public events a replay covers: those that are kept, and those that are not planned yet.
-   * @throws UnavailableError when too many are not planned yet to be counted
+   * How many of the store's public events a replay covers: those that are kept, and those that are not enqueued yet.
+   * @throws UnavailableError when too many are not enqueued yet to be counted
    */
   async countMatching(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
     const { accountId, from, to, types, head } = replay;

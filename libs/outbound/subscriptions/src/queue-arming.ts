@@ -1,6 +1,6 @@
 /**
  * SQL that makes dispatchers look at queues. A queue without an owner becomes due at once; the owner of any other sees by
- * `planned` that it must look again before it releases the queue.
+ * `enqueued` that it must look again before it releases the queue.
  * @param ids an SQL query of subscription ids in ascending order; in any other order two transactions could deadlock
  * @param claim for whom a queue without an owner is claimed instead, and until when; SQL, where a null owner is nobody
  */

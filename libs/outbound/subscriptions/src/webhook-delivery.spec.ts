@@ -93,7 +93,7 @@ describe('Retry-After', () => {
   });
 
   it('never moves the last attempt beyond four hours', () => {
-    // 4 h less the 7,600 s gone and the 10 s of the last attempt leaves 6,790 s, although twice the planned delay is
+    // 4 h less the 7,600 s gone and the 10 s of the last attempt leaves 6,790 s, although twice the enqueued delay is
     // 12,000.
     const options = { tries: 8, elapsed: 7600 };
     expect(delayAfter(answered(429, '9000'), options)).toBe(6790);

@@ -1,7 +1,7 @@
 import { isSuccess, wasTried, type Outcome } from '#sending/outcome.js';
 
 /**
- * What follows from one attempt (contract section 10, document section 3.1). Times are passed in; `timeScale` divides
+ * Decides what follows from one attempt (docs/webhooks.md). Times are passed in; `timeScale` divides
  * every delay, so that tests need not wait for four hours.
  */
 
@@ -118,7 +118,7 @@ export function endsSubscription(
   return !subscription.isKept || 'disabled' in subscription;
 }
 
-/** When a subscription resumes, deliveries planned before this moment fail instead of being sent. */
+/** When a subscription resumes, deliveries enqueued before this moment fail instead of being sent. */
 export function getGiveUpBefore(now: Date, timeScale: number): Date {
   return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
 }

@@ -97,7 +97,7 @@ export class WebhookSubscriptionTable {
 
   /**
    * Enables a subscription again: earlier failures are forgotten, and only events from `activeFrom` on are sent.
-   * @param giveUpBefore deliveries planned before this moment are too old to be sent
+   * @param giveUpBefore deliveries enqueued before this moment are too old to be sent
    */
   async resume(
     manager: EntityManager,
@@ -156,7 +156,7 @@ export class WebhookSubscriptionTable {
     return subscriptionOf(row);
   }
 
-  /** Stores the result of the latest attempt; never changes `updated_at` (contract section 9). */
+  /** Stores the result of the latest attempt; never changes `updated_at` (HOOK-56). */
   async saveResult(
     id: number,
     { at, status, error }: { at: Date; status: number | null; error: string | null },

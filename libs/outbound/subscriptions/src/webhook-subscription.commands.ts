@@ -271,7 +271,7 @@ export class TestWebhookSubscription extends Command<WebhookTestJson> {
   }
 }
 
-/** Sends one signed event at once, from the api process; it does not count as a delivery (document section 4.7). */
+/** Sends one signed event at once, from the api process; it does not count as a delivery (HOOK-49). */
 @CommandHandler(TestWebhookSubscription)
 export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
   private readonly log = new Logger('webhook tests');
@@ -377,7 +377,7 @@ async function audit(
 }
 
 /**
- * Refuses a URL that the settings forbid, and a name that leads only into our own network (contract section 9).
+ * Refuses a URL that the settings forbid, and a name that leads only into our own network (HOOK-21).
  * @throws InvalidFieldsError, RejectedError
  */
 async function assertTarget(targetUrl: string, names: NameLookup, config: Config): Promise<void> {

@@ -20,9 +20,9 @@ export class WebhookSubscriptionRow {
   @Column('boolean') declare enabled: boolean;
   @Column('timestamptz', { nullable: true }) declare disabled_at: Date | null;
   @Column('text', { nullable: true }) declare disabled_reason: DisabledReason | null;
-  /** Log position; only later events are planned. Null while it has never been enabled. */
+  /** Log position; only later events are enqueued. Null while it has never been enabled. */
   @Column('text', { nullable: true }) declare active_from: string | null;
-  /** Deliveries planned before this fail instead of being sent. */
+  /** Deliveries enqueued before this fail instead of being sent. */
   @Column('timestamptz', { nullable: true }) declare give_up_before: Date | null;
   @Column('timestamptz', { nullable: true }) declare failing_since: Date | null;
   /** The `failing_since` that people were warned about; when it differs, they are warned again. */

@@ -217,9 +217,9 @@ describe('the changes of a subscription, for the audit log', () => {
 
   it('say that a URL has changed, and not how', () => {
     const one = { ...before, targetUrl: 'https://a.example/?key=1' };
-    const shown = 'https://a.example/…';
+    const maskedUrl = 'https://a.example/…';
     expect(toAuditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
-      target_url: { from: shown, to: shown },
+      target_url: { from: maskedUrl, to: maskedUrl },
     });
   });
 

@@ -42,7 +42,7 @@ export type SubscriptionChange = {
 };
 
 /**
- * Undefined when nothing would change; then `updated_at` stays as well (contract section 9).
+ * Undefined when nothing would change; then `updated_at` stays as well (HOOK-44).
  * @throws RejectedError when flat would not have exactly one named event
  */
 export function changeSubscription(
@@ -117,7 +117,7 @@ function maskUrl(url: string): string {
   return `${protocol}//${host}/…`;
 }
 
-/** The one event of a subscription that names exactly one (document section 2.3). */
+/** The one event of a subscription that names exactly one (HOOK-30). */
 export function getOnlyEvent(events: readonly string[]): string | null {
   const [first, ...others] = events;
   return first === undefined || first === EVERY_EVENT || others.length > 0 ? null : first;

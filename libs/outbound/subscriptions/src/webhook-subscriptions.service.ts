@@ -38,7 +38,7 @@ export class WebhookSubscriptionsService {
   async find(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
     const row = await this.table.find(accountId, id);
     const secret = this.secrets.open(row.id, row.secret);
-    // Must be a string (contract section 2.3); `last_delivery_error` and `test` report what is wrong.
+    // Must be a string (HOOK-66); `last_delivery_error` and `test` report what is wrong.
     return webhookSubscriptionSecretJson(subscriptionOf(row), secret ?? '');
   }
 

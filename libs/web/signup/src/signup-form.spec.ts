@@ -7,7 +7,7 @@ const NONCE = 'A'.repeat(22);
 
 const TEXTS = { ...NO_CONSENT_TEXTS, marketing: 'You may write to me.', sms: 'And by text.' };
 
-function asked(
+function createSpec(
   poster: Partial<FormSpec['poster']> = {},
   store: Partial<FormSpec['store']> = {},
 ): FormSpec {
@@ -32,12 +32,12 @@ function asked(
 
 const GRACE = { first_name: 'Grace', email: 'grace@navy.example', nonce: NONCE };
 
-function faultsOf(form: Record<string, string>, of = asked()) {
+function faultsOf(form: Record<string, string>, of = createSpec()) {
   const read = parseSignup({ ...GRACE, ...form }, of, NOW);
   return 'faults' in read ? read.faults : undefined;
 }
 
-function signupOf(form: Record<string, string>, of = asked()) {
+function signupOf(form: Record<string, string>, of = createSpec()) {
   const read = parseSignup({ ...GRACE, ...form }, of, NOW);
   return 'signup' in read ? read.signup : undefined;
 }
@@ -66,14 +66,14 @@ describe('a signup form', () => {
     '030\u00A0١٢٣٤٥٦٧',
     '０３０ー１２３４５６７',
   ])('reads the number %j', (phone) => {
-    const german = asked({}, { country: 'DE' });
+    const german = createSpec({}, { country: 'DE' });
     expect(signupOf({ phone }, german)?.phone).toBe('+49301234567');
   });
 
   it.each(['030 FLOWERS', '030 1234567 x5', '4.91711E+11', '030 12345, 030 67890'])(
     'refuses %j as a number',
     (phone) => {
-      const german = asked({}, { country: 'DE' });
+      const german = createSpec({}, { country: 'DE' });
       expect(faultsOf({ phone }, german)?.fields).toEqual({ phone: 'phoneUnfit' });
       expect(faultsOf({ phone })?.fields).toEqual({ phone: 'phoneUnfit' });
     },
@@ -86,7 +86,7 @@ describe('a signup form', () => {
       email: '\u202Agrace@\u200Bnavy.example\u202C',
       birthday: '\u200E١٩٩٠-05-31',
     };
-    expect(signupOf(form, asked({ requireBirthday: true }))).toMatchObject({
+    expect(signupOf(form, createSpec({ requireBirthday: true }))).toMatchObject({
       firstName: 'José',
       lastName: null,
       email: 'grace@navy.example',
@@ -99,7 +99,7 @@ describe('a signup form', () => {
   });
 
   it('leaves out what the poster does not collect, whatever is sent', () => {
-    const mail = asked({ contactCollectionMode: 'email_only' });
+    const mail = createSpec({ contactCollectionMode: 'email_only' });
     expect(signupOf({ phone: '+49301234567', birthday: '1990-05-31' }, mail)).toMatchObject({
       phone: null,
       birthday: null,
@@ -126,7 +126,7 @@ describe('a signup form', () => {
   );
 
   it('needs the contacts that the poster requires, and one of them at least', () => {
-    const both = asked({ requireEmail: true, requirePhone: true });
+    const both = createSpec({ requireEmail: true, requirePhone: true });
     expect(faultsOf({ email: '' }, both)?.fields).toEqual({
       email: 'emailMissing',
       phone: 'phoneMissing',
@@ -143,7 +143,7 @@ describe('a signup form', () => {
   );
 
   it('does not take boxes as ticked below other texts than those that were shown', () => {
-    const of = asked({}, { consentTexts: TEXTS });
+    const of = createSpec({}, { consentTexts: TEXTS });
     const ticked = { phone: '+49301234567', marketing_consent: 'yes', sms_consent: 'yes' };
     expect(faultsOf({ ...ticked, texts: 'another' }, of)?.form).toBe('textsChanged');
     expect(signupOf({ texts: 'another' }, of)?.agreed).toEqual({ marketing: null, sms: null });
@@ -170,8 +170,8 @@ describe('a signup form', () => {
 
 describe('a birthday', () => {
   const of = (minimumAge: number | null = null, timeZone = 'UTC') =>
-    asked({ requireBirthday: true, minimumAge }, { timeZone });
-  const fault = (birthday: string, given = of()) => faultsOf({ birthday }, given)?.fields.birthday;
+    createSpec({ requireBirthday: true, minimumAge }, { timeZone });
+  const fault = (birthday: string, spec = of()) => faultsOf({ birthday }, spec)?.fields.birthday;
 
   it.each([
     ['', 'birthdayMissing'],
