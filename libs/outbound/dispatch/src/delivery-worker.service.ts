@@ -257,7 +257,7 @@ export class DeliveryWorker {
       try {
         const requestedAt = performance.now();
         const renewed = await this.stalls.watch(() => this.leases.renew());
-        // Of a queue that was claimed by a statement whose answer was lost nobody else would ever hear.
+        // These were claimed by a statement whose result was lost: nobody else would notice.
         for (const id of renewed) if (!this.queues.get(id)) this.queues.lease(id, 'fast');
         // Before the others may send again: what somebody else has taken must not be sent with them.
         for (const queue of this.queues.all) {
@@ -276,7 +276,7 @@ export class DeliveryWorker {
     }
   }
 
-  /** With other dispatchers running, nobody keeps much more than their share of the queues. */
+  /** Releases what is well above this dispatcher's share of the queues while others are running. */
   private async shareQueues(): Promise<void> {
     const { otherCount, leasedCount } = await this.leases.announcePresence();
     this.otherDispatcherCount = otherCount;

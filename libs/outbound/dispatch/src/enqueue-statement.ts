@@ -39,7 +39,7 @@ export type ClaimedDelivery = ViewRow & {
   has_others: true | null;
 };
 
-/** What the statement answers with when nothing was claimed; no row at all: the checkpoint had moved. */
+/** A row of the result; `id` is null when nothing was claimed. No row at all: the checkpoint had moved. */
 export type EnqueueRow = ClaimedDelivery | { id: null };
 
 /**
@@ -101,7 +101,7 @@ export const ENQUEUE = {
 
 /**
  * @param moved the values of $1 to $4
- * @param dispatcherId who claims queues that have no owner; null: nobody
+ * @param dispatcherId the dispatcher that claims unleased queues; null: none
  */
 export function toEnqueueArguments(
   moved: unknown[],

@@ -49,11 +49,11 @@ export class LeasedQueue<D extends LeasedDelivery> {
   needsRefill = false;
   /** A statement about this queue is running; its result must not be applied to a queue that has changed hands. */
   operation: 'filling' | 'releasing' | undefined;
-  /** It was claimed anew while its release was being answered. */
+  /** It was claimed again while the result of its release was on its way. */
   wasClaimedAgain = false;
   /** Its lease was not renewed with the others: it may belong to somebody else, until it is shown again. */
   isLeaseUncertain = false;
-  /** What is too old, or of a subscription that has ended, is being failed: nothing is taken meanwhile. */
+  /** Deliveries that are too old, or of an ended subscription, are being failed: nothing is loaded meanwhile. */
   isGivingUp = false;
   /** When the earliest retry that this process has enqueued is due. */
   nextDueAt = Infinity;
@@ -68,7 +68,7 @@ export class LeasedQueue<D extends LeasedDelivery> {
   /** LoadedDelivery, in flight or not recorded: the queue still shows these as due. */
   private readonly heldIds: Set<number>;
   private readonly heldRedeliveryIds: Set<number>;
-  /** Recorded since the queue was asked: its answer may still show these as due. */
+  /** Recorded since the queue was queried: the result may still show these as due. */
   private recordedIds: { scheduled: Set<number>; manual: Set<number> } | undefined;
   /** Nothing was left in the queue when it was last cleared. */
   private hasGivenUp = false;
@@ -138,7 +138,7 @@ export class LeasedQueue<D extends LeasedDelivery> {
     return this.deliveries.waitingCount < room && !this.isDraining;
   }
 
-  /** What to read from the queue. From now on, recorded results are remembered until `filled`. */
+  /** Describes what to read from the queue. From now on, recorded results are remembered until `endRefill`. */
   createRefillRequest(room: number, maxHeld: number): RefillRequest {
     // A delivery that was added late, with an id below `after`, is only found by reading from the beginning.
     if (this.isIdle) this.after = 0;

@@ -34,7 +34,7 @@ const FORGET = {
     delete from decoy_cards s using old where s.id = old.id`,
 };
 
-/** Forgets cards that stand in for a customer's and that nobody has kept. Once a day; several processes may do it. */
+/** Deletes decoy cards that are on no phone. Runs once a day; several processes may do it. */
 @Injectable()
 export class DecoyCardCleanup {
   private readonly log = new Logger('signup');
@@ -63,12 +63,11 @@ export class DecoyCardCleanup {
   private async attempt(signal: AbortSignal): Promise<boolean> {
     try {
       const deletedCount = await this.forget(signal);
-      if (deletedCount > 0)
-        this.log.log(`${deletedCount} old cards that stand in for others are gone`);
+      if (deletedCount > 0) this.log.log(`${deletedCount} old decoy cards were deleted`);
       return true;
     } catch (error) {
       const level = isTransient(error) ? 'warn' : 'error';
-      this.log[level](`old stand-ins could not be forgotten: ${getErrorMessage(error)}`);
+      this.log[level](`old decoy cards could not be deleted: ${getErrorMessage(error)}`);
       return false;
     }
   }

@@ -105,7 +105,7 @@ export class PassContents {
     return { pass, content };
   }
 
-  /** Undefined where there is nobody any more. A stand-in has the name that was given for it. */
+  /** Opens the names of members; undefined for an erased one. A decoy card has the name that was typed for it. */
   private async openMembers(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
     const decoys = parts.filter(({ sealed }) => sealed !== null);
     const names = await this.keys.openAll(
