@@ -158,7 +158,7 @@ describe('row catch-up', () => {
     let looks = 0;
     let isEnded = false;
     const watched: ReadModels = Object.assign(Object.create(rows) as ReadModels, {
-      behind: (...parameters: Parameters<ReadModels['findBehind']>) => {
+      findBehind: (...parameters: Parameters<ReadModels['findBehind']>) => {
         looks++;
         return rows.findBehind(...parameters);
       },

@@ -91,10 +91,10 @@ export class PastCounts {
       if (batches === MAX_BATCHES) {
         throw new UnavailableError('The history is still being taken in; try again in a minute');
       }
-      const events = await this.eventStore.readAll(after, BATCH);
-      const last = events.at(-1);
+      const page = await this.eventStore.readAll(after, BATCH);
+      const last = page.at(-1);
       if (!last) break;
-      events.push(...events.filter((event) => !isAfter(event.position, until)));
+      events.push(...page.filter((event) => !isAfter(event.position, until)));
       after = last.position;
     }
     return events;
