@@ -17,7 +17,8 @@ import {
 } from '#event-store/verification/rebuild.js';
 import { ReadModels } from '#event-store/read-models/read-models.js';
 import type { Difference } from '#event-store/verification/staging-diff.js';
-import { StagingBuilder, type StreamRange } from '#event-store/verification/staging-builder.js';
+import { StagingBuilder } from '#event-store/verification/staging-builder.js';
+import type { StreamRange } from '#event-store/verification/stream-replay.js';
 import { CLAIMS, dropStagingTables } from '#event-store/verification/staging-tables.js';
 import type { AnyReadModel } from '#event-store/read-models/read-models.js';
 import { Verification } from '#event-store/verification/verification.js';

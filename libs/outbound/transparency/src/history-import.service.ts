@@ -21,10 +21,11 @@ import { isSealedWith, type SealedEvent } from '#event-store/personal-keys/perso
 import type { ReadModel } from '#event-store/read-models/read-models.js';
 import {
   applyEvent,
-  createProgress,
+  readStreamsForReplay,
+  createReplay,
   toReadModelUpdate,
-  type StreamProgress,
-} from '#event-store/verification/stream-progress.js';
+  type StreamReplay,
+} from '#event-store/verification/stream-replay.js';
 import { startMessages } from '#messages/card-messages.service.js';
 import { customerSubjects } from '#stamping/customer-subjects.js';
 import { openCheckpoint } from './checkpoint.js';
@@ -247,24 +248,23 @@ export class HistoryImport {
   private async writeReadModels(heads: Map<string, Head>): Promise<void> {
     const streams = [...heads].map(([stream, { revision }]) => ({ stream, to: revision }));
     for (let offset = 0; offset < streams.length; offset += STREAM_BATCH_SIZE) {
-      const projections = new Map<string, StreamProgress>();
+      const projections = new Map<string, StreamReplay>();
       const batch = streams.slice(offset, offset + STREAM_BATCH_SIZE);
-      for await (const events of this.eventStore.readStreams(batch)) {
-        const openedEvents = await this.keys.openEvents(events);
-        for (const [i, event] of events.entries()) {
-          const { stream } = event;
+      for await (const events of readStreamsForReplay(this.eventStore, this.keys, batch)) {
+        for (const event of events) {
+          const { stream } = event.stored;
           const projection =
             projections.get(stream) ??
-            createProgress(this.getReadModel(stream), stream, parseAggregateId(stream));
+            createReplay(this.getReadModel(stream), stream, parseAggregateId(stream));
           projections.set(stream, projection);
-          applyEvent(projection, event, openedEvents[i] ?? event, this.keys);
+          applyEvent(projection, event, this.keys);
         }
       }
       for (const projection of projections.values()) await this.writeReadModel(projection);
     }
   }
 
-  private async writeReadModel(projection: StreamProgress): Promise<void> {
+  private async writeReadModel(projection: StreamReplay): Promise<void> {
     const row = toReadModelUpdate(projection);
     if (!row) throw new Error(`${projection.stream} has no event`);
     const { accountId, stream } = row;

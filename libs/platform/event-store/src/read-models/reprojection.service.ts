@@ -7,7 +7,12 @@ import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-a
 import type { EventStore } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { toStreamName, type AnyReadModel } from './read-models.js';
-import { applyEvent, createProgress, toReadModelUpdate } from '../verification/stream-progress.js';
+import {
+  applyEvent,
+  readStreamsForReplay,
+  createReplay,
+  toReadModelUpdate,
+} from '../verification/stream-replay.js';
 
 const BATCH = 100;
 /** Between two batches, so that the work of commands comes first. */
@@ -104,32 +109,28 @@ export class Reprojection {
     outdated: OutdatedRow[],
     failedIds: Set<number>,
   ): Promise<ReadModelUpdate[]> {
-    const progressByStream = new Map(
+    const replays = new Map(
       outdated.map(({ id }) => {
         const stream = toStreamName(readModel.aggregate, id);
-        return [stream, createProgress(readModel, stream, id)];
+        return [stream, createReplay(readModel, stream, id)];
       }),
     );
     const ranges = outdated.map(({ id, revision }) => ({
       stream: toStreamName(readModel.aggregate, id),
       to: revision,
     }));
-    for await (const events of this.eventStore.readStreams(ranges)) {
-      const openedEvents = await this.keys.openEvents(events);
-      events.forEach((event, i) => {
-        const progress = progressByStream.get(event.stream);
-        if (progress && !failedIds.has(progress.id)) {
-          const problem = catchMessage(() =>
-            applyEvent(progress, event, openedEvents[i] ?? event, this.keys),
-          );
-          if (problem !== undefined) this.reportFailure(readModel, progress.id, failedIds, problem);
-        }
-      });
+    for await (const batch of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
+      for (const event of batch) {
+        const replay = replays.get(event.stored.stream);
+        if (!replay || failedIds.has(replay.id)) continue;
+        const problem = catchMessage(() => applyEvent(replay, event, this.keys));
+        if (problem !== undefined) this.reportFailure(readModel, replay.id, failedIds, problem);
+      }
     }
     return outdated.flatMap(({ id, revision }) => {
-      const progress = progressByStream.get(toStreamName(readModel.aggregate, id));
-      if (!progress || failedIds.has(id)) return [];
-      const update = toReadModelUpdate(progress);
+      const replay = replays.get(toStreamName(readModel.aggregate, id));
+      if (!replay || failedIds.has(id)) return [];
+      const update = toReadModelUpdate(replay);
       if (update?.head.revision === revision) return [update];
       this.reportFailure(readModel, id, failedIds, 'the row is ahead of its stream');
       return [];

@@ -5,7 +5,8 @@ import { isRolledBackForRetry } from '#database/sqlstate.js';
 import { BEGINNING, type EventStore, type Position } from '../port/event-store.js';
 import { retryUntilAvailable } from '../log/retry-policy.js';
 import { StagingDiff, type Difference } from './staging-diff.js';
-import type { StagingBuilder, StreamRange } from './staging-builder.js';
+import type { StagingBuilder } from './staging-builder.js';
+import type { StreamRange } from './stream-replay.js';
 import {
   CLAIMS,
   createStagingTables,

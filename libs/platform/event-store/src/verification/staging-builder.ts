@@ -7,17 +7,18 @@ import { retryUntilAvailable } from '../log/retry-policy.js';
 import { STAGING } from './staging-tables.js';
 import {
   applyEvent,
-  createProgress,
+  openForReplay,
+  readStreamsForReplay,
+  type ReplayedEvent,
+  type StreamRange,
+  createReplay,
   toReadModelUpdate,
   type StreamClaim,
-  type StreamProgress,
-} from './stream-progress.js';
+  type StreamReplay,
+} from './stream-replay.js';
 
 const WRITE_BATCH_SIZE = 500;
 const PAGE = 1_000;
-
-/** A stream and the revision up to which to read it (inclusive). */
-export type StreamRange = { stream: string; to: number };
 
 const WRITE_CLAIMS = `
   insert into ${STAGING}.claims (account_id, kind, value, stream_id, revision)
@@ -56,18 +57,18 @@ export class StagingBuilder {
 
   private async buildStreamsOnce(ranges: StreamRange[]): Promise<number> {
     let events = 0;
-    let done: StreamProgress[] = [];
-    let current: StreamProgress | undefined;
-    for await (const batch of this.eventStore.readStreams(ranges)) {
+    let done: StreamReplay[] = [];
+    let current: StreamReplay | undefined;
+    for await (const batch of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
       events += batch.length;
-      const openedEvents = await this.keys.openEvents(batch);
-      batch.forEach((event, i) => {
-        if (current?.stream !== event.stream) {
+      for (const event of batch) {
+        const { stream } = event.stored;
+        if (current?.stream !== stream) {
           if (current) done.push(current);
-          current = this.createProgress(event.stream);
+          current = this.createReplay(stream);
         }
-        if (current) this.apply(current, event, openedEvents[i]);
-      });
+        if (current) this.apply(current, event);
+      }
       if (done.length >= WRITE_BATCH_SIZE) {
         await this.write(done);
         done = [];
@@ -99,43 +100,39 @@ export class StagingBuilder {
   }
 
   private async applyEvents(events: StoredEvent[], touchedStreams: Set<string>): Promise<void> {
-    const byStream = new Map<string, StreamProgress>();
-    const openedEvents = await this.keys.openEvents(events);
+    const byStream = new Map<string, StreamReplay>();
+    const opened = await openForReplay(this.keys, events);
     for (const { stream } of events) {
       touchedStreams.add(stream);
-      const newProgress = byStream.has(stream) ? undefined : this.createProgress(stream);
-      if (newProgress) byStream.set(stream, newProgress);
+      const newReplay = byStream.has(stream) ? undefined : this.createReplay(stream);
+      if (newReplay) byStream.set(stream, newReplay);
     }
     await this.resume([...byStream.values()]);
-    events.forEach((event, i) => {
-      const progress = byStream.get(event.stream);
-      if (progress) this.apply(progress, event, openedEvents[i]);
-    });
+    for (const event of opened) {
+      const replay = byStream.get(event.stored.stream);
+      if (replay) this.apply(replay, event);
+    }
     await this.write([...byStream.values()]);
   }
 
-  private apply(
-    progress: StreamProgress,
-    event: StoredEvent,
-    openedEvent: StoredEvent | undefined,
-  ): void {
-    if (!openedEvent) throw new Error('decryption must return every event');
+  private apply(replay: StreamReplay, event: ReplayedEvent): void {
     try {
-      applyEvent(progress, event, openedEvent, this.keys);
+      applyEvent(replay, event, this.keys);
     } catch (cause) {
-      throw new Error(`${event.stream} cannot be folded (event ${event.revision})`, { cause });
+      const { stream, revision } = event.stored;
+      throw new Error(`${stream} cannot be folded (event ${revision})`, { cause });
     }
   }
 
-  private createProgress(stream: string): StreamProgress | undefined {
+  private createReplay(stream: string): StreamReplay | undefined {
     const dash = stream.lastIndexOf('-');
     const name = stream.slice(0, dash);
     const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === name);
-    return readModel && createProgress(readModel, stream, Number(stream.slice(dash + 1)));
+    return readModel && createReplay(readModel, stream, Number(stream.slice(dash + 1)));
   }
 
   /** From the rows that the shadows have already. */
-  private async resume(all: StreamProgress[]): Promise<void> {
+  private async resume(all: StreamReplay[]): Promise<void> {
     for (const readModel of this.allReadModels) {
       const own = new Map(
         all.filter((one) => one.readModel === readModel).map((one) => [one.id, one]),
@@ -157,7 +154,7 @@ export class StagingBuilder {
     }
   }
 
-  private async write(all: StreamProgress[]): Promise<void> {
+  private async write(all: StreamReplay[]): Promise<void> {
     const placed = all.flatMap((one) => toReadModelUpdate(one) ?? []);
     for (let i = 0; i < placed.length; i += WRITE_BATCH_SIZE) {
       const some = placed.slice(i, i + WRITE_BATCH_SIZE);

@@ -1,13 +1,19 @@
 import type { Pool } from 'pg';
-import type { DomainEvent } from '#kernel/aggregate.js';
 import { inTransaction } from '#database/connection.js';
 import { toCanonicalJson } from '../port/canonical-json.js';
-import { findNewerEventError, toRecorded } from '../port/codec.js';
+import { findNewerEventError } from '../port/codec.js';
 import { toReadModelArguments } from '../postgres/commit-arguments.js';
-import { type EventStore, type Head, type StoredEvent } from '../port/event-store.js';
+import type { EventStore, StoredEvent } from '../port/event-store.js';
 import { hashEvent } from '../port/hash-chain.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { isAfter } from '../port/position.js';
+import {
+  applyEvent,
+  createReplay,
+  readStreamsForReplay,
+  type ReplayedEvent,
+  type StreamReplay,
+} from './stream-replay.js';
 import { toStreamName, type ReadModels, type AnyReadModel } from '../read-models/read-models.js';
 
 /** A commit to EventStoreDB takes its claims before the stream exists, and releases claims after it has written. */
@@ -48,22 +54,19 @@ type Row = {
   pending: boolean;
 };
 
-/** How far the fold of a stream has got. */
-type Progress = {
+/** A row, and its stream as it was replayed. */
+type RowReplay = {
   row: Row;
-  head: Head | null;
-  position: StoredEvent['position'] | null;
-  /** The state after the row's last event. */
-  state: { accountId: number } | undefined;
-  claims: Set<string>;
-  /** Personal data cannot be read any more, so the values that were claimed since are not known. */
-  erased: boolean;
-  broken: boolean;
+  /** Its state and claims after the row's last event. */
+  replay: StreamReplay;
+  /** The last event of the stream, which may come after the row's. */
+  last: StoredEvent | undefined;
+  isBroken: boolean;
 };
 
 /**
- * Compares rows with the folds of their streams while the service runs. A row is read first, then its stream only up to
- * the row's revision. Whatever is written together with the row is read together with it, in one statement.
+ * Replays streams and compares the result with their rows while the service runs. Reads a row first, then its stream
+ * only up to the row's revision. One statement reads everything that is written together with the row.
  */
 export class Verification {
   private readonly tables: Map<string, AnyReadModel>;
@@ -90,25 +93,26 @@ export class Verification {
       outdated: 0,
       repaired: 0,
     };
-    const byStream = new Map(
-      rows.map((row) => [toStreamName(readModel.aggregate, row.id), progress(row)]),
-    );
+    const byStream = new Map(rows.map((row) => createRowReplay(readModel, row)));
     const ranges = [...byStream].map(([stream, { row }]) => ({
       stream,
       to: Math.max(row.revision, row.head_revision ?? 0),
     }));
-    for await (const events of this.eventStore.readStreams(ranges)) {
+    for await (const events of readStreamsForReplay(this.eventStore, this.keys, ranges)) {
       result.events += events.length;
-      await this.follow(readModel, events, byStream, result.faults);
+      for (const event of events) {
+        const fault = this.apply(event, byStream.get(event.stored.stream));
+        if (fault !== undefined) result.faults.push(fault);
+      }
     }
     const wrongRows: Row[] = [];
-    for (const [stream, progress] of byStream) {
+    for (const [stream, rowReplay] of byStream) {
       result.streams++;
-      if (progress.row.projection_version !== readModel.aggregate.projectionVersion)
+      if (rowReplay.row.projection_version !== readModel.aggregate.projectionVersion)
         result.outdated++;
-      const faults = this.findRowFaults(readModel, stream, progress);
-      result.faults.push(...faults, ...this.findClaimFaults(stream, progress));
-      if (faults.length > 0) wrongRows.push(progress.row);
+      const faults = this.findRowFaults(readModel, stream, rowReplay);
+      result.faults.push(...faults, ...this.findClaimFaults(stream, rowReplay));
+      if (faults.length > 0) wrongRows.push(rowReplay.row);
     }
     if (repair) for (const row of wrongRows) result.repaired += await this.repair(readModel, row);
     return result;
@@ -165,57 +169,30 @@ export class Verification {
     return rows;
   }
 
-  private async follow(
-    readModel: AnyReadModel,
-    events: StoredEvent[],
-    byStream: Map<string, Progress>,
-    faults: string[],
-  ): Promise<void> {
-    const opened = await this.keys.openEvents(events);
-    events.forEach((event, i) => {
-      const one = byStream.get(event.stream);
-      const plain = opened[i];
-      if (!one || !plain || one.broken) return;
-      const fault =
-        findChainFault(event, one) ?? findNewerEventError(readModel.aggregate, event)?.message;
-      if (fault !== undefined) {
-        faults.push(fault);
-        one.broken = true;
-        return;
-      }
-      one.head = { revision: event.revision, hash: event.hash };
-      one.position = event.position;
-      if (event.revision > one.row.revision) return;
-      const fact = toRecorded<DomainEvent>(readModel.aggregate, plain);
-      if (event.data['personal'] != null && plain.data['personal'] === null) one.erased = true;
-      const {
-        claims = [],
-        releases = [],
-        releasesAll,
-      } = readModel.getClaimChanges?.(fact, one.state) ?? {};
-      if (releasesAll) {
-        one.claims.clear();
-        one.erased = false;
-      }
-      for (const claim of releases) one.claims.delete(this.claimOf(event, claim));
-      for (const claim of claims) one.claims.add(this.claimOf(event, claim));
-      one.state = readModel.aggregate.evolve(one.state, fact);
-    });
-  }
-
-  private claimOf({ stream, meta }: StoredEvent, given: { kind: string; value: string }): string {
-    const { kind, value } = this.keys.createClaim(meta.accountId, given.kind, given.value, stream);
-    return `${meta.accountId} ${kind} ${value.toString('hex')}`;
+  /** Applies an event up to the row's revision, and only checks the later ones. @returns why the stream is broken */
+  private apply(event: ReplayedEvent, rowReplay: RowReplay | undefined): string | undefined {
+    if (!rowReplay || rowReplay.isBroken) return undefined;
+    const { stored } = event;
+    const { row, replay, last } = rowReplay;
+    const fault =
+      findChainFault(stored, last) ??
+      findNewerEventError(replay.readModel.aggregate, stored)?.message;
+    if (fault !== undefined) {
+      rowReplay.isBroken = true;
+      return fault;
+    }
+    rowReplay.last = stored;
+    if (stored.revision <= row.revision) applyEvent(replay, event, this.keys);
+    return undefined;
   }
 
   private findRowFaults(
     { table, aggregate }: AnyReadModel,
     stream: string,
-    one: Progress,
+    { row, replay, last: head, isBroken }: RowReplay,
   ): string[] {
-    const { row, head, state, broken } = one;
-    if (broken) return [];
-    if (head === null) return [`${table} ${row.id}: the row has no stream`];
+    if (isBroken) return [];
+    if (!head) return [`${table} ${row.id}: the row has no stream`];
     const last = Math.max(row.revision, row.head_revision ?? 0, row.last_revision ?? 0);
     if (head.revision < row.revision) {
       return [
@@ -233,9 +210,9 @@ export class Verification {
     const current = row.projection_version === aggregate.projectionVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
       faults.push(`${stream}: the row does not have the hash of its last event`);
-    } else if (current && toCanonicalJson(row.state) !== toCanonicalJson(state)) {
+    } else if (current && toCanonicalJson(row.state) !== toCanonicalJson(replay.state)) {
       faults.push(`${stream}: the row is not the fold of the stream`);
-    } else if (row.account_id !== state?.accountId) {
+    } else if (row.account_id !== replay.state?.accountId) {
       faults.push(`${stream}: the row belongs to another account`);
     }
     return faults;
@@ -243,9 +220,9 @@ export class Verification {
 
   private findClaimFaults(
     stream: string,
-    { row, claims, erased, broken, head }: Progress,
+    { row, replay: { claims, isErased }, last, isBroken }: RowReplay,
   ): string[] {
-    if (broken || head === null || erased || row.pending) return [];
+    if (isBroken || !last || isErased || row.pending) return [];
     const actualClaims = new Set(row.claims?.split(','));
     const kindOf = (claim: string) => claim.split(' ')[1];
     const faults: string[] = [];
@@ -253,34 +230,28 @@ export class Verification {
       if (claims.has(claim)) continue;
       faults.push(`${stream}: it holds a ${kindOf(claim)} that its history does not contain`);
     }
-    for (const claim of claims) {
+    for (const claim of claims.keys()) {
       if (!actualClaims.has(claim)) faults.push(`${stream}: its ${kindOf(claim)} is not claimed`);
     }
     return faults;
   }
 }
 
-function progress(row: Row): Progress {
-  return {
-    row,
-    head: null,
-    position: null,
-    state: undefined,
-    claims: new Set(),
-    erased: false,
-    broken: false,
-  };
+function createRowReplay(readModel: AnyReadModel, row: Row): [stream: string, RowReplay] {
+  const stream = toStreamName(readModel.aggregate, row.id);
+  const replay = createReplay(readModel, stream, row.id);
+  return [stream, { row, replay, last: undefined, isBroken: false }];
 }
 
-/** What is wrong with an event as the next one of its stream. */
-function findChainFault(event: StoredEvent, { head, position }: Progress): string | undefined {
+/** Checks that an event continues the hash chain of its stream. @returns why it does not */
+function findChainFault(event: StoredEvent, last: StoredEvent | undefined): string | undefined {
   const { stream, revision } = event;
-  const next = head === null ? 0 : head.revision + 1;
+  const next = last ? last.revision + 1 : 0;
   if (revision !== next) return `${stream}: event ${next} is missing`;
-  if (hashEvent(stream, head, event) !== event.hash) {
+  if (hashEvent(stream, last ?? null, event) !== event.hash) {
     return `${stream}: event ${revision} breaks the hash chain`;
   }
-  if (position !== null && !isAfter(event.position, position)) {
+  if (last && !isAfter(event.position, last.position)) {
     return `${stream}: event ${revision} comes before ${revision - 1} in the log`;
   }
   return undefined;

@@ -1,15 +1,15 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { toRecorded } from '../port/codec.js';
 import type { ReadModelUpdate } from '../postgres/commit-arguments.js';
-import type { Head, StoredEvent } from '../port/event-store.js';
+import type { EventStore, Head, StoredEvent } from '../port/event-store.js';
 import type { PersonalKeys } from '../personal-keys/personal-keys.js';
 import type { AnyReadModel } from '../read-models/read-models.js';
 
 /** A claim and the revision of its stream after the command that made it. `value` in hex. */
 export type StreamClaim = { accountId: number; kind: string; value: string; revision: number };
 
-/** How far the fold of a stream has got. */
-export type StreamProgress = {
+/** The state and the claims of a stream after the events that were applied so far. */
+export type StreamReplay = {
   readModel: AnyReadModel;
   stream: string;
   id: number;
@@ -17,19 +17,15 @@ export type StreamProgress = {
   state: { accountId: number } | undefined;
   /** By account, kind and value. */
   claims: Map<string, StreamClaim>;
-  /** Claims that the stream held and has released since the progress began. */
+  /** Claims that the stream held and has released since the replay began. */
   releasedClaims: Map<string, StreamClaim>;
   /** Personal data cannot be read any more, so the values that were claimed since are not known. */
   isErased: boolean;
-  /** The claims of the command whose events were followed last. */
+  /** The claims of the command whose events were applied last. */
   command: { key: string; claims: StreamClaim[] };
 };
 
-export function createProgress(
-  readModel: AnyReadModel,
-  stream: string,
-  id: number,
-): StreamProgress {
+export function createReplay(readModel: AnyReadModel, stream: string, id: number): StreamReplay {
   return {
     readModel,
     stream,
@@ -43,58 +39,89 @@ export function createProgress(
   };
 }
 
+/** A stream and the revision up to which to read it (inclusive). */
+export type StreamRange = { stream: string; to: number };
+
+/** An event as it is stored, and with its personal data decrypted. */
+export type ReplayedEvent = { stored: StoredEvent; opened: StoredEvent };
+
 /**
- * Follows the next event of the stream. Those that were followed before are passed over.
- * @param opened the event with its personal data decrypted
+ * Reads the events of streams to replay them, in batches. Verification, rebuild, reprojection and import of a history
+ * all read them here.
+ */
+export async function* readStreamsForReplay(
+  eventStore: EventStore,
+  keys: PersonalKeys,
+  ranges: StreamRange[],
+): AsyncIterable<ReplayedEvent[]> {
+  for await (const events of eventStore.readStreams(ranges)) {
+    yield await openForReplay(keys, events);
+  }
+}
+
+/** Decrypts the personal data of events that have been read already. */
+export async function openForReplay(
+  keys: PersonalKeys,
+  events: StoredEvent[],
+): Promise<ReplayedEvent[]> {
+  const openedEvents = await keys.openEvents(events);
+  return events.map((stored, i) => {
+    const opened = openedEvents[i];
+    if (!opened) throw new Error('decryption must return every event');
+    return { stored, opened };
+  });
+}
+
+/**
+ * Applies the next event of the stream. Skips events that were applied before.
  * @throws an Error that says what is wrong with the stream
  */
 export function applyEvent(
-  progress: StreamProgress,
-  stored: StoredEvent,
-  opened: StoredEvent,
+  replay: StreamReplay,
+  { stored, opened }: ReplayedEvent,
   keys: PersonalKeys,
 ): void {
-  const { readModel, stream, head, claims } = progress;
+  const { readModel, stream, head, claims } = replay;
   const next = head === null ? 0 : head.revision + 1;
   const { revision, meta } = stored;
   if (revision < next) return;
   if (revision > next) throw new Error(`${stream}: event ${next} is missing`);
   const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, opened);
-  if (stored.data['personal'] != null && opened.data['personal'] === null) progress.isErased = true;
+  if (stored.data['personal'] != null && opened.data['personal'] === null) replay.isErased = true;
 
   const commandKey = `${meta.requestId} ${meta.recordedAt}`;
-  if (progress.command.key !== commandKey) progress.command = { key: commandKey, claims: [] };
-  for (const claim of progress.command.claims) claim.revision = revision;
-  const changes = readModel.getClaimChanges?.(recordedEvent, progress.state) ?? {};
+  if (replay.command.key !== commandKey) replay.command = { key: commandKey, claims: [] };
+  for (const claim of replay.command.claims) claim.revision = revision;
+  const changes = readModel.getClaimChanges?.(recordedEvent, replay.state) ?? {};
   if (changes.releasesAll) {
-    for (const [name, claim] of claims) progress.releasedClaims.set(name, claim);
+    for (const [name, claim] of claims) replay.releasedClaims.set(name, claim);
     claims.clear();
-    progress.command.claims = [];
-    progress.isErased = false;
+    replay.command.claims = [];
+    replay.isErased = false;
   }
   for (const { kind, value } of changes.releases ?? []) {
     const [name, claim] = toStreamClaim(keys, stored, kind, value);
     claims.delete(name);
-    progress.releasedClaims.set(name, claim);
+    replay.releasedClaims.set(name, claim);
   }
   for (const { kind, value } of changes.claims ?? []) {
     const [name, claim] = toStreamClaim(keys, stored, kind, value);
     claims.set(name, claim);
-    progress.releasedClaims.delete(name);
-    progress.command.claims.push(claim);
+    replay.releasedClaims.delete(name);
+    replay.command.claims.push(claim);
   }
-  progress.state = readModel.aggregate.evolve(progress.state, recordedEvent);
-  progress.head = { revision, hash: stored.hash };
+  replay.state = readModel.aggregate.evolve(replay.state, recordedEvent);
+  replay.head = { revision, hash: stored.hash };
 }
 
-/** Its row as it is to be written; undefined before the first event. */
+/** Creates the write of its read model; undefined before the first event. */
 export function toReadModelUpdate({
   readModel,
   stream,
   id,
   head,
   state,
-}: StreamProgress): ReadModelUpdate | undefined {
+}: StreamReplay): ReadModelUpdate | undefined {
   if (!head || !state) return undefined;
   const row = {
     table: readModel.table,
