@@ -88,7 +88,7 @@ export type Loaded<S> = {
 };
 
 /** @property keys that the person had, by person: good for a commit that has the precondition */
-type CachedReadModel<S> = {
+export type CachedReadModel<S> = {
   row: Loaded<S>;
   keys: Map<number, PersonalKey>;
   precondition: Precondition;
