@@ -4,7 +4,7 @@ import type { Loaded, ReadModel } from '../read-models/read-models.js';
 
 /** A new stream that is created in the same commit. */
 export type NewStream = {
-  // Each new stream has an aggregate of its own; `start()` makes sure that the parts belong together.
+  // Each new stream has an aggregate of its own; `startStream()` makes sure that the parts belong together.
   readModel: ReadModel<{ accountId: number }, DomainEvent>;
   id: number;
   events: DomainEvent[];
@@ -44,7 +44,7 @@ export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, 
   load: (loaded: Loaded<S> | undefined) => Promise<G>;
   /** Pure. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
-  /** Pure. The answer to the caller, made before the commit so that nothing can fail after it. */
+  /** Pure. The response to the caller, built before the commit so that nothing can fail after it. */
   respond: (handled: Handled<S, E, G>) => A;
 };
 

@@ -40,7 +40,7 @@ export function toStreamRef<S extends { accountId: number }, E extends DomainEve
   return { readModel: readModel as unknown as AnyReadModel, id };
 }
 
-/** The events of one record. `basis` is what `RowTable.again` needs besides its state and the events before. */
+/** The events of one record. `basis` is what `ReadModel.redecide` needs besides its state and the events before. */
 export type StreamDecision = StreamRef & { events: DomainEvent[]; decisionContext?: Json };
 
 /** Ties events to their aggregate, so that the compiler checks the pair. */
@@ -79,7 +79,7 @@ export type MultiStreamPlan<G, A> = {
   load: () => Promise<G & { streams: StreamRef[] }>;
   /** Pure. @throws ConflictError when what was given is no longer so: everything is fetched anew */
   decide: (findState: FindState, inputs: G, now: Date) => MultiStreamDecision;
-  /** Pure. The answer to the caller, made before the commit. */
+  /** Pure. The response to the caller, built before the commit. */
   respond: (findState: FindState, inputs: G, now: Date) => A;
   /** A claim of these kinds that another stream holds, or a cap on these tables, means that something has changed meanwhile. */
   retriedKinds: string[];

@@ -49,9 +49,9 @@ export type Write = {
   /** At least one. */
   events: NewEvent[];
   row?: ReadModelWrite;
-  /** What deciding this write again would need, besides its stream and the writes before it (`Redecider`). */
+  /** What deciding this write again would need, besides its stream and the writes before it (`ConflictResolver`). */
   decisionContext?: Json;
-  /** Where `rowsMayLag` there must be none. */
+  /** Where `readModelsMayLag` there must be none. */
   precondition?: Precondition;
 };
 
@@ -204,7 +204,7 @@ export abstract class EventStore {
   /**
    * Writes all of it or nothing and returns each write's new head, in order. New streams need an id of their own, so
    * that nobody else can be writing them. Where this is not one transaction, readers may see the first write before the
-   * others, and what the others write may be decided again (`Redecider`); then their heads are not those returned.
+   * others, and what the others write may be decided again (`ConflictResolver`); then their heads are not those returned.
    * Repeats itself with the same event ids while the outcome is unknown.
    * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError: nothing was written
    * @throws UnavailableError: nothing was written

@@ -1,6 +1,6 @@
 import { EntitySchema, type EntitySchemaColumnOptions } from 'typeorm';
 
-/** A row of a row table, as TypeORM reads it. Only commits write rows. */
+/** A row of a read model, as TypeORM reads it. Only commits write rows. */
 export type ReadModelRow<S> = {
   id: number;
   account_id: number;
@@ -9,7 +9,7 @@ export type ReadModelRow<S> = {
 };
 
 /**
- * The entity of a row table; all of them have the same shape.
+ * The entity of a read model; all of them have the same shape.
  * @param columns generated ones, for use in conditions
  */
 export function createReadModelEntity<R extends ReadModelRow<unknown>>(

@@ -12,14 +12,14 @@ import { ReadModelCache } from './read-model-cache.js';
 import { PersonalKeys, type WrappedKey } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
 
-/** An aggregate's row table, and what a load joins from other tables. */
+/** An aggregate's read model, and what a load joins from other tables. */
 export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
   /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
   beginsHistory?: true;
   /**
-   * SQL for a number, over SQL for the row's id and account; its value arrives as `Loaded.joined`, for the module of the table
+   * SQL for a number, over SQL for the row's id and account; its value arrives as `Loaded.extraValue`, for the module of the table
    * to read.
    */
   extraColumn?: (id: string, account: string) => string;
@@ -27,7 +27,7 @@ export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = 
   subjectIdSql?: string;
   /**
    * For records that are read right before they are changed: what was loaded is kept for the next command, whose commit
-   * looks whether `joined` is still the same. That must change when the person's key does.
+   * looks whether `extraColumn` is still the same. That must change when the person's key does.
    */
   isCached?: true;
   /** The person whose data the state shows in clear. */

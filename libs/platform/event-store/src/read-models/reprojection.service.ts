@@ -17,7 +17,7 @@ import {
 const BATCH = 100;
 /** Between two batches, so that the work of commands comes first. */
 const PAUSE_MS = 200;
-/** Processes of the version before write rows of the older fold until they are gone. */
+/** Processes of the version before write rows of the older projection until they are gone. */
 const RETRY_MS = 10 * 60_000;
 /** Rows that could not be folded are passed over, up to this many in a round. */
 const MAX_FAILED = 1_000;
@@ -25,7 +25,7 @@ const MAX_FAILED = 1_000;
 type OutdatedRow = { id: number; revision: number };
 
 /**
- * Folds rows anew that an older fold made. Commands do that for the rows that they load, but lists and searches read
+ * Folds rows anew that an older projection made. Commands do that for the rows that they load, but lists and searches read
  * rows as they are. Several processes may do it at once: rows only ever move forward.
  */
 export class Reprojection {

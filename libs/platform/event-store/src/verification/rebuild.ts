@@ -42,16 +42,16 @@ export type FromLog = {
   /** About how many events there are to read, from how far the live table is. */
   expectedEvents: () => Promise<number>;
   /**
-   * Brings the shadow to the end of the log.
+   * Brings the staging table to the end of the log.
    * @param shouldWait waits for an event store that is unavailable: not while anything is locked
    */
   catchUp: (shouldWait: boolean) => Promise<void>;
   /**
-   * Compares the shadow with the live table, up to where both are.
+   * Compares the staging table with the live table, up to where both are.
    * @param after rows that were compared already are left out: neither table changes but at its end
    */
   compare: (after: number) => Promise<{ comparedTo: number; differences: Difference[] }>;
-  /** In the transaction of the exchange, with the live table locked: whoever fills it goes on behind the shadow. */
+  /** In the transaction of the swap, with the live table locked: whoever fills it goes on behind the staging table. */
   takeOver: () => Promise<void>;
 };
 
@@ -71,12 +71,12 @@ export type RebuildResult = {
 };
 
 /**
- * Rebuilds row tables, claims and the table of the history beside the live ones, which go on changing, and exchanges
- * them. The live tables are as before until the one transaction that exchanges them has been committed.
+ * Rebuilds read models, claims and the table of the history beside the live ones, which go on changing, and exchanges
+ * them. The live tables are as before until the one transaction that swaps them in has been committed.
  */
 export class Rebuild {
   private readonly diff: StagingDiff;
-  /** Row tables that have shadows: claims depend on the state of the streams that claim something. */
+  /** Read models that have staging tables: claims depend on the state of the streams that claim something. */
   readonly stagedReadModels: AnyReadModel[];
   private position: Position = BEGINNING;
   private touchedStreams = new Set<string>();
@@ -85,7 +85,7 @@ export class Rebuild {
   /** Why the rebuilt history does not take the place of the live one. */
   private historyProblem: Difference | undefined;
 
-  /** @param client of the tables' owner, with the shadows in its search path */
+  /** @param client of the tables' owner, with the staging tables in its search path */
   constructor(
     private readonly client: pg.ClientBase,
     private readonly eventStore: EventStore,
@@ -174,7 +174,7 @@ export class Rebuild {
     await this.catchUp(builder);
   }
 
-  /** Compares the shadows with the live tables, and waits for what was only just being written. */
+  /** Compares the staging tables with the live tables, and waits for what was only just being written. */
   async compare(builder: StagingBuilder): Promise<RebuildResult> {
     this.touchedStreams = new Set();
     const result: RebuildResult = { differences: [], outdated: 0, rowCounts: new Map() };

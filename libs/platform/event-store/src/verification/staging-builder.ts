@@ -35,10 +35,10 @@ const RELEASE_CLAIMS = `
 const INSERT_ERASED = `
   insert into ${STAGING}.erased (stream_id) select unnest($1::text[]) on conflict do nothing`;
 
-/** Fills the shadows of row tables, and of the claims, by folding streams as commands fold them. */
+/** Fills the staging tables, and of the claims, by projecting streams as commands do. */
 export class StagingBuilder {
   constructor(
-    /** Of the tables' owner, with SHADOW as its search path: `es.write_read_models` then writes the shadows. */
+    /** Of the tables' owner, with STAGING as its search path: `es.write_read_models` then writes the staging tables. */
     private readonly client: pg.ClientBase,
     private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
@@ -47,7 +47,7 @@ export class StagingBuilder {
   ) {}
 
   /**
-   * Folds whole streams. May be repeated, because rows only ever move forward.
+   * Projects whole streams. May be repeated, because rows only ever move forward.
    * @returns how many events that took
    * @throws an Error that names the stream that cannot be folded
    */
@@ -80,7 +80,7 @@ export class StagingBuilder {
   }
 
   /**
-   * Folds the log into the shadows, up to its end or up to a head.
+   * Applies the log to the staging tables, up to its end or up to a head.
    * @param touchedStreams gets the streams that the events belong to
    * @returns where to go on
    */
@@ -131,7 +131,7 @@ export class StagingBuilder {
     return readModel && createReplay(readModel, stream, Number(stream.slice(dash + 1)));
   }
 
-  /** From the rows that the shadows have already. */
+  /** From the rows that the staging tables have already. */
   private async resume(all: StreamReplay[]): Promise<void> {
     for (const readModel of this.allReadModels) {
       const own = new Map(

@@ -21,7 +21,7 @@ type ClaimKey = { account_id: number; kind: string; value: string };
 export type DiffResult = {
   rowCount: number;
   differences: Difference[];
-  /** Rows made by an older fold, which is no difference. */
+  /** Rows made by an older projection, which is no difference. */
   outdated: number;
 };
 
@@ -76,7 +76,7 @@ const selectNextBound = (table: string) => `
     else greatest(l.last, s.last) end as upto
   from (${selectNext(`public.${table}`)}) l, (${selectNext(`${STAGING}.${table}`)}) s`;
 
-/** Compares shadows with the live tables, which go on changing meanwhile unless the caller holds them still. */
+/** Compares staging tables with the live tables, which go on changing meanwhile unless the caller holds them still. */
 export class StagingDiff {
   constructor(
     private readonly client: pg.ClientBase,

@@ -4,7 +4,7 @@ import type pg from 'pg';
 export const STAGING = 'rebuild';
 const REPLACED = 'rebuild_replaced';
 
-/** A live table, such as `public.orders`. Its shadow has the same name in the schema SHADOW. */
+/** A live table, such as `public.orders`. Its shadow has the same name in the schema STAGING. */
 export type LiveTable = { schema: 'public' | 'es'; name: string };
 
 export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
@@ -12,7 +12,7 @@ export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
 const getLiveName = ({ schema, name }: LiveTable): string => `${schema}.${name}`;
 const getStagingName = ({ name }: LiveTable): string => `${STAGING}.${name}`;
 
-/** Statements that give the shadow of `$1` what LIKE does not copy, in two turns: before it is filled, and after. */
+/** Statements that give the staging table of `$1` what LIKE does not copy, in two turns: before it is filled, and after. */
 const DEFINITIONS = `
   select turn, statement from (
     select 1 as turn, format('alter table $shadow set (%s)', array_to_string(reloptions, ', ')) as statement
@@ -33,7 +33,7 @@ const DEFINITIONS = `
     from pg_class, aclexplode(relacl) where pg_class.oid = $1::regclass
   ) definitions`;
 
-/** What refers to the live tables themselves and not to their names; run after the exchange. */
+/** What refers to the live tables themselves and not to their names; run after the swap. */
 const REFERENCES = `
   select format('create or replace view %s%s as %s', v.oid::regclass,
     ' with (' || array_to_string(v.reloptions, ', ') || ')', pg_get_viewdef(v.oid)) as statement
@@ -47,7 +47,7 @@ const REFERENCES = `
   where tgrelid = any ($1::regclass[]) and not tgisinternal`;
 
 /**
- * Creates empty shadows of tables, made as those are. Whatever an earlier rebuild left behind goes.
+ * Creates empty staging tables, made as those are. Whatever an earlier rebuild left behind goes.
  * @param client of the tables' owner
  */
 export async function createStagingTables(
@@ -81,7 +81,7 @@ export async function indexStagingTables(
 }
 
 /**
- * Exchanges the tables with their shadows, and drops those that were live. Statements that were prepared before go on:
+ * Exchanges the tables with their staging tables, and drops those that were live. Statements that were prepared before go on:
  * PostgreSQL looks the names up again.
  * @param client in a transaction that holds the tables in access exclusive mode
  */

@@ -25,7 +25,7 @@ export const NAMED_IN_INTENTS = `
 const HEAD_OF_EACH = `left join lateral (
          select revision, hash from es.streams where stream_id = r.stream offset 0) s on true`;
 
-/** A range of ids of one row table, both ends inclusive. */
+/** A range of ids of one read model, both ends inclusive. */
 export type IdRange = { table: string; from: number; to: number };
 
 export type VerificationResult = {
@@ -33,7 +33,7 @@ export type VerificationResult = {
   events: number;
   /** One sentence for each difference. */
   faults: string[];
-  /** Rows made by an older fold. That is not a difference: they are folded again when they are next loaded. */
+  /** Rows made by an older projection. That is not a difference: they are folded again when they are next loaded. */
   outdated: number;
   repaired: number;
 };
