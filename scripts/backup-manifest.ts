@@ -58,14 +58,14 @@ export function readManifest(folder: string): Manifest {
   } catch (cause) {
     throw new ConfigError(
       existsSync(folder)
-        ? `${folder} is no complete backup: ${path} is missing or damaged.`
-        : `There is no ${folder}.`,
+        ? `${folder} is not a complete backup: ${path} is missing or damaged.`
+        : `${folder} does not exist.`,
       { cause },
     );
   }
   if (manifest.format !== FORMAT) {
     throw new ConfigError(
-      `${path} is of another format (${String(manifest.format)}) than ${FORMAT}.`,
+      `${path} has the format ${String(manifest.format)}; this version reads ${FORMAT}.`,
     );
   }
   return manifest;
@@ -87,12 +87,12 @@ export function openManifest(manifest: Manifest, keys: MasterKey[]): Buffer {
     const sealed = Buffer.from(manifest.key, 'base64');
     key = new Keyring(keys, first).open(PURPOSE, sealed, keyFor(manifest.id));
   } catch (cause) {
-    throw new ConfigError(`The ${MANIFEST} was changed: its key does not open.`, { cause });
+    throw new ConfigError(`${MANIFEST} was changed: its key cannot be decrypted.`, { cause });
   }
   const { mac, ...signed } = manifest;
   const [theirs, own] = [mac, macOf(signed, key)].map((text) => Buffer.from(text, 'hex'));
   if (!theirs || !own || theirs.length !== own.length || !timingSafeEqual(theirs, own)) {
-    throw new ConfigError(`The ${MANIFEST} was changed since the backup was made.`);
+    throw new ConfigError(`${MANIFEST} was changed after the backup was made.`);
   }
   return key;
 }

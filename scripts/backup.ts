@@ -39,7 +39,7 @@ runScript(async () => {
   }
   const config = readConfig(process.env);
   sayWhere(config);
-  if (existsSync(folder)) throw new ConfigError(`${folder} exists already: name a new folder.`);
+  if (existsSync(folder)) throw new ConfigError(`${folder} already exists. Choose a new folder.`);
   const manifest = await backUp(config, folder);
   console.log(`${folder}: ${described(manifest)}`);
   console.log(whatOpensIt(config, manifest));
@@ -93,7 +93,8 @@ async function write(client: pg.Client, config: Config, folder: string): Promise
     .map(({ name, path }) => ({ name, content: readFileSync(path) }));
   const tables = await inOneSnapshot(client);
   const state = await findKeyState(client);
-  if (!state) throw new ConfigError('Nothing was ever started on this database.');
+  if (!state)
+    throw new ConfigError('This database is empty: the service has never been started on it.');
   const sealing = keyIn(config, state.fingerprint);
   const [id, key] = [randomUUID(), randomBytes(32)];
   const head = await headOf(client);
@@ -158,7 +159,9 @@ async function inOneSnapshot(client: pg.Client): Promise<Table[]> {
     if (JSON.stringify(there) === JSON.stringify(tables)) return tables;
     await client.query('rollback');
     if (tries === LISTED_TRIES) {
-      throw new ConfigError('The tables are being changed, as by a migration: try again later.');
+      throw new ConfigError(
+        'The tables are being changed, for example by a migration. Try again later.',
+      );
     }
   }
 }
@@ -186,7 +189,7 @@ function keyIn({ masterKey, masterKeyPrevious }: Config, fingerprint: Buffer): M
   const sealing = keys.find((key) => key.fingerprint.equals(fingerprint));
   if (sealing) return sealing;
   throw new ConfigError(
-    `MASTER_KEY is not the key of this database (${getKeyId(fingerprint)}): set it to what the service has.`,
+    `MASTER_KEY is not the key of this database (${getKeyId(fingerprint)}). Set it to the key that the service uses.`,
   );
 }
 

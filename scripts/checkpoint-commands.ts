@@ -19,14 +19,14 @@ export function addCheckpointCommands(program: Command): void {
     .action(() => {
       runScript(async () => {
         const signer = loadCheckpointSigner(readConfig(process.env), false);
-        if (!signer) throw new ConfigError('There is no CHECKPOINT_KEY, so nothing is signed.');
+        if (!signer) throw new ConfigError('CHECKPOINT_KEY is not set, so nothing is signed.');
         console.log(JSON.stringify({ name: signer.name, verifier_key: renderVerifierKey(signer) }));
       });
     });
 
   program
     .command('checkpoint:create-key')
-    .description('makes a key that signs checkpoints, and prints what others check them with')
+    .description('creates a key that signs checkpoints, and prints its verifier key')
     .requiredOption('--out <file>', 'where the signer key goes, for CHECKPOINT_KEY_FILE')
     .option('--name <name>', 'of the history; by default the public URL without its scheme')
     .action(({ out, name }: { out: string; name?: string }) => {
@@ -39,7 +39,7 @@ export function addCheckpointCommands(program: Command): void {
   program
     .command('checkpoint:consistency')
     .description('proves that the newest checkpoint continues an earlier one (clients/verifier)')
-    .requiredOption('--from <file>', 'the earlier checkpoint, as somebody has kept it')
+    .requiredOption('--from <file>', 'the file with the earlier checkpoint')
     .action(({ from }: { from: string }) => {
       runScript(async () => console.log(JSON.stringify(await consistency(from))));
     });
@@ -55,7 +55,7 @@ function createKey(file: string, name: string): object {
     writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    throw new ConfigError(`--out: ${file} cannot be made (${code ?? String(cause)})`, { cause });
+    throw new ConfigError(`--out: ${file} cannot be created (${code ?? String(cause)})`, { cause });
   }
   return { name, verifier_key: renderVerifierKey(signer), file };
 }
@@ -68,7 +68,7 @@ async function consistency(file: string): Promise<object> {
     const signer = loadCheckpointSigner(config, false);
     const newest = await new Checkpoints(pool, config).findNewest();
     const head = signer && newest && openCheckpoint(newest.note, signer);
-    if (!head) throw new ConfigError('No checkpoint was signed with CHECKPOINT_KEY yet.');
+    if (!head) throw new ConfigError('No checkpoint has been signed with CHECKPOINT_KEY yet.');
     const { size = 0 } = openCheckpoint(first, signer) ?? {};
     if (size < 1 || size > head.size) {
       throw new ConfigError(

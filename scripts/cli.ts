@@ -26,7 +26,7 @@ const program = new Command('npm run -s cli --')
   .description(
     'Administers users, stores and tokens. Prints one JSON object; can be used while the service is running.',
   )
-  .showHelpAfterError('(--help after the command says how it is used)')
+  .showHelpAfterError('(add --help to the command to see its options)')
   .addHelpText(
     'after',
     `
@@ -47,7 +47,7 @@ addTokenCommands(program, by);
 program
   .command('key:rotate')
   .description(
-    'reseals with MASTER_KEY everything that MASTER_KEY_PREVIOUS sealed; may be interrupted and run again',
+    're-encrypts with MASTER_KEY everything that MASTER_KEY_PREVIOUS encrypted; can be interrupted and run again',
   )
   .action(() => {
     runScript(async () => {
@@ -79,7 +79,7 @@ addRetirementCommands(program, by);
 program
   .command('erasure:list')
   .description(
-    'who was erased, one line each and without personal data, to be kept outside the database',
+    'lists erased customers, one per line and without personal data; keep the list outside the database',
   )
   .action(() => {
     runScript(() =>
@@ -91,7 +91,9 @@ program
 
 program
   .command('erasure:repeat')
-  .description('after a restore: erases whoever is on the list that it reads from standard input')
+  .description(
+    'after a restore: erases the customers on the list that it reads from standard input',
+  )
   .action(() => {
     runScript(async () => {
       const repeated = await withServices((app) => repeatErasures(app, by, linesOfInput()));
@@ -111,10 +113,10 @@ type AuditOptions = {
 
 program
   .command('audit:list')
-  .description('what was done to users, tokens and webhook subscriptions, newest first')
-  .option('--account <id>', 'the store; if omitted, what was about none', positive)
-  .option('--type <type>', 'such as token.created')
-  .option('--actor <type:id>', 'such as token:5')
+  .description('lists changes of users, tokens and webhook subscriptions, newest first')
+  .option('--account <id>', 'the store; if omitted, entries that concern no store', positive)
+  .option('--type <type>', 'for example token.created')
+  .option('--actor <type:id>', 'for example token:5')
   .option(
     '--from <time>',
     'recorded at or after this time, ISO 8601, or since that day',
@@ -122,7 +124,7 @@ program
   )
   .option('--to <time>', 'recorded before this time, or until that day', time('next'))
   .option('--before <n>', 'only entries before audit_<n>', positive)
-  .option('--limit <n>', 'how many at most', positive, 100)
+  .option('--limit <n>', 'maximum number of entries', positive, 100)
   .action(({ account, type, actor, from, to, before, limit }: AuditOptions) => {
     runScript(async () => {
       const entries = await withServices(async (app) => {

@@ -10,7 +10,7 @@ import { readTime } from '#http/readers.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
-/** Prints what the work answers, as one JSON object on standard output. */
+/** Runs a command and prints its result as one JSON object on standard output. */
 export function run(
   work: (bus: CommandBus, app: INestApplicationContext) => Promise<object>,
 ): void {
@@ -20,7 +20,7 @@ export function run(
   });
 }
 
-/** The same for work that has something to ask before it connects. */
+/** Runs a command like `run`, but asks for input before it connects. */
 export function runAfter<T>(
   ask: () => Promise<T>,
   work: (bus: CommandBus, input: T) => Promise<object>,
@@ -32,7 +32,7 @@ export function runAfter<T>(
   });
 }
 
-/** The same for what is only read. */
+/** Prints rows as one JSON object with a list. */
 export function list(name: string, read: (pool: pg.Pool) => Promise<object[]>): void {
   runScript(async () => {
     const items = await withServices((app) => read(app.get(Pool)));
@@ -40,7 +40,7 @@ export function list(name: string, read: (pool: pg.Pool) => Promise<object[]>): 
   });
 }
 
-/** Below the options in --help. */
+/** Adds examples below the options in --help. */
 export function example(command: Command, ...lines: string[]): Command {
   const text = lines.map((line) => `  npm run -s cli -- ${line}`).join('\n');
   return command.addHelpText('after', `\nExample${lines.length > 1 ? 's' : ''}:\n${text}`);

@@ -45,12 +45,12 @@ runScript(async () => {
     await connection.call((client) => grantLog(client, user));
     await connection.call((client) => grantStreams(client, user));
     console.log(
-      `${user} may read ${ALL}, and read and append to streams; all else is left to administrators`,
+      `${user} may read ${ALL}, and read and append to streams; everything else needs an administrator`,
     );
   } catch (error) {
     if (error instanceof ConfigError || classifyFault(error) === 'other') throw error;
     throw new ConfigError(
-      `EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
+      `EventStoreDB refuses this at EVENT_STORE_ADMIN_URL: ${getErrorMessage(error) || 'access denied'}`,
       { cause: error },
     );
   } finally {
@@ -75,7 +75,7 @@ async function createdUser(adminUrl: string, url: string | undefined): Promise<s
   const admin = userOf(adminUrl, 'EVENT_STORE_ADMIN_URL');
   if (user.name === admin.name) {
     throw new ConfigError(
-      `EVENT_STORE_URL names the administrator ${admin.name}: name a user for Inkpad alone.`,
+      `EVENT_STORE_URL names the administrator ${admin.name}: choose a user that only Inkpad uses.`,
     );
   }
   await createUser(adminUrl, user);

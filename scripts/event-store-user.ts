@@ -62,7 +62,7 @@ function serverOf(url: string): { hosts: string[]; ca: Buffer | null } {
     [...new URLSearchParams(options)].map(([name, value]) => [name.toLowerCase(), value]),
   );
   if (variables.get('tls') === 'false') {
-    throw new ConfigError('EVENT_STORE_ADMIN_URL: without TLS EventStoreDB knows no users.');
+    throw new ConfigError('EVENT_STORE_ADMIN_URL: EventStoreDB has no users without TLS.');
   }
   const file = variables.get('tlscafile');
   return {
@@ -95,6 +95,6 @@ function refuse(status: number, name: string): void {
   }
   const why = status === 401 || status === 403 ? 'access denied' : `status ${status}`;
   throw new ConfigError(
-    `EventStoreDB does not create the user ${name} at EVENT_STORE_ADMIN_URL: ${why}`,
+    `EventStoreDB cannot create the user ${name} at EVENT_STORE_ADMIN_URL: ${why}`,
   );
 }

@@ -21,7 +21,7 @@ export function addGeocodeCommands(program: Command): void {
     .argument('<file>', 'such as DE.zip of https://download.geonames.org/export/zip/')
     .action((file: string) => {
       runScript(async () => {
-        if (!existsSync(file)) throw new ConfigError(`${file} is not there`);
+        if (!existsSync(file)) throw new ConfigError(`${file} does not exist`);
         const done = await withServices(async (app) => {
           const pool = app.get(Pool);
           let reportedCount = 0;
@@ -43,7 +43,7 @@ export function addGeocodeCommands(program: Command): void {
   program
     .command('geocode:again')
     .description(
-      'has every address looked up again that is not known to the street, after another GEOCODER was set',
+      'looks up again every address that is not known to the street; use it after changing GEOCODER',
     )
     .action(() => {
       runScript(async () => {

@@ -29,7 +29,7 @@ export function addHistoryCommands(program: Command): void {
     .requiredOption('--out <file>', 'must not exist yet')
     .option(
       '--personal',
-      'with the keys of its customers: the file then tells everything about them',
+      'includes the keys of its customers: the file then reveals all their personal data',
     )
     .action((options: { account: number; out: string; personal?: boolean }) => {
       runScript(async () => {
@@ -41,19 +41,21 @@ export function addHistoryCommands(program: Command): void {
 
   program
     .command('history:import')
-    .description('takes over a store that history:export --personal has written elsewhere')
-    .requiredOption('--in <file>', 'as history:export has written it')
+    .description(
+      'imports a store that history:export --personal has exported from another instance',
+    )
+    .requiredOption('--in <file>', 'the file that history:export has written')
     .requiredOption('--key <key>', 'verifier key of the other instance, or a file that holds it')
     .action((options: { in: string; key: string }) => {
       runScript(async () => {
-        if (!existsSync(options.in)) throw new ConfigError(`--in: there is no ${options.in}`);
+        if (!existsSync(options.in)) throw new ConfigError(`--in: ${options.in} does not exist`);
         const verifier = verifierFrom(options.key);
         const lines = () =>
           createInterface({ input: createReadStream(options.in), crlfDelay: Infinity });
         const done = await withServices((app) => importing(app).run(lines, verifier));
         const { accountId, events, streams, customers } = done;
         console.log(JSON.stringify({ account_id: accountId, events, streams, customers }));
-        console.error('Nobody can reach the store yet: member:add gives it its first member.');
+        console.error('The store has no members yet: add the first one with member:add.');
       });
     });
 }
@@ -98,7 +100,7 @@ async function write(
     await file.close().catch(() => undefined);
     await rm(draft, { force: true });
     if (!(error instanceof UnavailableError)) throw error;
-    throw new ConfigError(`${error.message}: is a dispatcher running that signs?`, {
+    throw new ConfigError(`${error.message}: is a dispatcher running that signs checkpoints?`, {
       cause: error,
     });
   }

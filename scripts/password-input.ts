@@ -4,7 +4,7 @@ import { Writable } from 'node:stream';
 import { ConfigError } from '#kernel/config-error.js';
 
 const OTHERS_SEE =
-  'warning: a password given as an argument is seen by everybody on this machine (ps) and stays in the history of the shell; leave --password out to be asked for it, or use --password-stdin';
+  'warning: a password given as an argument is visible to every user of this machine (ps) and stays in the shell history; leave --password out to be asked for it, or use --password-stdin';
 
 export type PasswordOptions = { password?: string; passwordStdin?: true; generate?: true };
 
@@ -17,7 +17,7 @@ export async function readPassword(options: PasswordOptions): Promise<string | u
   const { password, passwordStdin = false, generate = false } = options;
   const ways = [password !== undefined, passwordStdin, generate].filter((chosen) => chosen);
   if (ways.length > 1) {
-    throw new ConfigError('Give one of --password, --password-stdin and --generate.');
+    throw new ConfigError('Use only one of --password, --password-stdin and --generate.');
   }
   if (generate) return undefined;
   if (password !== undefined) {
@@ -32,7 +32,7 @@ export async function readPassword(options: PasswordOptions): Promise<string | u
 
 async function typedTwice(): Promise<string> {
   const first = await typed('New password: ');
-  if ((await typed('Again: ')) !== first) throw new ConfigError('The two are not the same.');
+  if ((await typed('Again: ')) !== first) throw new ConfigError('The two passwords differ.');
   return first;
 }
 

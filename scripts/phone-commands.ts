@@ -12,7 +12,7 @@ export function addPhoneCommands(program: Command): void {
     program
       .command('phones:conflicts')
       .description(
-        'customers whose phone number, in the form of the store’s country, another customer has; merge the two, or change one',
+        'lists customers whose phone number belongs to another customer once it is read in the store’s country; merge the two, or change one',
       )
       .option('--store <id>', 'only of this store, as store:list shows it', positive),
     'phones:conflicts --store 1',

@@ -40,7 +40,9 @@ const REMADE = `
 runScript(async () => {
   const config = readConfig(process.env, 'migrate');
   if (config.eventStoreUrl !== null) {
-    throw new ConfigError('EVENT_STORE_URL is set: EventStoreDB keeps its own positions.');
+    throw new ConfigError(
+      'EVENT_STORE_URL is set: EventStoreDB has its own positions, which need no rebasing.',
+    );
   }
   const { databaseMigrationUrl } = config;
   sayWhere({ ...config, databaseUrl: databaseMigrationUrl });
@@ -70,7 +72,9 @@ async function rebaseIn(client: pg.Client): Promise<number> {
     MOVED_TO_EVENTSTOREDB,
   ]);
   if (moved.rowCount !== 0) {
-    throw new ConfigError('The history was moved to EventStoreDB, which keeps its own positions.');
+    throw new ConfigError(
+      'The history was moved to EventStoreDB, whose positions need no rebasing.',
+    );
   }
   const places = await placesIn(client);
   const { rows: remade } = await client.query<{ statement: string }>(REMADE);

@@ -47,9 +47,8 @@ const USAGE = `Usage: npm run rebuild [-- --check] [--table NAME]
 NAME is one of: ${[...readModels.map(({ table }) => table), CLAIMS.name, HISTORY].join(', ')}`;
 
 /**
- * Builds every row table, the claims and the table of the history anew from the log, beside the live ones and while the
- * service runs, says what differs, and exchanges them in one transaction; with `--check` it only says what differs.
- * Exits 1 when anything differed.
+ * Rebuilds the read models, the claims and the history table from the log in staging tables, while the service runs. Prints
+ * differences, then swaps the tables in within one transaction; with `--check` it only prints. Exits 1 if anything differed.
  */
 runScript(async () => {
   const { wish, check } = wishIn(process.argv.slice(2));
@@ -72,9 +71,9 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
     const fault = await fill(work, wish);
     if (fault !== undefined) work.keepHistory(fault);
     const filler = new StagingBuilder(client, store, keys, work.stagedReadModels, plan.claims);
-    console.error('building indexes and following the log');
+    console.error('building indexes and catching up with the log');
     await work.finish(filler);
-    console.error('comparing');
+    console.error('comparing the staging tables with the live ones');
     const rebuilt = await work.compare(filler);
     const settled = await work.confirm(rebuilt);
     if (check || !work.changesAnything) {
@@ -82,10 +81,10 @@ async function rebuild(app: INestApplicationContext, wish: Wish, check: boolean)
       await dropStagingTables(client);
       return settled.length;
     }
-    console.error('switching');
+    console.error('swapping the tables');
     const { differences, blockedMs } = await work.swap(filler, settled);
     report({ ...rebuilt, differences }, 'the rebuilt tables are in use');
-    console.log(`writing waited for the switch for ${Math.round(blockedMs)} ms`);
+    console.log(`writes waited ${Math.round(blockedMs)} ms for the swap`);
     return differences.length;
   } finally {
     await client.end();
@@ -131,7 +130,8 @@ async function fillHistory(progress: Progress): Promise<string | undefined> {
     if ('events' in message) progress.add(message.events);
   });
   await ended;
-  if (!filled || !('fault' in filled)) throw new ConfigError('The history could not be rebuilt.');
+  if (!filled || !('fault' in filled))
+    throw new ConfigError('The history table could not be rebuilt.');
   return filled.fault;
 }
 
@@ -191,7 +191,7 @@ function report({ differences, outdated, rowCounts }: RebuildResult, outcome: st
   for (const [table, count] of rowCounts) {
     if (!byTable.has(table)) console.log(`${table}: ${count} rows, no difference`);
   }
-  if (outdated > 0) console.log(`${outdated} rows had been made by an older fold`);
+  if (outdated > 0) console.log(`${outdated} read models were of an older projection version`);
   const summary = differences.length === 0 ? 'no difference' : `${differences.length} differences`;
   console.log(`${summary}; ${outcome}`);
 }

@@ -117,7 +117,7 @@ async function refuseUsed(client: pg.Client, place: string): Promise<void> {
   );
   if (!rows[0]?.used) return;
   throw new ConfigError(
-    `The database ${place} is in use: a restore needs an empty one, such as after create database. Nothing was changed.`,
+    `The database ${place} is in use. Restore into an empty database, for example a new one. Nothing was changed.`,
   );
 }
 
@@ -130,7 +130,7 @@ async function load(
   const here = new Map((await tablesIn(client)).map((table) => [table.name, table.columns]));
   for (const { name, columns } of manifest.tables) {
     if (columns.every((column) => here.get(name)?.includes(column))) continue;
-    throw new ConfigError(`The backup has a table ${name} that is not one of Inkpad's.`);
+    throw new ConfigError(`The backup has a table ${name} that Inkpad does not have.`);
   }
   const rows = manifest.tables.reduce((sum, table) => sum + table.rows, 0);
   const progress = new Progress('rows', rows);
@@ -190,7 +190,7 @@ async function keepLocalFiles(
   const path = join(config.dataDir, 'master.key');
   if (!withMasterKey || !masterKey || config.isProduction || existsSync(path)) return;
   createKeyFile(path, masterKey.bytes.toString('base64'));
-  console.log(`The master key is in ${path} now, where npm start looks for it.`);
+  console.log(`The master key is now in ${path}, where npm start reads it.`);
 }
 
 /** @throws ConfigError when anything differs */
@@ -200,7 +200,7 @@ async function verify(): Promise<void> {
   const [code] = (await once(child, 'exit')) as [number | null];
   if (code !== 0) {
     throw new ConfigError(
-      'Everything in the backup was restored, and npm run verify finds differences in it: see above.',
+      'The backup was restored, but npm run verify finds the differences above.',
     );
   }
 }

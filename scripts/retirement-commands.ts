@@ -29,7 +29,7 @@ const NOTICES = `
 export function addRetirementCommands(program: Command, by: AuditedWriter): void {
   program
     .command('retirement:show')
-    .description('since when the end of v1 is announced, with its dates')
+    .description('shows since when the retirement of v1 is announced, and its dates')
     .action(() => {
       runScript(async () => {
         const { rows } = await withServices((app) => app.get(Pool).query<Retirement>(STANDING));
@@ -39,7 +39,7 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
 
   program
     .command('retirement:notices')
-    .description('which users were told of it, one line each, and what became of the mail')
+    .description('lists the users who were notified, one per line, and the state of each mail')
     .action(() => {
       runScript(async () => {
         const { rows } = await withServices((app) => app.get(Pool).query<object>(NOTICES));
@@ -49,13 +49,15 @@ export function addRetirementCommands(program: Command, by: AuditedWriter): void
 
   program
     .command('retirement:withdraw')
-    .description('takes the announced end of v1 back; then remove its dates from the settings')
+    .description(
+      'withdraws the announced retirement of v1; remove its dates from the settings afterwards',
+    )
     .action(() => {
       runScript(async () => {
         const withdrawn = await withServices((app) => withdraw(app.get(AuditedWrites), by));
         console.log(JSON.stringify({ withdrawn }));
         console.error(
-          'done: remove API_V1_DEPRECATION_DATE and API_V1_SUNSET_DATE from the settings of every api, and restart it; with them a start would announce the end anew',
+          'done: remove API_V1_DEPRECATION_DATE and API_V1_SUNSET_DATE from the settings of every api, and restart it; otherwise its next start announces the retirement again',
         );
       });
     });
@@ -80,7 +82,8 @@ function withdraw(writes: AuditedWrites, by: AuditedWriter): Promise<Retirement>
           `${STANDING.replace('is null', 'is not null')} order by withdrawn_at desc limit 1`,
         )
       : [];
-    if (!last) throw new ConfigError('No end of v1 is announced, so there is nothing to withdraw.');
+    if (!last)
+      throw new ConfigError('No retirement of v1 is announced, so there is nothing to withdraw.');
     return last;
   });
 }

@@ -49,7 +49,7 @@ export function addStoreCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('store:create')
-      .description('makes a store, and a user its owner')
+      .description('creates a store with a user as its owner')
       .requiredOption('--name <name>', 'of the store')
       .requiredOption('--user <email>', 'its owner', normalizeEmailAddress)
       .option('--time-zone <zone>', 'IANA time zone name', 'UTC')
@@ -84,7 +84,7 @@ export function addStoreCommands(program: Command, by: AuditedWriter): void {
 function addMemberCommands(program: Command, by: AuditedWriter): void {
   const role = () => new Option('--role <role>', 'docs/roles.md').choices(ROLES);
   example(
-    about(program.command('member:add').description('lets a user into a store')).addOption(
+    about(program.command('member:add').description('adds a user to a store')).addOption(
       role().default('owner'),
     ),
     'member:add --store 1 --user grace@shop.example --role staff',
@@ -112,7 +112,7 @@ function addMemberCommands(program: Command, by: AuditedWriter): void {
     about(
       program
         .command('member:remove')
-        .description('takes a user out of a store, and the store from their tokens'),
+        .description('removes a user from a store, and the store from their tokens'),
     ),
     'member:remove --store 1 --user grace@shop.example',
   ).action(({ store, user }: { store: number; user: string }) => {

@@ -18,9 +18,9 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('token:list')
-      .description('lists API tokens that are in force: whose, since when, and when last used')
+      .description('lists active API tokens with owner, creation and last use')
       .option('--user <email>', 'only those of this user', parseEmailKey)
-      .option('--all', 'those that were revoked or have expired as well', false),
+      .option('--all', 'includes revoked and expired tokens', false),
     'token:list --user grace@shop.example',
   ).action(({ user, all }: { user?: string; all: boolean }) => {
     list('tokens', async (pool) => (await pool.query(TOKENS, [all, user ?? null])).rows);
@@ -29,8 +29,8 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('token:create')
-      .description('makes an API token and prints it, this once')
-      .requiredOption('--user <email>', 'whose stores it reaches', normalizeEmailAddress)
+      .description('creates an API token and prints it; it is never shown again')
+      .requiredOption('--user <email>', 'the user that it acts for', normalizeEmailAddress)
       .requiredOption('--name <name>', 'what it is for')
       .option(
         '--expires <time>',
@@ -49,7 +49,7 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('token:limit')
-      .description('gives a token its own limit of requests, in place of RATE_LIMIT_PER_MINUTE')
+      .description('gives a token its own rate limit instead of RATE_LIMIT_PER_MINUTE')
       .requiredOption('--token-id <id>', 'as token:list shows it', positive)
       .requiredOption('--per-minute <n>', 'requests', positive),
     'token:limit --token-id 5 --per-minute 1200',
@@ -63,7 +63,7 @@ export function addTokenCommands(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('token:revoke')
-      .description('ends a token, within a second in every process')
+      .description('revokes a token; takes effect within a second in every process')
       .requiredOption('--token-id <id>', 'as token:list shows it', positive),
     'token:revoke --token-id 5',
   ).action(({ tokenId }: { tokenId: number }) => {

@@ -41,9 +41,9 @@ function addList(program: Command): void {
   example(
     program
       .command('user:list')
-      .description('lists users with their stores and how many tokens they have in force')
+      .description('lists users with their stores and the number of their active tokens')
       .option('--store <id>', 'only members of this store', positive)
-      .option('--removed', 'removed users as well', false),
+      .option('--removed', 'includes removed users', false),
     'user:list --store 1',
   ).action(({ store, removed }: { store?: number; removed: boolean }) => {
     list('users', async (pool) => (await pool.query(USERS, [removed, store ?? null])).rows);
@@ -53,15 +53,13 @@ function addList(program: Command): void {
 function addCreate(program: Command, by: AuditedWriter): void {
   const command = program
     .command('user:create')
-    .description(
-      'adds a user; asks for the password, twice, or makes one where nobody can be asked',
-    )
+    .description('creates a user; asks for the password twice, or generates one without a terminal')
     .requiredOption(
       '--email <email>',
       'the address that the user signs in with',
       normalizeEmailAddress,
     )
-    .requiredOption('--name <name>', 'as others see it');
+    .requiredOption('--name <name>', 'the name that others see');
   example(
     withPassword(command),
     "user:create --email grace@shop.example --name 'Grace Hopper'",
@@ -87,7 +85,7 @@ function addCreate(program: Command, by: AuditedWriter): void {
 function addChanges(program: Command, by: AuditedWriter): void {
   const command = program
     .command('user:set-password')
-    .description('changes the password, and ends all sessions and links for a new one')
+    .description('changes the password, and ends all sessions and reset links')
     .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress);
   example(
     withPassword(command),
@@ -108,7 +106,7 @@ function addChanges(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('user:set-email')
-      .description('changes the address, and ends all sessions and links for a new password')
+      .description('changes the address, and ends all sessions and reset links')
       .requiredOption('--email <email>', 'the address until now', normalizeEmailAddress)
       .requiredOption('--to <email>', 'the new one', normalizeEmailAddress),
     'user:set-email --email grace@old.example --to grace@shop.example',
@@ -141,7 +139,9 @@ function addUnlocking(program: Command, by: AuditedWriter): void {
   example(
     program
       .command('user:remove-codes')
-      .description('for who has lost phone and recovery codes: the password alone lets them in')
+      .description(
+        'removes two-factor codes of a user who has lost phone and recovery codes: the password alone then signs in',
+      )
       .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove-codes --email grace@shop.example',
   ).action(({ email }: { email: string }) => {
@@ -161,7 +161,7 @@ function addRemovals(program: Command, by: AuditedWriter): void {
     program
       .command('user:remove')
       .description(
-        'removes a user from all stores, ends their sessions and tokens, and says what is left; the history keeps their name',
+        'removes a user from all stores, ends their sessions and tokens, and reports what remains; the history keeps their name',
       )
       .requiredOption('--email <email>', 'address of the user', normalizeEmailAddress),
     'user:remove --email grace@shop.example',
@@ -194,9 +194,12 @@ function inWords(store: RemovalSummary['stores'][number]): string[] {
 
 function withPassword(command: Command): Command {
   return command
-    .option('--password <password>', 'seen by others on this machine: prefer to be asked')
-    .option('--password-stdin', 'read from standard input, its first line')
-    .option('--generate', 'make one and print it, without asking');
+    .option(
+      '--password <password>',
+      'visible to other users of this machine: leave it out to be asked',
+    )
+    .option('--password-stdin', 'reads the first line of standard input')
+    .option('--generate', 'generates one and prints it');
 }
 
 function newPassword(): string {

@@ -18,19 +18,19 @@ import { verifyCheckpoints } from './verify-checkpoints.js';
 import type { Task } from './verify-worker.js';
 
 const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
-/** What is found in two ways is told once; more than this is not remembered. */
+/** Limits the memory of differences already printed: one that is found in two ways is printed once. */
 const MAX_REMEMBERED = 10_000;
 const ROWS_AT_ONCE = 1_000;
-/** One is read while another is folded. */
+/** Each thread reads one slice while it projects another. */
 const SLICES_OF_THREAD = 2;
 const MAX_PRINTED = 50;
 
 type Sum = Omit<VerificationResult, 'faults'> & { faults: number };
 
 /**
- * Folds every stream again and compares each row, hash, head and claim with it, and the table of the history with the
- * order of the log, while the service runs. Prints what differs and exits 1 on any difference. `--repair` replaces rows that are not the fold of their stream;
- * `--checkpoints DIR` compares the history with the signed checkpoints in a folder as well.
+ * Replays every event and checks every read model, hash, head and claim against the result, and the history table against
+ * the order of the log. The service keeps running. Prints differences and exits 1 if there are any. `--repair` replaces
+ * read models that do not match their events; `--checkpoints DIR` also checks the history against signed checkpoints.
  */
 runScript(async () => {
   const { repair = false, checkpoints, key } = optionsIn(process.argv.slice(2));
@@ -66,15 +66,15 @@ runScript(async () => {
   });
   if (sum.outdated > 0) {
     console.log(
-      `${sum.outdated} rows were made by an older fold: each is folded again when it is next loaded`,
+      `${sum.outdated} read models are of an older projection version: each is projected again when it is next loaded`,
     );
   }
   if (sum.repaired > 0)
-    console.log(`${sum.repaired} rows were replaced by the fold of their stream`);
+    console.log(`${sum.repaired} read models were repaired: they now match their events`);
   if (covered !== '') console.log(covered);
-  console.log(`${numbered} events of the log were compared with the table history`);
+  console.log(`${numbered} events of the log were compared with the history table`);
   console.log(
-    `${sum.streams} streams, ${sum.events} events: ${sum.faults === 0 ? 'every row is the fold of its stream, every hash, head and claim is correct, history is in order' : `${sum.faults} differences`}`,
+    `${sum.streams} streams, ${sum.events} events: ${sum.faults === 0 ? 'every read model matches its events; every hash, head and claim is correct; the history is in order' : `${sum.faults} differences`}`,
   );
   if (sum.faults > 0) process.exitCode = 1;
 });

@@ -51,7 +51,7 @@ export async function expectNoDifference(stock: Stock): Promise<void> {
 
 function expectVerified(stack: Stack): void {
   const verified = stack.run('verify', '--checkpoints', stack.checkpoints);
-  if (!verified.includes('every row is the fold of its stream')) throw new Difference(verified);
+  if (!verified.includes('every read model matches its events')) throw new Difference(verified);
 }
 
 async function expectRecords(lane: Lane): Promise<void> {

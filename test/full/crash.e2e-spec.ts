@@ -167,7 +167,7 @@ describe('kill -9 in the middle of a stream of stamps', () => {
       expect(recorded.length).toBe(new Set(recorded).size);
       expect(answered.filter((id) => !recorded.includes(id))).toEqual([]);
       expect(refused.filter((id) => recorded.includes(id))).toEqual([]);
-      expect(run('verify')).toContain('every row is the fold of its stream');
+      expect(run('verify')).toContain('every read model matches its events');
 
       const mine = () =>
         receiver.received.filter((webhook) => isSigned(webhook, subscription.body.secret));

@@ -193,7 +193,7 @@ describe('npm run backup and npm run restore', () => {
     const manifest = readFileSync(join(backup, 'manifest.json'));
     expect(run(BACKUP, [backup], settings(first))).toEqual({
       status: 1,
-      output: expect.stringContaining(`${backup} exists already: name a new folder.\n`),
+      output: expect.stringContaining(`${backup} already exists. Choose a new folder.\n`),
     });
     expect(readFileSync(join(backup, 'manifest.json')).equals(manifest)).toBe(true);
     expect(run(BACKUP, ['--check', backup], settings(first)).status).toBe(0);
@@ -269,11 +269,11 @@ describe('npm run backup and npm run restore', () => {
         MASTER_KEY_FILE: join(first, 'master.key'),
       });
       expect([restored.status, restored.output]).toEqual([0, expect.any(String)]);
-      expect(restored.output).toContain('every row is the fold of its stream');
+      expect(restored.output).toContain('every read model matches its events');
       expect(restored.output).toContain('erasure:repeat');
       const again = run('scripts/restore.mjs', [backup], settings(second));
       expect(again.status).toBe(1);
-      expect(again.output).toMatch(/is in use: a restore needs an empty one/);
+      expect(again.output).toMatch(/is in use[.] Restore into an empty database/);
 
       const from = receiver.received.length;
       await start(second);
@@ -383,7 +383,7 @@ describe('a process that is killed', () => {
       expect(existsSync(target)).toBe(false);
       expect(run(BACKUP, ['--check', join(files, drafts()[0] ?? '')], environment)).toEqual({
         status: 1,
-        output: expect.stringContaining('is no complete backup'),
+        output: expect.stringContaining('is not a complete backup'),
       });
       const again = run(BACKUP, [target], environment);
       expect([again.status, again.output]).toEqual([0, expect.any(String)]);

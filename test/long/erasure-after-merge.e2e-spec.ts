@@ -107,7 +107,7 @@ async function verify(): Promise<void> {
   const check = startProgram('dist/scripts/verify.js', environment);
   expect([await check.exitCode, check.output()]).toEqual([
     0,
-    expect.stringContaining('every row is the fold'),
+    expect.stringContaining('every read model matches'),
   ]);
   const rebuild = startProgram('dist/scripts/rebuild.js', {
     ...environment,

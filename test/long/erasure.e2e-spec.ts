@@ -197,7 +197,7 @@ describe('a person who is erased', () => {
       const verify = startProgram('dist/scripts/verify.js', environment);
       expect([await verify.exitCode, verify.output()]).toEqual([
         0,
-        expect.stringContaining('every row is the fold'),
+        expect.stringContaining('every read model matches'),
       ]);
     },
     SLOW,

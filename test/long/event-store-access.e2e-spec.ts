@@ -59,7 +59,7 @@ describe('npm run event-store-access', () => {
     ]);
     expect(await access({ EVENT_STORE_URL: urlOf('admin', PASSWORDS.admin) })).toEqual([
       1,
-      'EVENT_STORE_URL names the administrator admin: name a user for Inkpad alone.',
+      'EVENT_STORE_URL names the administrator admin: choose a user that only Inkpad uses.',
     ]);
     expect(await access({ EVENT_STORE_ADMIN_URL: urlOf('admin', 'wrong') })).toEqual([
       1,
@@ -67,7 +67,7 @@ describe('npm run event-store-access', () => {
     ]);
     expect(
       await access({ EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:${server.port}?tls=false` }),
-    ).toEqual([1, 'EVENT_STORE_ADMIN_URL: without TLS EventStoreDB knows no users.']);
+    ).toEqual([1, 'EVENT_STORE_ADMIN_URL: EventStoreDB has no users without TLS.']);
     expect(
       await access({
         EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:1,localhost:2?tlsCAFile=${authority}`,

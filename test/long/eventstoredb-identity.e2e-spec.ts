@@ -302,7 +302,7 @@ describe('an event store that refuses us', () => {
       );
       expect(await grant('inkpad', 'inkpad:secret')).toEqual([
         1,
-        expect.stringMatching(/^EventStoreDB does not do this at EVENT_STORE_ADMIN_URL: .*$/),
+        expect.stringMatching(/^EventStoreDB refuses this at EVENT_STORE_ADMIN_URL: .*$/),
       ]);
       expect(await grant('inkpad')).toEqual([0, expect.stringMatching(/^inkpad may read \$all/)]);
       expect(await started(database, urlOf('inkpad:secret'))).toBe('started');

@@ -67,7 +67,7 @@ async function verify(): Promise<void> {
   const check = startProgram('dist/scripts/verify.js', environment);
   expect({ code: await check.exitCode, output: check.output() }).toEqual({
     code: 0,
-    output: expect.stringContaining('every row is'),
+    output: expect.stringContaining('every read model matches'),
   });
 }
 

@@ -246,7 +246,7 @@ it(
     );
     expect([await verified.exitCode, verified.output()]).toEqual([
       0,
-      expect.stringContaining('every row is the fold of its stream'),
+      expect.stringContaining('every read model matches its events'),
     ]);
   },
   SLOW,

@@ -111,7 +111,7 @@ it(
     // Every row and claim is what the history says, down to the event that took it.
     expect(await run(to, 'verify')).toMatchObject({
       code: 0,
-      output: expect.stringContaining('every row is the fold of its stream'),
+      output: expect.stringContaining('every read model matches its events'),
     });
     expect(await run(to, 'rebuild')).toMatchObject({
       code: 0,

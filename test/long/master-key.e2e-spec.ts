@@ -268,7 +268,7 @@ describe('the rotation of the master key', () => {
     );
     expect((await keys.load(rows.map(({ id }) => id))).size).toBe(rows.length);
     const verified = await run('dist/scripts/verify.js', here.environment(ONLY_NEW));
-    expect(verified.output).toContain('every row is the fold of its stream');
+    expect(verified.output).toContain('every read model matches its events');
   });
 
   it('refuses afterwards what a forgotten process seals with the former key', async () => {

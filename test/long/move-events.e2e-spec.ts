@@ -17,7 +17,7 @@ import { historyIn, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 300_000;
-const CLEAN = 'every row is the fold of its stream, every hash, head and claim is correct';
+const CLEAN = 'every read model matches its events; every hash, head and claim is correct';
 const DIFFERENT = 'The two histories differ';
 
 let server: EventStoreDb;

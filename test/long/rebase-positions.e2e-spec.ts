@@ -211,7 +211,7 @@ describe('a database restored from a logical dump', () => {
       await eventually(placesInHistory, (places) => places.length === history.length);
       expect(await placesInHistory()).toEqual(placesOf(history));
       const verified = run(VERIFY);
-      expect(verified.output).toContain('every row is the fold of its stream');
+      expect(verified.output).toContain('every read model matches its events');
       expect(verified.status).toBe(0);
     },
     SLOW,

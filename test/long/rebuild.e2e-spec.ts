@@ -177,7 +177,7 @@ it(
     await expectHistory();
     expect(await run('verify')).toEqual({
       code: 0,
-      output: expect.stringContaining('every row is'),
+      output: expect.stringContaining('every read model matches'),
     });
 
     const published = (await service.history()).filter(
@@ -296,7 +296,7 @@ describe('a table that is not what the history says', () => {
         [customerCard.id],
       );
       const { code, output } = await run('rebuild');
-      expect(output).toContain('1 rows had been made by an older fold');
+      expect(output).toContain('1 read models were of an older projection version');
       expect(code).toBe(0);
       expect(
         await query(

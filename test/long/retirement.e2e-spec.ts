@@ -25,7 +25,7 @@ describe('an announced retirement', () => {
     expect(run('retirement:withdraw')).toMatchObject({ status: 0 });
     expect(run('retirement:withdraw')).toEqual({
       status: 1,
-      output: 'No end of v1 is announced, so there is nothing to withdraw.\n',
+      output: 'No retirement of v1 is announced, so there is nothing to withdraw.\n',
     });
     await (await startService({}, database)).app.close();
     service = await startService(

@@ -52,7 +52,10 @@ it(
       while (verifying) await enrol(store);
     })();
     for (let i = 0; i < 3; i++) {
-      expect(await verify()).toEqual({ code: 0, output: expect.stringContaining('every row is') });
+      expect(await verify()).toEqual({
+        code: 0,
+        output: expect.stringContaining('every read model matches'),
+      });
     }
     verifying = false;
     await Promise.all([...tills, newCustomers]);
@@ -113,7 +116,7 @@ describe('a difference', () => {
       );
       expect(await verify()).toEqual(finding('the row is not the fold of the stream'));
       const repaired = await verify('--repair');
-      expect(repaired.output).toContain('1 rows were replaced');
+      expect(repaired.output).toContain('1 read models were repaired');
     },
     SLOW,
   );
@@ -135,7 +138,7 @@ describe('a difference', () => {
       const result = await verify();
       expect(result).toEqual(finding(`${card.stream}: the row is missing`));
       expect(result.output.split(`${card.stream}: the row is missing`)).toHaveLength(2);
-      expect((await verify('--repair')).output).toContain('1 rows were replaced');
+      expect((await verify('--repair')).output).toContain('1 read models were repaired');
     },
     SLOW,
   );
@@ -192,7 +195,7 @@ describe('a difference', () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set projection_version = 0 where ${row()}`);
       const { code, output } = await verify();
-      expect(output).toContain('1 rows were made by an older fold');
+      expect(output).toContain('1 read models are of an older projection version');
       expect(code).toBe(0);
     },
     SLOW,
