@@ -221,7 +221,7 @@ describe('wrong codes', () => {
     expect(await (await thief(own.email))(right())).toBe(303);
   });
 
-  it('are forgotten with a new password, which the one who entered them does not know', async () => {
+  it('are reset by a new password that the guesser does not know', async () => {
     const own = await service.newStore();
     const browser = await signedIn(own.email);
     const { totp } = await setUp(browser);

@@ -120,7 +120,7 @@ describe('a new address', () => {
     expect((await browser.get(path)).status).toBe(404);
   });
 
-  it('is not for whoever else opens its link', async () => {
+  it('is refused for another user who opens its link', async () => {
     const thief = await somebody();
     const victim = await somebody();
     await want(thief.browser, thief.newEmail);
@@ -229,7 +229,7 @@ describe('a link to a new address', () => {
   });
 });
 
-it('without a mail server, nobody can change their address by themselves', async () => {
+it('refuses a change of address without a mail server', async () => {
   const silent = await startService();
   try {
     const { email } = await silent.newStore();

@@ -160,7 +160,7 @@ describe('a question about the past', () => {
     expect(rows).toHaveLength(2);
   });
 
-  it('has one answer when it is asked by many at once', async () => {
+  it('runs once for many concurrent requests', async () => {
     const time = Date.now() - SECOND;
     await commit(1, createCountEvent(1, time));
     await commit(2, createCountEvent(2, time + 5 * HOUR));

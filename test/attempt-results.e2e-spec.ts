@@ -159,7 +159,7 @@ describe('attempts', () => {
     expect(pending).toEqual([{ id: refused?.id }]);
   });
 
-  it('wait for whoever changes their subscription, and those of others do not', async () => {
+  it('wait while their subscription changes, without delaying others', async () => {
     const [id, first] = await createDeliveries(null, 1);
     // In another queue; ids are given in order.
     let [other, delivery] = await createDeliveries(null, 1);

@@ -128,7 +128,7 @@ describe('card links', () => {
     expect(mail?.html).not.toContain('<b>Hi</b>');
   });
 
-  it('come by SMS to whoever the mail server does not know', async () => {
+  it('come by SMS when the mail server rejects the address', async () => {
     const [email, phone] = [address(), number()];
     mails.refuse(email);
     const person = await add({ email, phone });
@@ -141,7 +141,7 @@ describe('card links', () => {
     ]);
   });
 
-  it('are given up for a number that will never take them, and the log has no number', async () => {
+  it('are given up for an invalid number, which is not logged', async () => {
     const phone = number();
     provider.refused.set(phone, 21610);
     const person = await add({ phone });
@@ -263,7 +263,7 @@ describe('card links', () => {
     expect(body).toMatchObject([{ channel: 'poster', customer_card_id: person.cardId }]);
   });
 
-  it('go to nobody who was erased, even while they wait for another attempt', async () => {
+  it('are not sent to an erased person, even while waiting for a retry', async () => {
     provider.outage = { status: 429, code: 20429, headers: { 'retry-after': '1' } };
     const phone = number();
     const person = await add({ phone });
@@ -281,7 +281,7 @@ describe('card links', () => {
     expect(await messagesOf(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
   });
 
-  it('are held while nothing is set up that could send them', async () => {
+  it('are held while no sender is configured', async () => {
     const [byMail, bySms] = [await add({ email: address() }), await add({ phone: number() })];
     const nothing = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'].map((name) => [name, '']);
     await follow(Object.fromEntries(nothing) as NodeJS.ProcessEnv).settled();

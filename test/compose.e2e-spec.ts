@@ -199,7 +199,7 @@ describe('docker-compose.yml', () => {
     expect(Object.keys(others).filter((key) => /KEY|PASSWORD|URL/.test(key))).toEqual([]);
   });
 
-  it.each(Object.keys(SECRETS))('asks for %s and has no default for it', (name) => {
+  it.each(Object.keys(SECRETS))('requires %s without a default', (name) => {
     const { [name]: _left, ...others } = SECRETS as Record<string, string>;
     const users: Record<string, string> = {
       EVENT_STORE_PASSWORD: 'event-store-access',
@@ -253,7 +253,7 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  it('starts in order: what is depended on is there, healthy or done', () => {
+  it('starts services in the order of their dependencies', () => {
     for (const [, { depends_on = {} }] of services) {
       for (const [other, { condition }] of Object.entries(depends_on)) {
         const done = serviceOf(other).restart === 'no';

@@ -27,7 +27,7 @@ describe('changes at the same time', () => {
     for (const answer of lost) expectRefused(answer, 'email', 'taken');
   });
 
-  it('settle two customers who swap their addresses', async () => {
+  it('resolve two customers who swap their addresses', async () => {
     const [one, two] = [(await enrol(store)).customer, (await enrol(store)).customer];
     const answers = await Promise.all([
       update(one, { email: two.email }),
@@ -39,7 +39,7 @@ describe('changes at the same time', () => {
     expect(new Set(emails).size).toBe(2);
   });
 
-  it('of one customer are all kept', async () => {
+  it('of one customer are all stored', async () => {
     const { customer } = await enrol(store);
     await Promise.all(
       Array.from({ length: 20 }, (_, i) => update(customer, { metadata: { [`k${i}`]: i } })),
@@ -47,7 +47,7 @@ describe('changes at the same time', () => {
     expect(Object.keys((await show(customer)).metadata)).toHaveLength(20);
   });
 
-  it('of one store are all kept', async () => {
+  it('of one store are all stored', async () => {
     const own = await service.newStore();
     const changes = [
       { name: 'Bakery' },

@@ -152,7 +152,7 @@ describe('users', () => {
     expect(again.location).toBe('/app');
   });
 
-  it('who have an account sign in to accept, with the invited address', async () => {
+  it('who have an account accept by signing in with the invited address', async () => {
     const other = await service.newStore();
     const link = await invited(other.email.toUpperCase(), 'manager');
     const nobody = new Browser(service);
@@ -177,7 +177,7 @@ describe('users', () => {
     expect(JSON.stringify(rows)).not.toContain('@');
   });
 
-  it('cannot accept what was withdrawn, or what an owner who has left has promised', async () => {
+  it('cannot accept an invitation that was withdrawn or whose owner has left', async () => {
     const first = await invited(`${randomUUID()}@new.example`, 'owner');
     const list = await owner.get(`${page}/users`);
     const id = /invitations\/(\d+)\/withdraw/.exec(list.text)?.[1];
@@ -308,7 +308,7 @@ describe('the pages of a store', () => {
 });
 
 describe('a store', () => {
-  it('changes its settings, and says what is wrong with them', async () => {
+  it('changes its settings, and reports invalid ones', async () => {
     await owner.get(`${page}/settings`);
     const wrong = await owner.post(`${page}/settings`, {
       name: '',
@@ -334,7 +334,7 @@ describe('a store', () => {
     expect((await store.get(store.store)).body).toMatchObject({ country: null });
   });
 
-  it('may have a language that has no name, or be refused one that is none', async () => {
+  it('accepts a language without a name, and refuses an invalid one', async () => {
     const odd = await service.newStore();
     const locale = 'de-DE-u-co-phonebk';
     const set = await odd.send('PATCH', odd.store, { account: { locale } });

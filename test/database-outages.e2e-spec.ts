@@ -188,7 +188,7 @@ describe.each([
     await untilStamped();
   });
 
-  it('is 503 for every change, with advice, and nothing is written', async () => {
+  it('answers every change with 503 and advice, and writes nothing', async () => {
     for (const change of Object.values(changes())) await expectUnavailable(await change());
     // In one group.
     const stamps = await Promise.all(
@@ -198,7 +198,7 @@ describe.each([
     expect(await writtenSince(before)).toBe(0);
   });
 
-  it('is what readiness says', async () => {
+  it('is reported by readiness', async () => {
     await store.post(`${path}/stamp`, { stamps: 1 });
     expect(await readiness('api')).toEqual(UNREADY);
     // Of a disk it hears when it writes itself.
@@ -211,7 +211,7 @@ describe.each([
     expect(live.status).toBe(200);
   });
 
-  it('still answers what reads', async () => {
+  it('still answers reads', async () => {
     expect((await store.get(`${store.store}/customers`)).status).toBe(200);
     const again = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEYED);
     // Whoever has the key is written down first.
@@ -262,7 +262,7 @@ describe('no connections left', () => {
     await untilStamped();
   });
 
-  it('is 503 for every request, with advice', async () => {
+  it('answers every request with 503 and advice', async () => {
     await eventually(
       () => store.get(path),
       ({ status }) => status === 503,
@@ -280,7 +280,7 @@ describe('no connections left', () => {
     expect(signedIn.status).toBe(503);
   });
 
-  it('is what readiness says', async () => {
+  it('is reported by readiness', async () => {
     expect(await readiness('api')).toEqual(UNREADY);
     await eventually(
       () => readiness('dispatcher'),

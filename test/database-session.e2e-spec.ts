@@ -65,7 +65,7 @@ describe('a database whose settings are not ours', () => {
   });
   afterAll(() => service.stop());
 
-  it('gives others what it says', async () => {
+  it('still applies its own settings to other clients', async () => {
     const other = new pg.Client(service.database.url);
     await other.connect();
     const { client_encoding: _ours, ...settings } = HOSTILE;

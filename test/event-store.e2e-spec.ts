@@ -128,7 +128,7 @@ describe('events in PostgreSQL', () => {
     expect(seen.map((stored) => stored.stream)).toEqual([lowStream, high]);
   });
 
-  it('takes its head behind what was committed beside a transaction that stays open', async () => {
+  it('reads the head past commits made while a transaction stays open', async () => {
     const open = await slowWriter();
     await open.takeTransactionId();
     const [before, after] = [newStream(), newStream()];
@@ -207,7 +207,7 @@ describe('events in PostgreSQL', () => {
     );
   });
 
-  it('announces what was appended: many in a row not one by one, but the last of them always', async () => {
+  it('notifies of appended events: merges bursts, but always announces the last one', async () => {
     const listener = new pg.Client(database.url);
     let heard = 0;
     listener.on('notification', () => heard++);

@@ -32,7 +32,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-it('renders an event whose customer and card have no row yet', async () => {
+it('renders an event whose customer and card have no read model yet', async () => {
   const { customer, card, customerCard, path } = await enrol(store);
   expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
   await service.database.query('delete from customers where id = $1', [customer.id]);

@@ -69,7 +69,7 @@ const dueNow = ({ id }: LocationJson) =>
   service.database.query(`update geocoding_queue set due_at = now() where location_id = $1`, [id]);
 
 describe('geocoding', () => {
-  it('finds addresses, those from before it was set up too, and says who has found them', async () => {
+  it('finds addresses, including those from before it was enabled, and names the geocoder', async () => {
     const { store, location } = before;
     expect(await settled(store, location)).toMatchObject(AT_HOUSE);
     const history = await service.history();
@@ -83,7 +83,7 @@ describe('geocoding', () => {
     });
   });
 
-  it('asks a server once about an address, by name, and no faster than it may', async () => {
+  it('queries a server once for an address, identifies itself, and stays within the rate limit', async () => {
     const [one, other] = [await service.newStore(), await service.newStore()];
     const streets = [1, 2, 3].map((i) => `Marktplatz 1, ${i}`);
     for (const street of streets) emulator.places.set(street, HOUSE);
@@ -99,7 +99,7 @@ describe('geocoding', () => {
     expect(emulator.requests.at(-1)?.userAgent).toMatch(/^Inkpad\/\S+ \(maps@shop[.]example\)$/);
   });
 
-  it('does not ask again for what nobody knows', async () => {
+  it('does not query again for an address that was not found', async () => {
     const store = await service.newStore();
     const location = await newLocation(store, 'Nowhere 1');
     expect(await settled(store, location)).toMatchObject({
@@ -113,7 +113,7 @@ describe('geocoding', () => {
     );
   });
 
-  it('tries again later when the server fails, or answers something else', async () => {
+  it('retries later when the server fails or responds with something else', async () => {
     const store = await service.newStore();
     emulator.places.set('Marktplatz 1, later', HOUSE);
     emulator.faults.push({ status: 500 });
@@ -134,7 +134,7 @@ describe('geocoding', () => {
     expect(await settled(store, location)).toMatchObject(AT_HOUSE);
   });
 
-  it('gives up in the end, until an operator asks for all again', async () => {
+  it('gives up after the last attempt, until an operator queues all addresses again', async () => {
     const store = await service.newStore();
     emulator.places.set('Marktplatz 1, broken', HOUSE);
     emulator.faults.push({ status: 403 });
@@ -202,7 +202,7 @@ describe('geocoding', () => {
 });
 
 describe.each(['photon', 'pelias'] as const)('a server that speaks %s', (protocol) => {
-  it('is asked as it wants', async () => {
+  it('is queried as its documentation says', async () => {
     const other = await GeocoderEmulator.start(protocol);
     other.places.set('Marktplatz 1', HOUSE);
     const { database } = service;

@@ -119,7 +119,7 @@ const eventsOf = async (id: number) => {
 };
 
 describe('handleCommand', () => {
-  it('answers with the folded state and writes event and row together', async () => {
+  it('responds with the new state and writes event and read model together', async () => {
     const id = ++ids;
     await count(id, 5);
     const { state, events } = await count(id, 2);
@@ -131,7 +131,7 @@ describe('handleCommand', () => {
     expect([fold?.state, fold?.head]).toEqual([row?.state, row?.head]);
   });
 
-  it('puts who, how and when into every event', async () => {
+  it('records actor, channel and time in every event', async () => {
     const id = ++ids;
     const before = Date.now();
     await here.pipeline.handleCommand<
@@ -157,7 +157,7 @@ describe('handleCommand', () => {
     expect(Date.parse(String(event?.meta.recordedAt))).toBeGreaterThanOrEqual(before);
   });
 
-  it('writes nothing when it is already so', async () => {
+  it('writes nothing when the state does not change', async () => {
     const id = ++ids;
     await count(id, 1);
     expect((await count(id, 0)).state.value).toBe(1);
@@ -181,7 +181,7 @@ describe('handleCommand', () => {
     expect(await eventsOf(id)).toHaveLength(7_200);
   });
 
-  it('knows no record of another account', async () => {
+  it('does not find a record of another account', async () => {
     const id = ++ids;
     await count(id, 1);
     const stranger = { ...context, accountId: 2 };
@@ -247,7 +247,7 @@ describe('handleCommand', () => {
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 100, 10000]);
   });
 
-  it('refuses only by what is written: a refusal waits for the commit before it', async () => {
+  it('decides a refusal on committed state, after the commit before it', async () => {
     const id = ++ids;
     await count(id, 3);
     const { hold, reached, open } = gate();
@@ -279,7 +279,7 @@ describe('handleCommand', () => {
     expect(await here.rows.load(counters, ids)).toBeUndefined();
   });
 
-  it('folds a row of an older fold anew', async () => {
+  it('reprojects a read model of an older projection version', async () => {
     const id = ++ids;
     await count(id, 4);
     const doubled: ReadModel<Counter, CountEvent> = {
@@ -312,7 +312,7 @@ describe('handleCommand', () => {
     expect((await here.rows.load(doubled, id))?.state.value).toBe(10);
   });
 
-  it('keeps a row at its newest revision, however late an older write comes', async () => {
+  it('keeps the newest revision of a read model when an older write arrives late', async () => {
     const id = ++ids;
     await count(id, 1);
     await count(id, 1);
@@ -374,7 +374,7 @@ describe('commands with an Idempotency-Key', () => {
     }
   });
 
-  it('have no response stored by a commit that lost its race', async () => {
+  it('store no response for a commit that lost its race', async () => {
     const [id, other] = [++ids, ++ids];
     await count(id, 3);
     await count(other, 3);
@@ -478,7 +478,7 @@ describe('sealed parts of events', () => {
     },
   };
 
-  it('cannot be written for somebody who has no key, and that answers only its own caller', async () => {
+  it('are refused for a person without a key, without failing other callers', async () => {
     const id = ++ids;
     const note = (customerId: number, text: string) =>
       here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({

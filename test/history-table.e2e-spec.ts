@@ -100,7 +100,7 @@ describe('the table of the history', () => {
     expect(JSON.stringify(more)).not.toMatch(/Anna|Main Street|@example/);
   });
 
-  it('is written once, however many dispatchers there are and whoever is killed', async () => {
+  it('is written once, even with several dispatchers of which some are killed', async () => {
     await Promise.all([startDispatcher(), startDispatcher()]);
     await aDay();
     await filled();

@@ -30,7 +30,7 @@ const auditOf = async (query: string, ...values: unknown[]) =>
   (await service.running.database.query<object>(query, values)).rows;
 
 describe('the history', () => {
-  it('says who did it, through which channel and with which request', async () => {
+  it('shows actor, channel and request', async () => {
     const { path } = await enrol(store);
     const request = { 'x-request-id': 'till-7.42' };
     await store.send('POST', `${path}/stamp`, { stamps: 1, source: 'pos' }, request);
@@ -42,7 +42,7 @@ describe('the history', () => {
     ]);
   });
 
-  it('has welcome stamps, and what they reach, beside the card', async () => {
+  it('shows welcome stamps and the rewards that they unlock with the card', async () => {
     const { card } = await enrol(store, { card: { initial_stamps: 3 }, rewards: [2, 5] });
     const { customer } = await enrol(store);
     const cards = `${store.store}/customers/${customer.id}/customer_cards`;
@@ -54,7 +54,7 @@ describe('the history', () => {
     ]);
   });
 
-  it('has the location of what was stamped and redeemed there, after its end too', async () => {
+  it('shows the location of stamps and redemptions, even after it was deleted', async () => {
     const { path, rewards, customerCard } = await enrol(store, { rewards: [1] });
     const location = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
     const { id } = (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
@@ -117,7 +117,7 @@ describe('the history is silent when nothing changes', () => {
 });
 
 describe('what is personal', () => {
-  it('stands in no event', async () => {
+  it('is in no event', async () => {
     const own = await service.newStore();
     const { customer, path } = await enrol(own);
     await own.post(`${own.store}/customers`, {
@@ -148,7 +148,7 @@ describe('what is personal', () => {
 });
 
 describe('the audit log', () => {
-  it('has what is done to users and tokens', async () => {
+  it('records changes of users and tokens', async () => {
     await service.newStore();
     expect(await auditOf('select type from audit_log order by id desc limit 3')).toEqual([
       { type: 'token.created' },
@@ -157,7 +157,7 @@ describe('the audit log', () => {
     ]);
   });
 
-  it('has what concerns a user in each store that the user reaches', async () => {
+  it("records changes of a user in each of the user's stores", async () => {
     const there = await service.newStore();
     const other = await service.newStore();
     await service.running.execute(new AddMember(cli, other.accountId, there.email, 'owner'));
@@ -208,7 +208,7 @@ describe('the audit log', () => {
     ]);
   });
 
-  it('has what is done to webhook subscriptions', async () => {
+  it('records changes of webhook subscriptions', async () => {
     const hook = { event: '*', target_url: 'https://receiver.example/hooks' };
     const hooks = `${store.store}/webhook_subscriptions`;
     const { body } = await store.post<{ id: number }>(hooks, hook);

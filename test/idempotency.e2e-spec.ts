@@ -81,7 +81,7 @@ describe('Idempotency-Key', () => {
     expect((await store.get<CustomerCardDetailJson>(path)).body.stamps_count).toBe(2);
   });
 
-  it('leaves it to whoever has taken over the key to refuse', async () => {
+  it('leaves the refusal to the request that took over the key', async () => {
     const store = await service.newStore();
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const body = { reward_id: rewards[0]?.id };

@@ -76,7 +76,7 @@ describe('ids that are in use already', () => {
     expect([...streams].filter(([, beginnings]) => beginnings > 1)).toEqual([]);
   });
 
-  it('are no reason to fail when only the second record of a request meets one', async () => {
+  it('do not fail a request whose second record meets one', async () => {
     const { customer } = await enrol(store);
     await restart('customer_cards', 1);
     const again = await enrol(store);

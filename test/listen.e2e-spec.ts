@@ -283,7 +283,7 @@ it.each([
   [['--url', 'http://127.0.0.1:1'], '--url, --token and --account must be given together'],
   [[], 'No running service found'],
   [['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no response from'],
-])('says what is wrong with %j', async (parameters, sentence) => {
+])('reports what is wrong with %j', async (parameters, sentence) => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
   const listener = start(parameters, { DATA_DIR });
   expect(await listener.exitCode).toBe(1);

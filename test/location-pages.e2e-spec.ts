@@ -25,7 +25,7 @@ const readLocation = async ({ id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
 describe('the locations of a store', () => {
-  it('are none at first, and are listed with what is known of them', async () => {
+  it('are empty at first, and are listed with address and coordinates', async () => {
     expect((await owner.get(list)).text).toContain('No locations yet');
     await newLocation();
     await newLocation({ name: 'Harbour', pin: { latitude: 53.54, longitude: 9.98 } });
@@ -56,7 +56,7 @@ describe('the locations of a store', () => {
     });
   });
 
-  it('say kindly what is no place, and keep what was entered', async () => {
+  it('reject an invalid place with an explanation, and keep the input', async () => {
     const location = await newLocation();
     const page = `${list}/${location.id}`;
     const wrong = await owner.submit(page, `${page}/pin`, { latitude: 'no"rth', longitude: '' });
@@ -66,7 +66,7 @@ describe('the locations of a store', () => {
     expect(await readLocation(location)).toEqual(location);
   });
 
-  it('are no business of others', async () => {
+  it('are hidden from users of other stores', async () => {
     const location = await newLocation();
     const other = await service.newStore();
     const stranger = await Console.of(service, other.email);

@@ -181,7 +181,7 @@ describe('a busy run in JSON', () => {
     SLOW,
   );
 
-  it('counts the same, and names nobody either', async () => {
+  it('counts the same, and contains no personal data', async () => {
     const read = async () =>
       samples(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text());
     const now = await eventually(

@@ -84,7 +84,7 @@ describe('the metrics of the api', () => {
     expect(grown('inkpad_idempotent_replays_total')).toBe(1);
   });
 
-  it('count what is refused for coming too often', async () => {
+  it('count rate-limited requests', async () => {
     for (let i = 0; i < 3; i++) await fetch(`${service.baseUrl}/docs`);
     const now = await read();
     expect(now.value('inkpad_http_rate_limited_total', { by: 'page_address' })).toBe(1);
@@ -102,7 +102,7 @@ describe('the metrics of the api', () => {
     expect(now.value('inkpad_ready')).toBe(1);
   });
 
-  it('name nobody: no store, no customer, no subscription', async () => {
+  it('contain no store, customer or subscription', async () => {
     const { text } = await read();
     const labels = new Set([...text.matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
     expect([...labels].sort()).toEqual([
@@ -137,7 +137,7 @@ describe('the port of metrics', () => {
     server.close();
   });
 
-  it('is for this machine, unless the settings say otherwise', async () => {
+  it('listens on localhost, unless the settings say otherwise', async () => {
     for (const [settings, address] of [
       [{ HOST: '0.0.0.0' }, '127.0.0.1'],
       [{ HOST: '127.0.0.1', MONITORING_HOST: '0.0.0.0' }, '0.0.0.0'],
@@ -149,7 +149,7 @@ describe('the port of metrics', () => {
     }
   });
 
-  it('is any other while the usual one is taken, outside of production', async () => {
+  it('is another one while the default is in use, outside of production', async () => {
     const url = 'postgres://u:p@localhost:5432/x';
     const config = testConfig(url, { METRICS_PORT: '' });
     const first = await listenForMetrics(config, 'api', new Registry());
@@ -164,7 +164,7 @@ describe('the port of metrics', () => {
     second.close();
   });
 
-  it('that is taken is named, with what to do', async () => {
+  it('reports a port that is in use, with what to do', async () => {
     const occupiedPort = createServer().listen(0, '127.0.0.1');
     await once(occupiedPort, 'listening');
     const { port } = occupiedPort.address() as AddressInfo;

@@ -60,13 +60,13 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 describe('the examples of the docs', () => {
-  it('stand at every operation, in curl and in TypeScript', () => {
+  it('exist for every operation, in curl and in TypeScript', () => {
     const operations = Object.values(document.paths).flatMap((path) => Object.values(path));
     expect(samples.map(({ id }) => id).sort()).toEqual(operations.map((o) => o.operationId).sort());
     expect(STORY.filter((id) => !samples.some((sample) => sample.id === id))).toEqual([]);
   });
 
-  it('in curl do what they say when they are pasted', async () => {
+  it('in curl run as they are', async () => {
     const faultsOf = createAnswerChecker(document);
     const done = await playEach(async ({ id, curl, method, path }, store) => {
       const { url, init } = requestOf(curl, store);
@@ -83,7 +83,7 @@ describe('the examples of the docs', () => {
     expect(done).toBe(samples.length);
   });
 
-  it('in TypeScript do what they say when they are pasted', async () => {
+  it('in TypeScript run as they are', async () => {
     const done = await playEach(async ({ id, typescript }, store) => {
       const [first, ...lines] = typescript.split('\n');
       expect(first).toBe("import { createClient } from '@inkpad/client';");
@@ -110,7 +110,7 @@ describe('the examples of the docs', () => {
 });
 
 describe('the TypeScript client', () => {
-  it('words a refusal, and goes through a list', async () => {
+  it('reports errors, and iterates over a list', async () => {
     const { baseUrl, token, accountId } = await service.newStore();
     const inkpad = createClient({ baseUrl, token: token ?? '', idempotent: true });
     const path = { account_id: accountId };

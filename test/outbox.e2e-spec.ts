@@ -62,7 +62,7 @@ describe('the outbox of a store', () => {
     expect([status, text]).toEqual([200, expect.stringContaining('No messages yet')]);
   });
 
-  it('has what could not be sent, shows what it says when asked, and sends it then', async () => {
+  it('lists unsent messages, shows their text on request, and sends them again', async () => {
     const email = 'grace@mail.example';
     const { path, uuid } = await createHolder(store, {
       first_name: 'Grace',
@@ -92,7 +92,7 @@ describe('the outbox of a store', () => {
     expect(after.text).not.toContain('Send now');
   });
 
-  it('notes of one that is sent again and again the 1st, 10th, 100th … time', async () => {
+  it('records the 1st, 10th, 100th … repetition of a message', async () => {
     const { path } = await createHolder(store, { email: 'often@mail.example' });
     const id = path.split('/').at(-1);
     for (let i = 0; i < 10; i++) {
@@ -110,7 +110,7 @@ describe('the outbox of a store', () => {
     expect(rows.map(({ times }) => times)).toEqual(['1', '10']);
   });
 
-  it('sends nothing that cannot be sent: an erased person, or a number while there is no SMS', async () => {
+  it('refuses to send to an erased person, or to a number without SMS', async () => {
     const { path } = await createHolder(store, { email: null, phone: '+4915112345678' });
     const { text } = await owner.get(path);
     expect(text).toContain('Nothing was sent, because no SMS provider is set up. Once');

@@ -96,7 +96,7 @@ describe('a change of what an opened pass shows', () => {
     expect(await findUpdate(id)).toEqual({ priority: 0, requestCount: 2 });
   });
 
-  it('is no change while nobody has opened the pass', async () => {
+  it('is not sent while no pass is open', async () => {
     const { path, customerCard } = await enrol(store);
     await stamp(path, 1);
     await follower.caughtUp();
@@ -239,7 +239,7 @@ describe('the queue of updates', () => {
     await clear();
   });
 
-  it('sends again what was asked for while it was being sent', async () => {
+  it('sends again an update that was requested while it was being sent', async () => {
     await ask('apple', ['c1'], 1, 0);
     await due();
     const [claimed] = await updates().claim('apple', 1);
@@ -253,7 +253,7 @@ describe('the queue of updates', () => {
     expect(await updates().claim('apple', 1)).toEqual([]);
   });
 
-  it('takes no result from whoever has outlived the lease', async () => {
+  it('ignores a result from a process whose lease has expired', async () => {
     await ask('apple', ['d1'], 1, 0);
     await due();
     const [late] = await updates().claim('apple', 1);

@@ -32,7 +32,7 @@ afterAll(() => close());
 const noted = (note: string): NewEvent =>
   event('StampsEarned', { customerId: CUSTOMER, personal: { note } });
 
-it('open at once what another process has sealed with a key that is newer than what is known', async () => {
+it('decrypt at once with a key that another process has just created', async () => {
   const [one, other, third] = [openKeys(), openKeys(), openKeys()];
   await one.create(CUSTOMER, 'customers');
   const before = await one.sealEvents([noted('oat milk')]);

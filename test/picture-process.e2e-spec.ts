@@ -78,7 +78,7 @@ describe('the process that decodes pictures', () => {
     }
   });
 
-  it('is killed at the limit of time, and the next picture has one of its own', async () => {
+  it('is killed at the time limit, and the next picture gets a new process', async () => {
     const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 2_000 }));
     await expect(decoded).rejects.toThrow(PictureError);
     expect(decodersOf(process.pid)).toEqual([]);
@@ -141,7 +141,7 @@ describe('the process that decodes pictures', () => {
     }
   });
 
-  it('is no fault of the picture when others end it', async () => {
+  it('does not blame the picture when another process kills it', async () => {
     const killed = failureOf(decodePicture(slow, decoding({ scans: Infinity })));
     process.kill(await running(), 'SIGKILL');
     expect(await killed).toBeInstanceOf(UnavailableError);
@@ -151,7 +151,7 @@ describe('the process that decodes pictures', () => {
     expect(await failure).toBeInstanceOf(PictureError);
   });
 
-  it('knows nothing of our environment, and is the first to go where memory runs out', async () => {
+  it('inherits no environment, and is the first to be killed when memory runs out', async () => {
     process.env['MASTER_KEY_OF_TEST'] = 'secret';
     try {
       const decoded = decodePicture(slow, decoding({ scans: Infinity, timeMs: 3_000 }));

@@ -135,7 +135,7 @@ describe('behind a proxy', () => {
     for (const [i, form] of six.entries()) expect([form, await left(form)]).toEqual([form, 99 - i]);
   });
 
-  it('counts what is no address together', async () => {
+  it('counts all invalid addresses as one', async () => {
     const forms = ['unknown', '_hidden', '_hidden:1', 'x'.repeat(3_000), '12345', 'a.example:1'];
     for (const [i, form] of forms.entries())
       expect([form, await left(form)]).toEqual([form, 99 - i]);

@@ -96,7 +96,7 @@ describe('what another api does after a card was read', () => {
     expect((await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id })).status).toBe(200);
   });
 
-  it('redeems: what was spent there cannot be spent here', async () => {
+  it('redeems: stamps spent in one process cannot be spent in another', async () => {
     const { path, rewards } = await readCard({ rewards: [2] });
     await stamp(path, 2);
     const reward_id = rewards[0]?.id;

@@ -24,7 +24,7 @@ const rows = (ids: number[]) =>
     ids,
   );
 
-it('rows of an older fold are folded anew in the background, and none is moved back', async () => {
+it('reprojects read models of an older projection version in the background, and moves none back', async () => {
   const ids: number[] = [];
   for (let i = 0; i < 5; i++) {
     const { path, customerCard } = await enrol(store, { rewards: [2] });

@@ -28,19 +28,19 @@ async function timesOf(type: string): Promise<(string | null)[]> {
 }
 
 describe('the audit log', () => {
-  it('has of setting up codes again and again the 1st, 10th, 100th … time', async () => {
+  it('records the 1st, 10th, 100th … repetition of setting up codes', async () => {
     const factors = service.app.get(SecondFactors, { strict: false });
     for (let i = 0; i < 10; i++) await factors.beginEnrolment(cli, userId);
     expect(await timesOf('user.second_factor_begun')).toEqual(['1', '10']);
   });
 
-  it('has nothing of ending sessions where there are none', async () => {
+  it('records nothing when there are no sessions to end', async () => {
     const signIns = service.app.get(SignIns, { strict: false });
     expect(await signIns.signOutElsewhere(cli, { userId, sessionId: 0 })).toBe(0);
     expect(await timesOf('user.sessions_ended')).toEqual([]);
   });
 
-  it('has of withdrawing an invitation twice one entry', async () => {
+  it('records one entry for an invitation withdrawn twice', async () => {
     const { accountId } = store;
     const { invitationId } = await service.execute(
       new InviteUser(cli, userId, accountId, 'new@shop.example', 'staff', null),

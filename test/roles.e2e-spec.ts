@@ -24,7 +24,7 @@ describe('the role of the processes', () => {
   });
   afterAll(() => service.stop());
 
-  it('is no superuser, owns nothing and may make nothing', async () => {
+  it('is no superuser, owns nothing and can create nothing', async () => {
     const rights = `select rolsuper, rolcreaterole, rolcreatedb, rolbypassrls,
         has_database_privilege(oid, current_database(), 'create') as database,
         has_schema_privilege(oid, 'public', 'create') as public,
@@ -48,7 +48,7 @@ describe('the role of the processes', () => {
     ]);
   });
 
-  it('is enough for the service', async () => {
+  it('is sufficient for the service', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store, { rewards: [1] });
     expect((await store.post(`${path}/stamp`, { stamps: 1, external_ref: 'r' })).status).toBe(200);
@@ -174,7 +174,7 @@ describe('an installation with one role for everything', () => {
     await database.close();
   });
 
-  it('goes on, and is told at start', async () => {
+  it('continues to work, and warns at start', async () => {
     const api = startProgram(
       'dist/apps/api/src/main.js',
       testEnvironment(database.ownerUrl, { LOG_LEVEL: 'warn' }),
@@ -197,7 +197,7 @@ describe('an installation with one role for everything', () => {
     await expect(as(url, 'drop trigger events_are_final on es.events')).rejects.toThrow(FORBIDDEN);
   });
 
-  it('is told what an administrator has to do where the owner may not make roles', async () => {
+  it('says what an administrator has to do when the owner cannot create roles', async () => {
     const owner = `owner_${randomBytes(4).toString('hex')}`;
     const migration = new URL(database.ownerUrl);
     migration.username = owner;

@@ -81,7 +81,7 @@ describe('pages', () => {
     expect(text).not.toMatch(/style="|<script|https?:\/\/(?!www\.w3\.org)/);
   });
 
-  it('say kindly what is wrong, to browsers alone', async () => {
+  it('render an error page, for browsers only', async () => {
     const missing = await get('/app/nothing/of/the/kind');
     expect([missing.status, missing.headers.get('content-type')]).toEqual([
       404,
@@ -309,7 +309,7 @@ describe('signing in', () => {
     }
   });
 
-  it('says truly how many sign-ins failed with addresses that nobody has', async () => {
+  it('counts failed sign-ins with unknown addresses correctly', async () => {
     const own = await startService();
     try {
       const stranger = new Browser(own);
@@ -468,7 +468,7 @@ describe('your account', () => {
     expect((await browser.post('/app/account/password', second)).location).toContain('password');
   });
 
-  it('lets nobody in who has entered the former password while it changed', async () => {
+  it('refuses the old password when it changes during the sign-in', async () => {
     const own = await service.newStore();
     const browser = await signedIn(own.email);
     const thief = new Browser(service);
@@ -520,7 +520,7 @@ describe('a forgotten password', () => {
     expect((await browser.signIn(own.email, password.normalize('NFD'))).location).toBe('/app');
   });
 
-  it('is replaced by a mail to which nobody can add lines of their own', async () => {
+  it('is replaced by a mail into which no lines can be injected', async () => {
     const own = await service.newStore();
     const browser = await signedIn(own.email);
     await browser.get('/app/account');
@@ -534,7 +534,7 @@ describe('a forgotten password', () => {
     );
   });
 
-  it('lets in whoever others have locked out', async () => {
+  it('lets a user in whom others have locked out', async () => {
     const own = await service.newStore();
     const stranger = new Browser(service);
     await Promise.all(Array.from({ length: 11 }, () => stranger.signIn(own.email, 'guessed')));
@@ -658,7 +658,7 @@ describe('codes when signing in', () => {
     expect(new Set(tries.map(({ status }) => status))).toEqual(new Set([422, 429]));
   });
 
-  it('let nobody in whose password has changed meanwhile', async () => {
+  it('refuse a user whose password has changed meanwhile', async () => {
     const own = await service.newStore();
     const browser = await signedIn(own.email);
     const { codes } = await setUp(browser);
@@ -828,7 +828,7 @@ describe('signing in with a company', () => {
     ['a token for another client', {}, { aud: 'another' }],
     ['a token of another company', {}, { iss: 'https://evil.example' }],
     ['a token that is over', {}, { exp: 1 }],
-  ])('lets in nobody with %s', async (_, person, lies) => {
+  ])('refuses %s', async (_, person, lies) => {
     company.person = { ...personOf(store.email), ...person };
     company.lies = lies;
     const browser = new Browser(service);

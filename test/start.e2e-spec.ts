@@ -17,7 +17,7 @@ describe('npm start', () => {
   });
   afterAll(() => installation.remove());
 
-  it('comes up and says how to use it', async () => {
+  it('starts and prints how to use it', async () => {
     starter = installation.start();
     await installation.isUp(starter);
 
@@ -38,7 +38,7 @@ describe('npm start', () => {
     expect(await installation.statusAt('127.0.0.1', token)).toBe(200);
   });
 
-  it('writes down what runs and its credentials, for its owner only', () => {
+  it('records its processes and credentials, readable by its owner only', () => {
     const run = installation.readRun();
     expect(run.starter.pid).toBe(starter.process.pid);
     expect(run.base_url).toBe(`http://localhost:${installation.port}`);
@@ -48,7 +48,7 @@ describe('npm start', () => {
     }
   });
 
-  it('connects its programs as a role that may add to the history and no more', async () => {
+  it('connects its programs as a role that can only append to the history', async () => {
     expect(await rightsOf(installation.readRun())).toEqual(ONLY_TO_ADD);
     const environments = (['api', 'dispatcher'] as const).map((name) =>
       fs.readFileSync(`/proc/${installation.pidOf(name)}/environ`, 'utf8'),

@@ -119,7 +119,7 @@ describe('a body from somebody without a token', () => {
     }
   });
 
-  it('is not what somebody with a token sends, who has 1 MiB', async () => {
+  it('accepts up to 1 MiB from a client with a token', async () => {
     const name = 'x'.repeat(100);
     const padding = ' '.repeat(900 * 1024);
     const body = JSON.stringify({ location: { name, address: 'Main street 1' } }) + padding;
@@ -148,7 +148,7 @@ describe('complaints of phones', () => {
     await world.apns.stop();
   });
 
-  it('are logged for devices and passes that have registered, and for nobody else', async () => {
+  it('are logged only for registered devices and passes', async () => {
     const client = await apple.newStore();
     const enrolment = await enrol(client);
     const phone = world.phone(apple.baseUrl);

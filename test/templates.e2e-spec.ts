@@ -29,7 +29,7 @@ const namesIn = ({ available_rewards }: CustomerCardDetailJson) =>
 
 /** An api remembers a card's template from the first stamp on; each change has to make it look again. */
 describe('after the first stamp on a card', () => {
-  it('a reward that is added can be reached and redeemed, the first one as well as the next', async () => {
+  it('lets customers reach and redeem rewards that are added later', async () => {
     const { card, path } = await enrol(store);
     await stamp(path);
     const first = await addReward(card, 2);
@@ -43,7 +43,7 @@ describe('after the first stamp on a card', () => {
     expect(redeemed.status).toBe(200);
   });
 
-  it('a reward that is renamed, moved, switched off or deleted is so at the next stamp', async () => {
+  it('applies a renamed, moved, disabled or deleted reward at the next stamp', async () => {
     const { card, rewards, path } = await enrol(store, { rewards: [2, 3] });
     const [two, three] = rewards.map(({ id }) => `${store.store}/rewards/${id}`);
     await stamp(path);
@@ -60,7 +60,7 @@ describe('after the first stamp on a card', () => {
     expect(namesIn(await stamp(path))).toEqual(['Cake']);
   });
 
-  it('each change shows in the card when it is next read, without a stamp', async () => {
+  it('shows each change when the card is next read, without a stamp', async () => {
     const { card, rewards, path } = await enrol(store, { rewards: [2] });
     await stamp(path);
     await stamp(path);
@@ -80,7 +80,7 @@ describe('after the first stamp on a card', () => {
     expect((await read()).card_name).toBe('Tea card');
   });
 
-  it('a limit and a name that the card gets hold for the next stamp', async () => {
+  it('applies a new limit and a new name at the next stamp', async () => {
     const { card, path } = await enrol(store);
     await stamp(path);
     const changes = { name: 'Tea card', max_stamps_per_day: 2 };

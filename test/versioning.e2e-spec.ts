@@ -42,7 +42,7 @@ describe('a version that will be deprecated', () => {
 });
 
 describe('a version that is deprecated', () => {
-  it('has no end as long as none is known', async () => {
+  it('has no sunset date until one is set', async () => {
     await start(daysFromNow(-30));
     const { headers, body } = await anonymous.get<Body>('/api/v1/status');
     expect([headers.has('deprecation'), headers.has('sunset')]).toEqual([true, false]);
@@ -63,7 +63,7 @@ describe('the page that explains it', () => {
     expect(page.text).toContain(sunset_date);
   });
 
-  it('is there when the version is not', async () => {
+  it('is served after the version has ended', async () => {
     await start(daysFromNow(-400), daysFromNow(-1));
     const page = await anonymous.get('/docs/versioning');
     expect([page.status, page.text.includes('retired since')]).toEqual([200, true]);

@@ -203,7 +203,7 @@ describe('ten seconds', () => {
     );
   }
 
-  it('are all that an answer has, and its head decides', async () => {
+  it("limit the time until the response's head", async () => {
     const environment = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' };
     const config = testConfig('postgres://nowhere/none', environment);
     const names = await NameServer.start(() => 'silence');

@@ -47,7 +47,7 @@ const deliveriesOf = async (subscriptionId: number) =>
 const dataOf = ({ events }: Receiver) => events.map(({ body }) => body['data'] as Data);
 
 describe('a change of a customer', () => {
-  it('is told with the old values, and an enrolment in its order', async () => {
+  it('is sent with the old values, and an enrolment in order', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     await subscribe(store, receiver, { events: ['*'] });
@@ -91,7 +91,7 @@ describe('a change of a customer', () => {
 });
 
 describe('deliveries', () => {
-  it('send every kind of event, signed, in order, as the contract shows it', async () => {
+  it('send every kind of event, signed, in order, as docs/webhooks.md shows it', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { secret } = await subscribe(store, receiver, { events: ['*'] });
@@ -343,7 +343,7 @@ describe('deliveries', () => {
     expect(await show(store, subscription)).toMatchObject({ enabled: true });
   });
 
-  it('are made to nobody who is disabled', async () => {
+  it('are not made to a disabled subscription', async () => {
     const store = await service.newStore();
     const disabled = await receive();
     const enabled = await receive();
@@ -358,7 +358,7 @@ describe('deliveries', () => {
     expect(disabled.received).toHaveLength(0);
   });
 
-  it('about one customer keep their order, and one slow receiver holds up nobody else', async () => {
+  it('about one customer keep their order, and a slow receiver delays no other', async () => {
     const store = await service.newStore();
     const { receiver: stuck, release } = await receiveHeld();
     const prompt = await receive((_received, nth) => ({ status: nth % 5 === 0 ? 500 : 200 }));
@@ -423,7 +423,7 @@ describe('deliveries', () => {
     );
   });
 
-  it('begin with what is recorded after the subscription was made', async () => {
+  it('begin with the first event after the subscription was created', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const { path } = await enrol(store);
@@ -522,7 +522,7 @@ describe('deliveries', () => {
 });
 
 describe('a single event on an idle system', () => {
-  it('is enqueued, claimed, rendered and stored in one statement, and then sent', async () => {
+  it('is enqueued, leased, rendered and stored in one statement, and then sent', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);

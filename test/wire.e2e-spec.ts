@@ -31,7 +31,7 @@ describe('compression', () => {
     expect(headers['content-length']).toBe('15');
   });
 
-  it('is there for the docs', async () => {
+  it('serves the docs', async () => {
     const { headers } = await rawGet(`${service.baseUrl}/docs/reference/scalar.js`, {
       'accept-encoding': 'br',
     });
@@ -56,7 +56,7 @@ describe('methods', () => {
     expect(answer).toContain('"code":"method_not_allowed"');
   });
 
-  it('are told to who asks with OPTIONS, and to no stranger', async () => {
+  it('are listed for an authenticated OPTIONS request only', async () => {
     const cards = `${store.store}/cards`;
     const { status, headers, text } = await store.send('OPTIONS', cards);
     expect([status, headers.get('allow'), text]).toEqual([204, 'GET, HEAD, OPTIONS, POST', '']);
@@ -189,7 +189,7 @@ describe('bodies', () => {
     }
   });
 
-  it('are waited for by who sends Expect: 100-continue', async () => {
+  it('are sent after 100-continue to a client that expects it', async () => {
     const body = JSON.stringify({ card: { name: 'Tea' } });
     const response = await exchange(
       service.baseUrl,
@@ -203,7 +203,7 @@ describe('bodies', () => {
     expect(other).toMatch(/^HTTP\/1\.1 201 Created\r\n/);
   });
 
-  it('on DELETE are no obstacle', async () => {
+  it('are ignored on DELETE', async () => {
     const { card } = await enrol(store);
     const path = `${store.store}/rewards`;
     for (const body of [undefined, {}, { reason: 'x' }]) {

@@ -41,7 +41,7 @@ describe('the alert rules', () => {
     await database.close();
   });
 
-  it('are what Prometheus reads', () => {
+  it('are valid for Prometheus', () => {
     const { status, output } = promtool('check', 'rules', FILE);
     expect(output).toContain('SUCCESS');
     expect(status).toBe(0);

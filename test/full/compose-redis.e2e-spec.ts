@@ -42,13 +42,13 @@ describe('the Redis of docker-compose.yml', () => {
     await gone;
   });
 
-  it('answers only those who know its password', async () => {
+  it('responds only to clients with its password', async () => {
     await expect(query('')).rejects.toThrow('NOAUTH');
     await expect(query(':guessed@')).rejects.toThrow();
     expect(await query(`:${PASSWORD}@`)).toBe('PONG');
   });
 
-  it('shows it to nobody who lists the processes', () => {
+  it('hides the password from process listings', () => {
     expect(readFileSync(`/proc/${server.pid}/cmdline`, 'utf8')).not.toContain(PASSWORD);
   });
 

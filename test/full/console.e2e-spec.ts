@@ -224,7 +224,7 @@ describe('the console in a browser', () => {
     await page.context().close();
   });
 
-  it('keeps nobody out of places, messages and posters', async () => {
+  it('makes places, messages and posters accessible', async () => {
     const empty = await service.newStore();
     const page = await enter('');
     const town = await newLocation('Found in town only, with a name that is rather long');

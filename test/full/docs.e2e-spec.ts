@@ -57,7 +57,7 @@ describe('the documentation in a browser', () => {
     },
   );
 
-  it('keeps nobody out of the first page and of one that is not there', async () => {
+  it('shows its first page and its 404 page to everybody', async () => {
     const page = await open('/');
     await expectGoodLooks(page, 'first-page');
     await page.goto(`${HOST}/nope`);
@@ -150,7 +150,7 @@ describe('the documentation in a browser', () => {
     await page.context().close();
   });
 
-  it('asks nobody else, and complains of nothing', () => {
+  it('requests nothing from other hosts, and logs no error', () => {
     expect(strangers).toEqual([]);
     expect(complaints).toEqual([]);
   });

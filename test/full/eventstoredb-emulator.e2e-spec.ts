@@ -440,7 +440,7 @@ describe('reads from the EventStoreDB emulator', () => {
     expect(await revisions({ direction, fromRevision: START })).toEqual([0]);
   });
 
-  it('says that a stream is not there only while it is read', async () => {
+  it('reports a missing stream only when it is read', async () => {
     const missing = newStream();
     const reading = client.readStream(missing);
 
@@ -858,7 +858,7 @@ describe('the EventStoreDB emulator over TLS', () => {
       (error: { type?: string }) => error.type,
     );
 
-  it('lets in who gives the right password, for each call', async () => {
+  it('accepts the right password on each call', async () => {
     expect(await attempts('admin:changeit@')).toEqual(['done', 'access-denied', 'done']);
   });
 
@@ -868,7 +868,7 @@ describe('the EventStoreDB emulator over TLS', () => {
     expect(await attempts('toString:changeit@')).toEqual(denied);
   });
 
-  it('denies who gives none', async () => {
+  it('refuses a call without a password', async () => {
     const denied = ['access-denied', 'access-denied', 'access-denied'];
     expect(await attempts('')).toEqual(denied);
   });

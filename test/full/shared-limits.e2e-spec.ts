@@ -135,7 +135,7 @@ describe('an api whose Redis', () => {
     await database.close();
   });
 
-  it('is not there starts without it, and finds it when it comes', async () => {
+  it('starts without Redis, and uses it once it is available', async () => {
     redis = await TestRedis.start();
     await redis.kill();
     api = await startApi(database, redis.url);

@@ -129,7 +129,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('looks right when it says why not, and offers nobody to sign in who has', async () => {
+  it('renders errors, and hides the sign-in link from signed-in users', async () => {
     const context = await someone();
     const page = await context.newPage();
     const expectSaid = async (status: number, link: string) => {
@@ -214,7 +214,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('has run all of this without a complaint of the browser', () => {
+  it('logs no error in the browser throughout', () => {
     expect(complaints).toEqual([]);
   });
 });

@@ -159,14 +159,14 @@ describe('signing up in a browser', () => {
     await page.context().close();
   });
 
-  it('is closed in a way that people understand', async () => {
+  it('explains a closed sign-up', async () => {
     const closed = await newPoster(store, { active: false });
     const page = await open(closed);
     await expectGoodLooks(page, 'join-closed');
     await page.context().close();
   });
 
-  it('has run all of this without a complaint of the browser', () => {
+  it('logs no error in the browser throughout', () => {
     expect(complaints.filter((text) => !text.includes('410'))).toEqual([]);
   });
 });

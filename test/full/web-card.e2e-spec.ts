@@ -148,7 +148,7 @@ describe('the web card in a browser', () => {
     await page.close();
   });
 
-  it('is read in order by those who do not see it', async () => {
+  it('is read in order by a screen reader', async () => {
     const page = await open();
     const read = await page.locator('main').ariaSnapshot();
     const order = [
@@ -245,7 +245,7 @@ describe('the web card in a browser', () => {
     }
   });
 
-  it('has run all of this without a complaint of the browser', () => {
+  it('logs no error in the browser throughout', () => {
     expect(complaints).toEqual([]);
   });
 

@@ -51,7 +51,7 @@ describe('the connection to the push service', () => {
     world.apns.answerWith(null);
   });
 
-  it('is one for many pushes', async () => {
+  it('carries many pushes', async () => {
     client = open();
     const before = world.apns.connections;
     const answers = await Promise.all(Array.from({ length: 100 }, () => client.push(TOKEN, NEVER)));
@@ -64,7 +64,7 @@ describe('the connection to the push service', () => {
     });
   });
 
-  it('is opened anew after GOAWAY, and after the service was away', async () => {
+  it('reconnects after GOAWAY and after an outage of the service', async () => {
     client = open();
     await client.push(TOKEN, NEVER);
     world.apns.goAway();

@@ -175,7 +175,7 @@ describe('npm run backup and npm run restore', () => {
     SLOW,
   );
 
-  it('leave nobody who has the folder alone a name, a token or a key', () => {
+  it('reveal no name, token or key to somebody with only the folder', () => {
     const secrets = [
       NAME,
       store.token ?? '',

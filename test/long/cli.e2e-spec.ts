@@ -34,7 +34,7 @@ describe('the CLI', () => {
   let store: number;
   let tokenId: number;
 
-  it('makes a password where nobody can be asked, and prints it', async () => {
+  it('generates and prints a password without a terminal', async () => {
     const user = await answer(['user:create', '--email', GRACE, '--name', 'Grace']);
     expect(user).toEqual({ user_id: 1, email: GRACE, password: expect.stringMatching(/^.{16}$/) });
   });

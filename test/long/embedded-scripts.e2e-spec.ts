@@ -160,7 +160,7 @@ describe('a script that needs api and dispatcher stopped, on the database of npm
     SLOW,
   );
 
-  it('says what is wrong with its parameters, and leaves nothing running', async () => {
+  it('reports invalid parameters, and leaves nothing running', async () => {
     const { status, output } = await run(['move-events', '--to', 'mongodb']);
     expect([status, output]).toEqual([
       1,

@@ -118,7 +118,7 @@ describe('an append', () => {
     expect(intents.rows).toEqual([]);
   });
 
-  it('goes to the leader when this node is none', async () => {
+  it('connects to the leader when this node is a follower', async () => {
     const { path } = await enrol(store);
     server.fault.notLeader(1);
     expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);

@@ -148,7 +148,7 @@ describe('the places that Inkpad comes with', () => {
 });
 
 describe('geocode:import', () => {
-  it('makes postcodes of a file known, and asks again for what was not found better', async () => {
+  it('imports the postcodes of a file, and looks up imprecise addresses again', async () => {
     const store = await service.newStore();
     const { body } = await store.post<LocationJson>(`${store.store}/locations`, {
       location: { name: 'Old Town', address: 'Weg 1, 20095 Hamburg, Germany' },

@@ -166,7 +166,7 @@ describe('what is sent to Google', () => {
     expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['1 / 10', '2 / 10', '3 / 10']);
   });
 
-  it('is inserted anew where Google has lost it', async () => {
+  it('is inserted again when Google has lost it', async () => {
     await dispatch();
     const { uuid, path, card } = await saved();
     google.objects.clear();
@@ -221,7 +221,7 @@ describe('what is sent to Google', () => {
     expect(readBalances()).toBe(before);
   });
 
-  it('is not noted by whoever has held it for too long', async () => {
+  it('is not recorded by a process whose lease has expired', async () => {
     const { card, customerCard } = await saved();
     const objects = service.app.get(GoogleObjects, { strict: false });
     const hold = async () => {
@@ -252,7 +252,7 @@ describe('what is sent to Google', () => {
     await objects.releaseClass(classLease);
   });
 
-  it('is not doubled by two dispatchers, who keep one pace', async () => {
+  it('is not doubled by two dispatchers, which share one rate limit', async () => {
     await Promise.all([dispatch(), dispatch()]);
     const cards = [];
     for (let i = 0; i < 6; i++) cards.push(await saved());

@@ -112,7 +112,7 @@ describe('a connection that falls silent', () => {
     await database.close();
   });
 
-  it('that listens is made anew, and says that something may have been missed', async () => {
+  it('that listens reconnects, and reports that notifications may have been missed', async () => {
     const heard: string[] = [];
     let losses = 0;
     const listening = new Notifications(

@@ -17,7 +17,7 @@ let service: Service | undefined;
 afterEach(() => service?.stop());
 
 describe('an announced retirement', () => {
-  it('is withdrawn by a command, and can then be made anew', async () => {
+  it('is withdrawn by a command, and can then be announced again', async () => {
     const database = await announcedDatabase(daysFromNow(-300), daysFromNow(100));
     const run = (...args: string[]) =>
       runNode(['dist/scripts/cli.js', ...args], testEnvironment(database.url));
@@ -137,7 +137,7 @@ describe('the users', () => {
   const endsOn = (sunset: Date) =>
     database.query('update api_retirements set sunset_at = $1', [sunset]);
 
-  it('get one mail when it is announced and one in the last 30 days, whoever is started how often', async () => {
+  it('get one mail at the announcement and one in the last 30 days, however often processes start', async () => {
     const [often, now] = [await user(89), await user(0)];
     await user(91);
     const gone = await user(1);
@@ -256,7 +256,7 @@ describe('the users', () => {
     expect(mails.received.map(({ subject }) => subject.slice(0, 10))).toEqual(['Reminder: ']);
   });
 
-  it('are told of what stands announced, not of what was taken back', async () => {
+  it('are notified of the current announcement, not of a withdrawn one', async () => {
     await user(1);
     await database.query('update api_retirements set withdrawn_at = now()');
     const { rows } = await database.query<{ id: number }>(

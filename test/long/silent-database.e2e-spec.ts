@@ -94,7 +94,7 @@ describe.each([
   ['when it has just fallen silent', 0],
   ['when it has been silent for a while', 12_000],
 ])('a PostgreSQL that says nothing, %s', (_when, silentMs) => {
-  it('keeps nobody waiting', async () => {
+  it('delays no request', async () => {
     const before = await Promise.all(paths.map(stampsOf));
     server.stop();
     const requests: Promise<Timed>[] = [];

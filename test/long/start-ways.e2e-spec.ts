@@ -84,7 +84,7 @@ describe('npm start', () => {
     );
   });
 
-  it('starts beside another one that is started at the same time', async () => {
+  it('starts while another instance starts at the same time', async () => {
     const other = await Installation.create();
     try {
       const starters = [installation, other].map((one) => one.start({ METRICS_PORT: '' }));

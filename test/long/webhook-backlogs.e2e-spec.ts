@@ -526,7 +526,7 @@ describe('a day that is over', () => {
   });
 
   // A long read of all days | the drop wants its lock | an attempt is recorded | the read ends | the day is dropped
-  it('is dropped once nobody reads it, and holds up no recording until then', async () => {
+  it('is dropped once no query reads it, and delays no recording until then', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);
@@ -568,7 +568,7 @@ describe('a day that is over', () => {
 
 describe('a backlog of a subscription that has ended', () => {
   // deleted, with much pending | its deliveries are failed, slice by slice | another store's delivery
-  it('is failed beside everything else', async () => {
+  it('fails without delaying anything else', async () => {
     const [store, other] = [await service.newStore(), await service.newStore()];
     const receiver = await receive();
     const ended = await subscribe(store, receiver);
@@ -620,7 +620,7 @@ describe('a backlog of a subscription that has ended', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('that was resumed too late is failed, and what is new sent', async () => {
+  it('fails deliveries that were resumed too late, and sends new ones', async () => {
     const store = await service.newStore();
     const receiver = await receive();
     const subscription = await subscribe(store, receiver);

@@ -283,7 +283,7 @@ describe('lanes', () => {
 });
 
 describe('a subscription', () => {
-  it('that is paused keeps what is planned, and goes on with it at the resume', async () => {
+  it('keeps its deliveries while paused, and sends them when resumed', async () => {
     const store = await service.newStore();
     const receiver = await receive((_received, nth) => ({ status: nth === 1 ? 500 : 200 }));
     const subscription = await subscribe(store, receiver);
@@ -419,7 +419,7 @@ describe('a subscription', () => {
     ]);
   });
 
-  it('that is deleted takes along what is still to be delivered', async () => {
+  it('is deleted with its pending deliveries', async () => {
     const store = await service.newStore();
     const receiver = await receive(() => ({ status: 500 }));
     const subscription = await subscribe(store, receiver);
