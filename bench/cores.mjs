@@ -7,7 +7,7 @@ const MIN_CORES = 3;
 /** @typedef {'service' | 'postgres' | 'load'} Part peers take turns with the service, on its cores */
 
 /**
- * What `--cores` pins to which cores: the load generator or receiver to the last one, PostgreSQL to half of the others,
+ * Assigns cores for `--cores`: the load generator or receiver to the last one, PostgreSQL to half of the others,
  * and the service and its peers to the rest.
  * @returns {Record<Part, string>} lists as `taskset` takes them
  */

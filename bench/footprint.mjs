@@ -43,7 +43,7 @@ function positive(name, text) {
   throw new Refusal(`--${name} ${text}: must be a whole number above 0`);
 }
 
-/** What the image passes to Node.js before the program. */
+/** Options that the image passes to Node.js. */
 function imageFlags() {
   const [, command] = /^CMD (\[.*\])$/m.exec(readFileSync(join(root, 'Dockerfile'), 'utf8'));
   return JSON.parse(command).filter((word) => word.startsWith('--'));

@@ -25,7 +25,7 @@ export async function setUpInkpad(stage, name, engine = {}, from = root) {
     STORE_RATE_LIMIT_PER_MINUTE: '100000000',
     LOG_LEVEL: 'error',
     EVENT_STORE_URL: '',
-    // Whatever is free: the usual ports may belong to a service that runs beside the bench.
+    // Any free port: the usual ones may belong to a service that runs beside the bench.
     METRICS_PORT: '0',
     HEALTH_PORT: '0',
     ...engine,

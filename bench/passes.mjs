@@ -87,7 +87,7 @@ async function inkpad(certificates, images) {
   };
 }
 
-/** What the signature alone would take with a general library. */
+/** Measures the signature alone with a general library. */
 async function pkijs(certificates) {
   const [lib, asn1] = [await import('pkijs'), await import('asn1js')];
   lib.setEngine('node', new lib.CryptoEngine({ name: 'node', crypto: webcrypto }));

@@ -4,7 +4,7 @@ import { configured } from './peer-post.mjs';
 const BATCH = 1_000;
 
 /**
- * What both peers' planters have in common: deliveries with the body that Inkpad sent, spread over the
+ * Shared by both peers' planters: deliveries with the body that Inkpad sent, spread over the
  * endpoints in turn.
  * @param {(config: object) => Promise<{
  *   add: (deliveries: object[]) => Promise<unknown>,

@@ -6,7 +6,7 @@ import { table, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage, root } from './stage.mjs';
 
-/** What the transparency log may cost the dispatcher for each event, in µs of CPU time. */
+/** Limits what the transparency log costs the dispatcher for each event, in µs of CPU time. */
 const MOST_US = 5;
 
 /** @param {string[]} args @returns {Promise<number>} the exit code */

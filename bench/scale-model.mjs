@@ -1,5 +1,5 @@
 /**
- * What a load takes, from what one operation was measured to take. Pure: figures in, figures out.
+ * Computes the resources of a load from the measured cost of one operation. Pure: figures in, figures out.
  * @typedef {object} Costs µs of processor time
  * @property {number} stampNode @property {number} stampPostgres of one stamp
  * @property {number} deliveryNode @property {number} deliveryPostgres from the commit of a stamp to its recorded 2xx
@@ -66,7 +66,7 @@ function lateAfter(size) {
 }
 
 /**
- * What gives way first as the load of one database grows: stamps a second at which each part has no more room.
+ * Finds the first bottleneck as the load of one database grows: stamps a second at which each part has no more room.
  * @param {Costs} costs @param {Load} load @returns {[string, number][]} the narrowest first
  */
 export function wallsOf(costs, { deliveries, cores }) {

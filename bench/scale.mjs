@@ -145,7 +145,7 @@ async function withApis(stage, plan, faults) {
   ];
 }
 
-/** What a dispatcher does with every event, whoever gets a webhook of it: history, transparency log, passes, planning. */
+/** The dispatcher's work for every event, with or without webhooks: history, transparency log, passes, planning. */
 async function follow(stage, url, follower, events) {
   const writtenBefore = await writtenTo(stage, url);
   const began = now();

@@ -77,7 +77,7 @@ class Stage {
     this.cores = cores;
     // As root, PostgreSQL runs as another user, who must be able to pass through to its data.
     chmodSync(this.dataDir, 0o711);
-    // Whoever awaits it gets the rejection; nobody may be awaiting it at that moment.
+    // A caller that awaits it gets the rejection; there may be none at that moment.
     this.aborted.catch(() => {});
   }
 

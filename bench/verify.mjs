@@ -34,7 +34,7 @@ export function run(args) {
   });
 }
 
-/** What `npm run verify` passes to Node.js. */
+/** Options that `npm run verify` passes to Node.js. */
 function scriptFlags() {
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   return scripts.verify.split(' ').filter((word) => word.startsWith('--'));

@@ -25,7 +25,7 @@ import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.
  * dispatcher under test, so that its backlog can be built up before the clock starts.
  */
 const AT_ONCE = 256;
-/** What else a dispatcher does with every event, whether it is delivered or not. */
+/** The dispatcher's other work for every event, delivered or not. */
 const FOLLOWERS = [
   HistorySubscription,
   TransparencyLog,
@@ -105,7 +105,7 @@ function stampNext(store) {
 }
 
 /**
- * Whoever leads a subscription first keeps leading, so the dispatcher stands by until this process gives it up.
+ * The first process that leads a subscription keeps leading, so the dispatcher stands by until this process gives it up.
  * @param {{ on: boolean, follows?: boolean }} wanted follows: not the fan-out alone
  */
 async function lead({ on, follows }) {

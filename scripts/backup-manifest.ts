@@ -28,7 +28,7 @@ export type Manifest = {
   log: { events: number; last: { stream: string; revision: number; hash: string } | null };
   /** Fingerprints, in hexadecimal, of the keys without which it cannot be used; two while the key is being changed. */
   master_keys: string[];
-  /** What seals the files, itself sealed with the first of them; in base64. */
+  /** The key that encrypts the files, itself encrypted with the first master key; in base64. */
   key: string;
   tables: (Table & { rows: number; file: string } & SealedFile)[];
   sequences: Record<string, string>;

@@ -3,7 +3,7 @@ import { createPositionSql } from '#event-store/port/position.js';
 import { TX } from './log-places.js';
 
 /**
- * What is made anew by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
+ * Tables that the service fills again by itself: drawn images, which dispatchers there are, and how far phone numbers have been adapted,
  * which begins with the rows of the stores.
  */
 const LEFT_OUT = [

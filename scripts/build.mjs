@@ -7,7 +7,7 @@ import { Refusal, inWords, launch, readIfThere, readJson } from './processes.mjs
 const sourceFolders = ['apps', 'libs', 'scripts', 'clients/typescript/src'];
 
 /**
- * What has to be done before anything can run.
+ * Builds whatever is missing or stale before a program runs.
  * @param {string} root the folder of package.json
  * @param {boolean} watching the compiler is going to run anyway
  */
@@ -49,7 +49,7 @@ function buildIsNeeded(root) {
   return false;
 }
 
-/** What was built last with `npm start`. */
+/** The fingerprint of the last build by `npm start`. */
 export function markerOf(root) {
   return path.join(root, 'dist', '.built');
 }

@@ -26,7 +26,7 @@ const OTHER_MEANINGS = new Set(['event store', 'event stores', 'no store', 'user
  */
 const EXEMPTIONS = new Map(
   Object.entries({
-    // What the API answers and documents, and what histories hold.
+    // Used by responses, the API description and stored events.
     'http/src/access-log.ts': 'user',
     'http/src/error.dto.ts': 'customer card',
     'http/src/fields.ts': 'store',

@@ -17,7 +17,7 @@ const isWriting = process.argv.includes('--write');
 const rules = readRules();
 const tests = new Map();
 for (const name of fs.readdirSync(path.join(root, TESTS), { recursive: true }).sort()) {
-  // What jest runs; any other file would count here but never run.
+  // Only files that jest runs; any other would count here but never run.
   if (name.endsWith('.e2e-spec.ts')) readTests(`${TESTS}/${name}`);
   else if (name.endsWith('.ts')) faults.push(`${TESTS}/${name} is not run`);
 }

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { SETTINGS } from '#configuration/settings.js';
 import { previewedApi } from './api-documents.js';
 
-/** What readers may try: every route, command, script, setting and link that a document names is there. */
+/** Checks that every route, command, script, setting and link that a document names exists. */
 
 const documents = [
   'README.md',

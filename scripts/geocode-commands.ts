@@ -11,7 +11,7 @@ import { linesOf } from './zipped-text.js';
 
 const SAID_EVERY_LINES = 100_000;
 
-/** What the offline geocoder knows, and whom to ask again. */
+/** Commands that import postcodes and queue addresses for geocoding again. */
 export function addGeocodeCommands(program: Command): void {
   program
     .command('geocode:import')

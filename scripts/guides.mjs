@@ -15,7 +15,7 @@ const PLACES = {
   'docs/webhooks.md': '/docs/webhooks-in-detail',
   'openapi.json': '/docs/reference',
 };
-/** What npm start prints, which guides show. */
+/** The output of npm start as guides show it. */
 const ADDRESS = 'http://localhost:3000';
 
 const LANGUAGES = { sh: 'bash', js: 'javascript', ts: 'typescript' };
@@ -172,7 +172,7 @@ function menuOf(tokens) {
   return groups;
 }
 
-/** What the search looks through: the text below each heading. */
+/** Collects the searchable text below each heading. */
 function sectionsOf(tokens) {
   const sections = [];
   for (const token of tokens) {

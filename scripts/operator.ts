@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { userInfo } from 'node:os';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 
-/** Whoever runs this program, for the history and the audit log. */
+/** Identifies the operating-system user of this program for the history and the audit log. */
 export function operator(): AuditedWriter {
   return {
     actor: { type: 'system', id: 0, name: userName() },

@@ -36,7 +36,7 @@ async function typedTwice(): Promise<string> {
   return first;
 }
 
-/** What is typed is shown nowhere; the question goes to standard error. */
+/** Reads a line without echoing it; the question goes to standard error. */
 async function typed(question: string): Promise<string> {
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });

@@ -6,7 +6,7 @@ import { withServices } from './script-services.js';
 
 type Conflict = { account_id: number; customer_id: number; held_by: number; phone: string };
 
-/** Who shares a phone number with whom. */
+/** Lists customers that share a phone number. */
 export function addPhoneCommands(program: Command): void {
   example(
     program

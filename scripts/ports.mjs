@@ -18,7 +18,7 @@ export async function checkPort(port) {
   }
 }
 
-/** What the programs would find taken only after the start. @throws Refusal */
+/** Checks before the start that all ports are free. @throws Refusal */
 export async function checkMonitoringPorts() {
   const { HEALTH_PORT: health, METRICS_PORT: metrics } = process.env;
   const ports = [

@@ -25,7 +25,7 @@ import {
 export const databaseName = 'inkpad';
 /** Makes the server and owns the tables. */
 export const ownerName = 'inkpad';
-/** What the programs connect as; made with the tables, by scripts/migrate. */
+/** The role that the programs connect as; scripts/migrate creates it with the tables. */
 export const serviceName = 'inkpad_app';
 
 /** @param {string} dataDir @returns {string} its real path */
@@ -193,7 +193,7 @@ async function endMaking(server, fresh) {
   await until(() => making().length === 0, { patience: 5_000 });
 }
 
-/** What a killed initdb had started may keep running for a moment, with the folder as its working directory. */
+/** Waits for children of a killed initdb, which keep the folder as their working directory for a moment. */
 async function removeInUse(folder) {
   const doomed = `${folder}.${crypto.randomBytes(4).toString('hex')}`;
   fs.renameSync(folder, doomed);

@@ -256,7 +256,7 @@ export function inWords({ code, signal, error }) {
 }
 
 /**
- * What a program said last, whole: what follows its last line that is not indented. Of a stack trace only what went
+ * Finds a program's last message: its last line that is not indented, and what follows. Of a stack trace only what went
  * wrong.
  * @param {string[]} lines
  * @returns {string | undefined}

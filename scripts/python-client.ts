@@ -115,7 +115,7 @@ function typedDict(name: string, schema: Schema): string {
     .join('')}${lines.length === 0 ? '    pass' : lines.join('\n')}`;
 }
 
-/** What comes to a receiver, told apart by `type`. */
+/** The events that a receiver gets, as a union by `type`. */
 function webhookEvents(schemas: Record<string, Schema>): string {
   const names = Object.keys(schemas).filter((name) => name.endsWith('Event') && isEnvelope(name));
   return `\n\nWebhookEvent = (\n    ${names.join('\n    | ')}\n)\n"""What a subscription with payload_format envelope is sent."""\n`;

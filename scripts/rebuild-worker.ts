@@ -8,7 +8,7 @@ import { readModels } from '../apps/read-models.js';
 import { fillingClient } from './rebuild-client.js';
 import { withServices } from './script-services.js';
 
-/** What a thread is started with. @property tables names of the row tables to fill */
+/** The data that a thread starts with. @property tables names of the read models to fill */
 export type Filling = { tables: string[]; claims: boolean };
 
 /** One part of the streams after the other, as the script asks for them. */

@@ -173,7 +173,7 @@ async function emptied(client: pg.Client, name: string): Promise<void> {
   if (rowCount !== 0) await client.query(`delete from ${sqlName(name)}`);
 }
 
-/** What is there already stays. */
+/** Keeps existing files. */
 async function keepLocalFiles(
   config: Config,
   { folder, manifest, key, masterKeys }: Opened,

@@ -25,7 +25,7 @@ const NOTICES = `
   join users u on u.id = n.user_id
   order by n.recorded_at, n.user_id`;
 
-/** What callers were told about the end of v1. */
+/** Commands about the announced retirement of v1. */
 export function addRetirementCommands(program: Command, by: AuditedWriter): void {
   program
     .command('retirement:show')

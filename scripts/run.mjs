@@ -9,7 +9,7 @@ import { loadEnvironment, readSettings } from './start-settings.mjs';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const [, , name, ...args] = process.argv;
 const file = path.join(root, 'dist', 'scripts', `${name}.js`);
-// Whoever asks for --help is not to have it done.
+// --help must not run the script.
 const withoutArguments = ['demo', 'migrate', 'rebase-positions'];
 // They refuse while api and dispatcher run, with which the database of npm start would end.
 const withoutServices = ['move-events', 'rebase-positions'];

@@ -20,7 +20,7 @@ class ScriptModule {
   static forRoot(config: Config): DynamicModule {
     return {
       module: ScriptModule,
-      // What the controllers of these modules take from the server.
+      // Dependencies that these modules' controllers get from the server.
       global: true,
       providers: [LargeResponses],
       exports: [LargeResponses],

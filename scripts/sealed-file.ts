@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { open as unseal, seal } from '#kernel/sealing.js';
 
-/** What one seal covers, compressed. It is checked before any of it is used. */
+/** The bytes of one encrypted block, compressed. Each block is authenticated before any of it is used. */
 const CHUNK_BYTES = 1 << 20;
 /** Nonce and tag come on top. */
 const MOST_BYTES = CHUNK_BYTES + 64;
@@ -47,7 +47,7 @@ export async function writeSealed(
   }
 }
 
-/** What was given to `writeSealed`. It throws as soon as something is not what was written there. */
+/** Reads what `writeSealed` has written. Throws as soon as a block was changed. */
 export function readSealed(path: string, key: Buffer, name: string): Readable {
   const unzipped = createGunzip();
   // An error of either ends the other, and with it whoever reads.

@@ -48,7 +48,7 @@ const stopped = new Promise((resolve) => {
 
 /** Everything that is running, for the shutdown and for run.json. */
 const running = { step: null, compiler: null, postgres: null, api: null, dispatcher: null };
-/** What each program had said on standard error when it last ended: by now it may have been started again. */
+/** The last standard error of each program: by now it may have been started again. */
 const complaints = {};
 
 async function main() {

@@ -179,7 +179,7 @@ function addRemovals(program: Command, by: AuditedWriter): void {
   });
 }
 
-/** What somebody has to see to. */
+/** Lists what an operator still has to do. */
 function inWords(store: RemovalSummary['stores'][number]): string[] {
   const { account_id: id, owners, webhook_subscriptions: subscriptions } = store;
   if (owners > 0) return [];

@@ -9,7 +9,7 @@ const YOUNG_MB = 64;
 
 // As in the dispatcher: the threads keep all processors busy, so extra threads for garbage collection do not help.
 setFlagsFromString('--no-parallel-scavenge');
-// What outlives a young generation is garbage as well, and left alone it would come to several times what is needed.
+// Objects that outlive a young generation are garbage as well; uncollected they would take several times the memory.
 setFlagsFromString('--heap-growing-percent=100');
 
 type Thread = { worker: Worker; ended: Promise<unknown> };

@@ -1,12 +1,12 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** What the running service reads beside its code: parts of pages, and the SQL of migrations. */
+/** Files that the running service reads besides its code: views, and the SQL of migrations. */
 const folders = ['libs/web', 'apps/schema'];
 const pattern = /[.](eta|css|svg|js|sql)$/;
 
 const guides = 'docs/guides';
-/** What the guides are drawn into, from dist. */
+/** The folder of the rendered guides in dist. */
 export const GUIDES = 'docs/guides.json';
 
 /** @returns {string[]} those files, from the root of the project */
@@ -70,6 +70,6 @@ function watch(place, pattern, onChanged) {
     // Editors write a file in several steps.
     settle = setTimeout(onChanged, 300);
   });
-  // What is watched keeps nothing running.
+  // Watchers do not keep the process running.
   watcher.unref();
 }

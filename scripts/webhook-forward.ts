@@ -19,7 +19,7 @@ const OF_A_CONNECTION = new Set([
   'upgrade',
 ]);
 
-/** What a receiver made of a webhook: its own answer, or a 502 when it gave none. */
+/** The receiver's response to a webhook, or 502 when there was none. */
 export type Forwarded = {
   status: number;
   headers: Record<string, string>;
@@ -71,7 +71,7 @@ function passedOn(headers: IncomingHttpHeaders): Record<string, string | string[
   );
 }
 
-/** What Inkpad looks at, and what tells how to read the body. */
+/** Headers that Inkpad evaluates or that describe the body. */
 function forwardedHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   return Object.fromEntries(
     ['content-type', 'retry-after'].flatMap((name) => {

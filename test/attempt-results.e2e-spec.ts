@@ -127,7 +127,7 @@ describe('attempts', () => {
     'recorded together decide since when it fails: %s',
     async (_what, statuses, since) => {
       const [id, ...deliveries] = await createDeliveries(YESTERDAY, 2);
-      // What is recorded in one turn of the event loop is one group.
+      // Results of one turn of the event loop form one group.
       await Promise.all(
         statuses.map((status, i) =>
           results.record(resultOf(deliveries[i], status, YESTERDAY, new Date(AT.getTime() + i))),
@@ -222,7 +222,7 @@ describe('a queue that has become long since statistics were taken of it', () =>
   const MANY = 2_000;
   const GROUP = 100;
 
-  /** What was read of the pending deliveries, in rows, by way of an index and without. */
+  /** Rows of the pending deliveries that were read, with and without an index. */
   const readRows = async () => {
     await ask('select pg_stat_clear_snapshot()');
     const [read] = await ask<{ deleted: number; fetched: number; scanned: number }>(

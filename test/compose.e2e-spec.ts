@@ -74,7 +74,7 @@ const LEFT_OUT: Record<string, string> = {
 const DIGEST = /@sha256:[0-9a-f]{64}$/;
 /** Their digests are still to be looked up where a registry can be reached: deploy/pin-images.sh. */
 const BY_TAG = ['eventstore/eventstore:24.10.14', 'eventstore/es-gencert-cli:1.0.2'];
-/** What one process alone uses, and the two settings that need a secret beside them. */
+/** Settings of a single process, and the two that need a secret as well. */
 const OWN_SETTINGS = {
   api: ['OIDC_CLIENT_SECRET', 'REDIS_URL'],
   dispatcher: [
@@ -319,7 +319,7 @@ describe('docker-compose.postgres.yml', () => {
   const alone = composeIn('docker-compose.postgres.yml');
   const ofEventStore = new Set(['eventstoredb', 'certificates', 'event-store-access']);
 
-  /** What it is to be: the other file, without EventStoreDB and what only that needs. */
+  /** The expected file: the other one without EventStoreDB and its dependencies. */
   function withoutEventStore({ services: all, networks, volumes }: Compose): Compose {
     const remaining = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
     return {
@@ -567,7 +567,7 @@ function programOf(name: string): string {
   return file;
 }
 
-/** What the process sees: the image's environment, and over it the service's. */
+/** The environment of the process: the image's, overridden by the service's. */
 function environmentOf(
   name: string,
   environment: Record<string, string> = SECRETS,

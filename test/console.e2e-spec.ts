@@ -459,7 +459,7 @@ describe('with a mail server', () => {
       expect((await newcomer.get(link)).status).toBe(200);
       const person = { name: 'Ada', password: 'twelve green bottles' };
       expect((await newcomer.post(link, person)).location).toBe(page);
-      // Whoever has the link reads the mails to the address.
+      // The holder of the link reads the mails to the address.
       expect((await browser.get(`${page}/users`)).text).not.toMatch(
         new RegExp(`${email} <span class="tag">Not confirmed`),
       );

@@ -42,7 +42,7 @@ it('leaves nothing of an answer for the collection of the old generation', async
     await ask();
     if (queryCount % 50 === 0) collect({ type: 'minor' });
   }
-  // What survives two of them is taken for old.
+  // Objects that survive two collections are promoted.
   for (let i = 0; i < 3; i++) collect({ type: 'minor' });
   const left = memoryUsage().heapUsed - before;
   expect(left).toBeLessThan((STATEMENTS * ANSWER_BYTES) / 4);

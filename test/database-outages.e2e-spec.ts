@@ -67,7 +67,7 @@ const endSessions = () =>
      where datname = '${databaseName()}' and application_name like 'inkpad %'`,
   );
 
-/** What writes run into from now on. */
+/** The fault that writes meet from now on. */
 async function failWith(code: string, message: string): Promise<void> {
   await service.database.query(`
     create or replace function fail() returns trigger language plpgsql as $$
@@ -214,7 +214,7 @@ describe.each([
   it('still answers reads', async () => {
     expect((await store.get(`${store.store}/customers`)).status).toBe(200);
     const again = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEYED);
-    // Whoever has the key is written down first.
+    // The holder of the key is recorded first.
     const { status, text } = isReadOnly ? { status: 503, text: again.text } : replayed;
     expect([again.status, again.text]).toEqual([status, text]);
     const page = await fetch(service.baseUrl + card.page);

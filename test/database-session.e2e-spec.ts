@@ -35,7 +35,7 @@ const HOSTILE: Record<string, string> = {
   lock_timeout: '1ms',
 };
 
-/** What the whole of a database, and a role in it, say that sessions begin with. */
+/** Session defaults of the database and of a role in it. */
 async function makeHostile(database: TestDatabase, settings: Record<string, string>) {
   const { username, pathname } = new URL(database.url);
   for (const [name, value] of Object.entries(settings)) {

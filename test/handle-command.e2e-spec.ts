@@ -342,7 +342,7 @@ describe('commands with an Idempotency-Key', () => {
   const countKeyed = (process: typeof here, id: number, step: number, keyed: KeyedRequest) =>
     count(id, step, {}, process.pipeline, { ...context, keyed });
 
-  /** What the next request with the key is told. */
+  /** Reads the stored response of the key. */
   const repeated = (keyed: KeyedRequest) =>
     there.responses.claimKey({ ...keyed, holder: createId() }, REQUEST);
 

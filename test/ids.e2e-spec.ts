@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** What a failover leaves where sequences are not replicated. */
+/** Resets sequences as a failover without their replication does. */
 const restart = async (table: string, at: number) => {
   await service.database.query(`alter sequence ${table}_id restart with ${at}`);
 };

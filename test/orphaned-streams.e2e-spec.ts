@@ -12,7 +12,7 @@ import { eventually } from './support/jest/eventually.js';
 
 const STREAMS = 100_000;
 let database: TestDatabase;
-/** What the vacuum has read. */
+/** The number of rows that vacuum has read. */
 let before = 0;
 
 beforeAll(async () => {

@@ -27,7 +27,7 @@ beforeAll(async () => {
     TRUST_PROXY_HOPS: '1',
     SMTP_URL: mails.url,
     MAIL_FROM: 'inkpad@shop.example',
-    // Whoever holds a connection must not wait for another one.
+    // A holder of a connection must not wait for another one.
     DATABASE_POOL: '4',
     ...company.environment,
   });

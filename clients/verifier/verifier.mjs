@@ -7,7 +7,7 @@ import { createReadStream, readFileSync, realpathSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
-/** What was given is not proven. The message says what is wrong. */
+/** Thrown when a proof fails. The message says why. */
 export class NotProven extends Error {}
 
 // RFC 6962, section 2.1
@@ -170,7 +170,7 @@ function hashesIn(list, what) {
   return list.map((text) => hashIn(text, what));
 }
 
-// What Inkpad hashes (docs/history.md)
+// The hashes of Inkpad (docs/history.md)
 
 /** RFC 8785, for what JSON.parse returns. */
 export function canonicalJson(value) {
@@ -210,7 +210,7 @@ export function leafOf({ stream, revision, hash }) {
 }
 
 /**
- * What the service answers to GET …/history/:event_id/proof.
+ * The response to GET …/history/:event_id/proof.
  * @returns what is proven
  * @throws {NotProven}
  */

@@ -1,5 +1,5 @@
 /**
- * What the fields of requests and responses mean, by their names: most mean the same wherever they stand. One with a
+ * Descriptions of request and response fields by name: most mean the same wherever they stand. One with a
  * meaning of its own says so where it is declared, or stands here with the name of its schema.
  */
 export const FIELD_WORDS: Partial<Record<string, string>> = {

@@ -27,7 +27,7 @@ export class Schemas {
   }
 
   /**
-   * What a body is on the wire: fields in their wrapper, others beside it.
+   * Describes a body on the wire: fields in their wrapper, others beside it.
    * @param name of the DTO's schema
    */
   body(name: string): JsonSchema {
@@ -157,7 +157,7 @@ export function innerDtos(): Type[] {
   return [...dtosByName.values()].flatMap(({ inside }) => inside ?? []);
 }
 
-/** What is referred to from somewhere, directly or through others. */
+/** Collects the schemas that are referenced, directly or through others. */
 export function reachable(
   components: Record<string, JsonSchema>,
   ...from: unknown[]

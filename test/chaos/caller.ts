@@ -15,7 +15,7 @@ export type Request = { method: string; path: string; body?: unknown; key?: stri
 const ANSWERED_WITHIN_MS = 20_000;
 const SETTLED_WITHIN_MS = 240_000;
 
-/** What became of the attempts of all callers. */
+/** Counts the outcomes of all callers' attempts. */
 export type Attempts = { total: number; unknown: number; unavailable: number; running: number };
 
 /** A client of several apis. An answer that does not come is asked for again, at any of them. */

@@ -12,7 +12,7 @@ export type Arrived = {
   sequence: number;
   /** Customer card or customer, as a path of the API spells it. */
   about: string;
-  /** What the model knows of it. */
+  /** The model's view of it. */
   facts: Record<string, unknown>;
   digest: string;
   /** As it was sent, for whoever looks at a difference. */
@@ -34,7 +34,7 @@ export class Inbox {
   /** By event id, in the order of their first arrival. */
   readonly arrived = new Map<string, Arrived>();
   readonly faults: string[] = [];
-  /** What came again with other bytes is about these: allowed once a person is erased (ERASE-14). */
+  /** Events that were repeated with other bytes: allowed once a person is erased (ERASE-14). */
   readonly rewritten = new Set<string>();
   /** By what they are about, in the order of their first arrival. */
   readonly about = new Map<string, Arrived[]>();

@@ -165,7 +165,7 @@ const SENT = new Set([
   'reward.redeemed',
 ]);
 
-/** What the history says of it, and of what was sent about it, as far as the model knows. */
+/** Predicts its history and its public events. */
 function entryOf(event: Json): Json {
   const { type, count, balance = count } = event;
   return type === 'customer_card.created' ? { type } : { type, balance };
@@ -174,7 +174,7 @@ function entryOf(event: Json): Json {
 const spelledRefusal = (refusal: Refusal | 'done'): string =>
   refusal === 'done' ? refusal : `${refusal.status} ${refusal.code}`;
 
-/** What the API shows of it, as far as the model knows. */
+/** Predicts the API's response. */
 export function shownCard(customerCard: CustomerCard): Json {
   return {
     id: customerCard.id,

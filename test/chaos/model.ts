@@ -1,5 +1,5 @@
 /**
- * What the service must show and send, written from docs/api.md alone: nothing here comes from the code under test.
+ * Models what the service must show and send, written from docs/api.md alone: nothing here comes from the code under test.
  * Every function does to the model what a request does to the service, and says how it is answered.
  */
 
@@ -56,7 +56,7 @@ export type CustomerCard = {
   closedInto: CustomerCard | undefined;
 };
 
-/** What a merge did to the cards, so that it can be undone. */
+/** The changes of a merge, so that it can be undone. */
 export type Merge = {
   from: Customer;
   moved: CustomerCard[];

@@ -493,7 +493,7 @@ async function eraseOne(lane: Lane): Promise<boolean> {
   const person = personOf(customer);
   erase(customer);
   await lane.write('POST', `${pathOfCustomer(lane, customer)}/erase`, undefined, undefined, 'done');
-  // What was stored about them is gone, so their receipts are repeated no more.
+  // Their stored responses are gone, so their receipts are no longer repeated.
   const ids = new Set(person.flatMap(({ issued }) => issued).map(({ id }) => id));
   const remaining = lane.receipts.filter(({ card }) => !ids.has(card));
   lane.receipts.splice(0, lane.receipts.length, ...remaining);

@@ -23,7 +23,7 @@ export async function openPass(lane: Lane): Promise<boolean> {
   return true;
 }
 
-/** Whatever a pass shows anew came with a higher tag. */
+/** Checks that every change of a pass came with a higher tag. */
 export async function expectPasses(lanes: Lane[]): Promise<void> {
   for (const lane of lanes) {
     for (const pass of lane.passes) {

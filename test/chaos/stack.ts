@@ -185,7 +185,7 @@ export class Stack {
     this.eventStoreDb = await startEvents(this.dataDir, this.eventStoreDb.port);
   }
 
-  /** What the dead have left is taken over in a minute; here that minute is over at once. */
+  /** Expires the leases of dead processes at once, instead of after a minute. */
   async endLeases(): Promise<void> {
     await this.ask('update es.intents set leased_until = now()');
     // One statement for each key: commits lock several, in an order of their own.

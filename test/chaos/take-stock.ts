@@ -175,7 +175,7 @@ function expectSameBytes(lanes: Lane[], always: Inbox, some: Inbox): void {
   }
 }
 
-/** What was not sent while it was paused. */
+/** Events that were not sent while the subscription was paused. */
 async function replay([lane]: Lane[], paused: Inbox): Promise<void> {
   await lane?.write('POST', `${paused.path}/replay`, { from: '2020-01-01T00:00:00Z' });
 }

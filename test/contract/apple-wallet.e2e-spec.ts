@@ -424,7 +424,7 @@ describe('a pass on a phone', () => {
       expect(await listed.json()).toMatchObject({ lastUpdated: String(newest) });
     }
     const ahead = new Date(Date.now() + 60_000).toUTCString();
-    // What a backup of an hour ago would have.
+    // As in a backup of an hour ago.
     await service.database.query(`select setval('pass_tags', 1, false)`);
     await service.database.query(
       `update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null,

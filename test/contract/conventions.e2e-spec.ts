@@ -30,7 +30,7 @@ beforeAll(async () => {
 let people = 0;
 const someone = () => ({ first_name: 'Anna', email: `someone${people++}@example.com` });
 
-/** What a body is wrapped in, how to send it, and a whole one without its wrapper. */
+/** A body's wrapper, how to send it, and a complete body without its wrapper. */
 async function writes(): Promise<
   { wrapper: string; method: 'POST' | 'PATCH'; path: string; fields: object; done: number }[]
 > {
@@ -186,7 +186,7 @@ describe('bodies', () => {
     });
     expectRefused(unreachable, 'base');
 
-    // What belongs beside the wrapper does nothing in it.
+    // Fields that belong outside the wrapper have no effect inside.
     const { id } = await makeCard();
     const inside = { ...someone(), card_id: id, send_card_links: true };
     const alone = await store.post<CreatedCustomerJson>(customers, { customer: inside });

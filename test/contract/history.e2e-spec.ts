@@ -69,7 +69,7 @@ async function pagesOf(path: string): Promise<{ pages: Entries[]; all: Entries }
   return { pages, all: pages.flat() };
 }
 
-/** What fills the table, until it has everything. */
+/** Fills the table until it is complete. */
 async function fill(): Promise<void> {
   const { running } = service;
   const opened = await openHistory(testConfig(running.database.url, running.environment));

@@ -60,7 +60,7 @@ describe('phone numbers of a store', () => {
     expect(await findIds(store, { search: '0151 123' })).toEqual([other.id]);
     const customer = { first_name: 'B', phone: '0049 171 1234567' };
     expectRefused(await store.post(`${store.store}/customers`, { customer }), 'phone', 'taken');
-    // What has its country code keeps it, whichever country comes next.
+    // A number with a country code keeps it, whichever country comes next.
     await setCountry(store, 'AT');
     await add(store, '0664 7654321');
     await normalizePhones(service.running);

@@ -196,7 +196,7 @@ describe('redemptions', () => {
       )?.[1];
       const url = link === undefined ? undefined : new URL(link, store.baseUrl);
       next = url && url.pathname + url.search;
-      // What comes meanwhile is before the next page.
+      // New entries come before the next page.
       if (listedIds.length === 2) await redeem();
     }
     expect(listedIds).toEqual(createdIds.toReversed());

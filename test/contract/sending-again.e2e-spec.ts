@@ -75,7 +75,7 @@ describe('sending again', () => {
     await stamp(path, once, '{"stamps":1,"note":"x"}');
     const again = await stamp(path, once, '{ "note": "\\u0078", "stamps": 1.0 }');
     expect([again.status, isRepeated(again)]).toEqual([200, true]);
-    // What JSON can say and not every program can hold.
+    // Valid in JSON, but not representable in every program.
     const odd = '{"stamps":1,"half":"\\ud83d","far":1e400}';
     const twice = key();
     const answers = [await stamp(path, twice, odd), await stamp(path, twice, ` ${odd}`)];

@@ -17,7 +17,7 @@ import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 type Envelope = { data: { id: number; source: string } };
 
-/** Who gets the answer to a change of the store. */
+/** Applies a change of the store's settings as its owner. */
 const NOBODY = 0;
 
 const ORIGIN = 'https://cards.example';

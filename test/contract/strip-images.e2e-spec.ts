@@ -67,7 +67,7 @@ async function remembered(card: CardJson): Promise<{ hash: string; design: Strip
 const fetched = (url: string, init: RequestInit = {}) =>
   fetch(url.replace(/^/, service.running.baseUrl), init);
 
-/** What a card without any filled stamps shows at its largest. */
+/** Fetches the largest strip image of a card without stamps. */
 async function fetchStrip(card: CardJson): Promise<Pixels> {
   const { hash } = await remembered(card);
   const response = await fetched(toStripUrl('', hash, 0, '3x'));

@@ -42,7 +42,7 @@ const retired = useService(
   () => announcedDatabase(DEPRECATED, OVER),
 );
 
-/** What an api says that does not start. */
+/** Reads the message of an api that does not start. */
 function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string {
   const { status, output } = runNode(
     ['dist/apps/api/src/main.js'],

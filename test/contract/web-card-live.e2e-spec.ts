@@ -97,7 +97,7 @@ describe('events of a web card', () => {
     );
     const since = await open(`${page}/events?since=${tag}`);
     expect(await since.changed()).toBeGreaterThanOrEqual(newest);
-    // What the browser has seen itself counts more than what the page began with.
+    // The browser's own last event counts more than the page's initial tag.
     const again = await open(`${page}/events?since=${tag}`, { 'last-event-id': String(newest) });
     await stamp(1);
     expect(await again.changed()).toBeGreaterThan(newest);
@@ -124,7 +124,7 @@ describe('events of a web card', () => {
       () => fetchPage(page),
       ({ tag }) => tag > 0,
     );
-    // What a backup of before would have.
+    // As in an earlier backup.
     await service.running.database.query(`select setval('pass_tags', 1, false)`);
     await service.running.database.query(
       'update passes set tag = 0, balance_tag = 0, notice_tag = 0, notice = null',

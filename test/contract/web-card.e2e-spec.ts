@@ -21,7 +21,7 @@ async function get(path: string, headers: Record<string, string> = {}) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-/** What is read on a page. */
+/** Reads the visible text of a page. */
 function words(page: string): string {
   return page
     .replace(/<(style|head)[^]*?<\/\1>/g, '')

@@ -123,7 +123,7 @@ describe('compression', () => {
   });
 });
 
-/** What two equal requests are answered alike: not the time, and not what is left of a limit. */
+/** Compares the responses to equal requests, without the time and the remaining limit. */
 const steady = ({ headers }: Answer) =>
   Object.fromEntries(
     [...headers].filter(([name]) => !/^(date|connection|keep-alive|ratelimit-re)/.test(name)),

@@ -222,7 +222,7 @@ function startEventStoreDb(port = 0): Promise<EventStoreDbProcess> {
   return startEventStoreDbProcess(['--port', String(port), '--log', log, '--tie']);
 }
 
-/** What the dead have left is taken over in a minute; here that minute is over at once. */
+/** Expires the leases of dead processes at once, instead of after a minute. */
 async function endLeases(): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.url });
   await client.connect();

@@ -10,7 +10,7 @@ import { startService, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { countsOf, stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
-/** What docs/operating.md says about PgBouncer. */
+/** Tests the statements of docs/operating.md about PgBouncer. */
 
 const SLOW = 120_000;
 const LEADER_LOCK = 727001;

@@ -21,7 +21,7 @@ let store: Client;
 let browser: Chromium;
 let folder: string;
 let poster: PosterJson;
-/** What any page has complained of. */
+/** Errors that any page has logged. */
 const complaints: string[] = [];
 
 beforeAll(async () => {

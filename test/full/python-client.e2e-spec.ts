@@ -9,7 +9,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** What a stranger does with the Python client: installs it into a new environment, and pastes from its README. */
+/** Uses the Python client like a new user: installs it into a new environment, and pastes from its README. */
 
 const SLOW = 300_000;
 const CLIENT = resolve('clients/python');

@@ -14,7 +14,7 @@ const PASSWORD = 'correct horse';
 let service: Service;
 let store: Client & { email: string };
 let browser: Browser;
-/** What any page has complained of. */
+/** Errors that any page has logged. */
 const complaints: string[] = [];
 
 beforeAll(async () => {
@@ -47,7 +47,7 @@ async function someone({ scripts = true }: Kind = {}): Promise<BrowserContext> {
     baseURL: new URL(service.baseUrl).href.replace('127.0.0.1', 'localhost'),
   });
   context.on('console', (message) => {
-    // What a form was refused with is an answer, not a fault of the page.
+    // A refused form is a response, not an error of the page.
     if (message.type() === 'error' && !/status of (4|503)/.test(message.text())) {
       complaints.push(message.text());
     }

@@ -45,7 +45,7 @@ afterAll(async () => {
   await service?.stop();
 });
 
-/** What a phone reads off the poster on the wall. */
+/** Reads the URL from the poster's QR code. */
 async function scanned({ display_url: url }: PosterJson): Promise<string> {
   const response = await fetch(`${service.baseUrl}${new URL(url).pathname}.png`);
   return (await decoded(Buffer.from(await response.arrayBuffer()))) ?? '';

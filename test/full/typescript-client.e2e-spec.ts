@@ -9,7 +9,7 @@ import { startService, type Client, type Service } from '../support/services/ser
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** What a stranger does with the package: packs it, installs it into an empty folder, and pastes from its README. */
+/** Uses the package like a new user: packs it, installs it into an empty folder, and pastes from its README. */
 
 const SLOW = 300_000;
 const CLIENT = resolve('clients/typescript');
@@ -29,7 +29,7 @@ export async function show(inkpad: InkpadClient): Promise<void> {
 type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] };
 
 let folder: string;
-/** What is in the package. */
+/** Lists the files of the package. */
 let paths: string[];
 const running: Program[] = [];
 

@@ -31,7 +31,7 @@ let dispatcher: Program;
 let browser: BrowserContext;
 let folder: string;
 let card: Enrolled;
-/** What any page has complained of. */
+/** Errors that any page has logged. */
 const complaints: string[] = [];
 
 beforeAll(async () => {

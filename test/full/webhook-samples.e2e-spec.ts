@@ -16,7 +16,7 @@ const SLOW = 300_000;
 const DOCS = readFileSync('docs/webhooks.md', 'utf8');
 
 type Language = {
-  /** What the sample is called in a fenced block. */
+  /** The sample's language in a fenced block. */
   fence: string;
   file: string;
   /** The packages from npm that it imports. */

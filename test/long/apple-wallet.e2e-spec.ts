@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync } from 'node:crypto';
-import { setTimeout as wait } from 'node:timers/promises';
 import pg from 'pg';
 import { Registry } from 'prom-client';
 import { AppleCertificate } from '#apple-wallet/apple-certificate.service.js';
@@ -299,8 +298,13 @@ describe('passes on phones', () => {
           `update passes set tag = nextval('pass_tags'), changed_at = clock_timestamp()
            where customer_card_id = ${card.id}`,
         );
-        const registered = devices.register(device, TOKEN, card);
-        await Promise.race([registered, wait(500)]);
+        let isRegistered = false;
+        const registered = devices.register(device, TOKEN, card).finally(() => {
+          isRegistered = true;
+        });
+        const countBlocked = async () =>
+          (await service.database.query('select 1 from pg_locks where not granted')).rowCount;
+        await eventually(async () => isRegistered || (await countBlocked()) !== 0, Boolean);
         await noting.query('commit');
         await registered;
       } finally {

@@ -43,7 +43,7 @@ afterAll(async () => {
 const balanceOf = async (path: string) =>
   (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
-/** What a process leaves behind that dies right after its append: events without their row. */
+/** Simulates a process that died right after its append: events without their read model. */
 async function stampWithoutRow(customerCardId: number, stamps: number): Promise<void> {
   const stream = `customer_card-${customerCardId}`;
   const last = await lastOf(stream);

@@ -70,7 +70,7 @@ async function lastOf(stream: string): Promise<StoredEvent> {
   throw new Error(`${stream} is empty`);
 }
 
-/** What is left of a request that opened its intent and died: the claim is there, its event is not. */
+/** Simulates a request that opened its intent and died: its claim exists, its event does not. */
 async function openAndDie(card: Card, stamps: number, receipt: string): Promise<Intent> {
   const last = await lastOf(card.stream);
   const at = new Date().toISOString();

@@ -235,7 +235,7 @@ const placesOf = (events: StoredEvent[]) =>
 
 const placesInHistory = () => ask('select event_id, position from history order by seq');
 
-/** What names positions. */
+/** Reads everything that refers to positions. */
 async function positionsIn(): Promise<{ position: string }[]> {
   return (await ask(
     `select subscription as name, position from es.checkpoints

@@ -47,7 +47,7 @@ async function timed(what: string, ask: () => Promise<{ status: number }>): Prom
 
 const page = (path: string) => fetch(service.baseUrl + path, { headers: { accept: 'text/html' } });
 
-/** What only reads, is refused, or has to read before it writes. */
+/** Requests that only read, are refused, or read before they write. */
 function unwritten(): Promise<Timed>[] {
   const missing = `${store.store}/customers/999999`;
   const keyed = { 'idempotency-key': randomUUID() };

@@ -41,7 +41,7 @@ type Json<T> = T extends { content: { 'application/json': infer J } }
     : undefined;
 type Responses<Id extends OperationId> = Operation<Id>['responses'];
 
-/** What an operation answers when it was done; nothing where there is no body. */
+/** The body of a successful response; undefined without one. */
 export type Answer<Id extends OperationId> = Json<
   Responses<Id>[keyof Responses<Id> & (200 | 201 | 204)]
 >;
@@ -139,7 +139,7 @@ export function createClient(options: ClientOptions): InkpadClient {
   // One that was read from a file ends with the end of its line.
   const token = options.token?.trim();
   if (!token) throw new TypeError('token is empty');
-  // What fetch says of such a header quotes the token, and so would end in logs.
+  // The error of fetch about such a header quotes the token, which would end up in logs.
   if (!/^[!-~]+$/.test(token)) throw new TypeError('token has characters that no token has');
   const checked = { ...options, token };
   const send = (id: OperationId, params: AnyParams = {}) => request(checked, base, id, params);
@@ -208,7 +208,7 @@ async function request(
     // A redirected POST would become a GET.
     redirect: 'manual',
   };
-  // What may have been done already is sent again only where that changes nothing.
+  // Repeats a request that may have been executed only where a repetition changes nothing.
   let left = isRead || key !== undefined ? (options.retries ?? 2) : 0;
   for (let tried = 0; ; tried++, left--) {
     signal?.throwIfAborted();
@@ -247,7 +247,7 @@ async function attempt(
   }
 }
 
-/** What fetch throws says only that it failed; why stands in its cause. */
+/** Reads the reason of a failed fetch from the error's cause. */
 function reasonOf(error: unknown): string {
   const { cause } = Object(error) as { cause?: unknown };
   const { code, message } = Object(cause ?? error) as { code?: unknown; message?: unknown };

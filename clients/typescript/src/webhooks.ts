@@ -5,10 +5,10 @@ type Payload = {
   [Type in keyof webhooks]: webhooks[Type]['post']['requestBody']['content']['application/json'];
 }[keyof webhooks];
 
-/** What a subscription with payload_format `envelope` is sent. `type` tells which event it is. */
+/** The payload of a subscription with payload_format `envelope`. `type` tells which event it is. */
 export type WebhookEvent = Extract<Payload, { type: string; timestamp: string; data: object }>;
 
-/** What one with payload_format `flat` is sent, with the type and id of its headers. */
+/** The payload of a subscription with payload_format `flat`, with the type and id of its headers. */
 export type FlatWebhookEvent = {
   [Event in WebhookEvent as Event['type']]: Pick<Event, 'id' | 'type' | 'data'>;
 }[WebhookEvent['type']];

@@ -8,7 +8,7 @@ export type BrowserResponse = {
   location: string | null;
 };
 
-/** What a browser does without a script: keeps cookies, follows nothing by itself, sends forms with their origin. */
+/** Acts like a browser without scripts: keeps cookies, follows no redirects by itself, sends forms with their origin. */
 export class Browser {
   readonly cookies = new Map<string, string>();
   private page = '';

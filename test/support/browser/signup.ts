@@ -43,7 +43,7 @@ export class SignupForm {
     return new SignupForm(url, origin, sent(response, await response.text()));
   }
 
-  /** What the hidden fields hold. */
+  /** Reads the hidden fields. */
   get hidden(): Fields {
     const hiddenFields = this.page.text.matchAll(
       /<input type="hidden" name="(\w+)" value="([^"]*)">/g,
@@ -72,7 +72,7 @@ export function shownIn(page: string, name: string): string | undefined {
   return field === undefined ? undefined : (/ value="([^"]*)"/.exec(field)?.[1] ?? '');
 }
 
-/** What stands beside a field that was not taken. */
+/** Reads the error beside a refused field. */
 export function faultOf(page: string, name: string): string | undefined {
   return new RegExp(`id="field-${name}-error">([^<]*)<`).exec(page)?.[1];
 }

@@ -10,7 +10,7 @@ const PUSH_TYPES = new Set(['alert', 'background', 'voip', 'complication', 'file
 
 /** An emulator of Apple's push service. Its rules are listed in README.md. */
 export class Apns {
-  /** What arrived and was accepted. @type {{ token: string; headers: object }[]} */
+  /** The accepted pushes. @type {{ token: string; headers: object }[]} */
   pushes = [];
   /** Connections that were ever opened. */
   connections = 0;

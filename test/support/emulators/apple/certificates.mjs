@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What Apple's developer portal gives for a pass type, made here with a root of our own. */
+/** Creates the certificates that Apple's developer portal issues for a pass type, below a root of our own. */
 export const TEAM = 'A1B2C3D4E5';
 export const PASS_TYPE = 'pass.example.inkpad';
 

@@ -8,9 +8,9 @@ const BROWSER = {
 
 /** An iPhone with a Wallet, as far as passes are concerned. Its rules are listed in README.md. */
 export class Phone {
-  /** What it has shown its owner. @type {string[]} */
+  /** The notifications that it has shown. @type {string[]} */
   messages = [];
-  /** What a web service has answered other than it may. @type {string[]} */
+  /** Responses that violate the web service's protocol. @type {string[]} */
   complaints = [];
   /** Rounds of asking and fetching that are over. */
   rounds = 0;
@@ -46,7 +46,7 @@ export class Phone {
     return pass.serialNumber;
   }
 
-  /** What it shows of a pass. */
+  /** Returns the fields that the phone shows of a pass. */
   shows(serial) {
     const pass = this.#passes.get(serial);
     if (!pass) throw new Error(`no pass ${serial}`);
@@ -143,7 +143,7 @@ export class Phone {
 }
 
 /**
- * What a phone shows when a pass is replaced: the change message of the one field that has one and another value than
+ * Finds the notification that a phone shows when a pass is replaced: the change message of the one field that has one and another value than
  * before, or a line that says nothing when there are several (PHONE-05).
  */
 export function messageOf(before, after) {
