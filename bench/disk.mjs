@@ -8,7 +8,7 @@ import { startInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
 import { stampBody } from './stamp-body.mjs';
 
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 const STAMPS_A_CUSTOMER = 10;
 const AUDITED = 1_000;
 const LONE = 15;
@@ -159,7 +159,7 @@ class Fill {
     const loop = async () => {
       while (next < count) await work(next++);
     };
-    await Promise.all(Array.from({ length: AT_ONCE }, loop));
+    await Promise.all(Array.from({ length: CONCURRENCY }, loop));
     const after = await this.size();
     const grown = after.tables
       .map(({ name, data, indexes }) => {

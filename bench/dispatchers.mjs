@@ -10,7 +10,7 @@ import { startInkpad } from './inkpad.mjs';
 import { stampBody } from './stamp-body.mjs';
 import { freePort } from './stage.mjs';
 
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 const POLL_MS = 10;
 const HOLD_TRIES = 100;
 const SETTLE_MS = 20;
@@ -232,7 +232,7 @@ async function inParallel(items, act) {
   const loop = async () => {
     for (const [i, item] of queue) await act(item, i);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, loop));
+  await Promise.all(Array.from({ length: CONCURRENCY }, loop));
 }
 
 /** @param {{ endpoints: object[], apart?: number, sample: string, concurrency: number }} config */

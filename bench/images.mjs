@@ -7,7 +7,7 @@ import { table, us, whole } from './figures.mjs';
 import { setUpInkpad } from './inkpad.mjs';
 import { onStage } from './stage.mjs';
 
-const AT_ONCE = 8;
+const CONCURRENCY = 8;
 const STORES = 4;
 const CACHED_ROUNDS = 20;
 const LOOKS = {
@@ -43,7 +43,7 @@ export function run(args) {
           rows.push(await measure(service, { type, looks, size, images }));
         }
       }
-      console.log(`Images a second, ${AT_ONCE} asked for at once:`);
+      console.log(`Images a second, ${CONCURRENCY} asked for at once:`);
       console.log(table(rows));
       return 0;
     } finally {
@@ -116,7 +116,7 @@ async function perSecond(service, paths, seen = () => undefined) {
   const left = [...paths];
   const start = performance.now();
   await Promise.all(
-    Array.from({ length: AT_ONCE }, async () => {
+    Array.from({ length: CONCURRENCY }, async () => {
       for (let one = left.pop(); one; one = left.pop()) {
         const png = await service.findPng(...one);
         if (png?.subarray(1, 4).toString() !== 'PNG') throw new Error(`no image: ${one.join(' ')}`);

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { freePort, root } from './stage.mjs';
 
-const AT_ONCE = 16;
+const CONCURRENCY = 16;
 const START_PATIENCE_MS = 30_000;
 
 /** A stamp card like that of a real shop: two rewards, each unlocked once per card. */
@@ -109,7 +109,7 @@ export async function enrolMany(enrol, count) {
       paths[place] = await enrol();
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, loop));
+  await Promise.all(Array.from({ length: CONCURRENCY }, loop));
   return paths;
 }
 

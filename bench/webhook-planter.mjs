@@ -24,7 +24,7 @@ import { DispatcherModule } from '../dist/apps/dispatcher/src/dispatcher.module.
  * all with the product's own commands, event store and subscriptions, but without HTTP. Only the sending is left to the
  * dispatcher under test, so that its backlog can be built up before the clock starts.
  */
-const AT_ONCE = 256;
+const CONCURRENCY = 256;
 /** The dispatcher's other work for every event, delivered or not. */
 const FOLLOWERS = [
   HistorySubscription,
@@ -80,7 +80,7 @@ async function stampMany({ count, store: only, spread }) {
   const loop = async () => {
     while (left-- > 0) await stampNext(stores[only ?? turn++ % spread]);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, loop));
+  await Promise.all(Array.from({ length: CONCURRENCY }, loop));
   return {};
 }
 

@@ -49,7 +49,7 @@ function buildIsNeeded(root) {
   return false;
 }
 
-/** The fingerprint of the last build by `npm start`. */
+/** Returns the path of the marker that `npm start` leaves after a build. */
 export function markerOf(root) {
   return path.join(root, 'dist', '.built');
 }

@@ -6,7 +6,7 @@ import { NotFoundError } from '#kernel/errors.js';
 import { EraseCustomer } from '#customers/erasing.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 
-const AT_ONCE = 1_000;
+const BATCH_SIZE = 1_000;
 
 type Erased = { account_id: number; customer_id: number };
 
@@ -18,7 +18,7 @@ export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_
   for (let after = 0; ;) {
     const { rows } = await pool.query<Erased & { erased_at: Date }>(
       `select account_id, subject_id as customer_id, erased_at from es.erasures
-       where subject_id > $1 order by subject_id limit ${AT_ONCE}`,
+       where subject_id > $1 order by subject_id limit ${BATCH_SIZE}`,
       [after],
     );
     yield* rows;
@@ -32,7 +32,7 @@ export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_
 const COME_BACK = `
   select c.account_id, c.id as customer_id from customers c
   join personal_keys k on k.subject_id = c.id
-  where c.erased and c.id > $1 order by c.id limit ${AT_ONCE}`;
+  where c.erased and c.id > $1 order by c.id limit ${BATCH_SIZE}`;
 
 /** Erases whoever came back with a backup: all on the list, and those whom the history says were erased. */
 export async function repeatErasures(

@@ -94,7 +94,7 @@ function lineOf({ name, alternatenames, countrycode: country, admin1code, popula
   return [country, state, population, ...degrees, [...keys].join('|')].join('\t');
 }
 
-/** Sorts similar entries together, so that they compress well. */
+/** Compares lines so that similar ones stand together and compress well. */
 function byCountryAndName(a, b) {
   const [one, other] = [a, b].map(
     (line) => `${line.slice(0, 2)}${line.slice(line.lastIndexOf('\t'))}`,

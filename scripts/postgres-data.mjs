@@ -193,7 +193,7 @@ async function endMaking(server, fresh) {
   await until(() => making().length === 0, { patience: 5_000 });
 }
 
-/** Waits for children of a killed initdb, which keep the folder as their working directory for a moment. */
+/** Removes a folder that children of a killed initdb may use for another moment. */
 async function removeInUse(folder) {
   const doomed = `${folder}.${crypto.randomBytes(4).toString('hex')}`;
   fs.renameSync(folder, doomed);

@@ -31,7 +31,7 @@ import type { Filling } from './rebuild-worker.js';
 import { runScript } from './run-script.js';
 import { withServices } from './script-services.js';
 
-const STREAMS_AT_ONCE = 500;
+const STREAMS_PER_BATCH = 500;
 const EXAMPLES = 10;
 const MOST_THREADS = 8;
 /** As in verify: nearly everything that is allocated is soon garbage. */
@@ -168,8 +168,8 @@ function startThread(module: string, workerData?: Filling): Worker {
 
 async function* partsOf(pages: AsyncIterable<StreamRange[]>): AsyncGenerator<StreamRange[]> {
   for await (const page of pages) {
-    for (let i = 0; i < page.length; i += STREAMS_AT_ONCE) {
-      yield page.slice(i, i + STREAMS_AT_ONCE);
+    for (let i = 0; i < page.length; i += STREAMS_PER_BATCH) {
+      yield page.slice(i, i + STREAMS_PER_BATCH);
     }
   }
 }

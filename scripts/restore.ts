@@ -173,7 +173,7 @@ async function emptied(client: pg.Client, name: string): Promise<void> {
   if (rowCount !== 0) await client.query(`delete from ${sqlName(name)}`);
 }
 
-/** Keeps existing files. */
+/** Restores local files, except those that exist already. */
 async function keepLocalFiles(
   config: Config,
   { folder, manifest, key, masterKeys }: Opened,

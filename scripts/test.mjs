@@ -18,7 +18,7 @@ const subjects = process.argv.slice(2);
 /** More than there are processors: files wait for timers and other processes most of the time. */
 const WORKERS = subjects.length === 0 ? Math.max(4, 3 * os.availableParallelism()) : 2;
 
-/** The child that a signal to this process alone has to end as well. */
+/** Children that a signal to this process alone has to end as well. */
 const children = new Set();
 for (const signal of ['SIGTERM', 'SIGHUP']) {
   process.once(signal, () => {

@@ -179,7 +179,7 @@ function addRemovals(program: Command, by: AuditedWriter): void {
   });
 }
 
-/** Lists what an operator still has to do. */
+/** Describes what an operator still has to do about a store. */
 function inWords(store: RemovalSummary['stores'][number]): string[] {
   const { account_id: id, owners, webhook_subscriptions: subscriptions } = store;
   if (owners > 0) return [];

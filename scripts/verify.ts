@@ -20,7 +20,7 @@ import type { Task } from './verify-worker.js';
 const USAGE = 'Usage: npm run verify [-- --repair] [--checkpoints DIR [--key KEY]]';
 /** Limits the memory of differences already printed: one that is found in two ways is printed once. */
 const MAX_REMEMBERED = 10_000;
-const ROWS_AT_ONCE = 1_000;
+const BATCH_SIZE = 1_000;
 /** Each thread reads one slice while it projects another. */
 const SLICES_OF_THREAD = 2;
 const MAX_PRINTED = 50;
@@ -100,7 +100,7 @@ async function* slicesIn(pool: pg.Pool): AsyncGenerator<IdRange> {
     for (let from = 0; ;) {
       const { rows } = await pool.query<{ last: number | null }>(
         `select max(id) as last from
-           (select id from ${table} where id >= $1 order by id limit ${ROWS_AT_ONCE}) r`,
+           (select id from ${table} where id >= $1 order by id limit ${BATCH_SIZE}) r`,
         [from],
       );
       const [next] = rows;

@@ -6,7 +6,7 @@ const folders = ['libs/web', 'apps/schema'];
 const pattern = /[.](eta|css|svg|js|sql)$/;
 
 const guides = 'docs/guides';
-/** The folder of the rendered guides in dist. */
+/** The rendered guides, in dist. */
 export const GUIDES = 'docs/guides.json';
 
 /** @returns {string[]} those files, from the root of the project */

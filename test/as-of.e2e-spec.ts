@@ -86,7 +86,7 @@ async function valuesAt(time: number, asOf = newAsOf()): Promise<number[]> {
 }
 
 describe('a question about the past', () => {
-  it('goes by the log where times were recorded in another order', async () => {
+  it('follows the order of the log when recorded times differ', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - 9 * SECOND));
     await commit(2, createCountEvent(2, now - 5 * SECOND));
@@ -98,7 +98,7 @@ describe('a question about the past', () => {
     expect(await valuesAt(now)).toEqual([1, 2, 3, 4]);
   });
 
-  it('has the same answer after a commit that came late', async () => {
+  it('returns the same result after a late commit', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - 9 * SECOND));
     const time = now - 4 * SECOND;
@@ -147,13 +147,13 @@ describe('a question about the past', () => {
     expect(await valuesAt(past + 5)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('is refused about the future, but not for a clock that is only a little ahead', async () => {
+  it('is refused about the future, but allows a clock that is slightly ahead', async () => {
     await commit(1, createCountEvent(1, Date.now()));
     await expect(valuesAt(Date.now() + 10 * SECOND)).rejects.toThrow(InvalidFieldsError);
     expect(await valuesAt(Date.now() + 100)).toEqual([1]);
   });
 
-  it('takes no space, however often it is asked', async () => {
+  it('uses no space, however often it is repeated', async () => {
     await commit(1, createCountEvent(1, Date.now() - SECOND));
     for (let i = 0; i < 5; i++) await valuesAt(Date.now());
     const { rows } = await database.query('select n from es.log_times');
@@ -204,7 +204,7 @@ describe('a long history', () => {
     return counts;
   }
 
-  it('is answered the same whether it was followed or is read when somebody asks', async () => {
+  it('returns the same whether it was followed or is read on demand', async () => {
     const times = await fill();
     const positions = [0, 1, 249, 250, 251, 499, 500, 501, 1_003, LENGTH - 1].map(
       (i) => (times[i] ?? 0) + (i % 2),
@@ -241,7 +241,7 @@ describe('a long history', () => {
 });
 
 describe('the follower', () => {
-  it('lets an event of a clock that is ahead count from when it was seen', async () => {
+  it('counts an event of a fast clock from when it was seen', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - SECOND));
     await commit(2, createCountEvent(2, now + HOUR));

@@ -164,7 +164,7 @@ describe('docker-compose.yml', () => {
     });
   });
 
-  it('gives the password of the owner of the tables to nothing that stays', () => {
+  it("gives the password of the tables' owner to no long-running service", () => {
     const holders = services.filter(([name, { environment = {} }]) =>
       Object.keys(environment).some((key) =>
         String(environmentOf(name)[key]).includes(SECRETS.POSTGRES_PASSWORD),
@@ -180,7 +180,7 @@ describe('docker-compose.yml', () => {
     });
   });
 
-  it("gives the administrator's password of EventStoreDB to nothing of ours that stays", () => {
+  it("gives EventStoreDB's administrator password to no long-running service of ours", () => {
     const holders = services.filter(([name, { environment = {} }]) =>
       Object.keys(environment).some((key) =>
         String(environmentOf(name)[key]).includes(SECRETS.EVENT_STORE_PASSWORD),
@@ -233,7 +233,7 @@ describe('docker-compose.yml', () => {
     expect(others.filter((image) => !DIGEST.test(image))).toEqual(BY_TAG);
   });
 
-  it.each(services)('%s is limited and may do no more than it must', (_name, service) => {
+  it.each(services)('%s has resource limits and the fewest privileges', (_name, service) => {
     expect(service.cpus).toBeGreaterThan(0);
     expect(service.mem_limit).toMatch(/^\d+[mg]$/);
     expect(service.pids_limit).toBeGreaterThan(0);
@@ -241,7 +241,7 @@ describe('docker-compose.yml', () => {
     expect(service.security_opt).toContain('no-new-privileges:true');
   });
 
-  it.each(services)('%s is started again and watched, or runs once', (_name, service) => {
+  it.each(services)('%s is restarted and monitored, or runs once', (_name, service) => {
     const once = Object.values(compose.services).some(({ depends_on = {} }) =>
       Object.entries(depends_on).some(
         ([other, { condition }]) =>
@@ -341,12 +341,12 @@ describe('docker-compose.postgres.yml', () => {
     };
   }
 
-  it('is the other file without EventStoreDB, and nothing else', () => {
+  it('equals the other file without EventStoreDB', () => {
     const { services: all, networks, volumes } = alone;
     expect({ services: all, networks, volumes }).toEqual(withoutEventStore(compose));
   });
 
-  it('gives every process settings that can be used, with events in PostgreSQL', () => {
+  it('gives every process valid settings, with events in PostgreSQL', () => {
     const { EVENT_STORE_PASSWORD: _admin, EVENT_STORE_APP_PASSWORD: _user, ...secrets } = SECRETS;
     for (const name of PROCESSES) {
       const environment = environmentOf(name, secrets, alone);
@@ -372,13 +372,13 @@ describe('Dockerfile', () => {
     expect(bases[0]).toMatch(DIGEST);
   });
 
-  it('ends as a user that is not root, by number, and handles being stopped', () => {
+  it('runs as a numeric non-root user, and handles stop signals', () => {
     expect(of('USER')).toEqual(['1000:1000']);
     expect(of('STOPSIGNAL')).toEqual(['SIGTERM']);
     expect(lastStage().map(({ keyword }) => keyword)).toContain('USER');
   });
 
-  it('installs what the lock file says, and keeps neither tools nor a second database', () => {
+  it('installs from the lock file, without build tools and embedded PostgreSQL', () => {
     expect(of('ADD')).toEqual([]);
     const run = of('RUN').join('\n');
     expect(run).toContain('npm ci ');
@@ -530,7 +530,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     expect(await healthCheck({ PORT: '1', HEALTH_PORT: '1' })).toBe(1);
   });
 
-  it('they have kept nothing in their data folder', () => {
+  it('store nothing in their data folder', () => {
     expect(readdirSync(dataDir)).toEqual([]);
   });
 });

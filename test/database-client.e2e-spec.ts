@@ -24,7 +24,7 @@ afterAll(async () => {
   await database.close();
 });
 
-it('leaves nothing of an answer for the collection of the old generation', async () => {
+it('leaves no result in the old generation of the heap', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (how: { type: 'major' | 'minor' }) => void;
   const ask = async () => {
@@ -63,12 +63,12 @@ it.each([
   expect(rows).toEqual([{ items, count: items.length }]);
 });
 
-it('says where a statement was that fails', async () => {
+it('reports the caller of a failing statement', async () => {
   const failure = await client.query('select nothing').catch((error: Error) => error.stack);
   expect(failure).toMatch(/column "nothing" does not exist[^]*database-client\.e2e-spec/);
 });
 
-it('leaves callbacks and statements that answer in their own way to the driver', async () => {
+it('leaves callbacks and custom statements to the driver', async () => {
   const rows = await new Promise((resolve, reject) => {
     client.query('select 1 as one', (error: Error | null, result) => {
       if (error) reject(error);

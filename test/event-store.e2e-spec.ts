@@ -7,7 +7,7 @@ import { isAfter } from '#event-store/port/position.js';
 import { PostgresEventStore } from '#event-store/postgres/postgres-event-store.js';
 import { testConfig, testDatabase, type TestDatabase } from './support/database/database.js';
 import { eventually } from './support/jest/eventually.js';
-import { Line } from './support/database/database-proxy.js';
+import { DatabaseProxy } from './support/database/database-proxy.js';
 
 async function open() {
   const database = await testDatabase();
@@ -48,7 +48,7 @@ describe('events in PostgreSQL', () => {
 
   /** A process whose connections to the database can be cut, for one test. */
   async function connectOverLine() {
-    const line = await Line.to(database.url);
+    const line = await DatabaseProxy.to(database.url);
     const config = testConfig(line.url);
     const source = await createDataSource(config, 'test').initialize();
     const remote = new PostgresEventStore(getPool(source), config);
@@ -87,7 +87,7 @@ describe('events in PostgreSQL', () => {
     },
   );
 
-  it('refuses even in the role of a replica, which other triggers do not watch', async () => {
+  it('refuses even in the replica role, in which other triggers do not fire', async () => {
     await database.query('set session_replication_role = replica');
     try {
       await expect(database.query('delete from es.events')).rejects.toThrow('never changed');
@@ -149,7 +149,7 @@ describe('events in PostgreSQL', () => {
     expect(seen.map((stored) => stored.stream)).toEqual([after]);
   });
 
-  it('goes on after a transaction that rolls back', async () => {
+  it('continues after a transaction that rolls back', async () => {
     const from = await store.head();
     const failing = await slowWriter();
     await failing.append(newStream());
@@ -228,7 +228,7 @@ describe('events in PostgreSQL', () => {
     await listener.end();
   });
 
-  it('settles a connection that was lost in the middle of a commit: it is in, once', async () => {
+  it('resolves a connection lost during a commit: the commit is stored once', async () => {
     const stream = newStream();
     const [head] = await append(stream);
     const blocker = new pg.Client(database.url);
@@ -255,7 +255,7 @@ describe('events in PostgreSQL', () => {
     expect(types).toEqual(['A', 'B']);
   });
 
-  it('settles a group whose connection is cut after its commit: each is in once, a lost race is told', async () => {
+  it('resolves a group whose connection is cut after its commit: each is stored once, a lost race is reported', async () => {
     const { remote, line } = await connectOverLine();
     const createStream = async (stream: string) => ({
       stream,

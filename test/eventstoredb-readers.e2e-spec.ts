@@ -12,7 +12,7 @@ import { CustomerCardRenderer } from '#public-events/customer-card-renderer.serv
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from './support/emulators/eventstoredb/server.mjs';
 import { eventually } from './support/jest/eventually.js';
-import { Line } from './support/database/database-proxy.js';
+import { DatabaseProxy } from './support/database/database-proxy.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 
@@ -75,7 +75,7 @@ it('measures how far a subscription is behind', async () => {
 it('does not take a stream for short or empty because another request gave the connection up', async () => {
   const { customerCard, path } = await enrol(store);
   expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-  const line = await Line.to(server.connectionString);
+  const line = await DatabaseProxy.to(server.connectionString);
   const connection = new EventStoreDbConnection(line.url);
   const reader = new EventStoreDbReader(connection, new OwnStreams('', ['customer_card-']));
   const read = async () => {

@@ -112,7 +112,7 @@ describe('the table of the history', () => {
     expect(storedRows.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
   });
 
-  it('gets nothing from a process that was overtaken', async () => {
+  it('ignores a process that lost the lead', async () => {
     fill();
     await filled();
     const { position, end } = await history.table.getProgress();
@@ -129,7 +129,7 @@ describe('the table of the history', () => {
     expect(await rows()).toHaveLength(before.length + events.length);
   });
 
-  it('stands still before an event of a newer version, which it could never add later', async () => {
+  it('stops before an event of a newer version, which it could never add later', async () => {
     const painted = event('CardPainted');
     const stream = 'card-900000000000';
     const events = service.app.get(EventStore, { strict: false });

@@ -53,7 +53,7 @@ async function createAll(): Promise<Record<string, number>> {
 }
 
 describe('ids that are in use already', () => {
-  it('are passed over, and what has them stays as it was', async () => {
+  it('are skipped, and existing records stay unchanged', async () => {
     const first = await createAll();
     const before = await store.get(`${store.store}/cards/${first['cards']}`);
     const secret = await service.database.query('select * from webhook_subscriptions');
@@ -91,7 +91,7 @@ describe('a start', () => {
       testEnvironment(service.database.url, { ...service.environment, LOG_LEVEL: 'info' }),
     );
 
-  it('raises sequences over the ids that are in use', async () => {
+  it('raises sequences above the ids in use', async () => {
     const used = await createAll();
     for (const table of sequences) await restart(table, 1);
     if (service.environment['EVENT_STORE_URL'] !== undefined) {
@@ -111,7 +111,7 @@ describe('a start', () => {
     await api.kill('SIGTERM');
   });
 
-  it('is refused when events that were already processed are gone', async () => {
+  it('is refused when already processed events are missing', async () => {
     const beyond = formatPosition({ commit: 2n ** 60n, prepare: 2n ** 60n });
     await service.database.query(
       `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
@@ -128,7 +128,7 @@ describe('a start', () => {
 });
 
 describe('a sequence that is far behind', () => {
-  it('is raised at once, over every id that is in use', async () => {
+  it('is raised at once, above every id in use', async () => {
     const pool = service.app.get(Pool);
     await restart('redemptions', 1);
     const used = 2 ** 40;
@@ -140,7 +140,7 @@ describe('a sequence that is far behind', () => {
 });
 
 describe('a row that is ahead of its history', () => {
-  it('is told of in words, at once and without trying for long', async () => {
+  it('is reported at once, without long retries', async () => {
     const own = await service.newStore();
     const { card } = await enrol(own);
     await service.database.query('update cards set revision = revision + 3 where id = $1', [
@@ -157,7 +157,7 @@ describe('a row that is ahead of its history', () => {
 
   // With EventStoreDB it would take a read for each row.
   if (process.env['TEST_ENGINE'] !== 'eventstoredb') {
-    it('is found when a dispatcher starts, with the way out', async () => {
+    it('is reported with a remedy when a dispatcher starts', async () => {
       const dispatcher = startProgram(
         'dist/apps/dispatcher/src/main.js',
         testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),

@@ -47,7 +47,7 @@ async function findUpdate(
 }
 
 describe('a change of what an opened pass shows', () => {
-  it('is told in the words of the change that matters most', async () => {
+  it('is described by its most important part', async () => {
     const { path, id, rewards } = await opened({ rewards: [5] });
     let before = await follower.tag(id);
     await stamp(path, 2);
@@ -72,7 +72,7 @@ describe('a change of what an opened pass shows', () => {
     });
   });
 
-  it('is not told when the caller skipped notifications, nor is what it unlocks', async () => {
+  it('is silent when the caller skipped notifications, including what it unlocks', async () => {
     const { path, id } = await opened({ rewards: [3] });
     await stamp(path, 1);
     const changes = await changed(id, 0);
@@ -85,7 +85,7 @@ describe('a change of what an opened pass shows', () => {
     });
   });
 
-  it('asks for one update of each place where the pass is installed', async () => {
+  it('requests one update for each installed pass', async () => {
     const { path, id } = await opened();
     await stamp(path, 1);
     await changed(id, 0);
@@ -173,7 +173,7 @@ describe('a change of what an opened pass shows', () => {
 });
 
 describe('tags', () => {
-  it('rise with each change, whichever of two processes that believe to lead follows it', async () => {
+  it('rise with each change, even with two processes that believe they lead', async () => {
     const passes = [await opened(), await opened(), await opened()];
     const second = new PassFollower(service);
     try {
@@ -204,7 +204,7 @@ describe('the queue of updates', () => {
     follower.pool.query(`update pass_updates set due_at = now() where channel = 'apple'`);
   const clear = () => follower.pool.query(`delete from pass_updates where channel = 'apple'`);
 
-  it('lets the stores take turns, and those whom a customer waits for go first', async () => {
+  it('alternates between stores, and sends urgent updates first', async () => {
     await ask('apple', ['r1', 'r2'], 1, 1);
     await ask('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
     await due();
@@ -220,7 +220,7 @@ describe('the queue of updates', () => {
     await clear();
   });
 
-  it('lets the stores take turns where one update at a time is claimed', async () => {
+  it('alternates between stores when one update is leased at a time', async () => {
     await ask('apple', ['a1', 'a2', 'a3', 'a4'], 1, 0);
     await due();
     await ask('apple', ['b1'], 2, 0);
@@ -269,7 +269,7 @@ describe('the queue of updates', () => {
     await clear();
   });
 
-  it('is worked off by a dispatcher, which tries again what failed', async () => {
+  it('is processed by a dispatcher, which retries failures', async () => {
     await follower.pool.query(`delete from pass_updates`);
     const recorder = new Recorder();
     recorder.outcome = { kind: 'failed', error: 'out of order' };

@@ -41,7 +41,7 @@ describe('tokens', () => {
     expectFailure(after, 401, 'unauthorized');
   });
 
-  it('do not say that a store is missing when it is their user that is', async () => {
+  it('report a removed user, not a missing store', async () => {
     const store = await service.newStore();
     expect((await store.get(store.store)).status).toBe(200);
     // Not by a command, which would notify: what is cached goes on for some hundred milliseconds.
@@ -85,7 +85,7 @@ describe('tokens', () => {
     expect(rows[0]?.everything).not.toContain(store.token);
   });
 
-  it('that are not ours cost no query, and count for their address', async () => {
+  it('that are malformed cost no query, and count for their address', async () => {
     const store = await service.newStore();
     const token = store.token ?? '';
     const lookUps = watchLookUps();
@@ -110,7 +110,7 @@ describe('tokens', () => {
     expect(lookUps()).toBe(1);
   });
 
-  it('stop when no notification of it arrives', async () => {
+  it('stop even when the notification is lost', async () => {
     const store = await service.newStore();
     const { query } = service.running.database;
     const { id, sha256 } = await tokenOf(store);
@@ -140,7 +140,7 @@ describe('tokens', () => {
     );
   });
 
-  it('are asked for again while changes cannot be watched', async () => {
+  it('are queried again while changes cannot be watched', async () => {
     const store = await service.newStore();
     const { id } = await tokenOf(store);
     const { query } = service.running.database;
@@ -164,7 +164,7 @@ describe('tokens', () => {
     }
   });
 
-  it('say when they were last used, to the minute', async () => {
+  it('show when they were last used, to the minute', async () => {
     const store = await service.newStore();
     const { id } = await tokenOf(store);
     const { query } = service.running.database;
@@ -194,7 +194,7 @@ describe('tokens', () => {
     expect((await lastUse())?.getTime()).toBeGreaterThanOrEqual(before.getTime());
   });
 
-  it('that were revoked are looked up once in a while', async () => {
+  it('that were revoked are looked up only once in a while', async () => {
     const store = await service.newStore();
     const { rows } = await service.running.database.query<{ id: number }>(
       'select id from api_tokens order by id desc limit 1',

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { Line } from '../support/database/database-proxy.js';
+import type { DatabaseProxy } from '../support/database/database-proxy.js';
 import type { Random } from './random.js';
 import type { Process, Stack } from './stack.js';
 
@@ -13,7 +13,7 @@ const anyOf = (random: Random, processes: Process[]): Process => {
 };
 
 /** Of one process: to the database, or to the event store. */
-const anyLine = (random: Random, stack: Stack): Line => {
+const anyLine = (random: Random, stack: Stack): DatabaseProxy => {
   const line = random.pick(Object.values(anyOf(random, stack.processes).lines));
   if (!line) throw new Error('a process has a line to its database');
   return line;

@@ -165,7 +165,7 @@ const SENT = new Set([
   'reward.redeemed',
 ]);
 
-/** Predicts its history and its public events. */
+/** Predicts the history entry of an event. */
 function entryOf(event: Json): Json {
   const { type, count, balance = count } = event;
   return type === 'customer_card.created' ? { type } : { type, balance };

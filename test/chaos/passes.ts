@@ -4,12 +4,12 @@ import { Difference, type Json, type Lane, type Pass } from './lane.js';
 import { reached } from './model.js';
 
 /** Of a lane. Somebody looks at each now and then. */
-const MOST_PASSES = 8;
+const MAX_PASSES = 8;
 const FOLLOWED_WITHIN_MS = 240_000;
 
 /** WEBCARD-01: the page of a customer card, whose pass is followed from then on. */
 export async function openPass(lane: Lane): Promise<boolean> {
-  const openedPass = lane.passes.length < MOST_PASSES ? undefined : lane.random.pick(lane.passes);
+  const openedPass = lane.passes.length < MAX_PASSES ? undefined : lane.random.pick(lane.passes);
   const customerCard = openedPass?.card ?? lane.random.pick(lane.customerCards);
   if (!customerCard) return false;
   let pass = lane.passes.find((one) => one.card === customerCard);

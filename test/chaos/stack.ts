@@ -10,7 +10,7 @@ import {
   startEventStoreDbProcess,
   type EventStoreDbProcess,
 } from '../support/emulators/eventstoredb/as-process.mjs';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
 
 export type Engine = 'postgresql' | 'eventstoredb';
@@ -31,7 +31,7 @@ export class Process {
     readonly name: string,
     private readonly file: string,
     private readonly environment: NodeJS.ProcessEnv,
-    readonly lines: Record<string, Line>,
+    readonly lines: Record<string, DatabaseProxy>,
   ) {}
 
   /** The last that it wrote, over all its starts. */
@@ -74,7 +74,7 @@ export class Stack {
   readonly apis: Process[] = [];
   readonly dispatchers: Process[] = [];
   /** Between the callers and the apis. */
-  readonly fronts: Line[] = [];
+  readonly fronts: DatabaseProxy[] = [];
   /** The folder of the signed checkpoints. */
   readonly checkpoints: string;
   token = '';
@@ -121,7 +121,7 @@ export class Stack {
     for (const nth of [1, 2]) {
       const port = await freePort();
       stack.apis.push(await stack.process(`api ${nth}`, API, { PORT: String(port) }));
-      stack.fronts.push(await Line.to(`http://127.0.0.1:${port}`));
+      stack.fronts.push(await DatabaseProxy.to(`http://127.0.0.1:${port}`));
       stack.dispatchers.push(await stack.process(`dispatcher ${nth}`, DISPATCHER, {}));
     }
     return stack;
@@ -208,13 +208,14 @@ export class Stack {
     rmSync(String(this.environment['DATA_DIR']), { recursive: true });
   }
 
-  private get lines(): Line[] {
+  private get lines(): DatabaseProxy[] {
     return [...this.fronts, ...this.processes.flatMap(({ lines }) => Object.values(lines))];
   }
 
   private async process(name: string, file: string, more: NodeJS.ProcessEnv): Promise<Process> {
-    const database = await Line.to(this.postgres.url);
-    const events = this.eventStoreDb && (await Line.to(this.eventStoreDb.connectionString));
+    const database = await DatabaseProxy.to(this.postgres.url);
+    const events =
+      this.eventStoreDb && (await DatabaseProxy.to(this.eventStoreDb.connectionString));
     const environment = {
       ...this.environment,
       ...more,

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { useSharedService, type ContractClient } from '../support/http/contract.js';
-import { decoded } from '../support/browser/qr-codes.js';
+import { readQrCode } from '../support/browser/qr-codes.js';
 
 const service = useSharedService();
 
@@ -40,7 +40,7 @@ describe('the documents of posters', () => {
     expect(pdf.bytes.subarray(0, 5).toString()).toBe('%PDF-');
     const png = await fetched(`${poster.display_url}.png`);
     expect(png.response.headers.get('content-type')).toBe('image/png');
-    expect(await decoded(png.bytes)).toBe(poster.qr_code_url);
+    expect(await readQrCode(png.bytes)).toBe(poster.qr_code_url);
   });
 
   it('POSTER-37 Their size is `paper_size` of the query or else of the poster; a PNG has 300 dots per inch', async () => {

@@ -17,7 +17,7 @@ import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
 type Envelope = { data: { id: number; source: string } };
 
-/** Applies a change of the store's settings as its owner. */
+/** The user id of a settings change whose result no test reads. */
 const NOBODY = 0;
 
 const ORIGIN = 'https://cards.example';

@@ -123,7 +123,7 @@ describe('compression', () => {
   });
 });
 
-/** Compares the responses to equal requests, without the time and the remaining limit. */
+/** Returns the headers that equal requests have in common: without the time and the remaining limit. */
 const steady = ({ headers }: Answer) =>
   Object.fromEntries(
     [...headers].filter(([name]) => !/^(date|connection|keep-alive|ratelimit-re)/.test(name)),

@@ -54,7 +54,7 @@ async function enter(path: string, { javaScriptEnabled = true } = {}): Promise<P
 const press = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
 
 describe.each([true, false])('the console in a browser, scripts: %s', (javaScriptEnabled) => {
-  it('leads from signing in to a token that works until it is revoked', async () => {
+  it('creates a token that works until it is revoked', async () => {
     const name = `till ${javaScriptEnabled}`;
     const page = await enter('tokens', { javaScriptEnabled });
     await page.getByLabel('Name').fill(name);
@@ -78,7 +78,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.context().close();
   });
 
-  it('sets and confirms where the shops of a store are', async () => {
+  it('sets and confirms the coordinates of locations', async () => {
     const [name, foundPlace] = [`Harbour ${javaScriptEnabled}`, `Market ${javaScriptEnabled}`];
     const [unknown, street] = await Promise.all([newLocation(name), newLocation(foundPlace)]);
     await geocoded(street, 'street');
@@ -104,7 +104,7 @@ describe.each([true, false])('the console in a browser, scripts: %s', (javaScrip
     await page.context().close();
   });
 
-  it('shows what customers were sent, and what not', async () => {
+  it('shows which messages were sent and which were not', async () => {
     const customer = { first_name: 'Grace', last_name: `Hopper ${javaScriptEnabled}` };
     await enrolled(store, {
       customer: { ...customer, email: `grace.${javaScriptEnabled}@navy.example` },
@@ -172,7 +172,7 @@ async function planned(): Promise<void> {
 }
 
 describe('the console in a browser', () => {
-  it('takes the place of the device for a pin', async () => {
+  it('uses the position of the device for a pin', async () => {
     const location = await newLocation('Where I am');
     const page = await enter(`locations/${location.id}`);
     await page.context().grantPermissions(['geolocation']);
@@ -192,7 +192,7 @@ describe('the console in a browser', () => {
     await page.context().close();
   });
 
-  it('keeps nobody out', async () => {
+  it('is accessible', async () => {
     const page = await enter('tokens');
     for (const [name, lifetime] of [
       ['web shop of the harbour', '365'],
@@ -265,7 +265,7 @@ describe('the console in a browser', () => {
     await other.context().close();
   });
 
-  it('complains of nothing', () => {
+  it('logs no error', () => {
     expect(complaints.filter((text) => !text.includes('422'))).toEqual([]);
   });
 });

@@ -16,7 +16,7 @@ const BY_THE_CLOCK = { api: 6, dispatcher: 70 };
 const SLOW = 300_000;
 const FOLLOWERS = ['rows', 'history', 'transparency log', 'webhooks', 'geocoding'];
 
-/** Measures the cost of a stamp on both servers, with an api and a dispatcher as in production. */
+// Measures the cost of a stamp on both servers, with an api and a dispatcher as in production.
 
 let server: EventStoreDb;
 let service: LocalService;

@@ -160,7 +160,7 @@ describe.each([
     },
   );
 
-  it('takes the same ids at the same expected revision as the same append, however old', async () => {
+  it('treats the same ids at the same expected revision as a repetition, however old', async () => {
     const stream = newStream();
     const old = [event(), event()];
     const first = await append(stream, old, 'no_stream');
@@ -177,7 +177,7 @@ describe.each([
     expect(await ids(client, stream)).toEqual(before);
   });
 
-  it('takes partly equal ids, and equal ids elsewhere, as a conflict', async () => {
+  it('treats partly equal ids, and equal ids elsewhere, as a conflict', async () => {
     const stream = newStream();
     const [one, two] = [event(), event()];
     await append(stream, [one, two], 'no_stream');
@@ -191,7 +191,7 @@ describe.each([
     expect(await ids(client, stream)).toEqual([one.id, two.id]);
   });
 
-  it('does not look at ids when the expected revision is the current one', async () => {
+  it('ignores ids when the expected revision is the current one', async () => {
     const stream = newStream();
     const one = event();
     await append(stream, one, 'no_stream');
@@ -290,7 +290,7 @@ describe.each([
     expect(await ids(client, stream)).toHaveLength(1);
   });
 
-  it('lets an append run into its deadline, and has written it', async () => {
+  it('exceeds the deadline of an append that it has written', async () => {
     const stream = newStream();
     server.fault.delayAnswers(60_000);
     await expect(
@@ -301,7 +301,7 @@ describe.each([
     expect(await ids(client, stream)).toHaveLength(1);
   });
 
-  it('answers with a timeout when its own patience ends, and has written it', async () => {
+  it('responds with a timeout after its own limit, and has written the append', async () => {
     const impatient = await open({ ...options, writeTimeoutMs: 20 });
     const stream = newStream();
     impatient.server.fault.delayAnswers(60_000);
@@ -314,7 +314,7 @@ describe.each([
     await impatient.close();
   });
 
-  it('answers late, but answers', async () => {
+  it('responds late', async () => {
     server.fault.delayAnswers(50);
     const startedAt = performance.now();
     await append(newStream(), event(), 'no_stream');
@@ -339,7 +339,7 @@ describe.each([
     expect(await ids(client, stream)).toEqual([one.id]);
   });
 
-  it('writes and drops the connection: the outcome is unknown, a repetition settles it', async () => {
+  it('writes and drops the connection: a repetition resolves the unknown outcome', async () => {
     const stream = newStream();
     const one = event();
     server.fault.loseAnswers(2, 'drop');
@@ -370,7 +370,7 @@ describe.each([
     await lost;
   });
 
-  it('names another leader, and the client follows', async () => {
+  it('redirects the client to another leader', async () => {
     const other = await open(options);
     const follower = EventStoreDBClient.connectionString(server.connectionString);
     const stream = newStream();
@@ -565,7 +565,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('begin behind the position that they are given', async () => {
+  it('start after the requested position', async () => {
     const everything = await all(client);
     const fromPosition = everything[20]?.position ?? START;
     const followed = follow(client.subscribeToAll({ fromPosition }));
@@ -575,7 +575,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('begin at the end, and see only what comes', async () => {
+  it('start at the end, and deliver only new events', async () => {
     const followed = follow(
       client.subscribeToAll({ fromPosition: END, filter: streamNameFilter({ prefixes: ['x-'] }) }),
     );
@@ -604,7 +604,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('let through what begins with one of the prefixes, before and after they are live', async () => {
+  it('deliver events with one of the prefixes, before and after they are live', async () => {
     const kinds = ['a', 'b', 'c'];
     const write = async () => {
       for (const kind of kinds) await client.appendToStream(newStream(`${kind}kind`), event(kind));
@@ -621,7 +621,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('let system events out by a regular expression on the type', async () => {
+  it('exclude system events by a regular expression on the type', async () => {
     const followed = follow(client.subscribeToAll({ filter: excludeSystemEvents() }));
     await caughtUp(followed);
     const ours = (await all(client)).filter(({ type }) => !type.startsWith('$'));
@@ -630,7 +630,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('tell checkpoints while catching up, also when the filter lets nothing through', async () => {
+  it('report checkpoints while catching up, even when the filter excludes everything', async () => {
     const everything = await all(client);
     const checkpoints: Position[] = [];
     const followed = follow(
@@ -660,7 +660,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('tell checkpoints while live, every multiplier times window events', async () => {
+  it('report checkpoints while live, every multiplier times window events', async () => {
     const checkpoints: Position[] = [];
     const followed = follow(
       client.subscribeToAll({
@@ -689,7 +689,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('lose nothing and repeat nothing when they begin again at a checkpoint', async () => {
+  it('lose and repeat nothing when they resume at a checkpoint', async () => {
     const checkpoints: { position: Position; seen: number }[] = [];
     const filter = { prefixes: ['card-'], maxSearchWindow: 3 };
     const whole = follow(
@@ -734,7 +734,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await followed.subscription.unsubscribe();
   });
 
-  it('follow one stream, behind a revision, also before it is there', async () => {
+  it('follow one stream after a revision, even before it exists', async () => {
     const stream = newStream();
     const early = follow(client.subscribeToStream(stream));
     await caughtUp(early);
@@ -774,7 +774,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     expect(followed.errors).toEqual([type]);
   });
 
-  it('are cut while they catch up, and go on from the last event that was seen', async () => {
+  it('resume after the last delivered event when cut while catching up', async () => {
     const everything = await all(client);
     server.fault.cutReads(1, 30);
     const first = follow(client.subscribeToAll());
@@ -793,7 +793,7 @@ describe('subscriptions to the EventStoreDB emulator', () => {
     await second.subscription.unsubscribe();
   });
 
-  it('lose nothing to a reader that is slow', async () => {
+  it('lose nothing with a slow reader', async () => {
     // A connection of its own: the tests above have cut the other one.
     const { client: own, close } = await open();
     try {
@@ -862,7 +862,7 @@ describe('the EventStoreDB emulator over TLS', () => {
     expect(await attempts('admin:changeit@')).toEqual(['done', 'access-denied', 'done']);
   });
 
-  it('denies a wrong password and an unknown name', async () => {
+  it('refuses a wrong password and an unknown name', async () => {
     const denied = ['access-denied', 'access-denied', 'access-denied'];
     expect(await attempts('admin:other@')).toEqual(denied);
     expect(await attempts('toString:changeit@')).toEqual(denied);
@@ -929,7 +929,7 @@ describe('the EventStoreDB emulator over TLS', () => {
     await till.dispose();
   });
 
-  it('takes users with TLS only, for the client would not send credentials', async () => {
+  it('has users with TLS only, since the client sends no credentials otherwise', async () => {
     await expect(startEventStoreDb({ users: { admin: 'changeit' } })).rejects.toThrow('need tls');
   });
 });
@@ -968,7 +968,7 @@ describe('outages of the EventStoreDB emulator', () => {
     afterEach(() => rm(log, { force: true }));
     afterAll(() => rm(directory, { recursive: true }));
 
-    it('keeps what it has answered through kill -9, at the same positions', async () => {
+    it('keeps acknowledged events through kill -9, at the same positions', async () => {
       const first = await startEventStoreDbProcess(['--log', log]);
       const port = String(first.port);
       const client = EventStoreDBClient.connectionString(first.connectionString);
@@ -1046,7 +1046,7 @@ describe('outages of the EventStoreDB emulator', () => {
       await second.kill('SIGTERM');
     });
 
-    it('does over its control port what a test tells it', async () => {
+    it('executes commands of a test over its control port', async () => {
       const store = await startEventStoreDbProcess();
       const client = EventStoreDBClient.connectionString(store.connectionString);
       await store.tell('failAppends', 1, 'unavailable');

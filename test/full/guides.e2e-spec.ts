@@ -9,7 +9,7 @@ import { GuideReader, type Desk } from '../support/guides/guide-reader.js';
 import { guideNames, LANGUAGES, stepsOf } from '../support/guides/guide-parser.js';
 import { freePort, type Program } from '../support/services/program.js';
 import { isSigned, Receiver, type Received } from '../support/emulators/webhook-receiver.js';
-import { Recorder } from '../support/http/recording-proxy.js';
+import { RecordingProxy } from '../support/http/recording-proxy.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
@@ -66,7 +66,7 @@ async function startStage(instead: Record<string, string>): Promise<Stage> {
   const service = await startService(settings);
   const dispatcher: Program = await startDispatcher(service);
   const store = await service.newStore();
-  const recorder = await Recorder.start(service.baseUrl);
+  const recorder = await RecordingProxy.start(service.baseUrl);
   const desk: Desk = { recorder, token: String(store.token), folder, python, instead };
   return {
     desk,

@@ -9,7 +9,7 @@ import type { CardJson } from '#cards/card.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { Browser } from '../support/browser/browser.js';
 import { expectGoodLooks, SIZES, startChromium } from '../support/browser/chromium.js';
-import { decoded } from '../support/browser/qr-codes.js';
+import { readQrCode } from '../support/browser/qr-codes.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 
 /** Posters read with what others read them with: Debian's poppler-utils, and Chromium. */
@@ -79,7 +79,7 @@ describe('the PDF of a poster', () => {
   it.each(['a4', 'a5', 'a6', 'letter'])('has a code that can be read, %s', async (size) => {
     for (const bleed of ['false', 'true']) {
       const path = `${pathOf(poster.display_url)}.pdf?paper_size=${size}&bleed=${bleed}`;
-      expect(await decoded(await rasterised(await saved(path)))).toBe(poster.qr_code_url);
+      expect(await readQrCode(await rasterised(await saved(path)))).toBe(poster.qr_code_url);
     }
   });
 
@@ -108,7 +108,7 @@ describe('the PDF of a poster', () => {
 });
 
 describe('the console', () => {
-  it('lists the posters of a store, with links to what they lead to', async () => {
+  it('lists the posters of a store with their links', async () => {
     const other = await service.newStore();
     const card = { name: 'Card <1>' };
     const { id: card_id } = (await other.post<CardJson>(`${other.store}/cards`, { card })).body;
@@ -147,7 +147,7 @@ describe('the page of a poster', () => {
     for (const size of Object.values(SIZES)) {
       await page.setViewportSize(size);
       const picture = await page.locator('.sheet').screenshot();
-      expect(await decoded(picture)).toBe(poster.qr_code_url);
+      expect(await readQrCode(picture)).toBe(poster.qr_code_url);
     }
     await page.close();
   });
@@ -159,12 +159,12 @@ describe('the page of a poster', () => {
       .evaluateAll((links) => links.map((link) => link.getAttribute('href') ?? ''));
     expect(links).toHaveLength(14);
     const [pdf = '', png = ''] = links;
-    expect(await decoded(await fetched(png))).toBe(poster.qr_code_url);
-    expect(await decoded(await rasterised(await saved(pdf)))).toBe(poster.qr_code_url);
+    expect(await readQrCode(await fetched(png))).toBe(poster.qr_code_url);
+    expect(await readQrCode(await rasterised(await saved(pdf)))).toBe(poster.qr_code_url);
     // Of how the browser itself shows a picture.
     page.removeAllListeners('console');
     await page.getByRole('link', { name: 'PNG, A4' }).first().click();
-    expect(await decoded(await page.locator('img').screenshot())).toBe(poster.qr_code_url);
+    expect(await readQrCode(await page.locator('img').screenshot())).toBe(poster.qr_code_url);
     await page.close();
   });
 
@@ -174,11 +174,11 @@ describe('the page of a poster', () => {
     await writeFile(file, await page.pdf({ format: 'A4' }));
     const { stdout } = await run('pdfinfo', [file]);
     expect(stdout).toMatch(/^Pages: +1$/m);
-    expect(await decoded(await rasterised(file))).toBe(poster.qr_code_url);
+    expect(await readQrCode(await rasterised(file))).toBe(poster.qr_code_url);
     await page.close();
   });
 
-  it('has run without a complaint of the browser', () => {
+  it('logs no error in the browser throughout', () => {
     expect(complaints).toEqual([]);
   });
 });

@@ -60,7 +60,7 @@ describe('two apis that share a Redis', () => {
     expect(await redis.query((client) => client.pexpiretime(keys[0] ?? ''))).toBe(ends);
   });
 
-  it('let through exactly the limit of many requests at once', async () => {
+  it('allow exactly the limit of many concurrent requests', async () => {
     const answers = await Promise.all(Array.from({ length: LIMIT + 20 }, (_, i) => ask(i % 2)));
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(LIMIT);
     const refused = answers.filter(({ status }) => status === 429);
@@ -74,7 +74,7 @@ describe('two apis that share a Redis', () => {
     ]);
   });
 
-  it('let through exactly the limit of a store, whatever the token and the api', async () => {
+  it('allow exactly the limit of a store, across tokens and apis', async () => {
     const store = await service.newStore();
     const { token: other } = await service.execute(new CreateToken(cli, store.email, 'other'));
     const askStore = (i: number) =>
@@ -147,7 +147,7 @@ describe('an api whose Redis', () => {
     expect(await redis.query((client) => client.get('inkpad:ip 127.0.0.1'))).toBe('1');
   });
 
-  it('answers PING and refuses to write counts by itself, until Redis writes again', async () => {
+  it('counts in memory while Redis answers PING but refuses writes', async () => {
     redis = await TestRedis.start();
     api = await startApi(database, redis.url);
     const left = async () => {
@@ -176,7 +176,7 @@ describe('an api whose Redis', () => {
     expect([countInOutput(AWAY), countInOutput(BACK)]).toEqual([1, 1]);
   });
 
-  it('refuses to write from the start counts by itself, and never says the password', async () => {
+  it('counts in memory when Redis refuses writes from the start, and never logs the password', async () => {
     redis = await TestRedis.start();
     await redis.query((client) => client.config('SET', 'maxmemory', '1'));
     const url = redis.url.replace('//', '//:s3cret@');

@@ -64,7 +64,7 @@ async function signIn(page: Page, email = store.email, password = PASSWORD): Pro
 }
 
 describe('the console in a browser', () => {
-  it.each([true, false])('lets people in and out, with scripts: %s', async (scripts) => {
+  it.each([true, false])('signs users in and out, with scripts: %s', async (scripts) => {
     const context = await someone({ scripts });
     const page = await context.newPage();
     await page.goto(`/app/stores/${store.accountId}`);
@@ -81,7 +81,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('looks right before signing in', async () => {
+  it('renders the pages before signing in', async () => {
     const context = await someone();
     const page = await context.newPage();
     await page.goto('/app/sign-in');
@@ -101,7 +101,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('takes a new password from the link in a mail', async () => {
+  it('accepts a new password through the link in a mail', async () => {
     const own = await service.newStore();
     const token = randomBytes(32).toString('base64url');
     await service.database.query(
@@ -156,7 +156,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('looks right after it', async () => {
+  it('renders the pages after signing in', async () => {
     const context = await someone();
     const page = await context.newPage();
     await signIn(page);
@@ -172,7 +172,7 @@ describe('the console in a browser', () => {
     await context.close();
   });
 
-  it('sets up codes, asks for them, and takes one from paper', async () => {
+  it('sets up codes, asks for them, and accepts a recovery code', async () => {
     const context = await someone();
     const page = await context.newPage();
     await signIn(page);

@@ -4,7 +4,7 @@ import { UpdateAccount } from '#accounts/account.commands.js';
 import type { CustomerListJson } from '#customers/customer-list.dto.js';
 import type { PosterJson } from '#posters/poster.dto.js';
 import { expectGoodLooks, keepPicture, SIZES, startChromium } from '../support/browser/chromium.js';
-import { decoded } from '../support/browser/qr-codes.js';
+import { readQrCode } from '../support/browser/qr-codes.js';
 import { cli, startService, type Client, type Service } from '../support/services/service.js';
 import { newPoster } from '../support/browser/signup.js';
 
@@ -48,7 +48,7 @@ afterAll(async () => {
 /** Reads the URL from the poster's QR code. */
 async function scanned({ display_url: url }: PosterJson): Promise<string> {
   const response = await fetch(`${service.baseUrl}${new URL(url).pathname}.png`);
-  return (await decoded(Buffer.from(await response.arrayBuffer()))) ?? '';
+  return (await readQrCode(Buffer.from(await response.arrayBuffer()))) ?? '';
 }
 
 async function open(

@@ -29,7 +29,7 @@ export async function show(inkpad: InkpadClient): Promise<void> {
 type Operation = { operationId: string; 'x-codeSamples': { label: string; source: string }[] };
 
 let folder: string;
-/** Lists the files of the package. */
+/** The files of the package. */
 let paths: string[];
 const running: Program[] = [];
 

@@ -2,19 +2,19 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { ErasureWatch } from '#event-store/personal-keys/erasure-watch.service.js';
 import { testDatabase, type TestDatabase } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const SLOW = 120_000;
 
 let database: TestDatabase;
-let line: Line;
+let line: DatabaseProxy;
 let service: LocalService;
 
 beforeEach(async () => {
   database = await testDatabase();
-  line = await Line.to(database.url);
+  line = await DatabaseProxy.to(database.url);
   service = await startService({ DATABASE_URL: line.url }, database);
 }, SLOW);
 afterEach(async () => {

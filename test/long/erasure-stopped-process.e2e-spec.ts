@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/jest/eventually.js';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import type { Receiver } from '../support/emulators/webhook-receiver.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
@@ -115,7 +115,7 @@ describe('while somebody is erased', () => {
   it.each(['mute', 'muteAnswers'] as const)(
     'a dispatcher that hears nothing of the database sends nothing of them (%s)',
     async (silence) => {
-      const line = await Line.to(service.database.url);
+      const line = await DatabaseProxy.to(service.database.url);
       try {
         const { store, receiver, release, customer } = await waiting({ DATABASE_URL: line.url });
         line[silence]();

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { startEventStoreDb, type EventStoreDb } from '../support/emulators/eventstoredb/server.mjs';
 import { eventually } from '../support/jest/eventually.js';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -12,13 +12,13 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 const SLOW = 300_000;
 
 let server: EventStoreDb;
-let line: Line;
+let line: DatabaseProxy;
 let service: Service;
 let store: Client;
 
 beforeAll(async () => {
   server = await startEventStoreDb();
-  line = await Line.to(server.connectionString);
+  line = await DatabaseProxy.to(server.connectionString);
   // Nothing of gRPC's own notices the silence.
   service = await startService({ EVENT_STORE_URL: `${line.url}&keepAliveInterval=600000` });
   store = await service.newStore();
@@ -95,7 +95,7 @@ describe('a server that falls silent', () => {
     'ends no process in which more appends wait than the connection has room for',
     async () => {
       const full = await startEventStoreDb();
-      const way = await Line.to(full.connectionString);
+      const way = await DatabaseProxy.to(full.connectionString);
       const program = startProgram('test/support/services/saturated-connection.mjs', {}, [
         way.url,
         '250',

@@ -19,7 +19,7 @@ import {
   type TestDatabase,
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { startProgram } from '../support/services/program.js';
 import { startService, type Client, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
@@ -27,13 +27,13 @@ import { enrol } from '../support/fixtures/enrolled-customer.js';
 /** Connections whose other end falls silent: nothing is closed, and no error ever comes. */
 describe('an api whose connections to the database fall silent', () => {
   let database: TestDatabase;
-  let line: Line;
+  let line: DatabaseProxy;
   let service: Service;
   let store: Client;
 
   beforeAll(async () => {
     database = await testDatabase();
-    line = await Line.to(database.url);
+    line = await DatabaseProxy.to(database.url);
     service = await startService({ DATABASE_URL: line.url }, database);
     store = await service.newStore();
   });
@@ -100,11 +100,11 @@ describe('an api whose connections to the database fall silent', () => {
 
 describe('a connection that falls silent', () => {
   let database: TestDatabase;
-  let line: Line;
+  let line: DatabaseProxy;
 
   beforeAll(async () => {
     database = await testDatabase();
-    line = await Line.to(database.url);
+    line = await DatabaseProxy.to(database.url);
   });
   afterAll(async () => {
     line.unmute();

@@ -14,7 +14,7 @@ import {
   type TestDatabase,
 } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { samples } from '../support/services/metrics.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { startService } from '../support/services/service.js';
@@ -26,13 +26,13 @@ describe.each([
   ['dispatcher', /health on port (\d+)/],
 ] as const)('the health of the %s', (name, where) => {
   let database: TestDatabase;
-  let line: Line;
+  let line: DatabaseProxy;
   let program: Program;
   let address: string;
 
   beforeAll(async () => {
     database = await testDatabase();
-    line = await Line.to(database.url);
+    line = await DatabaseProxy.to(database.url);
     program = startProgram(
       `dist/apps/${name}/src/main.js`,
       testEnvironment(line.url, {

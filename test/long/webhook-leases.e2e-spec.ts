@@ -5,7 +5,7 @@ import { TEXT_CACHE_MS } from '#public-events/event-bodies.service.js';
 import { DeliveryRequests } from '#subscriptions/delivery-requests.service.js';
 import { WebhookSecrets } from '#sending/webhook-secrets.service.js';
 import { eventually } from '../support/jest/eventually.js';
-import { Line } from '../support/database/database-proxy.js';
+import { DatabaseProxy } from '../support/database/database-proxy.js';
 import { samples } from '../support/services/metrics.js';
 import { freePort } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
@@ -290,7 +290,7 @@ describe('an owner whose connections to the database fall silent', () => {
   it(
     'sends nothing before what it could not read',
     async () => {
-      const line = await Line.to(service.database.url);
+      const line = await DatabaseProxy.to(service.database.url);
       const store = await service.newStore();
       const receiver = await receive(async (_received, nth) => {
         if (nth === 1) {

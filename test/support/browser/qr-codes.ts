@@ -5,7 +5,7 @@ import sharp from 'sharp';
 const SCALES = [1, 0.75, 0.5];
 
 /** Reads the QR code in a picture. */
-export async function decoded(picture: Uint8Array, widest = 1200): Promise<string | undefined> {
+export async function readQrCode(picture: Uint8Array, widest = 1200): Promise<string | undefined> {
   for (const scale of SCALES) {
     const { data, info } = await sharp(picture)
       .resize({ width: Math.round(widest * scale), withoutEnlargement: true })

@@ -3,7 +3,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from '../services/program.js';
 
 /** A connection between a program and its database that can be cut, or fall silent without being closed. */
-export class Line {
+export class DatabaseProxy {
   private readonly sockets = new Set<Socket>();
   private muted = false;
   /** How often something was sent to the database. */
@@ -15,12 +15,12 @@ export class Line {
     private readonly database: URL,
   ) {}
 
-  static async to(databaseUrl: string): Promise<Line> {
+  static async to(databaseUrl: string): Promise<DatabaseProxy> {
     const port = await freePort();
     const server = createServer();
     server.listen(port, '127.0.0.1');
     await once(server, 'listening');
-    const line = new Line(server, port, new URL(databaseUrl));
+    const line = new DatabaseProxy(server, port, new URL(databaseUrl));
     server.on('connection', (socket) => line.join(socket));
     return line;
   }

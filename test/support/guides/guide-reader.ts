@@ -14,10 +14,10 @@ import {
   type Step,
 } from './guide-parser.js';
 import { startCommand, type Program } from '../services/program.js';
-import { NEXT, type Exchange, type Recorder } from '../http/recording-proxy.js';
+import { NEXT, type Exchange, type RecordingProxy } from '../http/recording-proxy.js';
 
 export type Desk = {
-  recorder: Recorder;
+  recorder: RecordingProxy;
   token: string;
   /** With the client for TypeScript in node_modules. */
   folder: string;

@@ -16,7 +16,7 @@ export type Exchange = {
 export const NEXT = '/next';
 
 /** Stands in front of a service and keeps what programs ask and what it answers, whatever they are written in. */
-export class Recorder {
+export class RecordingProxy {
   private exchanges: Exchange[] = [];
   private waiting: http.ServerResponse | undefined;
 
@@ -25,9 +25,9 @@ export class Recorder {
     private readonly baseUrl: string,
   ) {}
 
-  static async start(baseUrl: string): Promise<Recorder> {
+  static async start(baseUrl: string): Promise<RecordingProxy> {
     const server = http.createServer();
-    const recorder = new Recorder(server, baseUrl);
+    const recorder = new RecordingProxy(server, baseUrl);
     server.on('request', (request, response) => {
       recorder.pass(request, response).catch((error: unknown) => response.destroy(Object(error)));
     });

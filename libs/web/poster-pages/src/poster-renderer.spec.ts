@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import sharp from 'sharp';
 import type { Config } from '#configuration/config.js';
-import { decoded } from '../../../../test/support/browser/qr-codes.js';
+import { readQrCode } from '../../../../test/support/browser/qr-codes.js';
 import type { Drawing } from './drawing.js';
 import { PAPERS } from './paper.js';
 import type { PosterContent } from './poster-content.js';
@@ -97,7 +97,7 @@ describe('the code of a poster on A4', () => {
       .resize({ height: 4 * height })
       .png()
       .toBuffer();
-    expect(await decoded(larger)).toBe(code);
+    expect(await readQrCode(larger)).toBe(code);
   });
 });
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { crc32, inflateRawSync } from 'node:zlib';
 
-/** Checks a .pkpass as a phone does before showing it. The rules are listed in README.md. */
+/** Thrown for a .pkpass that a phone would not show. The rules are listed in README.md. */
 export class RefusedPass extends Error {
   /** @param {string} rule @param {string} message */
   constructor(rule, message) {
