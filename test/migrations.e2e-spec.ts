@@ -7,7 +7,7 @@ import { runNode } from './support/services/program.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrolled } from './support/browser/web-card.js';
 
-/** What a release after the first one will do: another column, and another read model. */
+/** Migrations of a later release: another column, and another read model. */
 class Vouchers implements MigrationInterface {
   readonly name = 'Vouchers9999999999999';
 

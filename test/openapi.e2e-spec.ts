@@ -32,7 +32,7 @@ const STORY = [
   'stampCustomerCard',
   'redeemReward',
 ];
-/** What they name is made by the dispatcher, which does not run here. */
+/** Operations on records that a dispatcher creates, which does not run here. */
 const UNMADE = new Map([
   ['getWebhookDelivery', { status: 404, words: 'Delivery not found' }],
   ['redeliverWebhook', { status: 404, words: 'Delivery not found' }],

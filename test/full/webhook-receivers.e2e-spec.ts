@@ -135,7 +135,7 @@ describe.each(Object.entries(LANGUAGES))('the receiver in %s', (name, language) 
 
   const handled = (output: string) => [...output.matchAll(/^handled (\w+)/gm)].map(([, id]) => id);
 
-  /** What is killed between handling an event and noting it handles it again. */
+  /** Checks that a receiver killed before it records an event handles the event again. */
   async function noted(): Promise<void> {
     await eventually(
       () => readdirSync(join(folder, 'events')),

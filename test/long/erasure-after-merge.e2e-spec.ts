@@ -16,7 +16,7 @@ import {
 } from '../support/services/service.js';
 import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
-/** What erasing reaches of somebody whose values another customer has held. */
+// Tests what erasing reaches of a person whose values another customer has held.
 
 const SLOW = 300_000;
 

@@ -325,7 +325,7 @@ describe('the intent of a change of a person', () => {
     return { id: customer.id, path, stream: `customer-${customer.id}` };
   }
 
-  /** What is left of a request that changed the name and the address, opened its intent and died. */
+  /** Simulates a request that changed the name and the address, opened its intent and died. */
   async function renameAndDie({ id, stream }: Person): Promise<void> {
     const last = await lastOf(stream);
     const at = new Date().toISOString();

@@ -261,7 +261,7 @@ async function shape(): Promise<unknown[]> {
   );
 }
 
-/** What pg_dump and pg_restore do to a migrated database: all rows and sequences, as they were. */
+/** Copies all rows and sequences as pg_dump and pg_restore do. */
 async function dumpAndRestore(fromUrl: string, toUrl: string): Promise<void> {
   const from = await connect(fromUrl);
   const to = await connect(toUrl);

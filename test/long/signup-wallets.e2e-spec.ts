@@ -12,7 +12,7 @@ import { startService, type Client, type LocalService } from '../support/service
 import { newPoster, SignupForm } from '../support/browser/signup.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
-/** What somebody known is shown must not be told apart in a wallet either (ADR-0051). */
+// A wallet must not reveal whether somebody is a known customer either (ADR-0051).
 
 const ORIGIN = 'https://cards.example';
 

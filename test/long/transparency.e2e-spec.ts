@@ -200,7 +200,7 @@ describe('checkpoint:consistency', () => {
 });
 
 describe('no checkpoint is signed that contradicts one in the folder', () => {
-  /** What the dispatcher says instead. */
+  /** Reads the dispatcher's message. */
   async function refusal(sentence: string): Promise<string> {
     const before = key.files();
     const port = await freePort();

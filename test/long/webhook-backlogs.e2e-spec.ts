@@ -173,7 +173,7 @@ describe('a secret that cannot be opened', () => {
   });
 });
 
-/** What fan-out has not planned: the dispatcher starts after all of it. */
+// Events that fan-out has not enqueued: the dispatcher starts after all of them.
 describe('events that are not planned yet', () => {
   const patch = async (store: Client, { id }: Subscription, enabled: boolean) => {
     const path = `${store.store}/webhook_subscriptions/${id}`;

@@ -130,7 +130,7 @@ describe('a subscription that was disabled because of failures', () => {
 
 describe('a delivery whose lane somebody else plans into just now', () => {
   // leader: is about to plan | a replay: has the lane, draws ids | leader: waits for the lane | the replay commits
-  it('comes after what that one has planned, since owners read on from the last id', async () => {
+  it('is sent after the deliveries that the other one has enqueued, since owners read on from the last id', async () => {
     const { store, subscription, path } = await subscribed();
     await startHeld('webhook_plan');
     await stamp(store, path);
@@ -206,7 +206,7 @@ describe('a leader that is one no more', () => {
 });
 
 describe('an owner', () => {
-  it('whose lane was taken sends nothing more of it', async () => {
+  it('sends nothing more once another process has leased its queue', async () => {
     const [store, other] = [await service.newStore(), await service.newStore()];
     const { receiver, release: answer } = await receiveHeld();
     const subscription = await subscribe(store, receiver);
@@ -387,7 +387,7 @@ describe('as many receivers that hang as there are places for attempts', () => {
 });
 
 describe('a claim whose answer was lost', () => {
-  it('leaves a lane that its owner takes up when it renews its leases', async () => {
+  it('leaves a queue leased that its owner finds when it renews its leases', async () => {
     const { store, receiver, subscription, path } = await subscribed();
     await startDispatcher();
     await stamp(store, path);

@@ -7,7 +7,7 @@ type PendingSignIn = { nonce: string; challenge: string; redirectUri: string; cl
 
 /** An identity provider of a company that signs real tokens and checks what a client has to send. */
 export class CompanyProvider {
-  /** Who is in front of the browser. */
+  /** The claims of the user in front of the browser. */
   person: Claims = { sub: '1', email: 'grace@company.example', email_verified: true };
   /** In place of what an honest provider says. */
   lies: Claims = {};

@@ -1,4 +1,4 @@
-/** What is only known when a request is sent. */
+/** Values that are resolved when a request is sent. */
 export type SendContext = {
   marker: string;
   now: number;

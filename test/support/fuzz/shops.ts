@@ -386,7 +386,7 @@ export class Shops {
     this.expect(isDeepStrictEqual(paged, whole), 'the pages of a list are not the list');
   }
 
-  /** What was recorded is what was answered: by whom, where, and how much. */
+  /** Checks that recorded events match the responses: actor, location and amount. */
   private holdAgainst(history: StoredEvent[]): void {
     const accounts = new Set(this.shops.map(({ client }) => client.accountId));
     const balances = new Map<string, number>();

@@ -28,7 +28,7 @@ export type Step = {
   /** Which of the records created so far, and whether to use one of the other store. */
   nth: number;
   foreign: boolean;
-  /** What the path contains instead of an id. */
+  /** The path segment in place of an id. */
   odd: Record<string, string>;
   query: (readonly [string, unknown])[];
   body: Body;

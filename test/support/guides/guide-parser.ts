@@ -12,7 +12,7 @@ export type Fence = {
   language: string;
   /** Of a file, or what it is. */
   name: string | undefined;
-  /** Who reads it, where there is one for each language. */
+  /** The language of its readers, where there is one file for each. */
   reader: Language | undefined;
   text: string;
 };
@@ -57,7 +57,7 @@ function fenceOf({ text, lang = '' }: Tokens.Code): Fence {
   return { language, name, reader: READERS[choice], text };
 }
 
-/** What differs each time. What a guide shows has the same form. */
+/** Patterns of values that differ each time; a guide's sample has the same form. */
 const FREE: Record<string, RegExp> = {
   code: /^[2-9A-HJ-NP-Z]{8}$/,
   secret: /^whsec_[A-Za-z0-9+/]{43}=$/,

@@ -23,9 +23,9 @@ export type Desk = {
   folder: string;
   /** With the client for Python. */
   python: string;
-  /** What the test has in the place of what a guide names. */
+  /** The test's values for the names in a guide. */
   instead: Record<string, string>;
-  /** What a webhook brings. */
+  /** The payload of a webhook. */
   arrived?: () => Promise<unknown>;
 };
 

@@ -143,7 +143,7 @@ function isApi({ path }: Request): boolean {
   return /^\/api\/v1([/?]|$)/.test(path);
 }
 
-/** What every response must have. */
+/** Checks what every response must have. */
 function faultsOfAny({ method }: Request, { status, headers, text, body }: Answer): string[] {
   const faults: string[] = [];
   const expectThat = (holds: boolean, fault: string) => {

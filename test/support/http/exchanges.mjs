@@ -1,4 +1,4 @@
-/** What the clients of the running test have sent and received, for the report of a failure. */
+/** Requests and responses of the running test, for the report of a failure. */
 
 const MAX_EXCHANGES = 2;
 const MAX_TEXT = 2_000;

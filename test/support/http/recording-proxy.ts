@@ -50,7 +50,7 @@ export class RecordingProxy {
     this.waiting = undefined;
   }
 
-  /** What was asked since the last call. */
+  /** Returns the exchanges since the last call. */
   take(): Exchange[] {
     return this.exchanges.splice(0);
   }

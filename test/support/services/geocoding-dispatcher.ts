@@ -14,7 +14,7 @@ import { GeocodingSubscription } from '#geocoding/geocoding.subscription.js';
 import { GeocodingWorker } from '#geocoding/geocoding-worker.service.js';
 import type { LocalService } from './service.js';
 
-/** What geocodes in a dispatcher, over the parts of a running api. */
+/** Runs a dispatcher's geocoding with the providers of a running api. */
 export class GeocodingFollower {
   readonly queue: GeocodingQueue;
   readonly registry = new Registry();

@@ -6,7 +6,7 @@ import type { Config } from '#configuration/config.js';
 import { readModels } from '../../../apps/read-models.js';
 import { openStore } from '../database/event-store.js';
 
-/** What fills the history in a dispatcher, without the rest of one. */
+/** Opens the subscription that fills the history, without the rest of a dispatcher. */
 export async function openHistory(config: Config) {
   const opened = await openStore(config);
   const types = new EventTypes(readModels.map(({ aggregate }) => aggregate));

@@ -97,7 +97,7 @@ export class Installation {
     return this.readRun()[name]?.pid ?? 0;
   }
 
-  /** What the API answers to a token. Null when nothing listens. */
+  /** Requests the API with a token. Null when nothing listens. */
   async statusAt(host: string, token: string): Promise<number | null> {
     try {
       const response = await fetch(`http://${host}:${this.port}/api/v1/accounts`, {

@@ -23,7 +23,7 @@ import { eventually } from '../jest/eventually.js';
 import type { LocalService } from './service.js';
 import { untilReadable } from '../database/event-store.js';
 
-/** What sends messages in a dispatcher, over the parts of a running api. */
+/** Runs a dispatcher's messages with the providers of a running api. */
 export class MessageFollower {
   private readonly pool: Pool;
   private readonly store: EventStore;

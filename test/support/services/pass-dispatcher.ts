@@ -46,7 +46,7 @@ export class Recorder extends PassSender {
   }
 }
 
-/** What follows the log in a dispatcher, over the parts of a running api. */
+/** Runs a dispatcher's pass subscription with the providers of a running api. */
 export class PassFollower {
   readonly recorder = new Recorder();
   readonly passes: Passes;

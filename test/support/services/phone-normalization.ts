@@ -11,7 +11,7 @@ import { PhoneNormalization } from '#customers/phone-normalization.service.js';
 import { StorePlaces } from '#customers/store-places.service.js';
 import type { LocalService } from './service.js';
 
-/** What a dispatcher does. @param pool another one than that of the service */
+/** Creates the phone normalization of a dispatcher. @param pool another one than that of the service */
 export function newPhoneNormalization(
   { app }: LocalService,
   pool: Pool = app.get(Pool),

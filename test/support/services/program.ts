@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 export type Program = {
-  /** What it has written so far, but for where it works. */
+  /** Its output so far, without its working directory. */
   output: () => string;
   /** Null if a signal terminated it. */
   exitCode: Promise<number | null>;
@@ -19,7 +19,7 @@ export function startProgram(
   file: string,
   environment: NodeJS.ProcessEnv,
   parameters: string[] = [],
-  /** What it reads from standard input. */
+  /** Its standard input. */
   input?: string,
 ): Program {
   return startCommand([process.execPath, file, ...parameters], environment, { input });
@@ -64,7 +64,7 @@ export function runNode(
   return { status, output: withoutPlace(stdout + stderr) };
 }
 
-/** What programs need of the environment of the tests; everything else is up to each test. */
+/** Environment variables that programs inherit from the tests; each test sets the others. */
 function passedOn(): NodeJS.ProcessEnv {
   const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   return { PATH, TMPDIR, NODE_COMPILE_CACHE };

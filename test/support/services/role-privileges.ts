@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Run } from './installation.js';
 
-/** What the role of the service may do. */
+/** The expected privileges of the service's role. */
 export const ONLY_TO_ADD = { superuser: false, adds: true, removes: false, owns: false };
 
 /** Reads what the role that the programs connect as may do. */

@@ -1,4 +1,4 @@
-/** What may be done without any list: documented defaults of the server. */
+/** Documented default permissions of the server, without access lists. */
 const DEFAULTS = {
   $userStreamAcl: { $r: '$all', $w: '$all', $d: '$all', $mr: '$all', $mw: '$all' },
   $systemStreamAcl: { $r: '$admins', $w: '$admins', $d: '$admins', $mr: '$admins', $mw: '$admins' },

@@ -28,7 +28,7 @@ const STATISTICS = '$stats-127.0.0.1:2113';
 /** Odd, so that no test coincides with it by chance. */
 const APPENDS_PER_STATISTICS = 7;
 
-/** What is in a server's own log before any client has written. */
+/** The events of a new server's log, before any client has written. */
 const FIRST_RECORDS = [
   [`$$${STATISTICS}`, '$metadata', { $maxAge: 86_400 }],
   ['$$$scavenges', '$metadata', { $acl: {} }],

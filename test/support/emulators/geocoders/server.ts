@@ -33,7 +33,7 @@ const PATHS: Record<Protocol, string> = {
  */
 export class GeocoderEmulator {
   readonly places = new Map<string, KnownPlace>();
-  /** What it was asked, and when. */
+  /** The received requests with their times. */
   readonly requests: { address: string; at: number; userAgent: string }[] = [];
   /** Broken rules. */
   readonly refused: string[] = [];

@@ -1,4 +1,4 @@
-/** What Google holds classes and objects to. Each function returns what is wrong, or undefined. */
+/** Google's rules for classes and objects. Each function returns an error, or undefined. */
 
 const DAY_MS = 24 * 3600 * 1000;
 /** Of each kind, for one object in 24 hours. */
@@ -15,7 +15,7 @@ const VALUES = {
   notifyPreference: /^NOTIFY_ON_UPDATE$/,
 };
 /**
- * What Google still takes and does nothing with, with what is right, as in "REST Resource: loyaltyclass" and "REST
+ * Fields that Google accepts and ignores, with their replacements, as in "REST Resource: loyaltyclass" and "REST
  * Resource: loyaltyobject".
  */
 const DEPRECATED = {

@@ -65,7 +65,7 @@ export type GoogleWallet = {
   readonly origin: string;
   readonly tokenUrl: string;
   readonly saveUrl: string;
-  /** What a service needs to use this server. */
+  /** Settings of a service that uses this server. */
   readonly environment: Record<string, string>;
   readonly account: { email: string; keyId: string; publicKey: string; privateKey: string };
   readonly classes: Map<string, GoogleRecord>;
@@ -88,7 +88,7 @@ export type GoogleWallet = {
   /** On the same port. */
   listenAgain(): Promise<void>;
   stop(): Promise<void>;
-  /** What a user's phone does with a save link. */
+  /** Saves a pass by its link, as a user's phone does. */
   save(link: string): Promise<Response>;
   /** The signed body of a callback. */
   envelope(event: CallbackEvent, wrong?: WrongEnvelope): string;

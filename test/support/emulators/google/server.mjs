@@ -93,7 +93,7 @@ class GoogleWallet {
     return `${this.origin}${SAVE}`;
   }
 
-  /** What a service needs to use this server. */
+  /** Settings of a service that uses this server. */
   get environment() {
     return {
       GOOGLE_WALLET_ISSUER_ID: this.issuerId,
@@ -148,7 +148,7 @@ class GoogleWallet {
     return this.stopListening();
   }
 
-  /** What a user's phone does with a save link. */
+  /** Saves a pass by its link, as a user's phone does. */
   save(link) {
     return fetch(link, { redirect: 'manual' });
   }

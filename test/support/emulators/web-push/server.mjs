@@ -53,7 +53,7 @@ export async function startPushService() {
     origin,
     /** Every refusal so far, in order. */
     refusals,
-    /** What PushManager.subscribe does. @param applicationServerKey base64url */
+    /** Subscribes like PushManager.subscribe. @param applicationServerKey base64url */
     subscribe(applicationServerKey) {
       const ecdh = createECDH('prime256v1');
       const publicKey = ecdh.generateKeys();
@@ -70,7 +70,7 @@ export async function startPushService() {
             auth: auth.toString('base64url'),
           },
         },
-        /** What the browser's service worker was given, in order: {text, ttl, topic, urgency}. */
+        /** The messages that the service worker received, in order: {text, ttl, topic, urgency}. */
         messages: browser.messages,
         /** The person has taken the permission back. */
         end() {
