@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-const WRITES_AUDIT = /\.audit\(|auditUser\(|auditBySystem\(|auditChange\(\s*transaction|into audit_log/;
+const WRITES_AUDIT =
+  /\.audit\(|auditUser\(|auditBySystem\(|auditChange\(\s*transaction|into audit_log/;
 const TYPE = /'([a-z][a-z_]*\.[a-z][a-z_]*)'/g;
 /** A type that is put together, which nothing can look up. */
 const COMPOSED_TYPE = /[`'][a-z][a-z_]*\.[a-z_]*\$\{/;
