@@ -224,7 +224,7 @@ describe('a link to a new address', () => {
     const two = [`3${newEmail}`, `4${newEmail}`];
     const answers = await Promise.all(two.map((address) => want(browser, address)));
     expect(answers.map(({ status }) => status).sort()).toEqual([303, 422]);
-    expect(answers.map(({ text }) => text).join()).toContain('wait an hour');
+    expect(answers.map(({ text }) => text).join()).toContain('Try again in an hour');
     expect(await addressesOf(email)).toEqual([email]);
   });
 });

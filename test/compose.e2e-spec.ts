@@ -488,7 +488,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     const first = run();
     expect([await first.exitCode, first.output()]).toEqual([
       0,
-      'inkpad may read $all, and read and append to streams; all else is left to administrators\n',
+      'inkpad may read $all, and read and append to streams; everything else needs an administrator\n',
     ]);
     const { appended } = eventStoreDb;
     expect(appended).toBeGreaterThan(0);
