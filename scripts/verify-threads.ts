@@ -15,7 +15,7 @@ setFlagsFromString('--heap-growing-percent=100');
 type Thread = { worker: Worker; ended: Promise<unknown> };
 
 /**
- * Hashing and folding are CPU-bound. The main thread does its share; the others start when this is imported, before
+ * Hashing and projecting are CPU-bound. The main thread does its share; the others start when this is imported, before
  * anything else: loading the program takes each of them as long as it takes the main thread.
  */
 export const threads: readonly Thread[] = Array.from(

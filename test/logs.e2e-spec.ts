@@ -197,7 +197,7 @@ describe('a busy run in JSON', () => {
     expect(now.value('inkpad_webhook_retries_total', { attempt: '2' })).toBeGreaterThanOrEqual(1);
     expect(now.value('inkpad_webhook_delivery_seconds_count')).toBeGreaterThanOrEqual(4);
     expect(now.value('inkpad_webhook_schedule_lag_seconds_count')).toBeGreaterThanOrEqual(5);
-    expect(now.value('inkpad_webhook_planning_seconds_count')).toBeGreaterThanOrEqual(4);
+    expect(now.value('inkpad_webhook_enqueue_seconds_count')).toBeGreaterThanOrEqual(4);
     expect(now.value('inkpad_webhook_connections_opened_total')).toBeGreaterThanOrEqual(1);
     expect(now.value('inkpad_webhook_queues_total', { change: 'claimed' })).toBeGreaterThanOrEqual(
       2,

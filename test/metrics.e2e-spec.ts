@@ -94,7 +94,7 @@ describe('the metrics of the api', () => {
     const now = await read();
     expect(now.value('inkpad_database_connections', { state: 'idle' })).toBeGreaterThan(0);
     expect(now.value('inkpad_database_connections', { state: 'busy' })).toBe(0);
-    expect(now.value('inkpad_database_connections_most')).toBe(10);
+    expect(now.value('inkpad_database_connections_max')).toBe(10);
     expect(now.value('inkpad_database_waiting')).toBe(0);
     for (const part of ['database', 'event_store', 'migrations']) {
       expect(now.value('inkpad_reachable', { part })).toBe(1);

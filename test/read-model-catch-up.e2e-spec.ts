@@ -22,7 +22,7 @@ const counter: Aggregate<Counter, CountEvent> = {
   names: { Counted: 'counter.counted' },
   projectionVersion: 1,
   evolve: (state, { data, meta }) => {
-    if ('broken' in data) throw new Error('an event that cannot be folded');
+    if ('broken' in data) throw new Error('an event that cannot be projected');
     return { accountId: meta.accountId, value: (state?.value ?? 0) + 1 };
   },
 };
@@ -193,7 +193,7 @@ describe('row catch-up', () => {
     await database.query('drop function note_wait cascade; drop table waits');
   });
 
-  it('is not held up by a stream that cannot be folded', async () => {
+  it('is not held up by a stream that cannot be projected', async () => {
     const broken = await eventWithoutRow({ broken: true });
     await untilThere(await eventWithoutRow());
     expect((await database.query(ROWS, [[broken]])).rowCount).toBe(0);

@@ -51,8 +51,8 @@ it('reprojects read models of an older projection version in the background, and
   await eventually(
     () => dispatchers.map((dispatcher) => dispatcher.output()).join(''),
     (output) =>
-      output.includes(`customer_cards ${ahead} stays as an older fold made it`) &&
-      /\d rows of customer_cards were folded anew/.test(output),
+      output.includes(`customer_cards ${ahead} stays as an older projection made it`) &&
+      /\d rows of customer_cards were projected again/.test(output),
   );
   expect(await rows([newer, ahead])).toEqual(strange);
 });

@@ -236,7 +236,7 @@ describe('a table that is not what the history says', () => {
       const tampered = await contents();
 
       const differences = [
-        `${stream(changed)}: the row is not the fold of the stream (stampsCount)`,
+        `${stream(changed)}: the read model does not match its events (stampsCount)`,
         `${stream(missing)}: the row is missing`,
         `${stream(another)}: the row belongs to another account`,
         'location-999999999: the row has no stream',
@@ -271,7 +271,7 @@ describe('a table that is not what the history says', () => {
       const before = await versions();
       const cards = await run('rebuild', '--table', 'cards');
       expect(cards.output).toContain(
-        `card-${card.id}: the row is not the fold of the stream (name)`,
+        `card-${card.id}: the read model does not match its events (name)`,
       );
       expect(cards.output).toContain('1 differences; ');
       // So that no process goes on with what it knows of the row before.
@@ -288,7 +288,7 @@ describe('a table that is not what the history says', () => {
   );
 
   it(
-    'is only counted when an older fold made its rows',
+    'is only counted when an older projection made its read models',
     async () => {
       const { customerCard } = await enrol(store);
       await query(

@@ -114,7 +114,7 @@ describe('a difference', () => {
       await query(
         `update customer_cards set state = jsonb_set(state, '{stamps}', '99') where ${row()}`,
       );
-      expect(await verify()).toEqual(finding('the row is not the fold of the stream'));
+      expect(await verify()).toEqual(finding('the read model does not match its events'));
       const repaired = await verify('--repair');
       expect(repaired.output).toContain('1 read models were repaired');
     },
@@ -190,7 +190,7 @@ describe('a difference', () => {
   );
 
   it(
-    'of the fold version alone is none: the row is folded anew when it is loaded',
+    'of the projection version alone is none: the read model is projected again when it is loaded',
     async () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set projection_version = 0 where ${row()}`);

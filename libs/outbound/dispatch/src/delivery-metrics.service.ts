@@ -68,7 +68,7 @@ export class DeliveryMetrics implements OnApplicationShutdown {
         }),
       );
     inAll(
-      'inkpad_webhook_deliveries_known',
+      'inkpad_webhook_deliveries_loaded',
       'Deliveries in memory that wait for a slot',
       sources.waiting,
     );
@@ -161,7 +161,7 @@ function histograms(registers: Registry[]) {
       registers,
     }),
     planning: new Histogram({
-      name: 'inkpad_webhook_planning_seconds',
+      name: 'inkpad_webhook_enqueue_seconds',
       help: 'Time from the recording of an event to enqueuing its deliveries',
       buckets: LAG_BUCKETS,
       registers,

@@ -9,7 +9,7 @@ export class PoolMetrics {
   constructor(source: DataSource, registry: Registry) {
     const pool = getPool(source);
     const max = new Gauge({
-      name: 'inkpad_database_connections_most',
+      name: 'inkpad_database_connections_max',
       help: 'Maximum size of the connection pool (DATABASE_POOL)',
       registers: [registry],
     });

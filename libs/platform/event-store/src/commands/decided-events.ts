@@ -5,7 +5,7 @@ import { getCurrentVersion } from '../port/codec.js';
 import type { NewStream } from './command-plan.js';
 import type { JsonObject, NewEvent, ReadModelWrite } from '../port/event-store.js';
 
-/** Others have to parse, fold and render every event; and EventStoreDB takes at most 1 MiB per append. */
+/** Others have to parse, project and render every event; and EventStoreDB takes at most 1 MiB per append. */
 const MAX_COMMAND_BYTES = 256 * 1024;
 /** For commands that are committed together. */
 export const MAX_COMMIT_BYTES = 3 * MAX_COMMAND_BYTES;

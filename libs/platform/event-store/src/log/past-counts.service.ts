@@ -33,7 +33,7 @@ export type PastCount = {
 type CountRow = { reached: string | null; owner: number | null; count: number };
 
 /**
- * Counts how many records there were, of kinds that are too many to fold each: in the history, and in the log where the
+ * Counts how many records there were, of kinds that are too many to project each: in the history, and in the log where the
  * history has not come that far.
  */
 @Injectable()

@@ -18,7 +18,7 @@ export type PastRecord = { id: number; deletedAt?: string | null };
 /** A moment in the past, and how far the log had come by then. */
 export type PastMoment = { time: Date; position: Position };
 
-/** The state of records as it was, folded from their events up to one position of the log (ADR-0034). */
+/** The state of records as it was, projected from their events up to one position of the log (ADR-0034). */
 @Injectable()
 export class PastStates {
   constructor(

@@ -297,7 +297,7 @@ export class PersonalKeys {
     );
   }
 
-  /** The same for a fold, which reads `personal` of few events: each is decrypted only when it is read. */
+  /** The same for a projection, which reads `personal` of few events: each is decrypted only when it is read. */
   async openEventsLazily<E extends NewEvent>(events: E[]): Promise<E[]> {
     const ids = [...this.subjects.findInPersonalParts(events)];
     if (ids.length === 0) return events;

@@ -28,7 +28,7 @@ export function getCurrentVersion({ upcasts }: EventShapes, type: string): numbe
 }
 
 /**
- * What folds, renderers and everything else see of a stored event: the shape that its type has now, whichever version
+ * A stored event as projections, renderers and everything else see it: the shape that its type has now, whichever version
  * wrote it. Hashes cover what was stored, so they are computed without it.
  * @param event with personal data decrypted
  * @throws NewerEventError

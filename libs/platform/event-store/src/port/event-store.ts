@@ -23,7 +23,7 @@ export type NewEvent = {
   meta: EventMeta;
 };
 
-/** What a fold needs of a stored event. */
+/** The part of a stored event that a projection needs. */
 export type Fact = NewEvent & EventRef;
 
 export type StoredEvent = Fact & {
@@ -236,7 +236,7 @@ export abstract class EventStore {
   }
 
   /**
-   * Several streams, each up to a position of the log (inclusive), to be folded. The events of a stream come in order,
+   * Several streams, each up to a position of the log (inclusive), to be projected. The events of a stream come in order,
    * in one batch or several.
    */
   async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {

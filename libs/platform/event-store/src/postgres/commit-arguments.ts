@@ -110,7 +110,7 @@ export function toRecordArguments(commit: Commit, [prepared]: Prepared[]): unkno
   ];
 }
 
-/** A row and the head of its stream after the last event folded into it. */
+/** A row and the head of its stream after its last event. */
 export type ReadModelUpdate = {
   accountId: number;
   stream: string;

@@ -10,7 +10,7 @@ import {
 } from '../port/event-store.js';
 
 const READ_BATCH = { first: 50, max: 500, bytes: 4 * 1024 * 1024 };
-/** A fold keeps nothing of its batches, so they may be larger. */
+/** A projection keeps nothing of its batches, so they may be larger. */
 const FACTS_BATCH = { first: 500, max: 5_000, bytes: READ_BATCH.bytes };
 
 const COLUMNS = `e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type,
@@ -231,7 +231,7 @@ export class PostgresReader {
       const end = rows.at(-1);
       if (!end) return;
       last = end.revision;
-      // The server reads the next batch while this one is folded. Whoever stops early does not care how that ends.
+      // The server reads the next batch while this one is projected. Whoever stops early does not care how that ends.
       if (last < to) nextRows = read(last + 1, computeBatchSize(rows, FACTS_BATCH));
       nextRows.catch(() => undefined);
       yield rows.map(toFact);

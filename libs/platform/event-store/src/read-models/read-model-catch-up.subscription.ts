@@ -92,7 +92,7 @@ export class ReadModelCatchUp {
     });
   }
 
-  /** A stream that cannot be folded must not block the others; loading it reports the error too. */
+  /** A stream that cannot be projected must not block the others; loading it reports the error too. */
   private async catchUpOne(readModel: AnyReadModel, id: number): Promise<void> {
     try {
       await this.readModels.load(readModel, id, true);

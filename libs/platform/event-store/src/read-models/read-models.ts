@@ -116,7 +116,7 @@ const WRITER_GRACE_MS = [20, 80, 400];
 export const toStreamName = (aggregate: { name: string }, id: number): string =>
   `${aggregate.name}-${id}`;
 
-/** Rows are folds of streams: loading one costs one row, however long its history. */
+/** Loads read models: loading one costs one row, however long its history. */
 @Injectable()
 export class ReadModels {
   private readonly log = new Logger('rows');

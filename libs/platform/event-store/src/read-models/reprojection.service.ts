@@ -19,7 +19,7 @@ const BATCH = 100;
 const PAUSE_MS = 200;
 /** Processes of the version before write rows of the older projection until they are gone. */
 const RETRY_MS = 10 * 60_000;
-/** Rows that could not be folded are passed over, up to this many in a round. */
+/** Read models that cannot be projected are passed over, up to this many in a round. */
 const MAX_FAILED = 1_000;
 
 type OutdatedRow = { id: number; revision: number };
@@ -29,7 +29,7 @@ type OutdatedRow = { id: number; revision: number };
  * rows as they are. Several processes may do it at once: rows only ever move forward.
  */
 export class Reprojection {
-  private readonly log = new Logger('row refold');
+  private readonly log = new Logger('reprojection');
   private readonly remaining: Gauge<'table'>;
 
   constructor(
@@ -40,8 +40,8 @@ export class Reprojection {
     registry: Registry,
   ) {
     this.remaining = new Gauge({
-      name: 'inkpad_rows_of_older_fold',
-      help: 'Rows that an older version made and that are still to be folded anew, by table',
+      name: 'inkpad_read_models_outdated',
+      help: 'Read models of an older projection version that are still to be projected again, by table',
       labelNames: ['table'],
       registers: [registry],
     });
@@ -54,7 +54,7 @@ export class Reprojection {
         try {
           await this.reproject(readModel, signal);
         } catch (error) {
-          this.log.warn(`${readModel.table} is folded anew later: ${getErrorMessage(error)}`);
+          this.log.warn(`${readModel.table} is projected again later: ${getErrorMessage(error)}`);
         }
       }
       await pause(RETRY_MS, signal);
@@ -78,12 +78,12 @@ export class Reprojection {
     }
     this.remaining.set({ table }, await this.countOutdated(readModel));
     if (!signal.aborted)
-      this.log.log(`${total - failedIds.size} rows of ${table} were folded anew`);
+      this.log.log(`${total - failedIds.size} rows of ${table} were projected again`);
   }
 
   private async countOutdated({ table, aggregate }: AnyReadModel): Promise<number> {
     const { rows } = await this.pool.query<{ n: number }>({
-      name: `refold_count_${table}`,
+      name: `reprojection_count_${table}`,
       text: `select count(*) as n from ${table} where projection_version < $1`,
       values: [aggregate.projectionVersion],
     });
@@ -95,7 +95,7 @@ export class Reprojection {
     failedIds: number[],
   ): Promise<OutdatedRow[]> {
     const { rows } = await this.pool.query<OutdatedRow>({
-      name: `refold_next_${table}`,
+      name: `reprojection_next_${table}`,
       text: `select id, revision from ${table}
              where projection_version < $1 and id <> all ($2::bigint[]) limit ${BATCH}`,
       values: [aggregate.projectionVersion, failedIds],
@@ -103,7 +103,7 @@ export class Reprojection {
     return rows;
   }
 
-  /** A row is folded up to its own revision: whatever moves it on is a command of today, which folds it anew as well. */
+  /** Projects a read model up to its own revision: whatever moves it on is a command of today, which folds it anew as well. */
   private async projectAll(
     readModel: AnyReadModel,
     outdated: OutdatedRow[],
@@ -144,7 +144,7 @@ export class Reprojection {
     reason: string,
   ): void {
     failedIds.add(id);
-    this.log.error(`${table} ${id} stays as an older fold made it: ${reason}`);
+    this.log.error(`${table} ${id} stays as an older projection made it: ${reason}`);
   }
 
   private async write(updates: ReadModelUpdate[]): Promise<void> {

@@ -126,7 +126,7 @@ export class Rebuild {
     return events;
   }
 
-  /** The streams to fold, in pages. What is appended from now on comes with the catch-up. */
+  /** Lists the streams to project, in pages. What is appended from now on comes with the catch-up. */
   async *readStreamRanges(): AsyncGenerator<StreamRange[]> {
     const names = new Set(this.stagedReadModels.map(({ aggregate }) => aggregate.name));
     const isOurs = ({ stream }: StreamRange) => names.has(stream.slice(0, stream.lastIndexOf('-')));
@@ -168,7 +168,7 @@ export class Rebuild {
     return this.getSwappedTables().length > 0;
   }
 
-  /** After all streams were folded: indexes, and what happened meanwhile. */
+  /** Builds the indexes, and projects what happened meanwhile. Called once all streams are projected. */
   async finish(builder: StagingBuilder): Promise<void> {
     await indexStagingTables(this.client, this.getStagedTables());
     await this.catchUp(builder);
@@ -223,7 +223,7 @@ export class Rebuild {
 
   /**
    * Exchanges the tables while nothing is written: appends wait, not longer than LOCK_MS for us to get the locks and as
-   * long as it takes to fold what was appended since the last catch-up.
+   * long as it takes to project what was appended since the last catch-up.
    * @returns how the live tables differed at the moment of the switch, and for how long appends waited, in ms
    * @throws ConfigError when the tables were in use all the time
    */

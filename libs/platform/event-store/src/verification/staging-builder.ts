@@ -49,7 +49,7 @@ export class StagingBuilder {
   /**
    * Projects whole streams. May be repeated, because rows only ever move forward.
    * @returns how many events that took
-   * @throws an Error that names the stream that cannot be folded
+   * @throws an Error that names the stream that cannot be projected
    */
   buildStreams(ranges: StreamRange[]): Promise<number> {
     return retryUntilAvailable(() => this.buildStreamsOnce(ranges));
@@ -120,7 +120,7 @@ export class StagingBuilder {
       applyEvent(replay, event, this.keys);
     } catch (cause) {
       const { stream, revision } = event.stored;
-      throw new Error(`${stream} cannot be folded (event ${revision})`, { cause });
+      throw new Error(`${stream} cannot be projected (event ${revision})`, { cause });
     }
   }
 

@@ -167,7 +167,7 @@ export class StagingDiff {
     }
     if (live_version !== rebuilt_version || !fields) return undefined;
     return {
-      problem: `the row is not the fold of the stream (${fields.join(', ')})`,
+      problem: `the read model does not match its events (${fields.join(', ')})`,
       isMoving: false,
     };
   }

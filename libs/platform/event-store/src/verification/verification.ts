@@ -33,7 +33,7 @@ export type VerificationResult = {
   events: number;
   /** One sentence for each difference. */
   faults: string[];
-  /** Rows made by an older projection. That is not a difference: they are folded again when they are next loaded. */
+  /** Read models of an older projection version. That is not a difference: they are projected again when they are next loaded. */
   outdated: number;
   repaired: number;
 };
@@ -81,7 +81,7 @@ export class Verification {
     this.tables = new Map(allReadModels.map((readModel) => [readModel.table, readModel]));
   }
 
-  /** @param repair whether to replace each row that is not the fold of its stream */
+  /** @param repair whether to replace each read model that does not match its events */
   async verifyRange({ table, from, to }: IdRange, repair: boolean): Promise<VerificationResult> {
     const readModel = this.tables.get(table);
     if (!readModel) throw new Error(`${table} is not a row table`);
@@ -211,7 +211,7 @@ export class Verification {
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
       faults.push(`${stream}: the row does not have the hash of its last event`);
     } else if (current && toCanonicalJson(row.state) !== toCanonicalJson(replay.state)) {
-      faults.push(`${stream}: the row is not the fold of the stream`);
+      faults.push(`${stream}: the read model does not match its events`);
     } else if (row.account_id !== replay.state?.accountId) {
       faults.push(`${stream}: the row belongs to another account`);
     }
