@@ -19,8 +19,9 @@ with open(os.environ["OPENAPI"], encoding="utf-8") as file:
 REASONS = re.compile(
     "|".join(
         [
-            r"is none of this list",
+            r"is not a valid cursor for this list",
             r"is no .* of this store",
+            r"(does not belong to|is not a stored event of) this store",
             r"is archived",
             r"has expired",
             r"is disabled",
