@@ -89,7 +89,7 @@ select count(*)::int from forgotten
 $$;
 revoke execute on function es.forget_audit_addresses from public;
 
--- How often something was repeated in its hour; only the first and every tenth power is an audit entry.
+-- How often something was repeated in its hour; only the 1st, 10th, 100th … becomes an audit entry.
 create table audit_repetitions (
   key bytea primary key,
   times bigint not null,

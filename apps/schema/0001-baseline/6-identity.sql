@@ -24,7 +24,7 @@ create table users (
   email_key text collate "C",
   -- by a link in a mail to it, or by a company
   email_confirmed_at timestamptz,
-  -- since when the user has belonged to no store, after belonging to one
+  -- when the user last left a store, or was created
   left_stores_at timestamptz not null default now(),
   constraint users_address
     check ((removed_at is not null or email is not null) and ((email is null) = (email_key is null)))

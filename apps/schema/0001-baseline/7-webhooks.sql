@@ -225,8 +225,8 @@ begin
 end $$;
 revoke execute on function webhook_make_partitions from public;
 
--- Drops one day before the id, and returns the names of what it dropped. One day at a time and with a short wait, because
--- everybody who comes later waits for its lock; call it until it returns nothing.
+-- Drops the oldest partition older than the id's day, and returns its name. One partition a call, with a short lock
+-- timeout, because everybody who comes later waits for its lock; call it until it returns nothing.
 create function webhook_drop_partitions(p_parents text[], p_before bigint) returns setof text
 language plpgsql security definer set search_path = public, pg_temp set lock_timeout = '200ms' as $$
 declare

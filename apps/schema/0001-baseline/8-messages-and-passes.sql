@@ -190,7 +190,7 @@ create table apple_devices (
   unique (library_hash, pass_type_id)
 );
 
---
+-- Which devices hold which passes.
 create table apple_registrations (
   device_id bigint not null references apple_devices (id) on delete cascade,
   customer_card_id bigint not null,

@@ -18,7 +18,7 @@ const WRITE = {
          update api_tokens t set last_used_at = used.used_at from used where t.id = used.id`,
 };
 
-/** @property written when a use was last written, 0 for never */
+/** @property writtenAt when a use was last written, 0 for never */
 type Uses = { usedAt: number; writtenAt: number };
 
 /** Records when tokens were last used. Requests only note it in memory; a timer writes it for all tokens together. */

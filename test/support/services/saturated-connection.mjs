@@ -4,7 +4,7 @@ import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-c
 
 /**
  * A process that appends more at once than its connection has room for, when it is told to go on (SIGCONT): node
- * full-connection.mjs URL COUNT BYTES
+ * saturated-connection.mjs URL COUNT BYTES
  */
 const [url = '', count, bytes] = process.argv.slice(2);
 const connection = new EventStoreDbConnection(url);

@@ -48,7 +48,8 @@ const TEMPLATES = {
 
 /**
  * Loads what stamping needs of other contexts: the store's locations, and card templates with their rewards, cached
- * while their store's version is the same. So a template is made from tables that raise it alone (`OF_TEMPLATES`).
+ * while their store's version is the same. So a template is made only from tables whose writes raise that version
+ * (`template_tables` in 5-read-model-writers.sql).
  */
 @Injectable()
 export class TemplatesService {

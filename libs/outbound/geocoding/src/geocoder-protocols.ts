@@ -10,7 +10,7 @@ type Protocol = {
   buildUrl: (server: GeocoderServer, address: string) => URL;
   /**
    * @returns null when nothing was found
-   * @throws UnexpectedAnswerError
+   * @throws UnexpectedResponseError
    */
   parse: (body: unknown, address: string) => GeocodedPlace | null;
 };

@@ -29,7 +29,7 @@ export class HttpConnections {
     private readonly deadlines: Deadlines,
   ) {}
 
-  /** @throws DeadlineError, InvalidAnswerError, and errors of the connection, when no answer comes */
+  /** @throws DeadlineError, InvalidResponseError, and errors of the connection, when no response arrives */
   send(request: WebhookRequest): Promise<ReceiverResponse> {
     return new Promise((resolve, reject) => {
       if (this.isStopped) throw new errors.ClientDestroyedError();

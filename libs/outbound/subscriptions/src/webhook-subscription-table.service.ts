@@ -13,7 +13,7 @@ import {
 } from './webhook-subscription.entity.js';
 import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
 
-/** The stored subscriptions. Every method that changes one is called inside a PlainWrites transaction. */
+/** The stored subscriptions. Every method that changes one is called inside an AuditedWrites transaction. */
 @Injectable()
 export class WebhookSubscriptionTable {
   constructor(

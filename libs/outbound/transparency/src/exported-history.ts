@@ -66,7 +66,7 @@ export class ExportValidator<E extends ChainedEvent> {
     ) => string,
   ) {}
 
-  /** @throws ExportFault */
+  /** @throws InvalidExportError */
   checkEvent({ event, leaf_index: index, inclusion_proof: proof }: ExportedEvent<E>): void {
     const { stream, revision, hash, meta } = event;
     const label = `${stream} revision ${revision}`;
@@ -88,7 +88,7 @@ export class ExportValidator<E extends ChainedEvent> {
     this.lastIndex = index;
   }
 
-  /** @throws ExportFault */
+  /** @throws InvalidExportError */
   checkEnd({ events, streams }: ExportEnd): void {
     if (events !== this.eventCount)
       throw new InvalidExportError(`${this.eventCount} of ${events} events are in the file`);
@@ -98,7 +98,7 @@ export class ExportValidator<E extends ChainedEvent> {
     this.isComplete = true;
   }
 
-  /** @throws ExportFault when the end is missing */
+  /** @throws InvalidExportError when the end is missing */
   finish(): ExportEnd {
     if (!this.isComplete) throw new InvalidExportError('the file ends too early');
     return { events: this.eventCount, streams: this.heads.size };

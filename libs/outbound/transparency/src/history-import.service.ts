@@ -313,7 +313,7 @@ class CustomerKeyCheck {
     this.sealed.set(customerId, { id, type, data });
   }
 
-  /** @throws ExportFault */
+  /** @throws InvalidExportError */
   check({ customer_id: id, key, renewed = false }: ExportedKey): void {
     this.missing.delete(id);
     const event = this.sealed.get(id);
@@ -323,7 +323,7 @@ class CustomerKeyCheck {
     }
   }
 
-  /** @throws ExportFault */
+  /** @throws InvalidExportError */
   finish(): void {
     for (const id of this.missing)
       throw new InvalidExportError(`the key of customer ${id} is missing`);
@@ -340,7 +340,7 @@ class PictureCheck {
     if (picture !== undefined) this.missing.add(picture);
   }
 
-  /** @throws ExportFault */
+  /** @throws InvalidExportError */
   check({ hash, png }: ExportedPicture): void {
     const actual = createHash('sha256').update(Buffer.from(png, 'base64')).digest('hex');
     if (actual !== hash) throw new InvalidExportError(`the picture ${hash} was changed`);
@@ -348,7 +348,7 @@ class PictureCheck {
       throw new InvalidExportError(`no event names the picture ${hash}`);
   }
 
-  /** @throws ExportFault */
+  /** @throws InvalidExportError */
   finish(): void {
     for (const hash of this.missing) throw new InvalidExportError(`the picture ${hash} is missing`);
   }

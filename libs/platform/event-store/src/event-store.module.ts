@@ -26,8 +26,8 @@ import { MultiStreamCommands } from './commands/multi-stream-commands.js';
 import { StartCheck } from './log/start-check.js';
 
 /**
- * What the contexts above tell the event store.
- * @property rowTables of every aggregate: their streams are the ones that are read, their event types the known ones
+ * Options that the contexts pass to the event store.
+ * @property readModels of every aggregate: their streams are the ones that are read, their event types the known ones
  */
 type EventStoreOptions = {
   readModels: AnyReadModel[];

@@ -41,7 +41,7 @@ export abstract class PlatformConfig {
   /** Null: each process has its own of METRICS_PORTS. */
   abstract readonly metricsPort: number | null;
   abstract readonly checkpoints: {
-    /** A signer key; null: see `checkpointSigner`. */
+    /** A signer key; null: see `loadCheckpointSigner`. */
     key: string | null;
     /** Absolute; null: they are not written to files. */
     dir: string | null;

@@ -6,7 +6,7 @@ const WATCH_EVERY_MS = 250;
 /** Keeps a stream from everybody else of this process until `released`. */
 type Hold = { granted: () => void; released: Promise<void> };
 
-/** @property lost whether a race was lost, after which the next turn waits a little */
+/** @property isRaceLost whether a race was lost, after which the next turn waits a little */
 export type Turn<P> = { retry: P[]; isRaceLost: boolean };
 
 /**

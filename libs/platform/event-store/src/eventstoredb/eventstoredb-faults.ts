@@ -77,7 +77,7 @@ function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
   return `EventStoreDB does not let the user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
-/** Our own deadline: the client sets none for what it has sent. @throws NoAnswerError */
+/** Our own deadline: the client sets none for what it has sent. @throws NoResponseError */
 export function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {

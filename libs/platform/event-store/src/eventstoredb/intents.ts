@@ -109,7 +109,7 @@ function getSealContext(intentId: string, { stream }: { stream: string }): strin
 }
 
 /**
- * @param intent sealed
+ * Records a sealed intent, with its claims and cap.
  * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError; then there is no intent
  */
 export async function openIntent(

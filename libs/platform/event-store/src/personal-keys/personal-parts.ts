@@ -3,8 +3,8 @@ import { open } from '#kernel/sealing.js';
 import type { JsonObject, NewEvent } from '../port/event-store.js';
 
 /**
- * @property former opens what was sealed before, while the key is being renewed
- * @property renewed what does not open was sealed with a key that was destroyed
+ * @property previous opens what was sealed before, while the key is being renewed
+ * @property isRenewed what does not open was sealed with a key that was destroyed
  */
 export type PersonalKey = { current: Buffer; previous: Buffer | null; isRenewed: boolean };
 

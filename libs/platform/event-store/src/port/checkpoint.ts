@@ -20,7 +20,7 @@ export class OvertakenError extends Error {
 }
 
 /**
- * SQL over `moveArguments`: moves a checkpoint and returns a row, or no row when it is no longer where it was expected.
+ * SQL over `toMoveArguments`: moves a checkpoint and returns a row, or no row when it is no longer where it was expected.
  * A process that loses that race waits here for the winner's commit, and must then write nothing.
  * @param condition SQL for what else must be as expected
  */

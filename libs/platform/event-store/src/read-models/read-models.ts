@@ -62,7 +62,7 @@ export type PlainTable = {
   positionColumn?: string;
 };
 
-/** @property earlier the events of the writes before it, personal data decrypted */
+/** @property earlierEvents the events of the writes before it, personal data decrypted */
 export type ConflictContext<S, E extends DomainEvent> = {
   plannedEvents: Recorded<E>[];
   state: S;
@@ -72,12 +72,12 @@ export type ConflictContext<S, E extends DomainEvent> = {
 
 export type UniqueValue = { kind: string; value: string };
 
-/** @property none the stream holds nothing any more, whatever it was */
+/** @property releasesAll the stream holds nothing any more, whatever it was */
 export type ClaimChanges = { claims?: UniqueValue[]; releases?: UniqueValue[]; releasesAll?: true };
 
 /**
  * @property subjectId the person whom the record is about, if any
- * @property erased that person's key is destroyed
+ * @property isErased that person's key is destroyed
  */
 export type Loaded<S> = {
   state: S;

@@ -6,7 +6,7 @@ import { NAMED_IN_INTENTS } from './verification.js';
 
 const BATCH_SIZE = 20_000;
 
-/** @property moving the live table may just be ahead of what was read of the log, or behind it where rows may lag */
+/** @property isMoving the live table may just be ahead of what was read of the log, or behind it where rows may lag */
 export type Difference = {
   table: string;
   stream: string;

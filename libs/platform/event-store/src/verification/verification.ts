@@ -48,7 +48,7 @@ type Row = {
   head_revision: number | null;
   head_hash: Buffer | null;
   last_revision: number | null;
-  /** As `claimOf` writes them, with commas between them. */
+  /** Claims of the stream, separated by commas. */
   claims: string | null;
   /** A commit to the stream is in progress, so its claims are about to change. */
   pending: boolean;
