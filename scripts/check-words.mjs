@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url';
 import ts from 'typescript';
 
 /**
- * Checks that every rule and decision that code and documents cite exists, and that no name is a word that says
- * nothing about what it holds (CONTRIBUTING.md#words).
+ * Checks that every rule and decision that code and documents cite exists, that doc comments name errors and properties
+ * that exist, and that no name is a word that says nothing about what it holds (CONTRIBUTING.md#words).
  */
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const FOLDERS = [
@@ -40,9 +40,14 @@ const decisions = new Set(
 );
 const RULE = new RegExp(`\\b(?:${prefixes})-\\d{2,}\\b`, 'g');
 const faults = [];
+const texts = new Map(filesIn(root).map((file) => [file, read(file)]));
+const classes = new Set(
+  [...texts].flatMap(([file, text]) =>
+    /[.](ts|mjs)$/.test(file) ? (text.match(/(?<=^[^*/'`\n]*\bclass )\w+/gm) ?? []) : [],
+  ),
+);
 
-for (const file of filesIn(root)) {
-  const text = read(file);
+for (const [file, text] of texts) {
   for (const [i, line] of text.split('\n').entries()) checkLine(line, `${file}:${i + 1}`);
   if (/[.](ts|mjs)$/.test(file)) checkNames(file, text);
 }
@@ -72,9 +77,39 @@ function checkNames(file, text) {
       const { line } = source.getLineAndCharacterOfPosition(node.getStart(source));
       faults.push(`${file}:${line + 1} "${node.text}": name it after what it holds or does`);
     }
+    for (const comment of node.jsDoc ?? []) {
+      const { line } = source.getLineAndCharacterOfPosition(comment.getStart(source));
+      for (const problem of checkTags(comment.getText(source), node, text)) {
+        faults.push(`${file}:${line + 1} ${problem}`);
+      }
+    }
     ts.forEachChild(node, visit);
   };
   visit(source);
+}
+
+/** Finds errors and properties that a doc comment names but that do not exist. Errors may also be imported or built in. */
+function* checkTags(comment, node, text) {
+  for (const [, thrown] of comment.matchAll(/@throws([^@]*)/g)) {
+    for (const [name] of thrown.matchAll(/(?<=^\s*\{?)[A-Z]\w+|\b[A-Z]\w*Error\b/g)) {
+      const isImported = new RegExp(`^import [^;]*\\b${name}\\b`, 'm').test(text);
+      if (!classes.has(name) && !(name in globalThis) && !isImported)
+        yield `@throws ${name}: there is no such class`;
+    }
+  }
+  if (comment.includes('@typedef')) return;
+  const properties = new Set(findPropertyNames(node));
+  for (const [, name] of comment.matchAll(/@property (\w+)/g)) {
+    if (!properties.has(name)) yield `@property ${name}: the type below has no such property`;
+  }
+}
+
+function* findPropertyNames(node) {
+  if (ts.isStringLiteral(node)) yield node.text;
+  if (ts.isIdentifier(node) && node.parent.name === node) yield node.text;
+  const children = [];
+  ts.forEachChild(node, (child) => void children.push(child));
+  for (const child of children) yield* findPropertyNames(child);
 }
 
 /** Fields of recorded events keep the names that they were recorded with. */

@@ -27,7 +27,7 @@ export type EnqueueBatch = { events: EnqueuedEvent[]; deliveries: EnqueuedDelive
 /**
  * A delivery whose queue was claimed with it.
  * @property event as in `EnqueuedDelivery`
- * @property crowded something else was pending in the queue before
+ * @property has_others something else was pending in the queue before
  */
 export type ClaimedDelivery = ViewRow & {
   id: number;

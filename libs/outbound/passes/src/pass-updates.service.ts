@@ -8,7 +8,7 @@ const LEASE_SECONDS = 60;
 /** Several stamps within it are one update. */
 const GATHER_MS = 1_000;
 
-/** @property until the end of the lease, which tells one claim from every other */
+/** @property leaseUntil the end of the lease, which tells one claim from every other */
 export type ClaimedUpdate = PassUpdate & { requestNumber: number; leaseUntil: string };
 
 const REQUEST = {

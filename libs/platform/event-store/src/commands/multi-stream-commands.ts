@@ -75,7 +75,7 @@ export type FindState = <S extends { accountId: number }, E extends DomainEvent>
 /** A command that changes several records at once, all of which exist. */
 export type MultiStreamPlan<G, A> = {
   context: CommandContext;
-  /** Fetched before each try. @property participants whatever the decision may need or change */
+  /** Fetched before each try. @property streams whatever the decision may need or change */
   load: () => Promise<G & { streams: StreamRef[] }>;
   /** Pure. @throws ConflictError when what was given is no longer so: everything is fetched anew */
   decide: (findState: FindState, inputs: G, now: Date) => MultiStreamDecision;

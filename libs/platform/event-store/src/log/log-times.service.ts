@@ -13,7 +13,7 @@ const ENTRY_SIZE = PAGE / 2;
 const MAX_PAGES = 100;
 const READABLE_WITHIN_MS = 2_000;
 
-/** @property at when the last event of this part of the log counts, in ms since 1970 */
+/** @property atMs when the last event of this part of the log counts, in ms since 1970 */
 type TimeEntry = { n: number; stream: string; revision: number; atMs: number };
 
 type EntryRow = { n: number; stream_id: string; revision: number; at_ms: number };
