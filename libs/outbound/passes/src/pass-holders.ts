@@ -10,5 +10,5 @@ export const PASS_HOLDERS = `(
 
 /** Gets the context that the name of a decoy card is sealed with. */
 export function getDecoyContext(uuid: string): string {
-  return `stand-in ${uuid}`;
+  return `decoy card ${uuid}`;
 }

@@ -13,7 +13,7 @@ import { toCommitError } from '../port/refusals.js';
 const LEASE_SECONDS = 10;
 const PRUNE_BATCH_SIZE = 1_000;
 
-const PURPOSE = 'kept answers';
+const PURPOSE = 'stored responses';
 
 export const STORED_RESPONSES_COLUMN: SealedColumn = {
   name: 'stored responses',
