@@ -9,7 +9,7 @@ import { rewardReadModel } from '#rewards/reward.entity.js';
 import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { webhookSubscriptionTable } from '#subscriptions/webhook-subscription.entity.js';
 
-/** The row tables of every event-sourced context, for what works on all of them. */
+/** Lists the read models of all contexts. */
 export const readModels = [
   accountReadModel,
   cardReadModel,
@@ -20,5 +20,5 @@ export const readModels = [
   posterReadModel,
 ].map((readModel) => readModel as unknown as ReadModel<{ accountId: number }, DomainEvent>);
 
-/** The tables besides them that a restore can leave behind the history. */
+/** Lists the tables that are not made from events and may be older than the events after a restore. */
 export const plainTables: PlainTable[] = [webhookSubscriptionTable];

@@ -13,7 +13,7 @@ const PLATFORM = 'libs/platform/';
 
 const PRODUCT_WORDS = new Set(
   words(`
-    card cards customer customers founder founders location locations loyalty membership memberships poster posters
+    card cards customer customers location locations loyalty membership memberships poster posters
     reward rewards shop shops signup signups stamp stamped stamping stampings stamps store stores user users wallet
     wallets webhook webhooks`),
 );

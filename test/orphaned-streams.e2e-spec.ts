@@ -43,7 +43,7 @@ it('looks each stream up once, however many rows there are', async () => {
       .map((cards) => ({ ...cards, table: 'rows_of_cards' }));
     const strays = new OrphanedStreams(pool, store, new ReadModels(pool, store, keys), tables);
     expect(await strays.find(false)).toEqual({
-      faults: ['card-4711: the row is missing'],
+      faults: ['card-4711: the read model is missing'],
       repaired: 0,
     });
   } finally {

@@ -31,7 +31,7 @@ const counters: ReadModel<Counter, CountEvent> = { aggregate: counter, table: 'a
 const ROWS = 'select from accounts where id = any ($1)';
 
 /** Rows whose writers did not live to write them, in EventStoreDB: there they come after their events. */
-describe('row catch-up', () => {
+describe('read model catch-up', () => {
   let server: EventStoreDb;
   let database: TestDatabase;
   let process: Awaited<ReturnType<typeof openStore>>;

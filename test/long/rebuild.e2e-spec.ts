@@ -237,9 +237,9 @@ describe('a table that is not what the history says', () => {
 
       const differences = [
         `${stream(changed)}: the read model does not match its events (stampsCount)`,
-        `${stream(missing)}: the row is missing`,
+        `${stream(missing)}: the read model is missing`,
         `${stream(another)}: the row belongs to another account`,
-        'location-999999999: the row has no stream',
+        'location-999999999: the read model has no stream',
         `${stream(changed)}: its card_code is not claimed`,
         `${stream(missing)}: its stamp_receipt was claimed at another revision`,
         `${stream(another)}: it holds a stamp_receipt that its history does not contain`,

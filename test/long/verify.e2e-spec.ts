@@ -136,8 +136,8 @@ describe('a difference', () => {
     async () => {
       await query(`delete from customer_cards where ${row()}`);
       const result = await verify();
-      expect(result).toEqual(finding(`${card.stream}: the row is missing`));
-      expect(result.output.split(`${card.stream}: the row is missing`)).toHaveLength(2);
+      expect(result).toEqual(finding(`${card.stream}: the read model is missing`));
+      expect(result.output.split(`${card.stream}: the read model is missing`)).toHaveLength(2);
       expect((await verify('--repair')).output).toContain('1 read models were repaired');
     },
     SLOW,
@@ -152,7 +152,9 @@ describe('a difference', () => {
         `insert into customer_cards (${columns}) select ${values} from customer_cards where ${row()}`,
       );
       undo.push(() => query('delete from customer_cards where id = 999999999'));
-      expect(await verify()).toEqual(finding('customer_cards 999999999: the row has no stream'));
+      expect(await verify()).toEqual(
+        finding('customer_cards 999999999: the read model has no stream'),
+      );
     },
     SLOW,
   );

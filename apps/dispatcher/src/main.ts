@@ -61,8 +61,7 @@ async function run(config: Config): Promise<void> {
   });
   const log = new Logger('dispatcher');
   const webhooks = app.get(WebhookDispatch);
-  const readiness = app.get(Readiness);
-  const signing = app.get(CheckpointSigning);
+  const [readiness, signing] = [app.get(Readiness), app.get(CheckpointSigning)];
   readiness.addRequiredPart('webhooks', () => webhooks.isRunning);
   readiness.addOptionalPart('checkpoints', () => signing.isConsistent);
   app.get(AppleCertificate).addToReadiness(readiness);
@@ -92,7 +91,9 @@ async function run(config: Config): Promise<void> {
   const checking = app
     .get(StartCheck)
     .reportReadModelsAhead(stopping.signal)
-    .catch((error: unknown) => log.warn(`rows could not be checked: ${getErrorMessage(error)}`));
+    .catch((error: unknown) =>
+      log.warn(`the read models could not be checked: ${getErrorMessage(error)}`),
+    );
   log.log(`started; health on port ${getPort(health)}`);
   const signal = await stopSignal;
   exitAfterTimeout();

@@ -76,7 +76,7 @@ export class PastStates {
     past: PastMoment,
   ): Promise<R[]> {
     const readModel = this.allReadModels.find((one) => one.table === table);
-    if (!readModel) throw new Error(`${table} is not a row table`);
+    if (!readModel) throw new Error(`${table} is not a read model`);
     const states = (await this.projectAll(readModel, ids, past)) as unknown as R[];
     return states.filter(({ deletedAt }) => deletedAt == null);
   }

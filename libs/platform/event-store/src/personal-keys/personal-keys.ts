@@ -25,7 +25,7 @@ export const NOBODY = 0;
 const MAX_CACHED_KEYS = 20_000;
 /** A key destroyed by another process is forgotten by this one within this time. */
 const KEY_CACHED_MS = 5_000;
-/** What was known when a question began must not be used after an answer that came later than this. */
+/** Discards a lookup that took longer: the key may have been destroyed meanwhile. */
 const MAX_READ_MS = 2_000;
 const FIND_TRIES = 3;
 
@@ -65,7 +65,7 @@ export type Reader = (statement: {
  */
 @Injectable()
 export class PersonalKeys {
-  /** Of those who are known here to be erased no key is used, nor anything that was made with one. */
+  /** Tracks erased people, whose keys this process must not use, nor anything that was made with one. */
   readonly erasures = new KnownErasures();
   /** A key's time counts from when it was asked for: what is answered late may have changed since. */
   private readonly cache = new ExpiringCache<number, PersonalKey>({
@@ -126,7 +126,7 @@ export class PersonalKeys {
   }
 
   /**
-   * Gives people of one account another key, beside the one that they have, which goes with a commit that says so (`Erasure.renewed`).
+   * Gives people of one account another key, in addition to the one that they have, which goes with a commit that says so (`Erasure.renewed`).
    * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
    * when every process knows both.
    * @returns those who were being given one already, by somebody who may have died since: they keep it for now

@@ -32,7 +32,7 @@ export class ReadModelCache<R extends Cacheable> {
     this.entries.set(stream, row);
   }
 
-  /** As it was kept, even while rows are doubted. */
+  /** As it was kept, even while the cache is bypassed. */
   peek(stream: string): R | undefined {
     return this.entries.peek(stream);
   }

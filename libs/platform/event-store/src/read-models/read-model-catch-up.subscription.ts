@@ -10,9 +10,9 @@ import type { ReadIds, ReadModels, AnyReadModel } from './read-models.js';
 
 export const READ_MODELS_SUBSCRIPTION = 'rows';
 const BATCH = 500;
-/** What a writer that lives needs for its row at most, nearly always. */
+/** Grace period for the original writer. */
 const OVERDUE_MS = 500;
-/** So many streams wait at most; reading the log waits for the rest. */
+/** Limits the waiting streams. */
 const MAX_WAITING = 20_000;
 const RETRY_MS = 1_000;
 
@@ -26,7 +26,7 @@ type ArrivedStreams = Overdue & { arrivedAt: number };
  * could. It gives the writers half a second, or it would overtake them and write nearly every row a second time.
  */
 export class ReadModelCatchUp {
-  private readonly log = new Logger('row catch-up');
+  private readonly log = new Logger('read model catch-up');
 
   constructor(
     private readonly pool: Pool,

@@ -18,9 +18,9 @@ export class ReadModelWriter {
 
   constructor(
     private readonly pool: pg.Pool,
-    lanes: BatchSlots,
+    slots: BatchSlots,
   ) {
-    this.batches = new Batcher(lanes, 64, (group) => this.writeTogetherOrEach(group));
+    this.batches = new Batcher(slots, 64, (group) => this.writeTogetherOrEach(group));
   }
 
   write(update: ReadModelUpdate): Promise<void> {

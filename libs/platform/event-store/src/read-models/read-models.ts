@@ -119,7 +119,7 @@ export const toStreamName = (aggregate: { name: string }, id: number): string =>
 /** Loads read models: loading one costs one row, however long its history. */
 @Injectable()
 export class ReadModels {
-  private readonly log = new Logger('rows');
+  private readonly log = new Logger('read models');
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
   private readonly cache = new ReadModelCache<CachedReadModel<{ accountId: number }>>();
   /** Commands on kept rows go on together, like those whose rows were loaded together. */
@@ -134,8 +134,8 @@ export class ReadModels {
   ) {}
 
   /**
-   * @param fresh whether to look at the stream too, where rows may lag behind; missing events are then folded into the
-   *   row
+   * @param fresh whether to look at the stream too, where rows may lag behind; missing events are then applied to
+   *   the read model
    */
   async load<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
@@ -319,7 +319,7 @@ export class ReadModels {
   }
 
   /**
-   * Folds the events alone, up to a revision (inclusive) if one is given, continuing from an earlier state if one is
+   * Projects the events alone, up to a revision (inclusive) if one is given, continuing from an earlier state if one is
    * given.
    */
   async project<S extends { accountId: number }, E extends DomainEvent>(

@@ -25,8 +25,8 @@ const MAX_FAILED = 1_000;
 type OutdatedRow = { id: number; revision: number };
 
 /**
- * Folds rows anew that an older projection made. Commands do that for the rows that they load, but lists and searches read
- * rows as they are. Several processes may do it at once: rows only ever move forward.
+ * Reprojects read models that an older projection version made. Commands do that for the ones that they load, but lists
+ * and searches read them as they are. Several processes may do it at once: read models only ever move forward.
  */
 export class Reprojection {
   private readonly log = new Logger('reprojection');
@@ -103,7 +103,7 @@ export class Reprojection {
     return rows;
   }
 
-  /** Projects a read model up to its own revision: whatever moves it on is a command of today, which folds it anew as well. */
+  /** Projects a read model up to its own revision: whatever moves it on is a command of today, which reprojects it as well. */
   private async projectAll(
     readModel: AnyReadModel,
     outdated: OutdatedRow[],

@@ -75,7 +75,7 @@ export class OrphanedStreams {
         else if (source === 'claims')
           faults.add(`${stream}: claims of a record that does not exist`);
         else {
-          faults.add(`${stream}: the row is missing`);
+          faults.add(`${stream}: the read model is missing`);
           if (repair && (await this.readModels.catchUp(readModel, parseId(stream)))) repaired++;
         }
       }

@@ -151,19 +151,22 @@ export class StagingDiff {
 
   private findDifference(pair: Pair): Pick<Difference, 'problem' | 'isMoving'> | undefined {
     const { live, rebuilt, live_version, rebuilt_version, account, hash, fields } = pair;
-    if (live === null) return { problem: 'the row is missing', isMoving: this.rowsMayLag };
-    if (rebuilt === null) return { problem: 'the row has no stream', isMoving: true };
+    if (live === null) return { problem: 'the read model is missing', isMoving: this.rowsMayLag };
+    if (rebuilt === null) return { problem: 'the read model has no stream', isMoving: true };
     if (live > rebuilt) {
-      const problem = `the row is at revision ${live}, the stream ends at ${rebuilt}`;
+      const problem = `the read model is at revision ${live}, the stream ends at ${rebuilt}`;
       return { problem, isMoving: true };
     }
     if (live < rebuilt) {
-      const problem = `the row is at revision ${live}, behind its stream, which is at ${rebuilt}`;
+      const problem = `the read model is at revision ${live}, behind its stream, which is at ${rebuilt}`;
       return { problem, isMoving: this.rowsMayLag };
     }
-    if (account) return { problem: 'the row belongs to another account', isMoving: false };
+    if (account) return { problem: 'the read model belongs to another account', isMoving: false };
     if (hash) {
-      return { problem: 'the row does not have the hash of its last event', isMoving: false };
+      return {
+        problem: 'the read model does not have the hash of its last event',
+        isMoving: false,
+      };
     }
     if (live_version !== rebuilt_version || !fields) return undefined;
     return {

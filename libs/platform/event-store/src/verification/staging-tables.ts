@@ -4,7 +4,7 @@ import type pg from 'pg';
 export const STAGING = 'rebuild';
 const REPLACED = 'rebuild_replaced';
 
-/** A live table, such as `public.orders`. Its shadow has the same name in the schema STAGING. */
+/** A live table, such as `public.orders`. Its staging table has the same name in the schema STAGING. */
 export type LiveTable = { schema: 'public' | 'es'; name: string };
 
 export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
@@ -15,20 +15,20 @@ const getStagingName = ({ name }: LiveTable): string => `${STAGING}.${name}`;
 /** Statements that give the staging table of `$1` what LIKE does not copy, in two turns: before it is filled, and after. */
 const DEFINITIONS = `
   select turn, statement from (
-    select 1 as turn, format('alter table $shadow set (%s)', array_to_string(reloptions, ', ')) as statement
+    select 1 as turn, format('alter table $staging set (%s)', array_to_string(reloptions, ', ')) as statement
     from pg_class where oid = $1::regclass and reloptions is not null
     union all
-    select 1, format('alter table $shadow owner to %I', pg_get_userbyid(relowner))
+    select 1, format('alter table $staging owner to %I', pg_get_userbyid(relowner))
     from pg_class where oid = $1::regclass
     union all
-    select 1, format('alter table $shadow add constraint %I %s', conname, pg_get_constraintdef(oid))
+    select 1, format('alter table $staging add constraint %I %s', conname, pg_get_constraintdef(oid))
     from pg_constraint where conrelid = $1::regclass and contype in ('p', 'u', 'x')
     union all
-    select 2, regexp_replace(pg_get_indexdef(indexrelid), ' ON [^ ]+ USING ', ' ON $shadow USING ')
+    select 2, regexp_replace(pg_get_indexdef(indexrelid), ' ON [^ ]+ USING ', ' ON $staging USING ')
     from pg_index i
     where indrelid = $1::regclass and not exists (select from pg_constraint where conindid = i.indexrelid)
     union all
-    select 2, format('grant %s on $shadow to %s', privilege_type,
+    select 2, format('grant %s on $staging to %s', privilege_type,
       case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end)
     from pg_class, aclexplode(relacl) where pg_class.oid = $1::regclass
   ) definitions`;
@@ -109,7 +109,7 @@ async function readDefinitions(
   phase: number,
 ): Promise<string[]> {
   const text = DEFINITIONS.replaceAll('$live', getLiveName(table)).replaceAll(
-    '$shadow',
+    '$staging',
     getStagingName(table),
   );
   const { rows } = await client.query<{ turn: number; statement: string }>(text, [

@@ -84,7 +84,7 @@ export class Verification {
   /** @param repair whether to replace each read model that does not match its events */
   async verifyRange({ table, from, to }: IdRange, repair: boolean): Promise<VerificationResult> {
     const readModel = this.tables.get(table);
-    if (!readModel) throw new Error(`${table} is not a row table`);
+    if (!readModel) throw new Error(`${table} is not a read model`);
     const rows = await this.readRows(readModel, from, to);
     const result: VerificationResult = {
       streams: 0,
@@ -192,7 +192,7 @@ export class Verification {
     { row, replay, last: head, isBroken }: RowReplay,
   ): string[] {
     if (isBroken) return [];
-    if (!head) return [`${table} ${row.id}: the row has no stream`];
+    if (!head) return [`${table} ${row.id}: the read model has no stream`];
     const last = Math.max(row.revision, row.head_revision ?? 0, row.last_revision ?? 0);
     if (head.revision < row.revision) {
       return [
