@@ -23,8 +23,8 @@ const WAITING = {
 };
 
 /** Ends the replay at what has been enqueued up to now. */
-const BEGIN = {
-  name: 'webhook_replays_begin',
+const START = {
+  name: 'webhook_replays_start',
   text: `update webhook_replays set last_seq = webhook_next_id() where id = any ($1) and last_seq is null`,
 };
 
@@ -116,7 +116,7 @@ export class Replays {
     while (!signal.aborted) {
       let progress = false;
       try {
-        await this.beginWaiting();
+        await this.startWaiting();
         progress = await this.feedRound(signal);
       } catch (error) {
         const level = isTransient(error) ? 'warn' : 'error';
@@ -126,19 +126,19 @@ export class Replays {
     }
   }
 
-  /** Begins the replays for which every event recorded before the request has been enqueued. */
-  private async beginWaiting(): Promise<void> {
+  /** Starts the replays for which every event recorded before the request has been enqueued. */
+  private async startWaiting(): Promise<void> {
     const { rows } = await this.pool.query<{ id: number; log_head: string }>(WAITING);
     if (rows.length === 0) return;
     const checkpoint = await readCheckpoint(this.pool, FAN_OUT_CHECKPOINT);
     const ready: number[] = [];
     for (const { id, log_head } of rows) {
-      const unplanned = await this.events.readUntil(parsePosition(log_head), checkpoint, 1);
+      const notYetEnqueued = await this.events.readUntil(parsePosition(log_head), checkpoint, 1);
       // The others were requested later.
-      if (unplanned.length > 0) break;
+      if (notYetEnqueued.length > 0) break;
       ready.push(id);
     }
-    if (ready.length > 0) await this.pool.query({ ...BEGIN, values: [ready] });
+    if (ready.length > 0) await this.pool.query({ ...START, values: [ready] });
   }
 
   /** @returns whether there may be more to do at once */

@@ -41,10 +41,10 @@ describe('the requests in the log', () => {
   });
 
   it('are known by their event', () => {
-    const wish = createRequest(3, 7, 5);
-    expect(findMessageRequests([wish]).requests).toEqual([
+    const request = createRequest(3, 7, 5);
+    expect(findMessageRequests([request]).requests).toEqual([
       {
-        id: wish.id,
+        id: request.id,
         accountId: 1,
         customerId: 3,
         customerCardId: 7,

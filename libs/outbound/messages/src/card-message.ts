@@ -36,9 +36,9 @@ export type OutboxEntry = {
 /** What a message would be if it were sent now. */
 export type MessagePreview = { to: string | null; subject: string | null; text: string };
 
-/** Somebody's wish to get the links of a card. */
+/** A request for a message with the links of a card. */
 export type MessageRequest = {
-  /** Of the event, and so of the message: the same one is never planned twice. */
+  /** Of the event, and so of the message: the same one is never enqueued twice. */
   id: string;
   accountId: number;
   customerId: number;
@@ -55,7 +55,7 @@ export type IssuedCard = { customerId: number; customerCardId: number };
 /** After that nobody waits for the links any more. */
 export const MESSAGE_REQUEST_TTL_MS = 3 * 24 * 60 * 60_000;
 
-/** What a batch of events asks for. A wish that repeats one of the same batch is left out. */
+/** What a batch of events asks for. A request that repeats one of the same batch is left out. */
 export function findMessageRequests(events: StoredEvent[]): {
   requests: MessageRequest[];
   issued: IssuedCard[];

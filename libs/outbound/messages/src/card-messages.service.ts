@@ -30,7 +30,7 @@ export async function startMessages(pool: Pool, accountId: number): Promise<void
 /** Longer than an attempt can last: after that, another dispatcher may take the message of one that has died. */
 const LEASE_SECONDS = 60;
 
-/** The card was issued with its customer, but the wish stands in the event before. */
+/** The card was issued with its customer, but the message request is in the event before. */
 const NAME_CARDS = {
   name: 'card_messages_name_cards',
   text: `update card_messages m set customer_card_id = i.card_id, due_at = now()
@@ -39,10 +39,11 @@ const NAME_CARDS = {
 };
 
 /**
- * Wishes from before the store was taken over from another instance are not planned, nor are those that repeat another. The channel is a guess, so that neither kind of message waits for the other's server.
+ * Message requests from before the store was taken over from another instance are not enqueued, nor are those that repeat
+ * another. The channel is a guess, so that neither kind of message waits for the other's server.
  */
 const ENQUEUE = {
-  name: 'card_messages_plan',
+  name: 'card_messages_enqueue',
   text: `insert into card_messages
            (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at, held_channels, phone_missing)
          select w.id, w.account_id, w.customer_id, w.card_id, w.at,

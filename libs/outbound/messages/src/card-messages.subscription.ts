@@ -11,7 +11,7 @@ const LEADERSHIP = { name: CARD_MESSAGES, lock: 727_007 };
 const BATCH = 500;
 const GATHER_MS = 500;
 
-/** Follows the log for wishes to get card links, and plans their messages. One process does this at a time. */
+/** Follows the log for message requests, and enqueues their messages. One process does this at a time. */
 @Injectable()
 export class CardMessagesFollower {
   private readonly log = new Logger(LEADERSHIP.name);

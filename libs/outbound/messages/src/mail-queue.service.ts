@@ -7,8 +7,7 @@ import { SmtpClient } from './smtp.client.js';
 
 const NOT_OPENED: MailOutcome = {
   kind: 'failed',
-  error:
-    'the master key does not open it: was the row changed, or restored from another installation?',
+  error: 'cannot be decrypted with the master key. Check that MASTER_KEY belongs to this database',
 };
 
 /** Mails to users of stores and to operators, which are stored whole. */

@@ -141,7 +141,7 @@ function toAppearance(card: Card): PassAppearance {
     archivedAt: _archivedAt,
     createdAt: _createdAt,
     updatedAt: _updatedAt,
-    ...looks
+    ...appearance
   } = card;
-  return looks;
+  return appearance;
 }

@@ -10,7 +10,7 @@ import type { Signup } from './signup-form.js';
 
 /** One network may ask for a tenth of what a store sends in a day. */
 const MIN_NETWORKS = 10;
-/** Longer than message requests wait to be planned. */
+/** Longer than message requests wait to be enqueued. */
 const RETENTION = `interval '4 days'`;
 
 const HOLD = {
@@ -45,7 +45,7 @@ export class SignupHolds {
   /**
    * Counts the messages that a signup asks for, for the channels of the contacts that were entered, and notes through which
    * channels they are not sent by themselves. To be called before the signup is recorded: once it is, its messages are
-   * planned at any moment.
+   * enqueued at any moment.
    * @returns the channels whose share is spent
    */
   async hold(
