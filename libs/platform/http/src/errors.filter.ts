@@ -110,7 +110,7 @@ export class ErrorsFilter implements ExceptionFilter {
 
   respond(error: unknown, request: AuthenticatedRequest, reply: FastifyReply): void {
     request.failure = error;
-    // The client hung up while sending its request: neither our fault nor the database's.
+    // The client disconnected while sending its request: neither our fault nor the database's.
     if (request.raw.destroyed && !request.raw.complete) {
       const body = toErrorJson(CUT_OFF, request.requestId, this.config.publicUrl);
       send(CUT_OFF.status, body, request, reply, this.config);

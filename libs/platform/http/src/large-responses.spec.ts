@@ -59,7 +59,7 @@ describe('LargeResponses', () => {
     const answers = new LargeResponses();
     const [one, two, gone, next] = many(4, answers, 1);
     await gone?.close();
-    expect(gone?.turn).toBe('The caller has hung up');
+    expect(gone?.turn).toBe('The client has disconnected');
     await one?.close();
     expect(next?.turn).toBe('has it');
     await expect(one?.ask()).rejects.toThrow(UnavailableError);

@@ -30,7 +30,7 @@ export class LargeResponses {
    */
   async acquire({ accountId, caller }: AuthenticatedRequest, reply: FastifyReply): Promise<void> {
     // Its place is released already, and nobody would read the response.
-    if (reply.raw.closed) throw new UnavailableError('The caller has hung up');
+    if (reply.raw.closed) throw new UnavailableError('The client has disconnected');
     if (this.started.has(reply)) return;
     const account = accountId === undefined ? `token ${caller?.tokenId}` : `account ${accountId}`;
     const accountCount = this.waiting.filter((one) => one.account === account).length;
@@ -47,7 +47,7 @@ export class LargeResponses {
         this.waiting = this.waiting.filter((one) => one !== waiting);
         reject(error);
       };
-      const onClose = () => giveUp(new UnavailableError('The caller has hung up'));
+      const onClose = () => giveUp(new UnavailableError('The client has disconnected'));
       const waiting = {
         account,
         start: () => {
