@@ -290,7 +290,7 @@ describe('the wallet links', () => {
         bytes: Buffer.from(code),
         changedAt,
       }),
-      saveUrlOf: async () => 'https://pay.google.com/gp/v/save/jwt',
+      createSaveUrl: async () => 'https://pay.google.com/gp/v/save/jwt',
     };
     for (const [name, value] of Object.entries(vendors)) {
       Object.defineProperty(links, name, { value, configurable: true });

@@ -63,7 +63,7 @@ const PROFILES = {
 export class AccountsService implements AccountTimeZones, StoreProfiles {
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: PastStates,
+    private readonly pastStates: PastStates,
     private readonly pastCounts: PastCounts,
   ) {}
 
@@ -115,8 +115,8 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** As it was. @throws NotFoundError when it did not exist yet */
   async findPast(userId: number, id: number, time: Date): Promise<AccountJson> {
-    const past = await this.asOf.toMoment(time);
-    const account = await this.asOf.projectOne(accountReadModel, id, past);
+    const past = await this.pastStates.toMoment(time);
+    const account = await this.pastStates.projectOne(accountReadModel, id, past);
     if (!account) throw new NotFoundError('Store');
     const { personal } = await this.findCountsFor(userId, id);
     return toAccountJson(account, await this.countPast(id, past), personal);
@@ -124,7 +124,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
 
   /** Lists the stores that the user belongs to now, as they were. */
   async listPastFor(userId: number, time: Date): Promise<AccountJson[]> {
-    const past = await this.asOf.toMoment(time);
+    const past = await this.pastStates.toMoment(time);
     const rows = await query<{ id: number } & Ownership>(this.pool, {
       text: `select account_id as id, personal from memberships
              where user_id = $1 order by account_id`,
@@ -133,7 +133,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
     const own = new Map(rows.map(({ id, personal }) => [id, personal]));
     const ids = [...own.keys()];
     const stores: AccountJson[] = [];
-    for (const account of await this.asOf.projectAll(accountReadModel, ids, past)) {
+    for (const account of await this.pastStates.projectAll(accountReadModel, ids, past)) {
       const counts = await this.countPast(account.id, past);
       stores.push(toAccountJson(account, counts, own.get(account.id) ?? false));
     }
@@ -149,7 +149,7 @@ export class AccountsService implements AccountTimeZones, StoreProfiles {
       values: [id],
     });
     const count = async (table: 'cards' | 'locations' | 'posters') =>
-      (await this.asOf.projectRecords(table, own?.[table].map(Number) ?? [], past)).length;
+      (await this.pastStates.projectRecords(table, own?.[table].map(Number) ?? [], past)).length;
     return {
       cards: await count('cards'),
       customers: (await this.pastCounts.count([id], CUSTOMER_COUNT, past)).get(id) ?? 0,

@@ -29,7 +29,7 @@ const CARDS = `select c.state, ${COUNTS} from cards c`;
 export class CardsService {
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: PastStates,
+    private readonly pastStates: PastStates,
     private readonly pastCounts: PastCounts,
   ) {}
 
@@ -58,8 +58,8 @@ export class CardsService {
 
   /** As it was. @throws NotFoundError when it did not exist yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CardJson> {
-    const past = await this.asOf.toMoment(time);
-    const card = await this.asOf.projectOne(cardReadModel, id, past);
+    const past = await this.pastStates.toMoment(time);
+    const card = await this.pastStates.projectOne(cardReadModel, id, past);
     const [json] = card?.accountId === accountId ? await this.addPastCounts([card], past) : [];
     if (!json) throw new NotFoundError('Card');
     return json;
@@ -67,13 +67,13 @@ export class CardsService {
 
   /** Lists the cards as they were, by id. */
   async listPast(accountId: number, scope: Scope, time: Date): Promise<CardJson[]> {
-    const past = await this.asOf.toMoment(time);
+    const past = await this.pastStates.toMoment(time);
     const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from cards where account_id = $1 order by id',
       values: [accountId],
     });
     const ids = rows.map(({ id }) => id);
-    const cards = await this.asOf.projectAll(cardReadModel, ids, past);
+    const cards = await this.pastStates.projectAll(cardReadModel, ids, past);
     const selected = cards.filter(
       ({ archivedAt }) => scope === 'all' || (archivedAt === null) === (scope === 'active'),
     );
@@ -108,7 +108,7 @@ export class CardsService {
       text: 'select id from rewards where card_id = any ($1)',
       values: [ids],
     });
-    const rewards = await this.asOf.projectRecords<PastRecord & { cardId: number }>(
+    const rewards = await this.pastStates.projectRecords<PastRecord & { cardId: number }>(
       'rewards',
       rows.map(({ id }) => id),
       past,

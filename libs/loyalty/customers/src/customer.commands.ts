@@ -86,7 +86,7 @@ export class CreateCustomerHandler implements ICommandHandler<CreateCustomer> {
       context,
       load: async () => ({
         place: await this.places.get(accountId),
-        template: cardId === null ? null : await this.templates.find(accountId, cardId),
+        template: cardId === null ? null : await this.templates.get(accountId, cardId),
       }),
       decide: (_state, { place, template }, now) => {
         const card =

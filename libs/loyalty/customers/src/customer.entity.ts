@@ -9,8 +9,7 @@ export const customerReadModel: ReadModel<Customer, CustomerEvent> = {
   subjectIdSql: 'r.id',
   findSubjectId: ({ id, erasedAt }) => (erasedAt === null ? id : null),
   getClaimChanges,
-  redecide: ({ plannedEvents, state, earlierEvents }) =>
-    redecideCustomer({ planned: plannedEvents, state, earlier: earlierEvents }),
+  redecide: redecideCustomer,
 };
 
 function getClaimChanges(event: CustomerEvent, before: Customer | undefined): ClaimChanges {

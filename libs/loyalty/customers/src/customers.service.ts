@@ -30,7 +30,7 @@ export class CustomersService {
   constructor(
     private readonly pool: Pool,
     private readonly customerCards: CustomerCardsService,
-    private readonly asOf: PastStates,
+    private readonly pastStates: PastStates,
     private readonly keys: PersonalKeys,
     private readonly places: StorePlaces,
   ) {}
@@ -86,8 +86,8 @@ export class CustomersService {
 
   /** As they were, with their cards. @throws NotFoundError when there was no such customer yet */
   async findPast(accountId: number, id: number, time: Date): Promise<CustomerJson> {
-    const past = await this.asOf.toMoment(time);
-    const customer = await this.asOf.projectOne(customerReadModel, id, past);
+    const past = await this.pastStates.toMoment(time);
+    const customer = await this.pastStates.projectOne(customerReadModel, id, past);
     if (customer?.accountId !== accountId) throw new NotFoundError('Customer');
     return toCustomerJson(customer, await this.customerCards.listPastAt(id, past));
   }

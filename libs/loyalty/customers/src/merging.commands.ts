@@ -24,7 +24,7 @@ import { ClaimHolders } from '#stamping/claim-holders.service.js';
 import { customerCard, type CustomerCard, type Template } from '#stamping/customer-card.js';
 import { toCustomerCardJson } from '#stamping/customer-card.dto.js';
 import {
-  claimsOf,
+  findClaims,
   customerCardCap,
   customerCardReadModel,
 } from '#stamping/customer-card.entity.js';
@@ -330,7 +330,7 @@ function addCardClaims(
     const before = cards.find((card) => card.id === id);
     const stream = toStreamName(customerCard, id);
     for (const event of events as CustomerCardEvent[]) {
-      const changes = claimsOf(event, before);
+      const changes = findClaims(event, before);
       for (const { kind, value } of changes.claims ?? []) {
         claims.push(keys.createClaim(accountId, kind, value, stream));
       }

@@ -393,7 +393,7 @@ describe('unmerge', () => {
 describe('decided again on a customer who was changed after the survivor took over', () => {
   const { events } = merged(MINE, { ...THEIRS, externalReferences: [reference('A')] });
   const again = (state: Customer) =>
-    redecideCustomer({ planned: events[1] ?? [], state, earlier: events[0] ?? [] });
+    redecideCustomer({ plannedEvents: events[1] ?? [], state, earlierEvents: events[0] ?? [] });
 
   it('takes what is still the same', () => {
     const state = person(2, { ...THEIRS, externalReferences: [reference('A')], lastName: 'Neu' });
@@ -416,9 +416,9 @@ describe('decided again on a customer who was changed after the survivor took ov
     const plan = merged({ phone: '01711234567' }, { phone: '+491711234567' }).events;
     const decide = (phone: string) =>
       redecideCustomer({
-        planned: plan[1] ?? [],
+        plannedEvents: plan[1] ?? [],
         state: person(2, { phone }),
-        earlier: plan[0] ?? [],
+        earlierEvents: plan[0] ?? [],
       });
     expect(personalOf(decide('+491711234567'))).toEqual({ phone: '01711234567' });
     expect(personalOf(decide('+436641234567'))).toEqual({});

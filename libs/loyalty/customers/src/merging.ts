@@ -267,19 +267,19 @@ function isSame(
  * stays with them.
  */
 export function redecideCustomer({
-  planned,
+  plannedEvents,
   state,
-  earlier,
+  earlierEvents,
 }: {
-  planned: CustomerEvent[];
+  plannedEvents: CustomerEvent[];
   state: Customer;
-  earlier: DomainEvent[];
+  earlierEvents: DomainEvent[];
 }): CustomerEvent[] {
-  const [event] = planned;
+  const [event] = plannedEvents;
   if (event?.type === 'CustomerRestored' || event?.type === 'CustomerErased') return [event];
   if (event?.type !== 'CustomerMergedAway')
     throw new Error(`${event?.type} is never decided again`);
-  const merged = (earlier as CustomerEvent[]).find(({ type }) => type === 'CustomerMerged');
+  const merged = (earlierEvents as CustomerEvent[]).find(({ type }) => type === 'CustomerMerged');
   return [
     { ...event, data: { ...event.data, personal: findStillTransferred(event, state, merged) } },
   ];

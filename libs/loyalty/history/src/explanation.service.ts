@@ -83,7 +83,7 @@ export class ExplanationService {
     // One more than is shown says whether there are earlier ones.
     const earlier = steps.length > MAX_STEPS ? steps.shift() : undefined;
     const narrator = this.getNarrator(store.state);
-    const template = await this.templates.find(accountId, card.state.cardId);
+    const template = await this.templates.get(accountId, card.state.cardId);
     return {
       balance: last[0]?.entry.balance ?? 0,
       rewards: await this.explainRewards(card.state, template.rewards, tail),

@@ -16,7 +16,7 @@ type RewardFilter = { cardId: number | null; active: boolean | null };
 export class RewardsService {
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: PastStates,
+    private readonly pastStates: PastStates,
   ) {}
 
   async list(
@@ -53,7 +53,11 @@ export class RewardsService {
 
   /** As it was. @throws NotFoundError when it did not exist then */
   async findPast(accountId: number, id: number, time: Date): Promise<RewardJson> {
-    const reward = await this.asOf.projectOne(rewardReadModel, id, await this.asOf.toMoment(time));
+    const reward = await this.pastStates.projectOne(
+      rewardReadModel,
+      id,
+      await this.pastStates.toMoment(time),
+    );
     if (reward?.accountId !== accountId || reward.deletedAt !== null) {
       throw new NotFoundError('Reward');
     }
@@ -62,13 +66,13 @@ export class RewardsService {
 
   /** Lists the rewards as they were, in the order of `list`. */
   async listPast(accountId: number, filter: RewardFilter, time: Date): Promise<RewardJson[]> {
-    const past = await this.asOf.toMoment(time);
+    const past = await this.pastStates.toMoment(time);
     const rows = await query<{ id: number }>(this.pool, {
       text: 'select id from rewards where account_id = $1 and ($2::bigint is null or card_id = $2)',
       values: [accountId, filter.cardId],
     });
     const ids = rows.map(({ id }) => id);
-    const rewards = await this.asOf.projectAll(rewardReadModel, ids, past);
+    const rewards = await this.pastStates.projectAll(rewardReadModel, ids, past);
     return rewards
       .filter(
         ({ deletedAt, active }) =>

@@ -11,7 +11,7 @@ import {
   restoreCard,
 } from './card-merging.js';
 import { getHeldCard, customerCard, type CustomerCard } from './customer-card.js';
-import { claimsOf } from './customer-card.entity.js';
+import { findClaims } from './customer-card.entity.js';
 import type { CustomerCardEvent, UnlockedReward } from './customer-card.events.js';
 
 const coffee = { id: 1, name: 'Coffee', description: null, stampsRequired: 5, active: true };
@@ -94,7 +94,7 @@ describe('a card that changes hands', () => {
       true,
       false,
     ]);
-    expect(claimsOf(moved, before)).toEqual({
+    expect(findClaims(moved, before)).toEqual({
       claims: [{ kind: 'enrolment', value: '7 9' }],
       releases: [{ kind: 'enrolment', value: '8 9' }],
     });
@@ -329,10 +329,10 @@ describe('what a merge has unlocked', () => {
 
 describe('decided again on a card that somebody else was faster on', () => {
   const again = (
-    planned: CustomerCardEvent[],
+    plannedEvents: CustomerCardEvent[],
     state: CustomerCard,
-    earlier: CustomerCardEvent[] = [],
-  ) => redecideCard({ planned, state, earlier, basis: template });
+    earlierEvents: CustomerCardEvent[] = [],
+  ) => redecideCard({ plannedEvents, state, earlierEvents, decisionContext: template });
 
   it('a card changes hands all the same', () => {
     const planned = moveCard(givenGone().state(), SURVIVOR);

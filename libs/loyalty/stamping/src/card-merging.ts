@@ -76,18 +76,18 @@ export function restoreCard(
 
 /** Decides again on a card that somebody else has stamped or redeemed from meanwhile. */
 export function redecideCard({
-  planned,
+  plannedEvents,
   state,
-  earlier,
-  basis,
+  earlierEvents,
+  decisionContext,
 }: {
-  planned: CustomerCardEvent[];
+  plannedEvents: CustomerCardEvent[];
   state: CustomerCard;
-  earlier: DomainEvent[];
-  basis: unknown;
+  earlierEvents: DomainEvent[];
+  decisionContext: unknown;
 }): CustomerCardEvent[] {
-  const template = basis as DecisionContext;
-  for (const event of planned) {
+  const template = decisionContext as DecisionContext;
+  for (const event of plannedEvents) {
     switch (event.type) {
       case 'CustomerCardMoved':
         return [event];
@@ -96,7 +96,7 @@ export function redecideCard({
       case 'CustomerCardAbsorbed': {
         const { fromId: id } = event.data;
         const { stamps, unlocked } = findMergeEvent<CustomerCardMerged>(
-          earlier,
+          earlierEvents,
           'CustomerCardMerged',
           ({ intoId }) => intoId === state.id,
         );
@@ -106,7 +106,7 @@ export function redecideCard({
         return giveBackStamps(state, event.data.restoredId, event.data.stamps + event.data.missing);
       case 'CustomerCardRestored': {
         const unmerged = findMergeEvent<CustomerCardUnmerged>(
-          earlier,
+          earlierEvents,
           'CustomerCardUnmerged',
           ({ restoredId }) => restoredId === state.id,
         );
@@ -116,7 +116,9 @@ export function redecideCard({
         break;
     }
   }
-  throw new Error(`nothing of ${planned.map(({ type }) => type).join(', ')} can be decided again`);
+  throw new Error(
+    `nothing of ${plannedEvents.map(({ type }) => type).join(', ')} can be decided again`,
+  );
 }
 
 function findMergeEvent<E extends CustomerCardEvent>(

@@ -28,7 +28,7 @@ import {
   type CustomerCardDetailJson,
   type RedemptionJson,
 } from './customer-card.dto.js';
-import { customerCardCap, customerCardReadModel, joinedOf } from './customer-card.entity.js';
+import { customerCardCap, customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
 import type {
   ActionDetails,
   CustomerCardEvent,
@@ -87,7 +87,7 @@ export class EnrolCustomerHandler implements ICommandHandler<EnrolCustomer> {
             context,
             load: async () => {
               await this.customerCards.assertCanEnrol(accountId, customerId);
-              return this.templates.find(accountId, cardId);
+              return this.templates.get(accountId, cardId);
             },
             decide: (_state, template, now) => ({
               ...createEnrolment(this.keys, { id, accountId, customerId }, template, now),
@@ -375,7 +375,7 @@ export async function loadTemplate(
 ): Promise<ActionContext> {
   if (!loaded || !isHeldBy(loaded.state, customerId)) throw new NotFoundError('Customer card');
   const { accountId, cardId } = loaded.state;
-  const { storeVersion, passInstalled } = joinedOf(loaded);
+  const { storeVersion, passInstalled } = parseExtraValue(loaded);
   const [template, isLocation] = await Promise.all([
     templates.getAtVersion(cardId, storeVersion),
     locationId === null || templates.hasLocation(accountId, locationId),

@@ -28,26 +28,23 @@ const passInstalled = (id: string): string => `exists (
 /** The same over `r`, a customer card's row. */
 export const PASS_INSTALLED = passInstalled('r.id');
 
-/** SQL for what `joinedOf` reads. */
-const joined = (id: string, account: string): string =>
+/**
+ * Renders SQL that packs two values in one number: twice the version of the account, plus 1 if the pass is on a phone.
+ * `parseExtraValue` takes them apart.
+ */
+const renderExtraColumn = (id: string, account: string): string =>
   `(2 * ${accountVersion(account)} + ${passInstalled(id)}::int)`;
 
 export const customerCardReadModel: ReadModel<CustomerCard, CustomerCardEvent> = {
   aggregate: customerCard,
   table: 'customer_cards',
   subjectIdSql: 'r.customer_id',
-  extraColumn: joined,
+  extraColumn: renderExtraColumn,
   isCached: true,
-  getClaimChanges: claimsOf,
+  getClaimChanges: findClaims,
   getOtherIds: (event): Record<string, number> =>
     event.type === 'RewardRedeemed' ? { redemptions: event.data.redemptionId } : {},
-  redecide: ({ plannedEvents, state, earlierEvents, decisionContext }) =>
-    redecideCard({
-      planned: plannedEvents,
-      state,
-      earlier: earlierEvents,
-      basis: decisionContext,
-    }),
+  redecide: redecideCard,
   commutesWith: [
     'StampsEarned',
     'StampsRemoved',
@@ -65,8 +62,8 @@ export const customerCardCap: CapKind = {
   resolution: 'The customer is being merged: try again.',
 };
 
-/** What a load of the row joins. */
-export function joinedOf({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'>): {
+/** Parses the two values that `renderExtraColumn` packs in one number. */
+export function parseExtraValue({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'>): {
   storeVersion: number;
   passInstalled: boolean;
 } {
@@ -74,7 +71,7 @@ export function joinedOf({ extraValue }: Pick<Loaded<CustomerCard>, 'extraValue'
 }
 
 /** Finds the claims of an event, also for the command that moves a card to another customer. */
-export function claimsOf({ type, data }: CustomerCardEvent, before?: CustomerCard): ClaimChanges {
+export function findClaims({ type, data }: CustomerCardEvent, before?: CustomerCard): ClaimChanges {
   switch (type) {
     case 'CustomerCardIssued':
       return {

@@ -12,7 +12,7 @@ import { createCustomerErasedError } from './customer-subjects.js';
 import { normalizeCardCode } from './card-code.js';
 import { createCustomerMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import type { CustomerCard, ShownTemplate } from './customer-card.js';
-import { customerCardReadModel, joinedOf, PASS_INSTALLED } from './customer-card.entity.js';
+import { customerCardReadModel, parseExtraValue, PASS_INSTALLED } from './customer-card.entity.js';
 import {
   toCustomerCardDetailJson,
   toCustomerCardJson,
@@ -34,7 +34,7 @@ export class CustomerCardsService {
     private readonly rows: ReadModels,
     private readonly templates: TemplatesService,
     private readonly config: Config,
-    private readonly asOf: PastStates,
+    private readonly pastStates: PastStates,
     private readonly pastCounts: PastCounts,
   ) {}
 
@@ -81,7 +81,7 @@ export class CustomerCardsService {
         ({ customerId, id } = card.mergedInto);
         continue;
       }
-      const { storeVersion, passInstalled } = joinedOf(loaded);
+      const { storeVersion, passInstalled } = parseExtraValue(loaded);
       const template = await this.templates.getAtVersion(card.cardId, storeVersion);
       return toCustomerCardDetailJson(
         card,
@@ -145,7 +145,7 @@ export class CustomerCardsService {
     { customerId, id }: { customerId: number; id: number },
     time: Date,
   ): Promise<CustomerCardDetailJson> {
-    const past = await this.asOf.toMoment(time);
+    const past = await this.pastStates.toMoment(time);
     const card = await this.getPastCard(accountId, { customerId, id }, past);
     const [templates, installed] = await Promise.all([
       this.loadPastTemplates([card], past),
@@ -161,7 +161,7 @@ export class CustomerCardsService {
     past: PastMoment,
   ): Promise<CustomerCard> {
     for (let { customerId, id } = path; ;) {
-      const card = await this.asOf.projectOne(customerCardReadModel, id, past);
+      const card = await this.pastStates.projectOne(customerCardReadModel, id, past);
       if (card?.accountId !== accountId || !isHeldBy(card, customerId)) {
         throw new NotFoundError('Customer card');
       }
@@ -172,7 +172,7 @@ export class CustomerCardsService {
 
   /** Lists a customer's cards as they were, by id. */
   async listPast(customerId: number, time: Date): Promise<CustomerCardJson[]> {
-    return this.listPastAt(customerId, await this.asOf.toMoment(time));
+    return this.listPastAt(customerId, await this.pastStates.toMoment(time));
   }
 
   async listPastAt(customerId: number, past: PastMoment): Promise<CustomerCardJson[]> {
@@ -191,7 +191,7 @@ export class CustomerCardsService {
     });
     const ids = [...new Set([...rows.map(({ id }) => id), ...listCardIds(customerId, late)])];
     ids.sort((a, b) => a - b);
-    const states = await this.asOf.projectAll(customerCardReadModel, ids, past);
+    const states = await this.pastStates.projectAll(customerCardReadModel, ids, past);
     const cards = states.filter((card) => card.customerId === customerId && !card.mergedInto);
     const [templates, installed] = await Promise.all([
       this.loadPastTemplates(cards, past),

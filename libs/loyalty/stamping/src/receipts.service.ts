@@ -11,7 +11,7 @@ import { ReadModels, toStreamName, type Loaded } from '#event-store/read-models/
 import { ClaimHolders } from './claim-holders.service.js';
 import { CardMergedError, isHeldBy, type CardPath } from './card-holder.js';
 import { customerCard, type CustomerCard, type Template } from './customer-card.js';
-import { customerCardReadModel, joinedOf } from './customer-card.entity.js';
+import { customerCardReadModel, parseExtraValue } from './customer-card.entity.js';
 import type { CustomerCardEvent, RewardRedeemed, StampsEarned } from './customer-card.events.js';
 import { TemplatesService } from './templates.service.js';
 
@@ -74,7 +74,7 @@ export class ReceiptsService {
         if (!receipt.isSame(event)) {
           throw await this.createTakenError(stream, 'was already used for something else');
         }
-        const { storeVersion, passInstalled } = joinedOf(current);
+        const { storeVersion, passInstalled } = parseExtraValue(current);
         const template = await this.templates.getAtVersion(then.state.cardId, storeVersion);
         return { event, card: then.state, template, passInstalled };
       }

@@ -60,7 +60,7 @@ export class TemplatesService {
 
   constructor(
     private readonly pool: Pool,
-    private readonly asOf: PastStates,
+    private readonly pastStates: PastStates,
   ) {}
 
   /** @param version of the store, as read together with one of its customer cards */
@@ -84,8 +84,8 @@ export class TemplatesService {
     return templates;
   }
 
-  /** As of now. @throws NotFoundError when the store has no such card */
-  async find(accountId: number, cardId: number): Promise<Template> {
+  /** Gets the template as of now. @throws NotFoundError when the store has no such card */
+  async get(accountId: number, cardId: number): Promise<Template> {
     const loaded = (await this.load([cardId])).get(cardId);
     if (loaded?.accountId !== accountId) throw new NotFoundError('Card');
     return loaded.template;
@@ -99,8 +99,8 @@ export class TemplatesService {
       values: [cardIds],
     });
     const [cards, rewards] = await Promise.all([
-      this.asOf.projectAll(cardReadModel, cardIds, past),
-      this.asOf.projectAll(
+      this.pastStates.projectAll(cardReadModel, cardIds, past),
+      this.pastStates.projectAll(
         rewardReadModel,
         ids.map(({ id }) => id),
         past,

@@ -41,7 +41,7 @@ export class InvitationController {
     private readonly bus: CommandBus,
     private readonly members: Members,
     private readonly signIns: SignIns,
-    private readonly doors: SessionCookies,
+    private readonly sessionCookies: SessionCookies,
     private readonly pages: Pages,
   ) {}
 
@@ -75,9 +75,9 @@ export class InvitationController {
     try {
       const accepted = await this.bus.execute(new AcceptInvitation(source, secret, acceptance));
       if (!signedIn) {
-        const visitor = this.doors.readVisitor(request);
+        const visitor = this.sessionCookies.readVisitor(request);
         const signIn = await this.signIns.signInInvited(visitor, accepted.userId);
-        this.doors.set(reply, signIn);
+        this.sessionCookies.set(reply, signIn);
       }
       await this.pages.redirect(reply, `/app/stores/${accepted.accountId}`);
     } catch (error) {

@@ -41,7 +41,7 @@ export class DecoyCards {
     meta: EventMeta,
   ): Promise<string> {
     const { accountId, cardId, customerId } = path;
-    const template = await this.templates.find(accountId, cardId);
+    const template = await this.templates.get(accountId, cardId);
     const id = await takeNextId(this.pool, 'decoy_cards');
     const uuid = randomUUID();
     const state = createState(

@@ -104,15 +104,15 @@ function renderMain(view: CardView, localization: CardLocalization, cardPath: st
 
 function renderCard({ content, strip, now }: CardView, localization: CardLocalization): Html {
   const { t, locale } = localization;
-  const { card: looks, storeName, stampsCount } = content;
+  const { card: appearance, storeName, stampsCount } = content;
   const isEnded = hasEnded(content, now);
   const numbers = new Intl.NumberFormat(locale);
-  const balance = `${numbers.format(stampsCount)} / ${numbers.format(looks.stampsRequired)}`;
-  return html`<article class="card" aria-label="${looks.name}">
+  const balance = `${numbers.format(stampsCount)} / ${numbers.format(appearance.stampsRequired)}`;
+  return html`<article class="card" aria-label="${appearance.name}">
     <div class="top">
       <div>
-        <p>${looks.headerText ?? storeName}</p>
-        <h1>${looks.name}</h1>
+        <p>${appearance.headerText ?? storeName}</p>
+        <h1>${appearance.name}</h1>
       </div>
       <p class="count"><span class="label">${t.stamps}</span> <strong>${balance}</strong></p>
     </div>
@@ -138,7 +138,7 @@ function renderStrip(strip: StripLinks, alt: string): Html {
 }
 
 function renderFields(
-  { memberName, stampsToReward, card: looks }: PassContent,
+  { memberName, stampsToReward, card: appearance }: PassContent,
   isEnded: boolean,
   localization: CardLocalization,
 ): Html | null {
@@ -148,7 +148,7 @@ function renderFields(
   if (!isEnded && stampsToReward !== null && stampsToReward > 0) {
     rows.push([t.toReward, formatCount(t.stampCount, stampsToReward, localization)]);
   }
-  for (const { label, value } of looks.auxiliaryFields) rows.push([label ?? '', value]);
+  for (const { label, value } of appearance.auxiliaryFields) rows.push([label ?? '', value]);
   if (rows.length === 0) return null;
   return html`<dl class="fields">
     ${rows.map(

@@ -47,7 +47,7 @@ export class PassLinksController {
     // A card saved on a desktop also appears on the same person's phone.
     const canBeSaved = this.links.googleEnabled && detectDevice(headers['user-agent']) !== 'apple';
     const card = canBeSaved ? (await this.cards.find(uuid))?.card : undefined;
-    const url = card && (await this.links.saveUrlOf(card));
+    const url = card && (await this.links.createSaveUrl(card));
     if (url === undefined) return this.redirectToWebCard(card?.uuid ?? uuid, reply);
     await reply.redirect(url, 302);
   }

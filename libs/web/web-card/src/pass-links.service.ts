@@ -13,5 +13,5 @@ export abstract class PassLinks {
   abstract createPackage(card: CustomerCard): Promise<PassPackage | undefined>;
 
   /** Returns the URL that saves the pass to Google Wallet; undefined if there is none. Call it only while `googleEnabled`. */
-  abstract saveUrlOf(card: CustomerCard): Promise<string | undefined>;
+  abstract createSaveUrl(card: CustomerCard): Promise<string | undefined>;
 }

@@ -28,7 +28,7 @@ export class VendorLinks extends PassLinks {
     return { bytes, changedAt: new Date(getLastModifiedMs(pass, new Date())) };
   }
 
-  saveUrlOf(card: CustomerCard): Promise<string | undefined> {
+  createSaveUrl(card: CustomerCard): Promise<string | undefined> {
     return this.google.findSaveUrl(card, new Date());
   }
 }

@@ -129,7 +129,7 @@ export class WebPushSubscriptions {
     });
   }
 
-  async targetsOf(customerCardIds: number[]): Promise<UpdateRequest[]> {
+  async findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
     const rows = await query<{ id: number; account_id: number }>(this.pool, {
       name: 'web_push_targets',
       text: 'select id, account_id from web_push_subscriptions where customer_card_id = any ($1)',

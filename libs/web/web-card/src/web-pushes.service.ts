@@ -43,7 +43,7 @@ export class WebPushes extends PassSender {
   }
 
   findTargets(customerCardIds: number[]): Promise<UpdateRequest[]> {
-    return this.subscriptions.targetsOf(customerCardIds);
+    return this.subscriptions.findTargets(customerCardIds);
   }
 
   async send({ target }: PassUpdate): Promise<PassOutcome> {
