@@ -163,7 +163,7 @@ describe('a row that is ahead of its history', () => {
         testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),
       );
       await eventually(dispatcher.output, (text) =>
-        /cards \d+: the row is ahead of its history.*npm run verify -- --repair/.test(text),
+        /cards \d+: the read model is ahead of its history.*npm run verify -- --repair/.test(text),
       );
       await dispatcher.kill('SIGTERM');
     });

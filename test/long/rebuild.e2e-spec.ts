@@ -238,7 +238,7 @@ describe('a table that is not what the history says', () => {
       const differences = [
         `${stream(changed)}: the read model does not match its events (stampsCount)`,
         `${stream(missing)}: the read model is missing`,
-        `${stream(another)}: the row belongs to another account`,
+        `${stream(another)}: the read model belongs to another account`,
         'location-999999999: the read model has no stream',
         `${stream(changed)}: its card_code is not claimed`,
         `${stream(missing)}: its stamp_receipt was claimed at another revision`,

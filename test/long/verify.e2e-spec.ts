@@ -126,7 +126,9 @@ describe('a difference', () => {
     async () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set hash = sha256('other') where ${row()}`);
-      expect(await verify()).toEqual(finding('the row does not have the hash of its last event'));
+      expect(await verify()).toEqual(
+        finding('the read model does not have the hash of its last event'),
+      );
     },
     SLOW,
   );
@@ -208,7 +210,9 @@ describe('a difference', () => {
     async () => {
       await keep('customer_cards', row());
       await query(`update customer_cards set account_id = account_id + 1 where ${row()}`);
-      expect(await verify()).toEqual(finding(`${card.stream}: the row belongs to another account`));
+      expect(await verify()).toEqual(
+        finding(`${card.stream}: the read model belongs to another account`),
+      );
     },
     SLOW,
   );
@@ -324,7 +328,7 @@ describe('a difference', () => {
         await unguarded(`delete from es.events where ${its}`);
         expect(await verify()).toEqual(
           finding(
-            `${card.stream}: the row is at revision ${revision}, the stream ends at ${revision - 1}`,
+            `${card.stream}: the read model is at revision ${revision}, the stream ends at ${revision - 1}`,
           ),
         );
       },
@@ -368,7 +372,9 @@ describe('a difference', () => {
           `update customer_cards set revision = $1, hash = $2, state = $3 where ${row()}`,
           [before.revision, before.hash, before.state],
         );
-        expect(await verify()).toEqual(finding(`${card.stream}: the row is behind its stream`));
+        expect(await verify()).toEqual(
+          finding(`${card.stream}: the read model is behind its stream`),
+        );
       },
       SLOW,
     );

@@ -56,7 +56,7 @@ const ONE = {
   text: `select ${COLUMNS}, m.customer_card_id from card_messages m where id = $1 and account_id = $2`,
 };
 
-/** It counts as planned now, so that it is tried for a day. What is on its way already is left alone. */
+/** It counts as enqueued now, so that it is tried for a day. What is on its way already is left alone. */
 const SEND = `
   update card_messages
   set state = 'queued', due_at = now(), enqueued_at = now(), attempts = 0, finished_at = null, reason = null,
@@ -114,7 +114,7 @@ export class Outbox {
     return { entry, preview: { to, subject, text }, canBeSent: isOpen && route.kind === 'send' };
   }
 
-  /** By the wish of a person. @returns whether it will be sent. @throws NotFoundError */
+  /** Sends a message because a user asks for it. @returns whether it will be sent. @throws NotFoundError */
   async send(by: CommandContext, id: string): Promise<boolean> {
     const { accountId } = by;
     const { row, route } = await this.load(accountId, id);

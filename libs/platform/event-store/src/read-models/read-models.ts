@@ -386,5 +386,5 @@ function toHead({ revision, hash }: { revision: number; hash: Buffer }): Head {
 
 /** For the operator. */
 export function describeAhead(table: string, id: number): string {
-  return `${table} ${id}: the row is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
+  return `${table} ${id}: the read model is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
 }

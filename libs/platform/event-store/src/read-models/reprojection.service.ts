@@ -132,7 +132,7 @@ export class Reprojection {
       if (!replay || failedIds.has(id)) return [];
       const update = toReadModelUpdate(replay);
       if (update?.head.revision === revision) return [update];
-      this.reportFailure(readModel, id, failedIds, 'the row is ahead of its stream');
+      this.reportFailure(readModel, id, failedIds, 'the read model is ahead of its stream');
       return [];
     });
   }

@@ -138,7 +138,7 @@ export class StagingDiff {
     for (const pair of pairs) {
       if ((pair.live_version ?? 0) > aggregate.projectionVersion) {
         throw new ConfigError(
-          `${table} has rows that a newer version of Inkpad wrote: rebuild with that version. Nothing was changed.`,
+          `${table} has read models that a newer version of Inkpad wrote: rebuild with that version. Nothing was changed.`,
         );
       }
       if (pair.live_version !== null && pair.live_version < aggregate.projectionVersion)

@@ -196,7 +196,7 @@ export class Verification {
     const last = Math.max(row.revision, row.head_revision ?? 0, row.last_revision ?? 0);
     if (head.revision < row.revision) {
       return [
-        `${stream}: the row is at revision ${row.revision}, the stream ends at ${head.revision}`,
+        `${stream}: the read model is at revision ${row.revision}, the stream ends at ${head.revision}`,
       ];
     }
     const faults: string[] = [];
@@ -205,15 +205,15 @@ export class Verification {
       else if (row.head_revision < last || row.head_hash?.toString('hex') !== head.hash) {
         faults.push(`${stream}: the stream's head is not its last event`);
       }
-      if (row.revision < last) faults.push(`${stream}: the row is behind its stream`);
+      if (row.revision < last) faults.push(`${stream}: the read model is behind its stream`);
     }
     const current = row.projection_version === aggregate.projectionVersion;
     if (row.revision === head.revision && row.hash.toString('hex') !== head.hash) {
-      faults.push(`${stream}: the row does not have the hash of its last event`);
+      faults.push(`${stream}: the read model does not have the hash of its last event`);
     } else if (current && toCanonicalJson(row.state) !== toCanonicalJson(replay.state)) {
       faults.push(`${stream}: the read model does not match its events`);
     } else if (row.account_id !== replay.state?.accountId) {
-      faults.push(`${stream}: the row belongs to another account`);
+      faults.push(`${stream}: the read model belongs to another account`);
     }
     return faults;
   }
