@@ -63,7 +63,7 @@ describe('npm run event-store-access', () => {
     ]);
     expect(await access({ EVENT_STORE_ADMIN_URL: urlOf('admin', 'wrong') })).toEqual([
       1,
-      'EventStoreDB does not create the user inkpad at EVENT_STORE_ADMIN_URL: access denied',
+      'EventStoreDB cannot create the user inkpad at EVENT_STORE_ADMIN_URL: access denied',
     ]);
     expect(
       await access({ EVENT_STORE_ADMIN_URL: `esdb://a:b@localhost:${server.port}?tls=false` }),

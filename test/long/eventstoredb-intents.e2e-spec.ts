@@ -344,7 +344,7 @@ describe('the intent of a change of a person', () => {
       },
     ]);
     const state = { ...rows[0]?.state, ...personal, updatedAt: at };
-    const row = { table: 'customers', id, projectionVersion: 3, state, shows: id };
+    const row = { table: 'customers', id, projectionVersion: 3, state, subjectId: id };
     const intent = createIntent(randomUUID(), {
       accountId: store.accountId,
       writes: [{ stream, expected: { revision: last.revision, hash: last.hash }, events, row }],

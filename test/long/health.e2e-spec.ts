@@ -107,7 +107,7 @@ it('a process whose work hangs is cut off after it was told to stop', async () =
   const stop = new URL('../../dist/libs/platform/kernel/src/stop.js', import.meta.url).href;
   const program = startProgram('--input-type=module', {}, [
     '--eval',
-    `import { stopInTime } from '${stop}'; stopInTime(); setInterval(() => undefined, 1_000);`,
+    `import { exitAfterTimeout } from '${stop}'; exitAfterTimeout(); setInterval(() => undefined, 1_000);`,
   ]);
   expect(await program.exitCode).toBe(0);
   expect(program.output()).toContain('shutdown has not finished in time');

@@ -192,7 +192,7 @@ describe('checkpoint:consistency', () => {
       }
       const { CHECKPOINT_KEY } = checkpointKey('other.example').settings;
       expect(await consistency(longer, { CHECKPOINT_KEY })).toEqual(
-        failsWith('No checkpoint was signed with CHECKPOINT_KEY yet'),
+        failsWith('No checkpoint has been signed with CHECKPOINT_KEY yet'),
       );
     },
     SLOW,

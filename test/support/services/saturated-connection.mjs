@@ -8,7 +8,7 @@ import { EventStoreDbConnection } from '#event-store/eventstoredb/eventstoredb-c
  */
 const [url = '', count, bytes] = process.argv.slice(2);
 const connection = new EventStoreDbConnection(url);
-const appender = new EventStoreDbAppender(connection, { nameOf: (stream) => stream });
+const appender = new EventStoreDbAppender(connection, { getStreamName: (stream) => stream });
 
 const append = (stream) => {
   const data = { text: 'x'.repeat(Number(bytes)) };

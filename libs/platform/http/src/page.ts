@@ -121,7 +121,8 @@ export class Pages {
     getKey: (element: T) => CursorKey,
   ): Promise<T[]> {
     const after = cursor === null ? null : decodeCursor(this.key, this.list, cursor);
-    if (after === undefined) throw new InvalidFieldsError({ cursor: ['is not a valid cursor for this list'] });
+    if (after === undefined)
+      throw new InvalidFieldsError({ cursor: ['is not a valid cursor for this list'] });
     const { page, hasMore } = await readPage<T>(
       { limit, first: FIRST_STEP_COUNT },
       (last, count) => find({ after: last === undefined ? after : getKey(last), limit: count }),
