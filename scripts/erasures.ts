@@ -32,7 +32,7 @@ export async function* erasuresIn(pool: Pool): AsyncGenerator<Erased & { erased_
 const COME_BACK = `
   select c.account_id, c.id as customer_id from customers c
   join personal_keys k on k.subject_id = c.id
-  where c.erased and c.id > $1 order by c.id limit ${BATCH_SIZE}`;
+  where c.erased_at is not null and c.id > $1 order by c.id limit ${BATCH_SIZE}`;
 
 /** Erases whoever came back with a backup: all on the list, and those whom the history says were erased. */
 export async function repeatErasures(

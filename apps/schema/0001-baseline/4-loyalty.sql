@@ -109,8 +109,7 @@ create table customers (
   merged_into bigint generated always as ((state -> 'mergedInto' ->> 'customerId')::bigint) stored,
   -- always 24 characters, so that the order of texts is that of times; no cast to a time is immutable
   updated_at text collate "C" generated always as (state ->> 'updatedAt') stored,
-  erased_at text generated always as (state ->> 'erasedAt') stored,
-  erased boolean generated always as ((state ->> 'erasedAt') is not null) stored
+  erased_at text generated always as (state ->> 'erasedAt') stored
 ) with (
   fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_insert_scale_factor = 0.02,
   autovacuum_analyze_scale_factor = 0.02
@@ -128,7 +127,7 @@ create index customers_references on customers using gin (account_id, (state -> 
 create index customers_search on customers using gin (account_id, search_text gin_trgm_ops);
 create index customers_searched on customers (account_id, id) include (search_text, phone_digits);
 create index customers_updated on customers (account_id, updated_at, id)
-  where merged_into is null and not erased;
+  where merged_into is null and erased_at is null;
 
 -- What other tables are joined to where a page shows a person; decrypted by whoever reads it.
 create view customer_names as

@@ -40,7 +40,11 @@ function keys(): PersonalKeys {
     customerSubjects,
   );
   const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), getContext(CUSTOMER_ID));
-  made.remember(CUSTOMER_ID, { wrapped, former: null, renewed: false }, performance.now());
+  made.remember(
+    CUSTOMER_ID,
+    { wrapped, previous_wrapped: null, is_renewed: false },
+    performance.now(),
+  );
   return made;
 }
 
@@ -127,14 +131,14 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
     const { aggregate, events } = all;
 
     it.each(Object.keys(events))('have a fixture for each version of %s', async (type) => {
-      const wanted = Array.from({ length: getCurrentVersion(aggregate, type) }, (_, i) => i + 1);
+      const versions = Array.from({ length: getCurrentVersion(aggregate, type) }, (_, i) => i + 1);
       const there = () =>
         fixturesOf(all)
           .filter((fixture) => fixture.type === type)
           .map(({ version }) => version);
-      if (WRITE && !there().includes(wanted.length)) await write(all, type);
-      const missing = wanted.filter((version) => !there().includes(version));
-      const beyond = there().filter((version) => !wanted.includes(version));
+      if (WRITE && !there().includes(versions.length)) await write(all, type);
+      const missing = versions.filter((version) => !there().includes(version));
+      const beyond = there().filter((version) => !versions.includes(version));
       // A version that is missing: write its fixture before it is released. One beyond: its upcast is gone.
       expect({ type, missing, beyond }).toEqual({ type, missing: [], beyond: [] });
     });

@@ -114,7 +114,9 @@ function createCondition(
   // Merged and erased customers have nothing left that a search compares, but a time of change, and cards.
   if (!isNarrow || filter.updatedSince !== null) conditions.push('c.merged_into is null');
   if (filter.updatedSince !== null) {
-    conditions.push(`not c.erased and c.updated_at >= ${value(filter.updatedSince.toISOString())}`);
+    conditions.push(
+      `c.erased_at is null and c.updated_at >= ${value(filter.updatedSince.toISOString())}`,
+    );
   }
   if (filter.reference) conditions.push(isOneOf([selectHolders(filter.reference, value)]));
   if (filter.code !== null)

@@ -1,4 +1,4 @@
-import { getTranslations } from './translations.js';
+import { findHistoryTranslations } from './translations.js';
 
 /** The data of one step of an explanation. */
 export type Step = {
@@ -21,7 +21,7 @@ export type Step = {
 
 /** Describes what happened in the language of a store, for a person at the counter. */
 export class Narrator {
-  private readonly translations: ReturnType<typeof getTranslations>;
+  private readonly translations: ReturnType<typeof findHistoryTranslations>;
   private readonly times: Intl.DateTimeFormat;
   private readonly numbers: Intl.NumberFormat;
 
@@ -30,22 +30,22 @@ export class Narrator {
    * @param timeZone IANA name
    */
   constructor({ locale, timeZone }: { locale: string; timeZone: string }) {
-    this.translations = getTranslations(locale);
+    this.translations = findHistoryTranslations(locale);
     const format = { timeZone, dateStyle: 'medium', timeStyle: 'short' } as const;
     this.times = new Intl.DateTimeFormat(this.translations.locale, format);
     this.numbers = new Intl.NumberFormat(this.translations.locale);
   }
 
   describe(step: Step): string {
-    const { words } = this.translations;
+    const { t } = this.translations;
     const { location, person, receipt, reverses, reversed, note } = step;
     const parts = [
       this.describeEvent(step),
-      location && words.at(location),
-      person && words.by(person),
-      receipt && words.receipt(receipt),
-      reverses && words.reverses(this.times.format(reverses)),
-      reversed && words.reversed(this.times.format(reversed)),
+      location && t.at(location),
+      person && t.by(person),
+      receipt && t.receipt(receipt),
+      reverses && t.reverses(this.times.format(reverses)),
+      reversed && t.reversed(this.times.format(reversed)),
     ].filter((part) => part !== null);
     const text = `${this.times.format(step.at)}: ${parts.join(', ')}`;
     return note === null ? text : `${text} (${note})`;
@@ -53,36 +53,36 @@ export class Narrator {
 
   /** Describes all earlier steps as one. */
   describeEarlier(count: number): string {
-    return this.translations.words.earlier(this.numbers.format(count), count);
+    return this.translations.t.earlier(this.numbers.format(count), count);
   }
 
   private describeEvent({ name, stamps, source, reward }: Step): string {
-    const { words } = this.translations;
+    const { t } = this.translations;
     const count = Math.abs(stamps ?? 0);
     const text = this.numbers.format(count);
     switch (name) {
       case 'customer_card.created':
-        return words.issued;
+        return t.issued;
       case 'stamp.earned':
-        if (source === 'welcome_bonus') return words.welcome(text, count);
-        return (source === 'adjustment' ? words.credited : words.earned)(text, count);
+        if (source === 'welcome_bonus') return t.welcome(text, count);
+        return (source === 'adjustment' ? t.credited : t.earned)(text, count);
       case 'stamp.removed':
-        return words.removed(text, count);
+        return t.removed(text, count);
       case 'reward.unlocked':
-        return words.unlocked(reward ?? '');
+        return t.unlocked(reward ?? '');
       case 'reward.redeemed':
-        return words.redeemed(reward ?? '', text, count);
+        return t.redeemed(reward ?? '', text, count);
       case 'customer_card.moved':
-        return words.moved;
+        return t.moved;
       case 'customer_card.merged':
-        return words.merged;
+        return t.merged;
       case 'customer_card.absorbed':
-        return words.absorbed;
+        return t.absorbed;
       case 'customer_card.unmerged':
       case 'customer_card.restored':
-        return words.unmerged;
+        return t.unmerged;
       default:
-        return words.other(name);
+        return t.other(name);
     }
   }
 }

@@ -19,7 +19,7 @@ import {
   TimestampProperty,
 } from '#http/response-fields.js';
 import { MAX_ADJUSTMENT } from './corrections.js';
-import { getStatus, type CustomerCard, type ShownTemplate } from './customer-card.js';
+import { getCardStatus, type CustomerCard, type ShownTemplate } from './customer-card.js';
 import type { ActionDetails, RewardRedeemed } from './customer-card.events.js';
 import { findAvailableRewards, calculateProgress, type Milestone } from './unlocked-rewards.js';
 
@@ -169,7 +169,7 @@ export function toCustomerCardJson(
     uuid: card.uuid,
     card_id: card.cardId,
     card_name: template.name,
-    status: getStatus(card.stampsCount, template, now),
+    status: getCardStatus(card.stampsCount, template, now),
     stamps_count: card.stampsCount,
     stamps_remaining: Math.max(0, template.stampsRequired - card.stampsCount),
     progress_percentage: calculateProgress(card, template),

@@ -8,7 +8,7 @@ import {
   redeem,
   assertOpenForEnrolment,
   stamp,
-  getStatus,
+  getCardStatus,
   type Redeem,
   type Stamp,
   type Template,
@@ -556,9 +556,9 @@ describe('what a card shows', () => {
   const holding = (stampsCount: number) => ({ stampsCount, unlocked: [] });
 
   it('is active, completed or expired, and expired wins', () => {
-    expect(getStatus(9, template, NOW)).toBe('active');
-    expect(getStatus(10, template, NOW)).toBe('completed');
-    expect(getStatus(10, { ...template, expiresAt: AT }, NOW)).toBe('expired');
+    expect(getCardStatus(9, template, NOW)).toBe('active');
+    expect(getCardStatus(10, template, NOW)).toBe('completed');
+    expect(getCardStatus(10, { ...template, expiresAt: AT }, NOW)).toBe('expired');
   });
 
   it.each([

@@ -343,7 +343,7 @@ function findRelocked(card: CustomerCard, rewards: Milestone[], stampsCount: num
 }
 
 /** Gets the status; expired comes before completed (CCARD-08). */
-export function getStatus(
+export function getCardStatus(
   stampsCount: number,
   template: Pick<Template, 'stampsRequired' | 'expiresAt'>,
   now: Date,

@@ -35,7 +35,7 @@ export function renderApplePass(
   issuer: Issuer,
   now: Date,
 ): PassJson {
-  const { translations, locale } = getAppleTranslations(content.locale);
+  const { t, locale } = getAppleTranslations(content.locale);
   const { card, state, storeName } = content;
   const isVoid = state === 'void' || isExpired(content, now);
   const textColor = toRgb(card.textColor);
@@ -45,7 +45,7 @@ export function renderApplePass(
     teamIdentifier: issuer.teamId,
     serialNumber: content.uuid,
     organizationName: storeName,
-    description: translations.description(card.name, storeName),
+    description: t.description(card.name, storeName),
     logoText: storeName,
     backgroundColor: toRgb(card.cardColor),
     foregroundColor: textColor,
@@ -68,13 +68,13 @@ export function renderApplePass(
     }),
     ...(isVoid && { voided: true }),
     storeCard: {
-      headerFields: renderHeaderFields(content, translations),
+      headerFields: renderHeaderFields(content, t),
       primaryFields: [],
-      secondaryFields: renderSecondaryFields(content, translations),
+      secondaryFields: renderSecondaryFields(content, t),
       auxiliaryFields: renderAuxiliaryFields(content),
       backFields: [
-        renderNewsField(content, lastChange, translations, locale),
-        ...renderBackFields(content, translations, locale),
+        renderNewsField(content, lastChange, t, locale),
+        ...renderBackFields(content, t, locale),
       ],
     },
   };

@@ -1,4 +1,4 @@
-import { getTranslations } from '#kernel/languages.js';
+import { getTranslations, type Localization } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type AppleTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -8,10 +8,6 @@ import { fr } from './translations-fr.js';
 const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
-export function getAppleTranslations(locale: string): {
-  translations: AppleTranslations;
-  locale: string;
-} {
-  const { translations, locale: language } = getTranslations<AppleTranslations>(LANGUAGES, locale);
-  return { translations, locale: language };
+export function getAppleTranslations(locale: string): Localization<AppleTranslations> {
+  return getTranslations(LANGUAGES, locale);
 }

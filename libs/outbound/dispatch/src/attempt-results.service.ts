@@ -7,7 +7,7 @@ import { Batcher, BatchSlots } from '#database/batcher.js';
 import { inTransaction, isTransient } from '#database/connection.js';
 import { PersonalKeys } from '#event-store/personal-keys/personal-keys.js';
 import { withPartitions } from '#public-events/webhook-partitions.service.js';
-import { getEndedAt, getError, getStatus } from '#sending/outcome.js';
+import { getEndedAt, getError, getHttpStatus } from '#sending/outcome.js';
 import {
   endsSubscription,
   getExcerptContext,
@@ -282,7 +282,7 @@ async function finishManual(client: PoolClient, result: SealedResult): Promise<v
       next.delivery.status === 'delivered',
       attempted.at,
       getEndedAt(attempted),
-      getStatus(attempted.outcome),
+      getHttpStatus(attempted.outcome),
       attempted.durationMs,
       getError(attempted.outcome),
       excerpt,

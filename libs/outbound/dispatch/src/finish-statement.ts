@@ -1,5 +1,11 @@
 import { encodeByteaArray } from '#database/bytea-array.js';
-import { getEndedAt, getError, getStatus, wasTried, type AttemptResult } from '#sending/outcome.js';
+import {
+  getEndedAt,
+  getError,
+  getHttpStatus,
+  wasTried,
+  type AttemptResult,
+} from '#sending/outcome.js';
 import type { FollowUp } from '#subscriptions/webhook-delivery.js';
 import type { Delivery } from './delivery.js';
 import { insertFinished } from './finished-deliveries.js';
@@ -91,7 +97,7 @@ export function toFinishArguments(results: SealedResult[]): unknown[] {
     ),
     toArrayLiteral(results, ({ attempted }) => attempted.at.getTime()),
     toArrayLiteral(results, ({ attempted }) => wasTried(attempted.outcome)),
-    toArrayLiteral(results, ({ attempted }) => getStatus(attempted.outcome)),
+    toArrayLiteral(results, ({ attempted }) => getHttpStatus(attempted.outcome)),
     toArrayLiteral(results, ({ attempted }) => attempted.durationMs),
     results.map(({ attempted }) => getError(attempted.outcome)),
     encodeByteaArray(results.map(({ excerpt }) => excerpt)),
@@ -99,7 +105,7 @@ export function toFinishArguments(results: SealedResult[]): unknown[] {
     toArrayLiteral(states, ({ succeeded }) => succeeded),
     toArrayLiteral(states, ({ failingSince }) => failingSince?.getTime() ?? null),
     toArrayLiteral(states, ({ latest }) => latest.attempted.at.getTime()),
-    toArrayLiteral(states, ({ latest }) => getStatus(latest.attempted.outcome)),
+    toArrayLiteral(states, ({ latest }) => getHttpStatus(latest.attempted.outcome)),
     states.map(({ latest }) => getError(latest.attempted.outcome)),
   ];
 }

@@ -15,7 +15,7 @@ export class GeocodingRateLimiter {
   /** Reserves the time of a request. @returns milliseconds to wait; undefined: it would be more than ten seconds */
   async acquire(provider: string, requestsPerSecond: number): Promise<number | undefined> {
     const { rows } = await this.pool.query<{ wait_ms: number }>({
-      name: 'geocoding_pace_turn',
+      name: 'geocoding_rate_limit_acquire',
       text: `insert into geocoding_rate_limit as p (provider, next_at)
              values ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
              on conflict (provider) do update
@@ -32,7 +32,7 @@ export class GeocodingRateLimiter {
   /** Stops the requests of all processes to a server for this long. */
   async pauseFor(provider: string, milliseconds: number): Promise<void> {
     await this.pool.query({
-      name: 'geocoding_pace_rest',
+      name: 'geocoding_rate_limit_pause',
       text: `insert into geocoding_rate_limit as p (provider, next_at)
              values ($1, clock_timestamp() + $2::float8 * interval '1 millisecond')
              on conflict (provider) do update set next_at = greatest(p.next_at, excluded.next_at)`,

@@ -21,7 +21,7 @@ export class GoogleRateLimiter {
   async acquire(signal: AbortSignal): Promise<boolean> {
     const intervalMs = 1000 / (this.config.google?.requestsPerSecond ?? 1);
     const { rows } = await this.pool.query<{ wait_ms: number }>({
-      name: 'google_pace_turn',
+      name: 'google_rate_limit_acquire',
       text: `update google_rate_limit
              set next_at = greatest(next_at, clock_timestamp()) + $1::float8 * interval '1 millisecond'
              where next_at < clock_timestamp() + $2::float8 * interval '1 millisecond'
@@ -37,7 +37,7 @@ export class GoogleRateLimiter {
   /** Stops the requests of all processes for this long, after Google has refused one as too many. */
   async pauseFor(milliseconds: number): Promise<void> {
     await this.pool.query({
-      name: 'google_pace_rest',
+      name: 'google_rate_limit_pause',
       text: `update google_rate_limit
              set next_at = greatest(next_at, clock_timestamp() + $1::float8 * interval '1 millisecond')`,
       values: [milliseconds],

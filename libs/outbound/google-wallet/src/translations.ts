@@ -70,5 +70,5 @@ const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
 export function getGoogleTranslations(locale: string): GoogleTranslations {
-  return getTranslations<GoogleTranslations>(LANGUAGES, locale).translations;
+  return getTranslations<GoogleTranslations>(LANGUAGES, locale).t;
 }

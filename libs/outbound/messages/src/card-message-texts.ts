@@ -1,6 +1,6 @@
 import type { Mail } from './mail.js';
 import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
-import { findTranslations } from './translations.js';
+import { findMessageTranslations } from './translations.js';
 
 /** What the texts are made from. Nothing of it was typed by the recipient. */
 export type CardMessageContent = {
@@ -29,19 +29,19 @@ export function renderCardMail({
   link,
 }: CardMessageContent): Omit<Mail, 'to'> {
   const store = toSingleLine(name);
-  const { words, locale: lang } = findTranslations(locale);
-  const paragraphs = [words.intro(store), link, words.advice, words.why(store), store];
+  const { t, locale: lang } = findMessageTranslations(locale);
+  const paragraphs = [t.intro(store), link, t.advice, t.why(store), store];
   return {
     fromName: store,
-    subject: words.subject(store),
+    subject: t.subject(store),
     text: `${paragraphs.join('\n\n')}\n`,
     html: renderHtml(lang, {
-      subject: words.subject(store),
-      intro: words.intro(store),
-      open: words.open,
+      subject: t.subject(store),
+      intro: t.intro(store),
+      open: t.open,
       link,
-      advice: words.advice,
-      why: words.why(store),
+      advice: t.advice,
+      why: t.why(store),
       store,
     }),
   };
@@ -49,15 +49,15 @@ export function renderCardMail({
 
 /** One segment of GSM-7 where the store's name can be written in it, shortened if need be. */
 export function renderCardSms({ store: name, locale, link }: CardMessageContent): string {
-  const { words } = findTranslations(locale);
+  const { t } = findMessageTranslations(locale);
   const store = toSingleLine(name);
-  const whole = toPlainText(words.sms(store, link));
+  const whole = toPlainText(t.sms(store, link));
   const septets = countSeptets(whole);
   if (septets === undefined || septets <= MAX_SMS_SEPTETS) return whole;
   const characters = [...toPlainText(store)];
   for (let length = characters.length - 1; length >= MIN_NAME_LENGTH; length--) {
     const shortened = `${characters.slice(0, length).join('').trimEnd()}${ELLIPSIS}`;
-    const text = toPlainText(words.sms(shortened, link));
+    const text = toPlainText(t.sms(shortened, link));
     if ((countSeptets(text) ?? Infinity) <= MAX_SMS_SEPTETS) return text;
   }
   return whole;

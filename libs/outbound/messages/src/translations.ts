@@ -1,4 +1,4 @@
-import { getTranslations } from '#kernel/languages.js';
+import { getTranslations, type Localization } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type Translations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -8,10 +8,6 @@ import { fr } from './translations-fr.js';
 export const LANGUAGES = { de, en, es, fr };
 
 /** @param locale of the store */
-export function findTranslations(locale: string): { words: Translations; locale: string } {
-  const { translations: words, locale: language } = getTranslations<Translations>(
-    LANGUAGES,
-    locale,
-  );
-  return { words, locale: language };
+export function findMessageTranslations(locale: string): Localization<Translations> {
+  return getTranslations(LANGUAGES, locale);
 }

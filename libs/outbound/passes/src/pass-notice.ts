@@ -21,7 +21,7 @@ export type BalanceChange = {
 
 export const UNCHANGED: BalanceChange = { changed: false, notice: null, silent: false };
 
-export function applyEvent(before: BalanceChange, event: CustomerCardEvent): BalanceChange {
+export function applyToNotice(before: BalanceChange, event: CustomerCardEvent): BalanceChange {
   const { type, data } = event;
   switch (type) {
     case 'StampsEarned':

@@ -15,7 +15,7 @@ import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import { hashContent } from './pass-content.js';
 import { PassContents } from './pass-contents.service.js';
 import { PASS_HOLDERS } from './pass-holders.js';
-import { applyEvent, UNCHANGED, type BalanceChange } from './pass-notice.js';
+import { applyToNotice, UNCHANGED, type BalanceChange } from './pass-notice.js';
 import { PASS_SENDERS, type PassSender, type UpdateRequest } from './pass-sender.js';
 import { isEmptyScope, findScope, type PassScope } from './pass-scope.js';
 import { PassUpdates } from './pass-updates.service.js';
@@ -230,7 +230,7 @@ export class PassTable {
       if (!first) continue;
       let balance = UNCHANGED;
       for (const event of [...(await this.findCause(first)), first, ...others]) {
-        balance = applyEvent(
+        balance = applyToNotice(
           balance,
           toRecorded<CustomerCardEvent>(customerCardReadModel.aggregate, event),
         );

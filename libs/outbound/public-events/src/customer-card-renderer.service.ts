@@ -44,7 +44,7 @@ const READ_RENDER_CONTEXT = {
       from unnest($1::bigint[], $2::boolean[]) as w (id, needs_state) join customer_cards r on r.id = w.id
     )
     select r.*, ${accountVersion('r.account_id')} as version, n.id as named, n.first_name, n.last_name, n.email, n.phone,
-      k.wrapped, k.previous_wrapped as former, k.is_renewed as renewed
+      k.wrapped, k.previous_wrapped, k.is_renewed
     from r left join customer_names n on n.id = r.customer_id
     left join personal_keys k on k.subject_id = r.customer_id`,
 };

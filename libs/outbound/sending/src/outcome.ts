@@ -25,7 +25,7 @@ export function getEndedAt({ at, durationMs }: AttemptResult): Date {
 }
 
 /** Of the answer; null when there was none. */
-export function getStatus(outcome: Outcome): number | null {
+export function getHttpStatus(outcome: Outcome): number | null {
   return outcome.kind === 'answered' ? outcome.status : null;
 }
 

@@ -50,7 +50,7 @@ import type {
   WebhookSubscription,
 } from './webhook-subscription.js';
 import { WebhookSubscriptionTable } from './webhook-subscription-table.service.js';
-import { getError, getStatus, type AttemptResult } from '#sending/outcome.js';
+import { getError, getHttpStatus, type AttemptResult } from '#sending/outcome.js';
 
 const TABLE = 'webhook_subscriptions';
 const NAME_LOOKUP_MS = 1_000;
@@ -307,7 +307,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
       await this.record(context, id, { event_id: eventId, target_url });
       return this.sending.add(attempt);
     });
-    const status = getStatus(outcome);
+    const status = getHttpStatus(outcome);
     const error = getError(outcome);
     // The test was sent, so failing to store its result is no reason to report an error.
     await this.table.saveResult(id, { at, status, error }).catch((fault: unknown) =>

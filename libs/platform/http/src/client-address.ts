@@ -5,7 +5,7 @@ import { isIP } from 'node:net';
  * Parses an entry of X-Forwarded-For. Some proxies add the port, which differs for each connection, and some a zone.
  * Anything else may be an arbitrary text.
  */
-export function parseAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+export function parseIpAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const text = entry.trim().replace(/^"(.*)"$/, '$1');
   const host = /^\[([^\]]*)\](?::\d*)?$/.exec(text)?.[1] ?? text.replace(/^([\d.]+):\d*$/, '$1');
   const [address = ''] = host.split('%', 1);
@@ -18,5 +18,5 @@ export function parseAddress(entry: string): ipaddr.IPv4 | ipaddr.IPv6 | undefin
  * @returns undefined for anything but an address
  */
 export function readClientAddress({ ip }: { ip: string | undefined }): string | undefined {
-  return ip === undefined ? undefined : parseAddress(ip)?.toString();
+  return ip === undefined ? undefined : parseIpAddress(ip)?.toString();
 }

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import type { Caller } from './caller.js';
-import { parseAddress } from './client-address.js';
+import { parseIpAddress } from './client-address.js';
 import type { RouteLimit } from './throttle.js';
 import type { WindowCount, Counts, WindowLimit } from './throttler-storage.js';
 
@@ -138,7 +138,7 @@ function getRangeKey(
   { ipv4Bits, ipv6Bits }: { ipv4Bits: number; ipv6Bits: number },
 ): string {
   if (ip === undefined) return 'gone';
-  const address = parseAddress(ip);
+  const address = parseIpAddress(ip);
   if (address === undefined) return 'unknown';
   if (address instanceof ipaddr.IPv6) {
     const network = address.parts.slice(0, ipv6Bits / 16).map((part) => part.toString(16));

@@ -1,3 +1,6 @@
+/** Texts in one language. @property locale for dates and numbers in them */
+export type Localization<T> = { t: T; locale: string };
+
 /**
  * Returns the translations for a locale's language, or English if there are none.
  * @param languages by ISO 639 code
@@ -7,8 +10,8 @@
 export function getTranslations<T>(
   languages: { en: T } & Partial<Record<string, T>>,
   locale: string,
-): { translations: T; locale: string } {
+): Localization<T> {
   const { language } = new Intl.Locale(locale);
-  const translations = Object.hasOwn(languages, language) ? languages[language] : undefined;
-  return translations ? { translations, locale } : { translations: languages.en, locale: 'en' };
+  const t = Object.hasOwn(languages, language) ? languages[language] : undefined;
+  return t ? { t, locale } : { t: languages.en, locale: 'en' };
 }

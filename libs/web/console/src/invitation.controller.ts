@@ -15,7 +15,7 @@ import { PageError } from '#pages/page-error.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from '#sign-in/session-cookies.service.js';
-import { readText } from '#sign-in/form-text.js';
+import { readFormText } from '#sign-in/form-text.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import { ROLE_LABELS } from './role-labels.js';
 
@@ -68,7 +68,7 @@ export class InvitationController {
   ): Promise<void> {
     const { signedIn } = request as ConsoleRequest;
     const source = readSource(request as ConsoleRequest);
-    const name = readText(form, 'name');
+    const name = readFormText(form, 'name');
     const acceptance: Invitee = signedIn
       ? { userId: signedIn.userId }
       : { name, password: form['password'] ?? '' };

@@ -2,7 +2,7 @@ import { RejectedError, type FieldErrors } from '#kernel/errors.js';
 import { parseLocale, parseTimeZone } from '#accounts/account.js';
 import { listCountries, parseCountry } from '#accounts/country.js';
 import type { ConsentTexts } from '#accounts/account.events.js';
-import { readText } from '#sign-in/form-text.js';
+import { readFormText } from '#sign-in/form-text.js';
 
 type FormFields = Readonly<Record<string, string | undefined>>;
 
@@ -45,11 +45,11 @@ export const LANGUAGES = [
 /** Reads the entered values, which are shown again with errors. */
 export function readStoreForm(form: FormFields): StoreForm {
   return {
-    name: readText(form, 'name'),
-    store_name: readText(form, 'store_name'),
-    time_zone: readText(form, 'time_zone'),
-    locale: readText(form, 'locale'),
-    country: readText(form, 'country'),
+    name: readFormText(form, 'name'),
+    store_name: readFormText(form, 'store_name'),
+    time_zone: readFormText(form, 'time_zone'),
+    locale: readFormText(form, 'locale'),
+    country: readFormText(form, 'country'),
   };
 }
 

@@ -16,7 +16,7 @@ import {
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
-import { readText } from '#sign-in/form-text.js';
+import { readFormText } from '#sign-in/form-text.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import {
   toConsentForm,
@@ -101,7 +101,7 @@ export class StoreSettingsController {
     const values = {
       ...readStoreForm(form),
       ...toConsentForm(consentTexts),
-      sms_countries: readText(form, 'sms_countries'),
+      sms_countries: readFormText(form, 'sms_countries'),
     };
     try {
       const smsCountries = parseSmsCountries(values);

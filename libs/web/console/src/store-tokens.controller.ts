@@ -19,7 +19,7 @@ import {
   type SignedIn,
 } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
-import { readText } from '#sign-in/form-text.js';
+import { readFormText } from '#sign-in/form-text.js';
 import { loadView } from '#pages/view.js';
 import { toFormErrors, NO_FORM_ERRORS, type FormErrors } from './form-errors.js';
 import { StoreTimes } from './store-times.service.js';
@@ -97,7 +97,7 @@ export class StoreTokensController {
     @CurrentUser() user: SignedIn,
     @CurrentStore() store: EnteredStore,
   ): Promise<void> {
-    const values = { name: readText(form, 'name'), lifetime: form['lifetime'] ?? '' };
+    const values = { name: readFormText(form, 'name'), lifetime: form['lifetime'] ?? '' };
     const expiresAt = parseExpiry(values.lifetime);
     try {
       const command = new CreateToken(by, user.userId, values.name, expiresAt);

@@ -1,4 +1,4 @@
-import { getTranslations } from '#kernel/languages.js';
+import { getTranslations, type Localization } from '#kernel/languages.js';
 
 /** The texts of error pages. */
 export type ErrorTranslations = {
@@ -104,10 +104,6 @@ const LANGUAGES = { en, de, fr, es };
 export const languages: string[] = Object.keys(LANGUAGES);
 
 /** Finds the texts in a language, or in English. @param locale a BCP 47 tag */
-export function findErrorTranslations(locale: string): { t: ErrorTranslations; locale: string } {
-  const { translations: t, locale: textLocale } = getTranslations<ErrorTranslations>(
-    LANGUAGES,
-    locale,
-  );
-  return { t, locale: textLocale };
+export function findErrorTranslations(locale: string): Localization<ErrorTranslations> {
+  return getTranslations(LANGUAGES, locale);
 }

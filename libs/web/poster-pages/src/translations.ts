@@ -1,4 +1,4 @@
-import { getTranslations } from '#kernel/languages.js';
+import { getTranslations, type Localization } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type PosterTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -7,13 +7,9 @@ import { fr } from './translations-fr.js';
 /** To add a language, add a file like these, and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
-export type PosterLocalization = { t: PosterTranslations; locale: string };
+export type PosterLocalization = Localization<PosterTranslations>;
 
 /** Finds the texts in the language of a store, or in English. @param locale a BCP 47 tag */
 export function findPosterTranslations(locale: string): PosterLocalization {
-  const { translations: t, locale: textLocale } = getTranslations<PosterTranslations>(
-    LANGUAGES,
-    locale,
-  );
-  return { t, locale: textLocale };
+  return getTranslations(LANGUAGES, locale);
 }

@@ -15,7 +15,7 @@ import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.j
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { Addresses } from './addresses.service.js';
-import { readText } from './form-text.js';
+import { readFormText } from './form-text.js';
 import { Reauthentication } from './reauthentication.service.js';
 
 type AccountView = {
@@ -81,8 +81,8 @@ export class AccountController {
     @Res() reply: FastifyReply,
   ): Promise<void> {
     const values = {
-      name: readText(form, 'name'),
-      email: normalizeEmailAddress(readText(form, 'email')),
+      name: readFormText(form, 'name'),
+      email: normalizeEmailAddress(readFormText(form, 'email')),
     };
     const isNewAddress = values.email !== user.email;
     try {

@@ -1,7 +1,10 @@
 import { normalizeText } from '#kernel/text.js';
 
 /** Reads a field in its normal form; empty when it was not sent. */
-export function readText(form: Readonly<Record<string, string | undefined>>, name: string): string {
+export function readFormText(
+  form: Readonly<Record<string, string | undefined>>,
+  name: string,
+): string {
   return normalizeText(form[name] ?? '');
 }
 

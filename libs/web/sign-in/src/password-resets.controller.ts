@@ -9,7 +9,7 @@ import { WithoutSession } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
-import { readText } from './form-text.js';
+import { readFormText } from './form-text.js';
 import { PasswordResets } from './password-resets.service.js';
 
 const forgotView = loadView<{ isSent: boolean; isPossible: boolean }>(
@@ -62,7 +62,7 @@ export class PasswordResetsController {
   ): Promise<void> {
     await this.resets.requestLink(
       readSource(request as AuthenticatedRequest),
-      readText(form, 'email'),
+      readFormText(form, 'email'),
     );
     await this.pages.redirect(reply, '/app/password/forgot?done=sent');
   }

@@ -10,7 +10,7 @@ import { SecondFactors } from '#identity/second-factors.service.js';
 import { ConsoleWriter, CurrentUser, type SignedIn } from '#pages/current-user.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
-import { readText } from './form-text.js';
+import { readFormText } from './form-text.js';
 import { Reauthentication } from './reauthentication.service.js';
 
 type CodesView = {
@@ -74,7 +74,7 @@ export class SecondFactorController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const recoveryCodes = await this.factors.confirm(by, user.userId, readText(form, 'code'));
+    const recoveryCodes = await this.factors.confirm(by, user.userId, readFormText(form, 'code'));
     if (!recoveryCodes) {
       const errors = [
         'is wrong. Wait for the next one, and check that the clock of your phone is right',

@@ -21,7 +21,7 @@ import { parseReturnPath } from '#pages/own-site.js';
 import { Pages } from '#pages/pages.service.js';
 import { loadView } from '#pages/view.js';
 import { SessionCookies } from './session-cookies.service.js';
-import { readText, formatWait } from './form-text.js';
+import { readFormText, formatWait } from './form-text.js';
 import { createWrongCodesMail } from './wrong-codes-mail.js';
 
 type SignInView = {
@@ -81,7 +81,7 @@ export class SignInController {
     @Req() request: FastifyRequest,
     @Res() reply: FastifyReply,
   ): Promise<void> {
-    const email = readText(form, 'email');
+    const email = readFormText(form, 'email');
     const returnTo = parseReturnPath(form['return_to']);
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithPassword(visitor, email, form['password'] ?? '');
@@ -125,7 +125,7 @@ export class SignInController {
     const visitor = this.sessionCookies.readVisitor(request);
     const outcome = await this.signIns.signInWithCode(
       visitor,
-      readText(form, 'code'),
+      readFormText(form, 'code'),
       this.notifyOfWrongCodes,
     );
     if (outcome === null) return this.pages.redirect(reply, '/app/sign-in?done=late');

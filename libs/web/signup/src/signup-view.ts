@@ -11,7 +11,7 @@ import {
   type Values,
 } from './signup-form.js';
 import type { SignupPoster } from './signup-poster.js';
-import type { SignupTranslations } from './translations.js';
+import type { SignupLocalization } from './translations.js';
 
 type FieldView = {
   name: FieldName;
@@ -65,9 +65,9 @@ const MAX_LENGTHS = { name: 100, email: 254, phone: 32 };
 export function createSignupView(
   { poster, card, store }: SignupPoster,
   { values, faults, busySeconds, nonce, now }: FormState,
-  translations: SignupTranslations,
+  translations: SignupLocalization,
 ): SignupView {
-  const { words } = translations;
+  const { t } = translations;
   const { consentTexts } = store;
   const mode = poster.contactCollectionMode;
   const either =
@@ -77,42 +77,42 @@ export function createSignupView(
   return {
     storeName: store.name,
     title: poster.title,
-    intro: words.intro(card.name),
+    intro: t.intro(card.name),
     fault:
       busySeconds !== null
         ? renderBusy(busySeconds, translations)
-        : faults.form && words.formFaults[faults.form],
+        : faults.form && t.formFaults[faults.form],
     fields: createFields(poster, { values, faults, now, timeZone: store.timeZone }, translations),
-    note: either ? words.eitherContact : null,
+    note: either ? t.eitherContact : null,
     boxes: [
       ...box('marketing_consent', consentTexts.marketing),
       ...box('sms_consent', collectsPhone(mode) ? consentTexts.sms : null),
     ],
     privacy: consentTexts.privacy?.split(/\n+/) ?? [],
     privacyUrl: consentTexts.privacyUrl,
-    privacyLabel: words.privacy,
-    trap: { name: TRAP, label: words.leaveEmpty },
+    privacyLabel: t.privacy,
+    trap: { name: TRAP, label: t.leaveEmpty },
     nonce,
     texts: hashTexts(consentTexts),
-    submit: words.submit,
+    submit: t.submit,
   };
 }
 
 function createAgeHint(
   { minimumAge }: SignupPoster['poster'],
-  translations: SignupTranslations,
+  translations: SignupLocalization,
 ): Pick<FieldView, 'hint'> {
   return minimumAge === null
     ? {}
-    : { hint: translations.words.minimumAge(formatNumber(minimumAge, translations)) };
+    : { hint: translations.t.minimumAge(formatNumber(minimumAge, translations)) };
 }
 
 function createFields(
   poster: SignupPoster['poster'],
   { values, faults, now, timeZone }: FieldState,
-  translations: SignupTranslations,
+  translations: SignupLocalization,
 ): FieldView[] {
-  const { words } = translations;
+  const { t } = translations;
   const mode = poster.contactCollectionMode;
   const field = (
     name: FieldName,
@@ -124,41 +124,41 @@ function createFields(
       name,
       value: values[name],
       required: isRequired,
-      optional: isRequired ? false : words.optional,
+      optional: isRequired ? false : t.optional,
       errors: fault === undefined ? [] : [renderFault(fault, poster.minimumAge, translations)],
       ...rest,
     };
   };
   return [
     field('first_name', true, {
-      label: words.firstName,
+      label: t.firstName,
       type: 'text',
       autocomplete: 'given-name',
       maxlength: MAX_LENGTHS.name,
     }),
     field('last_name', false, {
-      label: words.lastName,
+      label: t.lastName,
       type: 'text',
       autocomplete: 'family-name',
       maxlength: MAX_LENGTHS.name,
     }),
     collectsEmail(mode) &&
       field('email', poster.requireEmail, {
-        label: words.email,
+        label: t.email,
         type: 'email',
         autocomplete: 'email',
         maxlength: MAX_LENGTHS.email,
       }),
     collectsPhone(mode) &&
       field('phone', poster.requirePhone, {
-        label: words.phone,
+        label: t.phone,
         type: 'tel',
         autocomplete: 'tel',
         maxlength: MAX_LENGTHS.phone,
       }),
     poster.requireBirthday &&
       field('birthday', true, {
-        label: words.birthday,
+        label: t.birthday,
         type: 'date',
         autocomplete: 'bday',
         max: findLatestBirthday(findDay({ timeZone }, now), 0),
@@ -170,18 +170,18 @@ function createFields(
 function renderFault(
   fault: FieldError,
   minimumAge: number | null,
-  translations: SignupTranslations,
+  translations: SignupLocalization,
 ): string {
   return fault === 'tooYoung'
-    ? translations.words.tooYoung(formatNumber(minimumAge ?? 0, translations))
-    : translations.words.faults[fault];
+    ? translations.t.tooYoung(formatNumber(minimumAge ?? 0, translations))
+    : translations.t.faults[fault];
 }
 
-function renderBusy(seconds: number, translations: SignupTranslations): string {
+function renderBusy(seconds: number, translations: SignupLocalization): string {
   const minutes = Math.ceil(seconds / 60);
-  return translations.words.tooMany(formatNumber(minutes, translations), minutes);
+  return translations.t.tooMany(formatNumber(minutes, translations), minutes);
 }
 
-function formatNumber(count: number, { locale }: SignupTranslations): string {
+function formatNumber(count: number, { locale }: SignupLocalization): string {
   return new Intl.NumberFormat(locale).format(count);
 }

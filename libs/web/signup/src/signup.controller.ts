@@ -18,7 +18,7 @@ import { findAvailability, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
 import { createSignupView, type FormState, type SignupView } from './signup-view.js';
 import { Signups } from './signups.service.js';
-import { LANGUAGE_CODES, findTranslations, type Translations } from './translations.js';
+import { LANGUAGE_CODES, findSignupTranslations, type Translations } from './translations.js';
 
 type NoticeView = { storeName: string; title: string; text: string };
 
@@ -145,7 +145,7 @@ export class SignupController {
     state: Partial<FormState>,
   ): Promise<void> {
     const { poster, store } = signupPoster;
-    const translations = findTranslations(store.locale);
+    const translations = findSignupTranslations(store.locale);
     const data = createSignupView(
       signupPoster,
       {
@@ -180,11 +180,11 @@ export class SignupController {
     reply: FastifyReply,
     status: number,
     of: SignupPoster | string,
-    select: (words: Translations) => [title: string, text: string],
+    select: (t: Translations) => [title: string, text: string],
   ): Promise<void> {
     const [signupPoster, locale] = typeof of === 'string' ? [undefined, of] : [of, of.store.locale];
-    const translations = findTranslations(locale);
-    const [title, text] = select(translations.words);
+    const translations = findSignupTranslations(locale);
+    const [title, text] = select(translations.t);
     await this.pages.sendPublic(reply, {
       view: NOTICE,
       title,

@@ -1,4 +1,4 @@
-import { getTranslations } from '#kernel/languages.js';
+import { getTranslations, type Localization } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type Translations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -12,13 +12,9 @@ const LANGUAGES = { de, en, es, fr };
 /** English is first: whoever asks for none of them gets it. */
 export const LANGUAGE_CODES = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
 
-export type SignupTranslations = { words: Translations; locale: string };
+export type SignupLocalization = Localization<Translations>;
 
 /** @param locale of the store, or of a browser */
-export function findTranslations(locale: string): SignupTranslations {
-  const { translations: words, locale: language } = getTranslations<Translations>(
-    LANGUAGES,
-    locale,
-  );
-  return { words, locale: language };
+export function findSignupTranslations(locale: string): SignupLocalization {
+  return getTranslations(LANGUAGES, locale);
 }

@@ -1,4 +1,4 @@
-import { getTranslations } from '#kernel/languages.js';
+import { getTranslations, type Localization } from '#kernel/languages.js';
 import { de } from './translations-de.js';
 import { en, type CardTranslations } from './translations-en.js';
 import { es } from './translations-es.js';
@@ -10,13 +10,9 @@ const LANGUAGES = { de, en, es, fr };
 /** Lists the languages to negotiate, English first, because a negotiation without a match takes the first. */
 export const cardLanguages = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
 
-export type CardLocalization = { t: CardTranslations; locale: string };
+export type CardLocalization = Localization<CardTranslations>;
 
 /** Finds the texts in the language of a store, or in English. @param locale a BCP 47 tag */
 export function findCardTranslations(locale: string): CardLocalization {
-  const { translations: t, locale: textLocale } = getTranslations<CardTranslations>(
-    LANGUAGES,
-    locale,
-  );
-  return { t, locale: textLocale };
+  return getTranslations(LANGUAGES, locale);
 }

@@ -99,7 +99,9 @@ describe('the key of a person', () => {
     const wrapped = ringOf(1).seal(purpose, Buffer.alloc(32, 9), getContext(5));
     return jest.fn(() => {
       now += milliseconds;
-      return Promise.resolve([{ subject_id: 5, wrapped, former: null, renewed: false }]);
+      return Promise.resolve([
+        { subject_id: 5, wrapped, previous_wrapped: null, is_renewed: false },
+      ]);
     });
   }
 
@@ -132,8 +134,8 @@ describe('the key of a person', () => {
       sealed: seal(key, Buffer.from('oat milk'), 'note'),
       context: 'note',
     });
-    const again = { wrapped: wrapped(third), former: wrapped(second) };
-    keys.remember(5, { ...again, renewed: true }, now);
+    const again = { wrapped: wrapped(third), previous_wrapped: wrapped(second) };
+    keys.remember(5, { ...again, is_renewed: true }, now);
     const opened = await keys.openAll([first, second, third].map(text));
     expect(opened.map((plain) => plain?.toString())).toEqual([undefined, 'oat milk', 'oat milk']);
   });

@@ -51,7 +51,7 @@ export const FORMER_KEYS_COLUMN: SealedColumn = {
 type KeyRow = { subject_id: number } & WrappedKey;
 
 /** The columns of `personal_keys`. */
-export type WrappedKey = { wrapped: Buffer; former: Buffer | null; renewed: boolean };
+export type WrappedKey = { wrapped: Buffer; previous_wrapped: Buffer | null; is_renewed: boolean };
 
 export type Reader = (statement: {
   name: string;
@@ -197,9 +197,13 @@ export class PersonalKeys {
     return [...keys].flatMap(([id, { isRenewed }]) => (isRenewed ? [id] : []));
   }
 
-  private unwrap(id: number, { wrapped, former, renewed }: WrappedKey): PersonalKey {
+  private unwrap(id: number, { wrapped, previous_wrapped, is_renewed }: WrappedKey): PersonalKey {
     const openKey = (key: Buffer) => this.masterKeys.open(PURPOSE, key, getKeyContext(id));
-    return { current: openKey(wrapped), previous: former && openKey(former), isRenewed: renewed };
+    return {
+      current: openKey(wrapped),
+      previous: previous_wrapped && openKey(previous_wrapped),
+      isRenewed: is_renewed,
+    };
   }
 
   /** Tries again with keys as they are now: another process may have sealed with one that is newer than what is known. */
@@ -250,7 +254,7 @@ export class PersonalKeys {
     if (missing.length > 0) {
       const rows = await read({
         name: 'personal_keys_load',
-        text: `select subject_id, wrapped, previous_wrapped as former, is_renewed as renewed from personal_keys
+        text: `select subject_id, wrapped, previous_wrapped, is_renewed from personal_keys
                where subject_id = any ($1)`,
         values: [missing],
       });

@@ -206,11 +206,14 @@ export class ReadModels {
   /** Undefined where the person was erased, or has been given another key: whoever seals has to look then. */
   private findStableKeys({
     subject_id,
-    former,
-    renewed,
+    previous_wrapped,
+    is_renewed,
   }: Row): CachedReadModel<unknown>['keys'] | undefined {
     if (subject_id === null) return new Map();
-    const key = former === null && renewed === false ? this.keys.findStable(subject_id) : undefined;
+    const key =
+      previous_wrapped === null && is_renewed === false
+        ? this.keys.findStable(subject_id)
+        : undefined;
     return key && new Map([[subject_id, key]]);
   }
 
@@ -351,7 +354,7 @@ export class ReadModels {
     // Key by key: as a join, a plan that is made while there are few keys reads all of them.
     const text = `
       select r.id, r.revision, r.hash, r.projection_version, r.state, ${extraColumn('r.id', 'r.account_id')} as extra_value,
-        ${subjectIdSql} as subject_id, k.wrapped, k.previous_wrapped as former, k.is_renewed as renewed
+        ${subjectIdSql} as subject_id, k.wrapped, k.previous_wrapped, k.is_renewed
       from ${table} r left join lateral (
         select * from personal_keys where subject_id = ${subjectIdSql} offset 0) k on true where`;
     // PostgreSQL would plan the statement for several ids anew each time, even for a single id.
