@@ -30,9 +30,12 @@ REASONS = re.compile(
             r"must hold \* alone or named events only",
             r"must be a BCP 47 language tag",
             r"must be an IANA time zone",
+            r"must be an ISO 3166-1 country code",
             r"must be a phone number",
             r"must be in the years 1 to 9999",
             r"must not be blank",
+            # A URL is stored in its normal form, which may be longer than what was sent.
+            r"must have at most 2048 characters",
             r"must not be in the future",
             r"flat needs exactly one named event",
             r"must be a string or number, up to 255 long",
