@@ -4,8 +4,8 @@ import { StreamQueues } from './stream-queues.js';
 
 type Command = { name: string };
 
-/** Queues whose turns last until the test lets them end. */
-function queues() {
+/** Creates queues whose batches run until the test ends them. */
+function createQueues() {
   const log: string[] = [];
   const ends: (() => void)[] = [];
   const streams = new StreamQueues<Command>(async (stream, batch) => {
@@ -16,40 +16,40 @@ function queues() {
   return { log, streams, endTurn: () => ends.shift()?.() };
 }
 
-const soon = () => new Promise((resolve) => setImmediate(resolve));
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('the queues of streams', () => {
-  it('takes single commands that wait for one stream together', async () => {
-    const { log, streams, endTurn } = queues();
+describe('StreamQueues', () => {
+  it('runs the commands that wait for one stream as one batch', async () => {
+    const { log, streams, endTurn } = createQueues();
     for (const name of ['a', 'b', 'c']) streams.add('s', { name });
     endTurn();
-    await soon();
+    await nextTurn();
     expect(log).toEqual(['s: a', 's: b c']);
   });
 
-  it('lets a holder of several streams wait its turn, and others wait for it', async () => {
-    const { log, streams, endTurn } = queues();
+  it('makes exclusive work wait for its streams, and later commands wait for the work', async () => {
+    const { log, streams, endTurn } = createQueues();
     streams.add('t', { name: 'before' });
-    const holding = streams.runExclusively(['t', 's'], async () => {
+    const exclusiveWork = streams.runExclusively(['t', 's'], async () => {
       log.push('held');
-      await soon();
+      await nextTurn();
       log.push('released');
     });
-    await soon();
+    await nextTurn();
     streams.add('s', { name: 'after' });
     expect(log).toEqual(['t: before']);
     endTurn();
-    await holding;
-    await soon();
+    await exclusiveWork;
+    await nextTurn();
     expect(log).toEqual(['t: before', 'held', 'released', 's: after']);
   });
 
-  it('lets holders follow one another, whatever order they name their streams in', async () => {
-    const { log, streams } = queues();
+  it('runs exclusive work one after another, whatever the order of its stream names', async () => {
+    const { log, streams } = createQueues();
     const hold = (name: string, names: string[]) =>
       streams.runExclusively(names, async () => {
         log.push(`${name} begins`);
-        await soon();
+        await nextTurn();
         log.push(`${name} ends`);
       });
     await Promise.all([hold('1', ['a', 'b']), hold('2', ['b', 'a']), hold('3', ['b', 'b'])]);
@@ -59,16 +59,16 @@ describe('the queues of streams', () => {
     }
   });
 
-  it('releases the streams when the work fails', async () => {
-    const { log, streams } = queues();
-    const failing = streams.runExclusively(['s'], async () => Promise.reject(new Error('no')));
+  it('releases the streams when exclusive work fails', async () => {
+    const { log, streams } = createQueues();
+    const failingWork = streams.runExclusively(['s'], async () => Promise.reject(new Error('no')));
     streams.add('s', { name: 'next' });
-    await expect(failing).rejects.toThrow('no');
-    await soon();
+    await expect(failingWork).rejects.toThrow('no');
+    await nextTurn();
     expect(log).toEqual(['s: next']);
   });
 
-  it('starts what has lost its race again before what came later', async () => {
+  it('retries a command that lost a race before later commands', async () => {
     const log: string[] = [];
     const streams = new StreamQueues<Command>(async (_stream, batch, losses) => {
       log.push(`${losses}: ${batch.map(({ name }) => name).join(' ')}`);
@@ -83,7 +83,7 @@ describe('the queues of streams', () => {
     expect(log).toEqual(['0: a', '1: a b']);
   });
 
-  it('refuses what waits too long for its turn, and nothing that has had it', async () => {
+  it('refuses commands that wait too long, but none that have started', async () => {
     const refused: string[] = [];
     const ends: (() => void)[] = [];
     const streams = new StreamQueues<Command>(
@@ -93,7 +93,7 @@ describe('the queues of streams', () => {
       },
       { isLate: ({ name }) => name !== 'in time', refuse: ({ name }) => refused.push(name) },
     );
-    streams.add('s', { name: 'taken' });
+    streams.add('s', { name: 'started' });
     streams.add('s', { name: 'late' });
     streams.add('s', { name: 'in time' });
     await eventually(

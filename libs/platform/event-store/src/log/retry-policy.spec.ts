@@ -6,14 +6,14 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-it('tries again until the work is done', async () => {
+it('retryUntilAvailable tries again after an UnavailableError until the work succeeds', async () => {
   let tries = 0;
   const work = () =>
     ++tries < 2 ? Promise.reject(new UnavailableError('busy')) : Promise.resolve('done');
   expect(await retryUntilAvailable(work)).toBe('done');
 });
 
-it('ends in time although the clock is set back', async () => {
+it('retryUntilAvailable gives up in time even when the clock is set back', async () => {
   const anHourAgo = Date.now() - 3_600_000;
   const work = () => {
     jest.spyOn(Date, 'now').mockReturnValue(anHourAgo);
@@ -22,7 +22,7 @@ it('ends in time although the clock is set back', async () => {
   await expect(retryUntilAvailable(work, 500)).rejects.toThrow('busy');
 });
 
-it('passes other errors on at once', async () => {
+it('retryUntilAvailable rethrows any other error at once', async () => {
   let tries = 0;
   const work = () => Promise.reject(new Error(`broken ${++tries}`));
   await expect(retryUntilAvailable(work)).rejects.toThrow('broken 1');

@@ -3,18 +3,22 @@ import { KnownErasures, type Sending } from './known-erasures.js';
 
 const [ADA, BOB] = [31, 32];
 
-describe('known erasures', () => {
-  it('put what was read before out of date, of the erased person alone', () => {
+describe('KnownErasures', () => {
+  it('treats what was read before an erasure as out of date, for the erased person alone', () => {
     const erasures = new KnownErasures();
     erasures.note([ADA], 100);
-    const current = (id: number, readAt: number) => erasures.isCurrent(id, readAt, 200);
-    expect([current(ADA, 99), current(ADA, 100), current(ADA, 101)]).toEqual([false, false, true]);
-    expect(current(BOB, 1)).toBe(true);
+    const isCurrent = (id: number, readAt: number) => erasures.isCurrent(id, readAt, 200);
+    expect([isCurrent(ADA, 99), isCurrent(ADA, 100), isCurrent(ADA, 101)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect(isCurrent(BOB, 1)).toBe(true);
     erasures.note([ADA], 150);
-    expect(current(ADA, 101)).toBe(false);
+    expect(isCurrent(ADA, 101)).toBe(false);
   });
 
-  it('put everything out of date when one may have been missed', () => {
+  it('treats everything as out of date when an erasure may have been missed', () => {
     const erasures = new KnownErasures();
     erasures.doubtAll(100);
     expect([99, 100, 101].map((readAt) => erasures.isCurrent(BOB, readAt, 200))).toEqual([
@@ -24,7 +28,7 @@ describe('known erasures', () => {
     ]);
   });
 
-  it('let nothing be used of a process that nobody waits for any more', () => {
+  it('trusts nothing from the time given to trustUntil on', () => {
     const erasures = new KnownErasures();
     expect(erasures.isTrusted(Number.MAX_SAFE_INTEGER)).toBe(true);
     erasures.trustUntil(100);
@@ -35,16 +39,20 @@ describe('known erasures', () => {
     ]);
   });
 
-  it('forget the oldest for the price of everything that was read before', () => {
+  it('forgets the oldest erasures when it is full, and then treats everything read before as out of date', () => {
     const erasures = new KnownErasures(2);
     erasures.note([1, 2], 100);
     erasures.note([3], 110);
-    const current = (id: number, readAt: number) => erasures.isCurrent(id, readAt, 200);
-    expect([current(1, 100), current(BOB, 100), current(BOB, 101)]).toEqual([false, false, true]);
-    expect([current(3, 110), current(3, 111)]).toEqual([false, true]);
+    const isCurrent = (id: number, readAt: number) => erasures.isCurrent(id, readAt, 200);
+    expect([isCurrent(1, 100), isCurrent(BOB, 100), isCurrent(BOB, 101)]).toEqual([
+      false,
+      false,
+      true,
+    ]);
+    expect([isCurrent(3, 110), isCurrent(3, 111)]).toEqual([false, true]);
   });
 
-  it('abort what is being sent of the erased person, and keep back what is out of date', async () => {
+  it('aborts what is being sent about the erased person, and does not send what is out of date', async () => {
     const erasures = new KnownErasures();
     const aborted = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
@@ -66,17 +74,17 @@ describe('known erasures', () => {
     expect(await erasures.send({ subjectId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
   });
 
-  it('keep back what went out of date while its connection was made', async () => {
+  it('keeps what went out of date while the connection opened from being sent', async () => {
     const erasures = new KnownErasures();
     let now = 95;
-    const send = (subjectId: number, happens: () => void) =>
+    const send = (subjectId: number, meanwhile: () => void) =>
       erasures.send(
         { subjectId, readAt: 90 },
         () => now,
         ({ mayBeSent }) => {
-          const before = mayBeSent();
-          happens();
-          return Promise.resolve([before, mayBeSent()]);
+          const couldBeSent = mayBeSent();
+          meanwhile();
+          return Promise.resolve([couldBeSent, mayBeSent()]);
         },
       );
     expect(await send(ADA, () => erasures.note([ADA], 100))).toEqual([true, false]);
@@ -85,16 +93,16 @@ describe('known erasures', () => {
     expect(await send(BOB, () => (now = 200))).toEqual([true, false]);
   });
 
-  it('abort everything that is being sent when one may have been missed', async () => {
+  it('aborts everything that is being sent when an erasure may have been missed', async () => {
     const erasures = new KnownErasures();
     const aborted = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
-    const sending = [ADA, BOB].map((subjectId) =>
+    const sends = [ADA, BOB].map((subjectId) =>
       erasures.send({ subjectId, readAt: 90 }, () => 95, aborted),
     );
     erasures.doubtAll(100);
-    expect(await Promise.all(sending)).toEqual(['aborted', 'aborted']);
+    expect(await Promise.all(sends)).toEqual(['aborted', 'aborted']);
   });
 });

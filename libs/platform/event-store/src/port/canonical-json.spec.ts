@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { hashCanonically, toCanonicalJson } from './canonical-json.js';
 
-describe('canonical JSON', () => {
-  it('is what the reference implementation writes', () => {
+describe('toCanonicalJson', () => {
+  it('writes the same text as the reference implementation', () => {
     const value = fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' });
     fc.assert(
       fc.property(value, (json) => expect(toCanonicalJson(json)).toBe(canonicalize(json))),
@@ -18,12 +18,12 @@ describe('canonical JSON', () => {
     [{ 10: 'ten', 9: 'nine', é: 1, '\u20ac': 2 }, '{"10":"ten","9":"nine","é":1,"€":2}'],
     [{ a: undefined, 'a\0b': 1, b: [{}, []] }, '{"a\\u0000b":1,"b":[{},[]]}'],
     [{ a: 1e21, b: -0, c: 1e-7 }, '{"a":1e+21,"b":0,"c":1e-7}'],
-  ])('of %j', (value, text) => {
+  ])('writes %j as %s', (value, text) => {
     expect(toCanonicalJson(value)).toBe(text);
     expect(canonicalize(value)).toBe(text);
   });
 
-  it('of objects that begin with the same names but go on differently', () => {
+  it('writes objects that begin with the same names but continue differently', () => {
     const values = [
       { b: 1, a: 2 },
       { b: 1, a: 2, c: 3 },
@@ -42,7 +42,7 @@ describe('canonical JSON', () => {
     expect(toCanonicalJson(value)).toBe(canonicalize(value));
   });
 
-  it('keeps apart objects that begin with the same name, however many names and however long', () => {
+  it('tells objects apart that begin with the same name, however many and long their names are', () => {
     const long = 'x'.repeat(65);
     for (const names of [
       ['a', long],
@@ -57,7 +57,7 @@ describe('canonical JSON', () => {
         expect(toCanonicalJson(value)).toBe(canonicalize(value));
       }
     }
-    // More than are remembered.
+    // More shapes than the cache holds.
     for (let round = 0; round < 2; round++) {
       for (let i = 0; i < 200; i++) {
         const value = { [`n${i}`]: i, b: true, a: false, [`m${i}`]: null };
@@ -81,7 +81,7 @@ describe('canonical JSON', () => {
     expect(() => toCanonicalJson(value)).toThrow(new Error(message)),
   );
 
-  it('of values longer than any event, and of short ones after them', () => {
+  it('writes values longer than any event, and short ones after them', () => {
     const long = 100_000;
     for (const value of [
       'x'.repeat(long),
@@ -96,12 +96,21 @@ describe('canonical JSON', () => {
     }
   });
 
-  it('is written anew after a refusal', () => {
+  it('writes the next value correctly after it refused one', () => {
     expect(() => toCanonicalJson({ a: [1, { b: 2n }] })).toThrow();
     expect(toCanonicalJson([1])).toBe('[1]');
   });
 
-  it('is hashed after a text', () => {
+  it('does not reorder the names in the value itself', () => {
+    const value = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`n${99 - i}`, i]));
+    const names = Object.keys(value);
+    toCanonicalJson(value);
+    expect(Object.keys(value)).toEqual(names);
+  });
+});
+
+describe('hashCanonically', () => {
+  it('hashes a text followed by the canonical JSON of a value', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 100 });
     fc.assert(
       fc.property(text, fc.jsonValue(), (before, value) => {
@@ -111,12 +120,5 @@ describe('canonical JSON', () => {
         expect(hashCanonically(before, value)).toBe(hash);
       }),
     );
-  });
-
-  it('leaves the names of what it writes in their order', () => {
-    const value = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`n${99 - i}`, i]));
-    const names = Object.keys(value);
-    toCanonicalJson(value);
-    expect(Object.keys(value)).toEqual(names);
   });
 });

@@ -31,15 +31,15 @@ const stored = (type: string, version: number, data: StoredEvent['data']) => ({
   hash: '',
 });
 
-describe('an event that is read', () => {
-  it('has the shape of today, by one step for each version since', () => {
-    const today = { cents: 300, currency: 'EUR' };
-    expect(toRecorded(aggregate, stored('Priced', 1, { price: 3 })).data).toEqual(today);
-    expect(toRecorded(aggregate, stored('Priced', 2, { cents: 300 })).data).toEqual(today);
-    expect(toRecorded(aggregate, stored('Priced', 3, today)).data).toEqual(today);
+describe('toRecorded', () => {
+  it('upcasts older data to the current version, one step for each version', () => {
+    const current = { cents: 300, currency: 'EUR' };
+    expect(toRecorded(aggregate, stored('Priced', 1, { price: 3 })).data).toEqual(current);
+    expect(toRecorded(aggregate, stored('Priced', 2, { cents: 300 })).data).toEqual(current);
+    expect(toRecorded(aggregate, stored('Priced', 3, current)).data).toEqual(current);
   });
 
-  it('is left as it is where its type has had one shape only', () => {
+  it('leaves the data of a type without upcasts unchanged', () => {
     for (const type of ['Named', 'constructor']) {
       expect(getCurrentVersion(aggregate, type)).toBe(1);
       expect(toRecorded(aggregate, stored(type, 1, { a: 1 })).data).toEqual({ a: 1 });
@@ -48,7 +48,7 @@ describe('an event that is read', () => {
     expect(getCurrentVersion(aggregate, 'Priced')).toBe(3);
   });
 
-  it('is refused when a newer version wrote it', () => {
+  it('refuses an event of a newer version than the program knows', () => {
     const read = () => toRecorded(aggregate, stored('Priced', 4, {}));
     expect(read).toThrow(NewerEventError);
     expect(read).toThrow(

@@ -3,8 +3,8 @@ import { EventTypes } from './event-types.js';
 
 const order = { name: 'order', names: { OrderPlaced: 'order.placed' } };
 
-describe('the types of stored events', () => {
-  it('are those that the aggregates name, and no other', () => {
+describe('EventTypes', () => {
+  it('knows the types that the aggregates name, and no other', () => {
     const types = new EventTypes([order]);
     expect(types.findPublicName('OrderPlaced')).toBe('order.placed');
     expect(types.findPublicName('OrderPainted')).toBeUndefined();
@@ -15,7 +15,7 @@ describe('the types of stored events', () => {
     );
   });
 
-  it('belong to one aggregate each', () => {
+  it('refuses a type that two aggregates name', () => {
     const other = { ...order, name: 'voucher' };
     expect(() => new EventTypes([order, other])).toThrow('voucher');
   });

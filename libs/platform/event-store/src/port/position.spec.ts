@@ -9,14 +9,14 @@ const position = fc.record({
 });
 
 describe('a position', () => {
-  it('is the same after it was text', () => {
+  it('is unchanged after formatPosition and parsePosition', () => {
     fc.assert(
       fc.property(position, (one) => expect(parsePosition(formatPosition(one))).toEqual(one)),
     );
     expect(formatPosition(BEGINNING)).toBe('00000000000000000000:00000000000000000000');
   });
 
-  it('sorts as text as it sorts as numbers: by commit, then within it', () => {
+  it('sorts as text the way isAfter sorts it: by commit, then by prepare', () => {
     fc.assert(
       fc.property(position, position, (one, other) =>
         expect(isAfter(one, other)).toBe(formatPosition(one) > formatPosition(other)),
@@ -29,11 +29,11 @@ describe('a position', () => {
     expect(isAfter({ commit: 8n, prepare: 99n }, at)).toBe(false);
   });
 
-  it.each(['', '12'])('is not %j', (text) => {
+  it.each(['', '12'])('cannot be parsed from %j', (text) => {
     expect(() => parsePosition(text)).toThrow('no position');
   });
 
-  it('has numbers for its parts', () => {
+  it('cannot be parsed from parts that are not numbers', () => {
     expect(() => parsePosition('x:y')).toThrow();
   });
 });

@@ -7,8 +7,8 @@ const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => stored(from + i));
 const revisions = (events: StoredEvent[]) => events.map(({ revision }) => revision);
 
-describe('the tail of the log', () => {
-  it('has what comes after its beginning, from any position on', () => {
+describe('LogTail', () => {
+  it('returns the events after any position that it covers', () => {
     const tail = new LogTail();
     tail.begin(at(10));
     tail.add(range(11, 13), at(13));
@@ -19,7 +19,7 @@ describe('the tail of the log', () => {
     expect(tail.getAfter(at(16), 9)).toEqual([]);
   });
 
-  it('does not reach whoever is before its beginning', () => {
+  it('covers positions from its beginning on, and none once cleared', () => {
     const tail = new LogTail();
     expect(tail.covers(at(10))).toBe(false);
     tail.begin(at(10));
@@ -28,7 +28,7 @@ describe('the tail of the log', () => {
     expect(tail.covers(at(10))).toBe(false);
   });
 
-  it('forgets the oldest events, and those who need them have to read alone', () => {
+  it('drops the oldest events and no longer covers the positions before them', () => {
     const tail = new LogTail();
     tail.begin(at(0));
     tail.add(range(1, 3_000), at(3_000));
@@ -37,16 +37,16 @@ describe('the tail of the log', () => {
     expect(revisions(tail.getAfter(at(1_000), 1))).toEqual([1_001]);
   });
 
-  it('wakes at the next change, and when nobody waits any more', async () => {
+  it('resolves waitForChange at the next change, or when its signal is aborted', async () => {
     const tail = new LogTail();
     tail.begin(at(0));
-    const stop = new AbortController();
-    const changed = tail.waitForChange(new AbortController().signal);
-    const stopped = tail.waitForChange(stop.signal);
-    stop.abort();
-    await stopped;
+    const controller = new AbortController();
+    const change = tail.waitForChange(new AbortController().signal);
+    const abortedWait = tail.waitForChange(controller.signal);
+    controller.abort();
+    await abortedWait;
     tail.add([], at(5));
-    await changed;
+    await change;
     expect(tail.end).toEqual(at(5));
   });
 });

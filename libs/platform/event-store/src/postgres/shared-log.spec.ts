@@ -7,12 +7,12 @@ const revisions = (events: StoredEvent[]) => events.map(({ revision }) => revisi
 const range = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, i) => from + i);
 
-/** A log that grows, and what was asked of it: after which event, and how many at most. */
-function growing(length: number) {
-  const log = { length, asked: [] as [number, number][] };
+/** Creates a log that can grow, and lists its reads: after which event, and with which limit. */
+function createGrowingLog(length: number) {
+  const log = { length, reads: [] as [number, number][] };
   const shared = new SharedLog(async (after, limit) => {
     const from = Number(after.commit);
-    log.asked.push([from, limit]);
+    log.reads.push([from, limit]);
     await Promise.resolve();
     return range(from + 1, Math.min(log.length, from + limit)).map(stored);
   });
@@ -35,54 +35,54 @@ afterEach(() => {
   jest.restoreAllMocks();
 });
 
-describe('the log that subscribers share', () => {
-  it('is read once for those that ask at the same time', async () => {
-    const { log, shared } = growing(3);
-    const read = await Promise.all([5, 5, 2].map((limit) => shared.read(at(0), limit)));
-    expect(read.map(revisions)).toEqual([
+describe('SharedLog', () => {
+  it('reads the log once for concurrent readers', async () => {
+    const { log, shared } = createGrowingLog(3);
+    const batches = await Promise.all([5, 5, 2].map((limit) => shared.read(at(0), limit)));
+    expect(batches.map(revisions)).toEqual([
       [1, 2, 3],
       [1, 2, 3],
       [1, 2],
     ]);
-    expect(log.asked).toEqual([[0, 5]]);
+    expect(log.reads).toEqual([[0, 5]]);
   });
 
-  it('is read once for those that come one after another', async () => {
-    const { log, shared } = growing(3);
+  it('reads each part of the log once for readers that come one after another', async () => {
+    const { log, shared } = createGrowingLog(3);
     expect(revisions(await shared.read(at(0), 5))).toEqual([1, 2, 3]);
     log.length = 5;
     expect(revisions(await shared.read(at(3), 5))).toEqual([4, 5]);
     expect(revisions(await shared.read(at(0), 9))).toEqual([1, 2, 3, 4, 5]);
     expect(revisions(await shared.read(at(1), 2))).toEqual([2, 3]);
-    expect(log.asked).toEqual([
+    expect(log.reads).toEqual([
       [0, 5],
       [3, 5],
     ]);
   });
 
-  // one reads | an event is recorded and announced | the answer to the one comes
-  it('is read anew by those that ask after an announcement', async () => {
-    const { log, shared } = growing(0);
+  // A read begins, an event is recorded and announced, then the read ends.
+  it('reads the log again for a reader that comes after an announcement', async () => {
+    const { log, shared } = createGrowingLog(0);
     const early = shared.read(at(0), 5);
     log.length = 1;
     shared.announced();
     expect(revisions(await shared.read(at(0), 5))).toEqual([1]);
     await early;
-    expect(log.asked).toHaveLength(2);
+    expect(log.reads).toHaveLength(2);
   });
 
-  it('is read on where what was kept ended at a limit', async () => {
-    const { log, shared } = growing(9);
+  it('continues reading where its cached events ended at a limit', async () => {
+    const { log, shared } = createGrowingLog(9);
     await shared.read(at(0), 4);
     expect(revisions(await shared.read(at(0), 6))).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(log.asked).toEqual([
+    expect(log.reads).toEqual([
       [0, 4],
       [4, 2],
     ]);
   });
 
-  it('gives everybody every event in its order, whatever their batches, however far behind', async () => {
-    const { log, shared } = growing(7_000);
+  it('gives every reader each event in order, whatever its batch size and position', async () => {
+    const { log, shared } = createGrowingLog(7_000);
     const all = await Promise.all([
       follow(shared, 0, 500),
       follow(shared, 0, 500),
@@ -98,29 +98,29 @@ describe('the log that subscribers share', () => {
       range(3_001, 7_000),
     ]);
     log.length = 7_010;
-    const readCount = log.asked.length;
+    const readCount = log.reads.length;
     for (const batch of [500, 7, 2_000]) {
       expect(await follow(shared, 7_000, batch)).toEqual(range(7_001, 7_010));
     }
-    // The first reads them; each asks once more whether there are others.
-    expect(log.asked.slice(readCount).filter(([after]) => after < 7_010)).toHaveLength(1);
+    // The first one reads them. Each then reads once more, to find that there are no others.
+    expect(log.reads.slice(readCount).filter(([after]) => after < 7_010)).toHaveLength(1);
   });
 
-  it('is forgotten after a quiet second', async () => {
+  it('drops its cached events after a second without reads', async () => {
     const clock = jest.spyOn(performance, 'now').mockReturnValue(5_000);
-    const { log, shared } = growing(3);
+    const { log, shared } = createGrowingLog(3);
     await shared.read(at(0), 5);
     clock.mockReturnValue(6_001);
     expect(await shared.read(at(3), 5)).toEqual([]);
     await shared.read(at(0), 5);
-    expect(log.asked).toEqual([
+    expect(log.reads).toEqual([
       [0, 5],
       [3, 5],
       [0, 5],
     ]);
   });
 
-  it('passes a failure on to those that share it, and reads again afterwards', async () => {
+  it('passes a failure on to every reader that shares the read, and reads again afterwards', async () => {
     let fails = true;
     const shared = new SharedLog(async () => {
       await Promise.resolve();

@@ -9,8 +9,8 @@ function createCache(...streams: string[]) {
   return cache;
 }
 
-describe('kept rows', () => {
-  it('are found until they were stale', () => {
+describe('ReadModelCache', () => {
+  it('finds a read model until it is marked stale', () => {
     const cache = createCache('order-1');
     expect(cache.find('order-1')).toEqual(createEntry(7));
     expect(cache.find('order-2')).toBeUndefined();
@@ -18,14 +18,14 @@ describe('kept rows', () => {
     expect(cache.find('order-1')).toBeUndefined();
   });
 
-  it('are passed over for a while once one of the account was stale, and for no longer', () => {
+  it('skips an account for 16 lookups after one of its read models was stale', () => {
     const cache = createCache('order-1', 'order-2');
     cache.markStale('order-1');
     for (let i = 0; i < 16; i++) expect(cache.find('order-2')).toBeUndefined();
     expect(cache.find('order-2')).toEqual(createEntry(7));
   });
 
-  it('are found again however often others were stale', () => {
+  it('skips an account for 256 lookups at most, however often its read models were stale', () => {
     const cache = createCache('order-2');
     for (let i = 0; i < 1_000; i++) {
       cache.set('order-1', createEntry(7));
@@ -35,14 +35,14 @@ describe('kept rows', () => {
     expect(cache.find('order-2')).toEqual(createEntry(7));
   });
 
-  it('of other accounts are found meanwhile', () => {
+  it('finds read models of other accounts while it skips one account', () => {
     const cache = createCache('order-1');
     cache.set('order-3', createEntry(8));
     cache.markStale('order-1');
     expect(cache.find('order-3')).toEqual(createEntry(8));
   });
 
-  it('are bounded in their size', () => {
+  it('drops the oldest read models when it is full', () => {
     const cache = createCache();
     const large = { row: { state: { accountId: 7, note: 'x'.repeat(1024 * 1024) } } };
     for (let i = 0; i < 20; i++) cache.set(`order-${i}`, large);
