@@ -7,15 +7,15 @@ type Settled = PromiseSettledResult<string>[];
 function createBatcher(workers: BatchSlots | number, groupSize: number, limits = {}) {
   const groups: {
     items: number[];
-    answer: (results: Settled) => void;
+    resolve: (outcomes: Settled) => void;
     fail: (e: Error) => void;
   }[] = [];
   const batcher = new Batcher<number, string>(
     workers,
     groupSize,
     (items) =>
-      new Promise<Settled>((answer, fail) => {
-        groups.push({ items, answer, fail });
+      new Promise<Settled>((resolve, fail) => {
+        groups.push({ items, resolve, fail });
       }),
     limits,
   );
@@ -23,47 +23,47 @@ function createBatcher(workers: BatchSlots | number, groupSize: number, limits =
 }
 
 const echo = (items: number[]): Settled =>
-  items.map((item) => ({ status: 'fulfilled', value: `answer ${item}` }));
+  items.map((item) => ({ status: 'fulfilled', value: `result ${item}` }));
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 describe('Batcher', () => {
   it('batches items of one turn of the event loop, in order', async () => {
     const { batcher, groups } = createBatcher(1, 8);
-    const answers = Promise.all([1, 2, 3].map((item) => batcher.add(item)));
+    const results = Promise.all([1, 2, 3].map((item) => batcher.add(item)));
     await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1, 2, 3]]);
-    groups[0]?.answer(echo([1, 2, 3]));
-    expect(await answers).toEqual(['answer 1', 'answer 2', 'answer 3']);
+    groups[0]?.resolve(echo([1, 2, 3]));
+    expect(await results).toEqual(['result 1', 'result 2', 'result 3']);
   });
 
   it('batches items that arrive while every slot is busy', async () => {
     const { batcher, groups } = createBatcher(1, 2);
-    const answers = [batcher.add(1)];
+    const results = [batcher.add(1)];
     await nextTurn();
-    answers.push(batcher.add(2), batcher.add(3), batcher.add(4));
+    results.push(batcher.add(2), batcher.add(3), batcher.add(4));
     await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1]]);
-    groups[0]?.answer(echo([1]));
-    await answers[0];
+    groups[0]?.resolve(echo([1]));
+    await results[0];
     await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1], [2, 3]]);
-    groups[1]?.answer(echo([2, 3]));
-    await answers[1];
+    groups[1]?.resolve(echo([2, 3]));
+    await results[1];
     await nextTurn();
-    groups[2]?.answer(echo([4]));
-    expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 2', 'answer 3', 'answer 4']);
+    groups[2]?.resolve(echo([4]));
+    expect(await Promise.all(results)).toEqual(['result 1', 'result 2', 'result 3', 'result 4']);
   });
 
-  it('gives each item its own result', async () => {
+  it('gives each item its own result, and rejects an item that has none', async () => {
     const { batcher, groups } = createBatcher(1, 8);
-    const answers = Promise.allSettled([batcher.add(1), batcher.add(2), batcher.add(3)]);
+    const results = Promise.allSettled([batcher.add(1), batcher.add(2), batcher.add(3)]);
     await nextTurn();
-    groups[0]?.answer([
+    groups[0]?.resolve([
       { status: 'rejected', reason: 'refused' },
       { status: 'fulfilled', value: 'done' },
     ]);
-    expect(await answers).toEqual([
+    expect(await results).toEqual([
       { status: 'rejected', reason: 'refused' },
       { status: 'fulfilled', value: 'done' },
       { status: 'rejected', reason: new Error('a batch must have a result for every item') },
@@ -82,75 +82,75 @@ describe('Batcher', () => {
       { status: 'rejected', reason },
     ]);
     await nextTurn();
-    groups[1]?.answer(echo([3]));
-    expect(await later).toBe('answer 3');
+    groups[1]?.resolve(echo([3]));
+    expect(await later).toBe('result 3');
   });
 
-  it('shares one slot in turns, and adds one while a batch is stuck', async () => {
+  it('lets batchers take turns on one slot, and adds a slot while a batch is stuck', async () => {
     const slots = new BatchSlots(1, () => 20);
     const [first, second, third] = [0, 1, 2].map(() => createBatcher(slots, 8, { maxRunning: 1 }));
     if (!first || !second || !third) throw new Error('there are three');
     const getGroupCounts = () => [first, second, third].map(({ groups }) => groups.length);
-    const answers = [first, second].map(({ batcher }) => batcher.add(1));
+    const results = [first, second].map(({ batcher }) => batcher.add(1));
     await nextTurn();
     expect(getGroupCounts()).toEqual([1, 0, 0]);
-    answers.push(first.batcher.add(2));
+    results.push(first.batcher.add(2));
     while (second.groups.length === 0) await nextTurn();
-    // The one that is stuck waits for itself.
+    // The batcher whose batch is stuck waits for that batch.
     expect(getGroupCounts()).toEqual([1, 1, 0]);
-    second.groups[0]?.answer(echo([1]));
-    await answers[1];
+    second.groups[0]?.resolve(echo([1]));
+    await results[1];
     const late = third.batcher.add(1);
     await nextTurn();
     expect(getGroupCounts()).toEqual([1, 1, 1]);
-    third.groups[0]?.answer(echo([1]));
+    third.groups[0]?.resolve(echo([1]));
     await late;
-    first.groups[0]?.answer(echo([1]));
-    await answers[0];
+    first.groups[0]?.resolve(echo([1]));
+    await results[0];
     await nextTurn();
-    first.groups[1]?.answer(echo([2]));
-    expect(await Promise.all(answers)).toEqual(['answer 1', 'answer 1', 'answer 2']);
+    first.groups[1]?.resolve(echo([2]));
+    expect(await Promise.all(results)).toEqual(['result 1', 'result 1', 'result 2']);
     expect([slots.busy, slots.isFree]).toEqual([0, true]);
   });
 
-  it('waits for a slot only when more than a few items are in progress', async () => {
+  it('waits for a slot only while alwaysRun items or more are in progress', async () => {
     const { batcher, groups } = createBatcher(1, 8, { alwaysRun: 3, maxRunning: 3 });
-    const answers: Promise<string>[] = [];
-    const sizesAfter = async (...items: number[]) => {
-      answers.push(...items.map((item) => batcher.add(item)));
+    const results: Promise<string>[] = [];
+    const addAndGetSizes = async (...items: number[]) => {
+      results.push(...items.map((item) => batcher.add(item)));
       await nextTurn();
       return groups.map(({ items: some }) => some.length);
     };
-    const answer = (i: number) => groups[i]?.answer(echo(groups[i]?.items ?? []));
-    expect(await sizesAfter(1, 2)).toEqual([2]);
-    expect(await sizesAfter(3, 4)).toEqual([2, 2]);
-    expect(await sizesAfter(5)).toEqual([2, 2]);
-    answer(0);
-    await answers[0];
-    expect(await sizesAfter(6)).toEqual([2, 2, 2]);
-    for (const i of [1, 2]) answer(i);
-    expect(await Promise.all(answers)).toEqual([1, 2, 3, 4, 5, 6].map((i) => `answer ${i}`));
+    const finish = (i: number) => groups[i]?.resolve(echo(groups[i]?.items ?? []));
+    expect(await addAndGetSizes(1, 2)).toEqual([2]);
+    expect(await addAndGetSizes(3, 4)).toEqual([2, 2]);
+    expect(await addAndGetSizes(5)).toEqual([2, 2]);
+    finish(0);
+    await results[0];
+    expect(await addAndGetSizes(6)).toEqual([2, 2, 2]);
+    for (const i of [1, 2]) finish(i);
+    expect(await Promise.all(results)).toEqual([1, 2, 3, 4, 5, 6].map((i) => `result ${i}`));
   });
 
-  it('decides by its size when a batch is stuck', async () => {
+  it('decides by the size of a batch when the batch is stuck', async () => {
     const { batcher, groups } = createBatcher(
       new BatchSlots(1, (size) => (size === 1 ? 20 : 60_000)),
       2,
     );
-    const answers = [batcher.add(1), batcher.add(2)];
+    const results = [batcher.add(1), batcher.add(2)];
     await nextTurn();
-    answers.push(batcher.add(3));
-    groups[0]?.answer(echo([1, 2]));
-    await answers[0];
+    results.push(batcher.add(3));
+    groups[0]?.resolve(echo([1, 2]));
+    await results[0];
     await nextTurn();
-    answers.push(batcher.add(4));
+    results.push(batcher.add(4));
     while (groups.length < 3) await nextTurn();
     expect(groups.map(({ items }) => items)).toEqual([[1, 2], [3], [4]]);
-    for (const i of [1, 2]) groups[i]?.answer(echo(groups[i]?.items ?? []));
-    expect(await Promise.all(answers)).toEqual([1, 2, 3, 4].map((i) => `answer ${i}`));
+    for (const i of [1, 2]) groups[i]?.resolve(echo(groups[i]?.items ?? []));
+    expect(await Promise.all(results)).toEqual([1, 2, 3, 4].map((i) => `result ${i}`));
   });
 
-  it('rejects items that wait too long, and none in progress', async () => {
+  it('rejects an item that waits too long, but not one in progress', async () => {
     const release: (() => void)[] = [];
     const batcher = new Batcher<number, number>(
       1,

@@ -44,7 +44,7 @@ describe('renderOpeningStatement', () => {
     expect(text).toContain(`('statement_timeout', '8s')`);
   });
 
-  it('means the same whatever standard_conforming_strings is', () => {
+  it('writes no backslash, whose meaning depends on standard_conforming_strings', () => {
     expect(renderOpeningStatement({})).not.toContain('\\');
   });
 });

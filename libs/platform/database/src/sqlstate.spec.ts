@@ -4,17 +4,20 @@ import { QueryFailedError } from 'typeorm';
 import { UnavailableError } from '#kernel/errors.js';
 import { isConnectionLoss, isDatabaseUnavailable, isOutage, isTransient } from './connection.js';
 
-function answered(code: string): pg.DatabaseError {
+function createDatabaseError(code: string): pg.DatabaseError {
   const error = new pg.DatabaseError('refused', 0, 'error');
   error.code = code;
   return error;
 }
 
-describe('SQLSTATEs', () => {
+describe('SQLSTATE', () => {
   it.each(['53000', '53100', '53200', '53300', '53400', '25006', '58000', '58030', '58P01'])(
-    '%s is an outage, whoever asks',
+    '%s is an outage, from pg and from TypeORM',
     (code) => {
-      for (const error of [answered(code), new QueryFailedError('', [], answered(code))]) {
+      for (const error of [
+        createDatabaseError(code),
+        new QueryFailedError('', [], createDatabaseError(code)),
+      ]) {
         expect([isOutage(error), isDatabaseUnavailable(error), isTransient(error)]).toEqual([
           true,
           true,
@@ -26,20 +29,27 @@ describe('SQLSTATEs', () => {
   );
 
   it.each(['57P01', '57P02', '57P03', '57P04', '57P05', '08006', '25P03', '25P04'])(
-    '%s ends the connection',
+    '%s is the loss of a connection, not an outage',
     (code) => {
-      expect([isConnectionLoss(answered(code)), isOutage(answered(code))]).toEqual([true, false]);
+      expect([
+        isConnectionLoss(createDatabaseError(code)),
+        isOutage(createDatabaseError(code)),
+      ]).toEqual([true, false]);
     },
   );
 
   it.each(['23505', '42P01', '42501', '22021', '25001', 'XX000', 'IP001'])(
-    '%s is none of it',
+    '%s is neither transient nor an outage',
     (code) => {
-      expect([isTransient(answered(code)), isOutage(answered(code))]).toEqual([false, false]);
+      expect([isTransient(createDatabaseError(code)), isOutage(createDatabaseError(code))]).toEqual(
+        [false, false],
+      );
     },
   );
+});
 
-  it('classifies known codes as before', () => {
+describe('isTransient', () => {
+  it('accepts an UnavailableError', () => {
     expect(isTransient(new UnavailableError('The database cannot be reached'))).toBe(true);
   });
 });

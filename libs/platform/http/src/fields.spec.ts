@@ -28,7 +28,7 @@ class Kinds {
 
 const BEYOND = 'must not hold an integer beyond 9007199254740991: send it as a string';
 
-const faultsOf = (read: () => unknown): unknown => {
+const getErrors = (read: () => unknown): unknown => {
   try {
     return read();
   } catch (error) {
@@ -66,7 +66,7 @@ describe('a field', () => {
       },
     ],
     ['metadata', { a: '9007199254740993' }, { a: '9007199254740993' }],
-  ])('%s takes %j', (name, input, value) => {
+  ])('of the kind %s reads %j as %j', (name, input, value) => {
     expect(readBody(Kinds, { [name]: input })).toMatchObject({ [name]: value });
   });
 
@@ -95,13 +95,13 @@ describe('a field', () => {
     ['metadata', { a: 9007199254740992 }, BEYOND],
     ['metadata', { a: -9007199254740992 }, BEYOND],
     ['metadata', { a: { b: [1, { c: 1e300 }] } }, BEYOND],
-  ])('%s refuses %j: %s', (name, input, message) => {
-    expect(faultsOf(() => readBody(Kinds, { [name]: input }))).toEqual({ [name]: [message] });
+  ])('of the kind %s refuses %j: %s', (name, input, message) => {
+    expect(getErrors(() => readBody(Kinds, { [name]: input }))).toEqual({ [name]: [message] });
   });
 
-  it('gives the same result through class-validator', () => {
-    const faults = validateSync(Object.assign(new Kinds(), { integer: 10, text: 'ab' }));
-    expect(faults.map(({ property, constraints }) => [property, constraints])).toEqual([
+  it('reports the same errors through class-validator', () => {
+    const errors = validateSync(Object.assign(new Kinds(), { integer: 10, text: 'ab' }));
+    expect(errors.map(({ property, constraints }) => [property, constraints])).toEqual([
       ['integer', { field: 'must be at most 9' }],
     ]);
   });
@@ -115,7 +115,7 @@ class Presences {
   @TextField({ omittable: true }) declare readonly omittable?: string;
 }
 
-describe('presence', () => {
+describe('readBody', () => {
   it.each([
     ['missing', {}, { required: 'x', optional: null, defaulted: 10 }],
     [
@@ -129,11 +129,11 @@ describe('presence', () => {
       { required: 'x', optional: null, defaulted: 10, clearable: null },
     ],
     [
-      'given',
+      'present',
       { optional: 'o', defaulted: '3', clearable: 'c', omittable: 'm' },
       { required: 'x', optional: 'o', defaulted: 3, clearable: 'c', omittable: 'm' },
     ],
-  ])('%s', (_, input, value) => {
+  ])('reads %s fields: %j becomes %j', (_, input, value) => {
     expect(readBody(Presences, { required: 'x', ...input })).toEqual(value);
   });
 
@@ -144,14 +144,14 @@ describe('presence', () => {
     ['defaulted', { defaulted: '' }, 'is required'],
     ['omittable', { omittable: null }, 'is required'],
     ['omittable', { omittable: ' ' }, 'must not be blank'],
-  ])('%s refuses %j', (name, input, message) => {
-    expect(faultsOf(() => readBody(Presences, { required: 'x', ...input }))).toEqual({
+  ])('refuses the %s field of %j: %s', (name, input, message) => {
+    expect(getErrors(() => readBody(Presences, { required: 'x', ...input }))).toEqual({
       [name]: [message],
     });
   });
 
   it('reports all errors of all fields', () => {
-    expect(faultsOf(() => readBody(Presences, { defaulted: 'x', clearable: 3 }))).toEqual({
+    expect(getErrors(() => readBody(Presences, { defaulted: 'x', clearable: 3 }))).toEqual({
       required: ['is required'],
       defaulted: ['must be an integer'],
       clearable: ['must be a string'],
@@ -164,7 +164,7 @@ describe('presence', () => {
     );
     expect(readBody(Presences, input)).toEqual({ required: 'x', optional: null, defaulted: 10 });
     const inherited = Object.create({ required: 'x' }) as object;
-    expect(faultsOf(() => readBody(Presences, inherited))).toEqual({ required: ['is required'] });
+    expect(getErrors(() => readBody(Presences, inherited))).toEqual({ required: ['is required'] });
   });
 });
 
@@ -175,16 +175,16 @@ class Range {
   @IntegerField() declare readonly to: number;
 }
 
-describe('a rule over several fields', () => {
+describe('FieldsRule', () => {
   it('reports the first rule that fails', () => {
     expect(readBody(Range, { from: 1, to: 2 })).toEqual({ from: 1, to: 2 });
-    expect(faultsOf(() => readBody(Range, { from: 4, to: 3 }))).toEqual({
+    expect(getErrors(() => readBody(Range, { from: 4, to: 3 }))).toEqual({
       to: ['must not be before from'],
     });
   });
 
   it('checks a rule only when its fields are valid', () => {
-    expect(faultsOf(() => readBody(Range, { from: 'x', to: 3 }))).toEqual({
+    expect(getErrors(() => readBody(Range, { from: 'x', to: 3 }))).toEqual({
       from: ['must be an integer'],
       to: ['must be even'],
     });
@@ -201,8 +201,8 @@ class ThingCreation extends Thing {
   @IntegerField({ optional: true }) declare readonly beside: number | null;
 }
 
-describe('a body', () => {
-  it('accepts a wrapper, or none where a field is present', () => {
+describe('readBody with a wrapper', () => {
+  it('accepts a wrapped body, and a bare one that has a field of the wrapper', () => {
     expect(readBody(Thing, { thing: { name: 'a' } })).toEqual({ name: 'a' });
     expect(readBody(Thing, { name: 'a' })).toEqual({ name: 'a' });
     expect(readBody(ThingCreation, { thing: { name: 'a' }, beside: 1 })).toEqual({
@@ -225,42 +225,46 @@ describe('a body', () => {
       { name: 'a', beside: 1 },
       { name: 'a', beside: 1 },
     ],
-  ])('counts each field in its own place only: %j', (body, value) => {
+  ])('reads each field only in its own place: %j', (body, value) => {
     expect(readBody(ThingCreation, body)).toEqual(value);
   });
 
   it('ignores fields outside the wrapper', () => {
     for (const body of [{ thing: {}, name: 'b' }, { thing: { thing: { name: 'a' } } }]) {
-      expect(faultsOf(() => readBody(Thing, body))).toEqual({ name: ['is required'] });
+      expect(getErrors(() => readBody(Thing, body))).toEqual({ name: ['is required'] });
     }
     for (const thing of [null, [], [{ name: 'a' }], 'a', 1, true]) {
-      expect(faultsOf(() => readBody(ThingCreation, { thing, name: 'b', beside: 1 }))).toEqual({
+      expect(getErrors(() => readBody(ThingCreation, { thing, name: 'b', beside: 1 }))).toEqual({
         thing: ['must be an object'],
       });
     }
   });
 
   it.each([
-    ['no object', [], { base: ['The body must be a JSON object'] }],
-    ['a wrapper that is none', { thing: 3 }, { thing: ['must be an object'] }],
-    ['no wrapper', {}, { thing: ['is required: wrap the fields in an object of this name'] }],
-    ['nothing in it', { thing: {} }, { name: ['is required'] }],
-  ])('with %s is refused', (_, body, errors) => {
-    expect(faultsOf(() => readBody(Thing, body))).toEqual(errors);
+    ['a body that is not an object', [], { base: ['The body must be a JSON object'] }],
+    ['a wrapper that is not an object', { thing: 3 }, { thing: ['must be an object'] }],
+    [
+      'a body with neither wrapper nor fields',
+      {},
+      { thing: ['is required: wrap the fields in an object of this name'] },
+    ],
+    ['an empty wrapper', { thing: {} }, { name: ['is required'] }],
+  ])('refuses %s', (_, body, errors) => {
+    expect(getErrors(() => readBody(Thing, body))).toEqual(errors);
   });
 
   it('recognises a bare body by a field of the wrapper, not by one outside it', () => {
-    expect(faultsOf(() => readBody(ThingCreation, { beside: 1 }))).toEqual({
+    expect(getErrors(() => readBody(ThingCreation, { beside: 1 }))).toEqual({
       thing: ['is required: wrap the fields in an object of this name'],
     });
   });
 });
 
-it('uses the last value of a repeated query parameter', () => {
+it('readQuery uses the last value of a repeated query parameter', () => {
   expect(readQuery(Range, { from: ['5', '1'], to: '2' })).toEqual({ from: 1, to: 2 });
 });
 
-it('names the invalid fields of a list element', () => {
+it('readElement names the invalid fields of a list element', () => {
   expect(readElement(Range, { from: 1, to: 2 })).toEqual({ value: { from: 1, to: 2 } });
   expect(readElement(Range, 'x')).toEqual({ errors: ['must be an object'] });
   expect(readElement(Range, { to: 'x' })).toEqual({

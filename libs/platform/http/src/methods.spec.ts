@@ -18,5 +18,7 @@ describe('RouteTable', () => {
     ['/accounts//', []],
     ['/', []],
     ['', []],
-  ])('%s', (path, methods) => expect(routes.findMethods(path)).toEqual(methods));
+  ])('finds the methods of %s: %j', (path, methods) =>
+    expect(routes.findMethods(path)).toEqual(methods),
+  );
 });

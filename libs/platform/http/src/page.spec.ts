@@ -27,13 +27,13 @@ describe('decodeCursor', () => {
     ['of another list', KEY, '/api/v1/accounts/7/items', cursor],
     ['of another account', KEY, '/api/v1/accounts/8/orders', cursor],
     ['of another service', Buffer.alloc(32, 2), LIST, cursor],
-    ['cut short', KEY, LIST, cursor.slice(0, -1)],
-    ['cut short to almost nothing', KEY, LIST, cursor.slice(0, 24)],
-    ['with something behind it', KEY, LIST, `${cursor}!`],
-    ['changed', KEY, LIST, (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1)],
-    ['made up', KEY, LIST, Buffer.from('[3,0,12]').toString('base64url')],
-    ['empty', KEY, LIST, ''],
-  ])('refuses %s', (_what, key, list, cursor) => {
+    ['that is cut short', KEY, LIST, cursor.slice(0, -1)],
+    ['that is cut to 24 characters', KEY, LIST, cursor.slice(0, 24)],
+    ['with a character appended', KEY, LIST, `${cursor}!`],
+    ['that was changed', KEY, LIST, (cursor.startsWith('A') ? 'B' : 'A') + cursor.slice(1)],
+    ['that was made up', KEY, LIST, Buffer.from('[3,0,12]').toString('base64url')],
+    ['that is empty', KEY, LIST, ''],
+  ])('refuses a cursor %s', (_what, key, list, cursor) => {
     expect(decodeCursor(key, list, cursor)).toBeUndefined();
   });
 });
@@ -71,7 +71,7 @@ describe('Pages', () => {
   const numbers = [1, 2, 3, 4, 5];
   const find = async ({ after, limit }: Range) =>
     numbers.filter((n) => n > (after?.[0] ?? 0)).slice(0, limit);
-  const ask = async (url: string) => {
+  const getPage = async (url: string) => {
     const links: string[] = [];
     const query = readQuery(
       PageQuery,
@@ -86,29 +86,31 @@ describe('Pages', () => {
     );
     return { page: await pages.getPage(query, find, (n) => [n]), link: links.join() };
   };
-  const next = (link: string) => /<https:\/\/orders\.example(.+)>/.exec(link)?.[1] ?? '';
+  const parseNextUrl = (link: string) => /<https:\/\/orders\.example(.+)>/.exec(link)?.[1] ?? '';
 
   it('returns the whole list without parameters', async () => {
-    expect(await ask(LIST)).toEqual({ page: numbers, link: '' });
+    expect(await getPage(LIST)).toEqual({ page: numbers, link: '' });
   });
 
   it('links each page to the next until the end', async () => {
-    const first = await ask(`${LIST}?limit=2`);
-    const second = await ask(next(first.link));
-    const third = await ask(next(second.link));
+    const first = await getPage(`${LIST}?limit=2`);
+    const second = await getPage(parseNextUrl(first.link));
+    const third = await getPage(parseNextUrl(second.link));
     expect([first.page, second.page, third.page]).toEqual([[1, 2], [3, 4], [5]]);
     expect(third.link).toBe('');
-    expect((await ask(`${LIST}?limit=5`)).link).toBe('');
+    expect((await getPage(`${LIST}?limit=5`)).link).toBe('');
   });
 
   it('returns the rest of the list with a cursor alone', async () => {
-    const { link } = await ask(`${LIST}/?limit=2`);
-    const rest = await ask(next(link).replace('limit=2&', ''));
+    const { link } = await getPage(`${LIST}/?limit=2`);
+    const rest = await getPage(parseNextUrl(link).replace('limit=2&', ''));
     expect(rest).toEqual({ page: [3, 4, 5], link: '' });
   });
 
   it('refuses a cursor of another list', async () => {
-    const { link } = await ask(`/api/v1/accounts/8/orders?limit=2`);
-    await expect(ask(next(link).replace('/8/', '/7/'))).rejects.toThrow(InvalidFieldsError);
+    const { link } = await getPage(`/api/v1/accounts/8/orders?limit=2`);
+    await expect(getPage(parseNextUrl(link).replace('/8/', '/7/'))).rejects.toThrow(
+      InvalidFieldsError,
+    );
   });
 });

@@ -10,7 +10,7 @@ describe('getPath', () => {
     ['http://orders.example', ''],
     ['//orders.example/a', '//orders.example/a'],
     ['*', '*'],
-  ])('%s', (target, path) => expect(getPath(target)).toBe(path));
+  ])('reduces %s to %s', (target, path) => expect(getPath(target)).toBe(path));
 });
 
 describe('getLoggablePath', () => {
@@ -26,7 +26,9 @@ describe('getLoggablePath', () => {
     ['/api/v1/nothing/jo@x.example', '*', '/api/v1/nothing/…'],
     ['/iKp_0a1b2c3d4e', undefined, '/…'],
     ['', undefined, ''],
-  ])('%s', (target, pattern, loggable) => expect(getLoggablePath(target, pattern)).toBe(loggable));
+  ])('renders %j on the route %j as %j', (target, pattern, loggable) =>
+    expect(getLoggablePath(target, pattern)).toBe(loggable),
+  );
 });
 
 describe('toDecodableTarget', () => {
@@ -36,7 +38,7 @@ describe('toDecodableTarget', () => {
     ['/a%', '/a%25'],
     ['/a%00b?c=%00', '/a%2500b?c=%00'],
     ['/%E0%A4%A/%20?q=%zz', '/%25E0%25A4%25A/%2520?q=%zz'],
-  ])('%s', (target, decodable) => {
+  ])('turns %s into %s', (target, decodable) => {
     expect(toDecodableTarget(target)).toBe(decodable);
     expect(() => decodeURI(getPath(decodable))).not.toThrow();
   });

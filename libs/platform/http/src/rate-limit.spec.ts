@@ -43,7 +43,7 @@ describe('getAddressKey', () => {
     ['x'.repeat(1000), 'unknown'],
     [`192.0.2.7:${'1'.repeat(3000)}`, '192.0.2.7'],
     [undefined, 'gone'],
-  ])('%s', (ip, key) => expect(getAddressKey(ip)).toBe(key));
+  ])('maps %j to %s', (ip, key) => expect(getAddressKey(ip)).toBe(key));
 });
 
 describe('getNetworkKey', () => {
@@ -59,11 +59,11 @@ describe('getNetworkKey', () => {
     ['[2001:db8:1:2::1]:443', '2001:db8:1::/48'],
     ['unknown', 'unknown'],
     [undefined, 'gone'],
-  ])('%s', (ip, key) => expect(getNetworkKey(ip)).toBe(key));
+  ])('maps %j to %s', (ip, key) => expect(getNetworkKey(ip)).toBe(key));
 });
 
-describe('LocalCounts', () => {
-  it('reports what is left, and when a limit is exceeded', async () => {
+describe('RateLimits', () => {
+  it('reports the remaining requests, and when a limit is exceeded', async () => {
     const config = {
       rateLimitPerMinute: 2,
       accountRateLimitPerMinute: 3000,
@@ -82,14 +82,14 @@ describe('LocalCounts', () => {
     expect((await limits.countToken(caller)).remaining).toBe(6);
   });
 
-  it('limits the tokens of an account together, and each alone', async () => {
+  it('limits the tokens of an account together, and each token by itself', async () => {
     const config = {
       rateLimitPerMinute: 3,
       accountRateLimitPerMinute: 4,
       pageRateLimitPerMinute: 300,
     } as PlatformConfig;
     const limits = new RateLimits(new LocalCounts(), config);
-    const ask = async (tokenId: number, accountId: number) => {
+    const countToken = async (tokenId: number, accountId: number) => {
       const caller = { tokenId, principalId: 1, perMinute: null };
       const { scope, limit, remaining, isExceeded } = await limits.countToken(
         caller,
@@ -98,23 +98,25 @@ describe('LocalCounts', () => {
       );
       return [scope, limit, remaining, isExceeded];
     };
-    expect(await ask(1, 7)).toEqual(['token', 3, 2, false]);
-    await ask(1, 7);
-    await ask(1, 7);
+    expect(await countToken(1, 7)).toEqual(['token', 3, 2, false]);
+    await countToken(1, 7);
+    await countToken(1, 7);
     // Requests that the token's own limit refuses take nothing from the account.
-    for (let i = 0; i < 9; i++) expect(await ask(1, 7)).toEqual(['token', 3, 0, true]);
-    expect(await ask(2, 7)).toEqual(['token', 3, 2, false]);
-    expect(await ask(2, 7)).toEqual(['store', 4, 0, true]);
-    // Another account has its own, also for a token that reaches both.
-    expect(await ask(2, 8)).toEqual(['token', 3, 0, false]);
-    expect(await ask(3, 8)).toEqual(['token', 3, 2, false]);
+    for (let i = 0; i < 9; i++) expect(await countToken(1, 7)).toEqual(['token', 3, 0, true]);
+    expect(await countToken(2, 7)).toEqual(['token', 3, 2, false]);
+    expect(await countToken(2, 7)).toEqual(['store', 4, 0, true]);
+    // Another account has its own limit, even for a token that can access both.
+    expect(await countToken(2, 8)).toEqual(['token', 3, 0, false]);
+    expect(await countToken(3, 8)).toEqual(['token', 3, 2, false]);
   });
+});
 
+describe('LocalCounts', () => {
   it('counts a route with its own limit separately', async () => {
     const counts = new LocalCounts();
     for (let i = 0; i < 3; i++) await counts.increment('sign-in', 900_000, 2);
-    const beyond = await counts.increment('sign-in', 900_000, 2);
-    expect(beyond).toEqual({
+    const count = await counts.increment('sign-in', 900_000, 2);
+    expect(count).toEqual({
       totalHits: 4,
       timeToExpire: 900,
       isBlocked: true,
@@ -123,7 +125,7 @@ describe('LocalCounts', () => {
     expect(await counts.increment('other', 60_000, 2)).toMatchObject({ timeToExpire: 60 });
   });
 
-  it('starts over with the next window, and when the clock was set back', () => {
+  it('restarts a count with each window, and when the clock is set back', () => {
     const counts = new LocalCounts();
     const hitsAt = (now: number) => {
       jest.useFakeTimers({ now });
@@ -142,7 +144,7 @@ describe('LocalCounts', () => {
     expect(hitsAt(noon)).toEqual([1, 60]);
   });
 
-  it('limits the number of callers and drops the one silent for longest', async () => {
+  it('keeps a limited number of callers and drops the one silent for longest', async () => {
     const counts = new LocalCounts(2);
     for (const key of ['a', 'b', 'a', 'c']) await counts.increment(key, 60_000, 9);
     expect((await counts.increment('a', 60_000, 9)).totalHits).toBe(3);

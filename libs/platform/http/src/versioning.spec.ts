@@ -14,38 +14,43 @@ const versions = (deprecated?: string, sunset?: string) => ({
 
 describe('a version', () => {
   it.each([
-    ['never announced', versions(), '2099-01-01T00:00:00.000Z', { retired: false, deprecated: [] }],
     [
-      'announced, a moment before',
+      'is supported when no retirement was announced',
+      versions(),
+      '2099-01-01T00:00:00.000Z',
+      { retired: false, deprecated: [] },
+    ],
+    [
+      'is not deprecated a moment before its deprecation date',
       versions(DEPRECATION, SUNSET),
       '2027-01-31T23:59:59.999Z',
       { retired: false, deprecated: [] },
     ],
     [
-      'from its deprecation on',
+      'is deprecated from its deprecation date on',
       versions(DEPRECATION, SUNSET),
       DEPRECATION,
       { retired: false, deprecated: ['v1'] },
     ],
     [
-      'without an end',
+      'stays deprecated when it has no sunset date',
       versions(DEPRECATION),
       '2099-01-01T00:00:00.000Z',
       { retired: false, deprecated: ['v1'] },
     ],
     [
-      'a moment before its sunset',
+      'is not retired a moment before its sunset date',
       versions(DEPRECATION, SUNSET),
       '2028-01-31T23:59:59.999Z',
       { retired: false, deprecated: ['v1'] },
     ],
     [
-      'from its sunset on',
+      'is retired from its sunset date on',
       versions(DEPRECATION, SUNSET),
       SUNSET,
       { retired: true, deprecated: ['v1'] },
     ],
-  ])('%s', (_when, versions, now, { retired, deprecated }) => {
+  ])('%s', (_title, versions, now, { retired, deprecated }) => {
     expect(isRetired(versions, new Date(now))).toBe(retired);
     expect(toVersioningJson(versions, new Date(now))).toMatchObject({
       current: 'v1',
@@ -66,11 +71,11 @@ describe('a version', () => {
 });
 
 describe('renderRetirementHeaders', () => {
-  it('renders none for a version that stays', () => {
+  it('renders no headers for a version without dates', () => {
     expect(renderRetirementHeaders(versions())).toEqual({});
   });
 
-  it('renders the dates as in their RFCs, and a link', () => {
+  it('renders the dates as RFC 9745 and RFC 8594 specify them, and a link', () => {
     expect(renderRetirementHeaders(versions(DEPRECATION, SUNSET))).toEqual({
       deprecation: '@1801440000',
       sunset: 'Tue, 01 Feb 2028 00:00:00 GMT',
