@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseAbsoluteUrl } from './absolute-url.js';
 
-describe('an absolute URL', () => {
+describe('parseAbsoluteUrl', () => {
   it.each([
     ['https://example.com', 'https://example.com/'],
     ['HTTPS://EXAMPLE.com:443/A/../b?c=d', 'https://example.com/b?c=d'],
@@ -12,7 +12,7 @@ describe('an absolute URL', () => {
     ['postgres://u:p@db:5432/x', 'postgres://u:p@db:5432/x'],
     ['postgres:///x?host=/run/postgresql', 'postgres:///x?host=/run/postgresql'],
     ['redis://:p@localhost', 'redis://:p@localhost'],
-  ])('%s is %s', (text, href) => expect(parseAbsoluteUrl(text)?.href).toBe(href));
+  ])('parses %s as %s', (text, href) => expect(parseAbsoluteUrl(text)?.href).toBe(href));
 
   it.each([
     '',
@@ -52,5 +52,5 @@ describe('an absolute URL', () => {
     'https://example.com/\ud800',
     'https://example.com:99999/',
     'https://exa mple.com/',
-  ])('%j is none', (text) => expect(parseAbsoluteUrl(text)).toBeUndefined());
+  ])('refuses %j', (text) => expect(parseAbsoluteUrl(text)).toBeUndefined());
 });

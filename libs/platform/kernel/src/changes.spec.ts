@@ -1,21 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import { findChanges } from './changes.js';
 
-describe('the changes of a record', () => {
+describe('findChanges', () => {
   const before = { name: 'Till', events: ['item.added'], limit: null as number | null };
 
   it.each([
-    ['nothing', {}, {}],
-    ['a text', { name: 'Back office' }, { name: { from: 'Till', to: 'Back office' } }],
-    ['from nothing', { limit: 600 }, { limit: { from: null, to: 600 } }],
-    ['a list that is equal', { events: ['item.added'] }, {}],
-    ['a list', { events: ['*'] }, { events: { from: ['item.added'], to: ['*'] } }],
+    ['nothing for equal records', {}, {}],
     [
-      'several fields',
+      'both values of a text',
+      { name: 'Back office' },
+      { name: { from: 'Till', to: 'Back office' } },
+    ],
+    ['both values of a field that was null', { limit: 600 }, { limit: { from: null, to: 600 } }],
+    ['nothing for an equal list', { events: ['item.added'] }, {}],
+    ['both values of a list', { events: ['*'] }, { events: { from: ['item.added'], to: ['*'] } }],
+    [
+      'both values of each of several fields',
       { name: '', events: [] },
       { name: { from: 'Till', to: '' }, events: { from: ['item.added'], to: [] } },
     ],
-  ])('are named with their values before and after: %s', (_, after, changes) => {
+  ])('returns %s', (_, after, changes) => {
     expect(findChanges(before, { ...before, ...after })).toEqual(changes);
   });
 });

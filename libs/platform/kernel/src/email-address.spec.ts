@@ -11,7 +11,7 @@ import {
   normalizeEmailAddress,
 } from './email-address.js';
 
-describe('the key of an e-mail address', () => {
+describe('the e-mail key', () => {
   it.each([
     ['ANNA@Mail.Example', 'anna@mail.example'],
     ['ｖictim@ｇithub.com', 'victim@github.com'],
@@ -52,7 +52,7 @@ describe('the key of an e-mail address', () => {
     ['é@example.com', 'e@example.com'],
     ['\u0430@example.com', 'a@example.com'],
     ['a@ex\u0430mple.com', 'a@example.com'],
-  ])('tells %j from %j', (one, other) => {
+  ])('differs between %j and %j', (one, other) => {
     expect([isEmailAddress(one), isEmailAddress(other)]).toEqual([true, true]);
     expect(isSameAddress(one, other)).toBe(false);
   });
@@ -91,11 +91,11 @@ describe('the key of an e-mail address', () => {
     expect(() => getEmailKey(text)).toThrow('no e-mail address');
   });
 
-  it('does not exist for a text that takes long to normalise', () => {
+  it('does not exist for a text that takes long to normalize', () => {
     expect(findEmailKey(`a@${'\u0301'.repeat(100_000)}.de`)).toBeUndefined();
   });
 
-  it('is that of the mailbox that mails go to, and does not change when it is made again', () => {
+  it('is the same for an address, its mailbox and the key itself', () => {
     const part = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 8 });
     fc.assert(
       fc.property(part, part, (local, name) => {
@@ -114,28 +114,28 @@ describe('the key of an e-mail address', () => {
   });
 });
 
-describe('a readable address', () => {
+describe('findReadableAddress', () => {
   it.each([
     ['Anna@xn--mller-kva.de', 'Anna@müller.de'],
     ['anna@MÜLLER.de', 'anna@müller.de'],
     ['no address', undefined],
-  ])('of %j is %j', (address, readable) => {
+  ])('maps %j to %j', (address, readable) => {
     expect(findReadableAddress(address)).toBe(readable);
   });
 });
 
-describe('a mailbox', () => {
+describe('findMailbox', () => {
   it.each([
     ['Anna.ÉCOLE@Müller.de', 'Anna.ÉCOLE@xn--mller-kva.de'],
     ['victim@gİthub.com', 'victim@xn--github-qyd.com'],
     ['ａnna@b。de', 'anna@b.de'],
     ['a@\u13A0.com', 'a@xn--58d.com'],
-  ])('of %j is %j', (address, mailbox) => {
+  ])('maps %j to %j', (address, mailbox) => {
     expect(findMailbox(address)).toBe(mailbox);
   });
 });
 
-describe('the mailbox of an e-mail address', () => {
+describe('findMailboxKey', () => {
   it.each([
     ['ann@mail.example', 'ann@mail.example'],
     ['Ann@Mail.EXAMPLE', 'ann@mail.example'],
@@ -147,7 +147,7 @@ describe('the mailbox of an e-mail address', () => {
     ['+tag@mail.example', '@mail.example'],
     ['no address', 'no address'],
     ['', ''],
-  ])('%j is counted as %j', (address, key) => {
+  ])('maps %j to %j', (address, key) => {
     expect(findMailboxKey(address)).toBe(key);
   });
 });

@@ -10,7 +10,7 @@ afterEach(() => {
   mock.timers.reset();
 });
 
-function cacheOf(ttl?: number) {
+function createCache(ttl?: number) {
   const now = { at: 1 };
   const cache = new ExpiringCache<string, string>({
     maxSize: 100,
@@ -28,7 +28,7 @@ function cacheOf(ttl?: number) {
 
 describe('ExpiringCache', () => {
   it('releases expired entries that nobody reads', () => {
-    const { cache, pass } = cacheOf(3_000);
+    const { cache, pass } = createCache(3_000);
     cache.set('a', 'twelve bytes');
     pass(2_500);
     cache.set('b', 'more');
@@ -38,8 +38,8 @@ describe('ExpiringCache', () => {
     expect([cache.size, cache.calculatedSize]).toEqual([0, 0]);
   });
 
-  it('works again after it was empty', () => {
-    const { cache, pass } = cacheOf(1_000);
+  it('releases expired entries again after it was empty', () => {
+    const { cache, pass } = createCache(1_000);
     cache.set('a', 'x');
     pass(5_000);
     expect(cache.size).toBe(0);
@@ -49,8 +49,8 @@ describe('ExpiringCache', () => {
     expect(cache.size).toBe(0);
   });
 
-  it('keeps entries without a time, next to those with their own', () => {
-    const { cache, pass } = cacheOf();
+  it('keeps entries without a TTL, and releases those whose own TTL has passed', () => {
+    const { cache, pass } = createCache();
     cache.set('for good', 'x');
     cache.set('for a while', 'y', { ttl: 1_000 });
     pass(60_000);

@@ -2,8 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { UnavailableError } from './errors.js';
 import { FairQueue } from './fair-queue.js';
 
-/** Work that ends when it is told to. */
-function works(queue: FairQueue) {
+/** Creates tasks that run until the test ends them. */
+function createTasks(queue: FairQueue) {
   const started: string[] = [];
   const ends = new Map<string, () => void>();
   const add = (owner: string, name: string) =>
@@ -22,7 +22,7 @@ const QUEUE = { concurrency: 1, maxWaiting: 3, waitMs: 60_000 };
 
 describe('FairQueue', () => {
   it('alternates between owners, however many tasks one has', async () => {
-    const { started, add, end } = works(new FairQueue(QUEUE));
+    const { started, add, end } = createTasks(new FairQueue(QUEUE));
     const all = [
       add('flood', 'f1'),
       add('flood', 'f2'),
@@ -36,9 +36,9 @@ describe('FairQueue', () => {
     expect(started).toEqual(['f1', 'o1', 't1', 'f2', 'f3', 'f4']);
   });
 
-  it('lets an occasional owner wait only for the running task', async () => {
+  it('makes an occasional owner wait for the running task only', async () => {
     let now = 0;
-    const { started, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
+    const { started, add, end } = createTasks(new FairQueue({ ...QUEUE, now: () => now }));
     const endAfter = async (ms: number, name: string) => {
       now += ms;
       await end(name);
@@ -57,9 +57,9 @@ describe('FairQueue', () => {
     expect(await Promise.all(all)).toHaveLength(15);
   });
 
-  it('charges nobody for time that nobody else wanted', async () => {
+  it('charges an owner nothing for time in which no other owner waited', async () => {
     let now = 0;
-    const { started, add, end } = works(new FairQueue({ ...QUEUE, now: () => now }));
+    const { started, add, end } = createTasks(new FairQueue({ ...QUEUE, now: () => now }));
     const alone = add('a', 'a1');
     now += 60_000;
     await end('a1');
@@ -71,15 +71,15 @@ describe('FairQueue', () => {
   });
 
   it('limits the number of running tasks', async () => {
-    const { started, add, end } = works(new FairQueue({ ...QUEUE, concurrency: 2 }));
+    const { started, add, end } = createTasks(new FairQueue({ ...QUEUE, concurrency: 2 }));
     const all = [add('a', '1'), add('b', '2'), add('c', '3')];
     expect(started).toEqual(['1', '2']);
     for (const name of ['2', '1', '3']) await end(name);
     expect(await Promise.all(all)).toEqual(['1', '2', '3']);
   });
 
-  it('refuses an owner with too many waiting tasks, and nobody else', async () => {
-    const { add, end } = works(new FairQueue({ ...QUEUE, maxWaiting: 1 }));
+  it('refuses a task of an owner who has too many waiting, but not of another owner', async () => {
+    const { add, end } = createTasks(new FairQueue({ ...QUEUE, maxWaiting: 1 }));
     const results = [add('a', '1'), add('a', '2'), add('b', '3')];
     await expect(add('a', '4')).rejects.toThrow(UnavailableError);
     for (const name of ['1', '3', '2']) await end(name);
@@ -87,7 +87,7 @@ describe('FairQueue', () => {
   });
 
   it('rejects a task that has waited too long, and continues', async () => {
-    const { started, add, end } = works(new FairQueue({ ...QUEUE, waitMs: 1 }));
+    const { started, add, end } = createTasks(new FairQueue({ ...QUEUE, waitMs: 1 }));
     const first = add('a', '1');
     await expect(add('b', '2')).rejects.toThrow(UnavailableError);
     await end('1');
@@ -100,9 +100,9 @@ describe('FairQueue', () => {
 
   it('starts the next task when one fails', async () => {
     const queue = new FairQueue(QUEUE);
-    const failing = queue.run('a', () => Promise.reject(new Error('broken')));
+    const failingTask = queue.run('a', () => Promise.reject(new Error('broken')));
     const next = queue.run('a', async () => 'done');
-    await expect(failing).rejects.toThrow('broken');
+    await expect(failingTask).rejects.toThrow('broken');
     expect(await next).toBe('done');
   });
 });

@@ -7,8 +7,8 @@ const SCAN = [0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0, 1, 2, 3];
 const segment = (code: number, ...data: number[]) => [0xff, code, 0, data.length + 2, ...data];
 const count = (...parts: number[][]) => countScans(Uint8Array.from(parts.flat()), 1000);
 
-describe('the scans of a JPEG', () => {
-  it('are its SOS markers', () => {
+describe('countScans', () => {
+  it('counts the SOS markers of a JPEG', () => {
     expect(count(SOI, segment(0xe0, 1, 2), SCAN, SCAN, segment(0xc4, 9), SCAN, EOI)).toBe(3);
   });
 
@@ -23,11 +23,11 @@ describe('the scans of a JPEG', () => {
     ['SOS inside the header of a scan', [SOI, EOI, SCAN]],
     ['stuffed bytes', [SOI, [0xff, 0, 0xda, 0xff, 0xff, 0, 0xda], EOI]],
     ['a picture behind the end, as phones add', [SOI, EOI, SOI, SCAN, SCAN]],
-  ])('are not found in %s', (_what, parts) => expect(count(...parts)).toBe(0));
+  ])('finds no scans in %s', (_what, parts) => expect(count(...parts)).toBe(0));
 
   it.each<[string, number[]]>([
     ['fill bytes', [0xff, 0xff, 0xff]],
-    ['bytes that belong to nothing', [1, 2, 3, 0xda]],
+    ['bytes outside of any segment', [1, 2, 3, 0xda]],
     ['stuffed bytes', [0xff, 0, 0xff, 0xff, 0]],
     ['a restart marker', [0xff, 0xd0]],
     ['a restart marker and what looks like its length', [0xff, 0xd7, 0xff, 0xff]],
@@ -39,20 +39,20 @@ describe('the scans of a JPEG', () => {
     ['a segment of the length 1', [0xff, 0xfe, 0, 1]],
     ['an empty segment', [0xff, 0xfe, 0, 2]],
     ['a segment of an unknown kind', segment(0xf3, 1, 2, 3)],
-  ])('are found behind %s', (_what, between) => {
+  ])('finds the scans behind %s', (_what, between) => {
     expect(count(SOI, between, SCAN, between, SCAN, EOI)).toBe(2);
   });
 
-  it('are counted up to a limit', () => {
+  it('counts up to a limit', () => {
     expect(countScans(Uint8Array.from(Array.from({ length: 50 }, () => SCAN).flat()), 7)).toBe(7);
   });
 
-  it('are never fewer than those that the length of a scan hides', () => {
+  it('counts scans that the length of another scan hides', () => {
     const long = [0xff, 0xda, 0, 8, 1, 1, 0, 1, 63, 0];
     expect(count(SOI, long, long, long)).toBe(3);
   });
 
-  it('of the largest upload are counted in no time', () => {
+  it('counts the scans of the largest upload in under five seconds', () => {
     const hostile = new Uint8Array(2 * 1024 * 1024).fill(0xff);
     for (let i = 1; i < hostile.length; i += 2) hostile[i] = 0xd0;
     const startedAt = performance.now();

@@ -14,7 +14,7 @@ describe('the public id of an event', () => {
     expect(ids.map((id) => parsePublicEventId(toPublicEventId(id)))).toEqual(ids);
   });
 
-  it('renders the event id in base 32', () => {
+  it('is the id of the event in base 32', () => {
     fc.assert(
       fc.property(fc.uuid(), (id) => {
         const digits = Array.from(toPublicEventId(id).slice('evt_'.length));
@@ -27,7 +27,7 @@ describe('the public id of an event', () => {
     );
   });
 
-  it('refuses any other text', () => {
+  it('cannot be parsed from any other text', () => {
     const publicId = toPublicEventId('018f3c1e-1111-7222-8333-444455556666');
     for (const text of [
       '',

@@ -11,13 +11,13 @@ const dates = (deprecated: string, sunset?: string) => ({
   deprecatedAt: new Date(deprecated),
   sunsetAt: sunset === undefined ? null : new Date(sunset),
 });
-const announced = (on: string, deprecated: string, sunset?: string): Announcement => ({
+const createAnnouncement = (on: string, deprecated: string, sunset?: string): Announcement => ({
   announcedAt: new Date(on),
   ...dates(deprecated, sunset),
 });
 
 describe('the first start with dates', () => {
-  it('announces them', () => {
+  it('announces the dates', () => {
     expect(decideRetirementStep(dates('2026-01-01', '2027-11-22'), undefined, NOW)).toEqual({
       kind: 'announce',
     });
@@ -25,7 +25,7 @@ describe('the first start with dates', () => {
   });
 
   it.each(['2020-01-01', '2027-11-21', '2027-11-21T22:09:59Z'])(
-    'refuses %s as the end, however long ago the deprecation is said to be',
+    'refuses %s as the sunset date, however long ago the deprecation date is',
     (sunset) => {
       expect(decideRetirementStep(dates('2018-01-01', sunset), undefined, NOW)).toEqual({
         kind: 'refuse',
@@ -35,7 +35,7 @@ describe('the first start with dates', () => {
     },
   );
 
-  it('takes the moment itself', () => {
+  it('accepts a sunset date exactly twelve months ahead', () => {
     expect(
       decideRetirementStep(dates('2026-01-01', '2027-11-21T22:10:00Z'), undefined, NOW).kind,
     ).toBe('announce');
@@ -43,9 +43,9 @@ describe('the first start with dates', () => {
 });
 
 describe('a later start', () => {
-  const announcement = announced('2026-01-10T08:00:00Z', '2026-02-01', '2028-02-01');
+  const announcement = createAnnouncement('2026-01-10T08:00:00Z', '2026-02-01', '2028-02-01');
 
-  it('changes nothing with the same dates, also when the version is retired', () => {
+  it('changes nothing when the dates are the same, even after the sunset date', () => {
     const same = dates('2026-02-01', '2028-02-01');
     expect(decideRetirementStep(same, announcement, NOW)).toEqual({ kind: 'none' });
     expect(decideRetirementStep(same, announcement, new Date('2030-01-01'))).toEqual({
@@ -53,7 +53,7 @@ describe('a later start', () => {
     });
   });
 
-  it('may move the deprecation, move the end away, or take it back', () => {
+  it('accepts another deprecation date, a later sunset date and none', () => {
     for (const changed of [
       dates('2026-06-01', '2028-02-01'),
       dates('2026-02-01', '2029-02-01'),
@@ -61,13 +61,13 @@ describe('a later start', () => {
     ]) {
       expect(decideRetirementStep(changed, announcement, NOW)).toEqual({ kind: 'change' });
     }
-    // The version answers again.
+    // The version is available again.
     expect(
       decideRetirementStep(dates('2026-02-01', '2031-01-02'), announcement, new Date('2031-01-01')),
     ).toEqual({ kind: 'change' });
   });
 
-  it('may not move the end to less than twelve months after the announcement', () => {
+  it('refuses a sunset date less than twelve months after the announcement', () => {
     expect(decideRetirementStep(dates('2026-01-01', '2027-01-10'), announcement, NOW)).toEqual({
       kind: 'refuse',
       reason:
@@ -79,21 +79,21 @@ describe('a later start', () => {
   });
 
   it.each([
-    ['an earlier end', announcement],
-    ['a first end', announced('2020-01-01', '2020-01-01')],
-  ])('is told of %s 30 days ahead', (_what, standing) => {
+    ['an earlier sunset date', announcement],
+    ['a first sunset date', createAnnouncement('2020-01-01', '2020-01-01')],
+  ])('refuses %s less than 30 days ahead', (_what, previous) => {
     const later = new Date('2027-05-01T12:00:00Z');
-    expect(decideRetirementStep(dates('2020-01-01', '2027-05-31'), standing, later)).toEqual({
+    expect(decideRetirementStep(dates('2020-01-01', '2027-05-31'), previous, later)).toEqual({
       kind: 'refuse',
       reason:
         'API_V1_SUNSET_DATE: must be 2027-06-01 or later, because a date that was not announced yet, or is earlier than announced, is told 30 days ahead.',
     });
-    expect(decideRetirementStep(dates('2020-01-01', '2027-06-01'), standing, later).kind).toBe(
+    expect(decideRetirementStep(dates('2020-01-01', '2027-06-01'), previous, later).kind).toBe(
       'change',
     );
   });
 
-  it('says what to do when the dates are missing', () => {
+  it('refuses missing dates of an announced retirement and says what to do', () => {
     expect(decideRetirementStep(null, announcement, NOW)).toEqual({
       kind: 'refuse',
       reason:
@@ -103,14 +103,14 @@ describe('a later start', () => {
   });
 });
 
-it('twelve months end on the same day of the next year, or the day after a leap day', () => {
+it('getEarliestSunset returns the same day of the next year, or the day after a leap day', () => {
   expect(getEarliestSunset(new Date('2027-02-01T12:00:00Z'))).toEqual(
     new Date('2028-02-01T12:00:00Z'),
   );
   expect(getEarliestSunset(new Date('2028-02-29'))).toEqual(new Date('2029-03-01'));
 });
 
-it('dates are shown as days, and other moments whole', () => {
+it('renderDate renders midnight as a day, and other moments in full', () => {
   const rendered = ['2028-02-01', '2028-02-01T12:30:00Z', '2028-02-01T00:00:00.500Z'].map((text) =>
     renderDate(new Date(text)),
   );

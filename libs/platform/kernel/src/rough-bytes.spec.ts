@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { estimateBytes } from './rough-bytes.js';
 
-describe('roughBytes', () => {
-  it('counts a text with a character beyond Latin-1 twice, as it is held', () => {
+describe('estimateBytes', () => {
+  it('counts two bytes a character for a text that has one beyond Latin-1', () => {
     expect(estimateBytes('é'.repeat(100))).toBe(116);
     expect(estimateBytes(`${'é'.repeat(99)}Ж`)).toBe(216);
   });
 
-  it('counts what maps hold', () => {
+  it('counts the entries of a map', () => {
     expect(estimateBytes(new Map([[1, { a: 'b' }]]))).toBeGreaterThan(
       estimateBytes(new Map<number, object>()),
     );
@@ -20,7 +20,7 @@ describe('roughBytes', () => {
     expect(estimateBytes(Buffer.alloc(100_000).subarray(0, 10))).toBeGreaterThan(100_000);
   });
 
-  it.each([null, undefined, 1, true])('counts %s', (value) => {
+  it.each([null, undefined, 1, true])('counts 16 bytes for %s', (value) => {
     expect(estimateBytes(value)).toBe(16);
   });
 });

@@ -6,14 +6,14 @@ import { deriveKey, fingerprint, open, seal } from './sealing.js';
 const key = randomBytes(32);
 
 describe('sealing', () => {
-  it('opens what it sealed and never seals the same way twice', () => {
+  it('seal gives another result each time, and open reads each', () => {
     const one = seal(key, Buffer.from('Änne'), 'here');
     const two = seal(key, Buffer.from('Änne'), 'here');
     expect(one.equals(two)).toBe(false);
     expect(open(key, one, 'here').toString()).toBe('Änne');
   });
 
-  it('does not open in another place, with another key, or changed', () => {
+  it('open refuses another context, another key and changed data', () => {
     const sealed = seal(key, Buffer.from('secret'), 'here');
     expect(() => open(key, sealed, 'there')).toThrow();
     expect(() => open(randomBytes(32), sealed, 'here')).toThrow();
@@ -21,17 +21,17 @@ describe('sealing', () => {
     expect(() => open(key, sealed, 'here')).toThrow();
   });
 
-  it('derives a key of its own for each purpose', () => {
+  it('deriveKey derives a different key for each purpose', () => {
     expect(deriveKey(key, 'claims').equals(deriveKey(key, 'secrets'))).toBe(false);
     expect(deriveKey(key, 'claims').equals(deriveKey(key, 'claims'))).toBe(true);
   });
 
-  it('opens what was sealed by any version: the derivation and the layout stay as they are', () => {
+  it('open reads what earlier versions sealed, with the same key derivation and layout', () => {
     const derived = deriveKey(Buffer.alloc(32, 1), 'claims');
     expect(derived.toString('hex')).toBe(
       'd044e39725321c4abedc921f5d66e6ead9dfe6700becefe2242a79e288400ef2',
     );
-    // A nonce of 12 bytes, a tag of 16, and as many bytes as there were.
+    // A nonce of 12 bytes, a tag of 16, and as many bytes as the plain text.
     const cipher = createCipheriv('aes-256-gcm', derived, Buffer.alloc(12, 7));
     cipher.setAAD(Buffer.from('here'));
     const sealed = Buffer.concat([cipher.update('Änne'), cipher.final()]);
@@ -40,13 +40,13 @@ describe('sealing', () => {
     expect(seal(derived, Buffer.from('Änne'), 'here')).toHaveLength(stored.length);
   });
 
-  it('fingerprints parts, not their concatenation', () => {
+  it('fingerprint differs for parts with the same concatenation', () => {
     expect(fingerprint(key, 'ab', 'c').equals(fingerprint(key, 'a', 'bc'))).toBe(false);
   });
 });
 
-describe('public event id', () => {
-  it('is evt_ and 26 characters, the same for the same event', () => {
+describe('toPublicEventId', () => {
+  it('returns evt_ and 26 characters, the same for the same event', () => {
     const id = toPublicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570');
     expect(id).toMatch(/^evt_[0-9A-HJKMNP-TV-Z]{26}$/);
     expect(toPublicEventId('01a1f80f-092d-731b-aa2f-ca6f1c723570')).toBe(id);

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { StallDetector } from './stall-detector.js';
 
 describe('StallDetector', () => {
-  it('is stuck while any work has been under way for more than a minute', async () => {
+  it('is stuck while any work has been in progress for more than a minute', async () => {
     let now = 0;
     let end: () => void = () => undefined;
     const stalls = new StallDetector(() => now);
@@ -16,7 +16,7 @@ describe('StallDetector', () => {
     expect(stalls.isStuck).toBe(false);
   });
 
-  it('is not stuck by work that failed, and hands its failure on', async () => {
+  it('is not stuck after work failed, and rethrows the failure', async () => {
     let now = 0;
     const stalls = new StallDetector(() => now);
     await expect(stalls.watch(() => Promise.reject(new Error('away')))).rejects.toThrow('away');

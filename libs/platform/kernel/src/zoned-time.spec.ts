@@ -7,7 +7,7 @@ const yearsAt = (at: number) =>
     Number(renderZonedTime(new Date(at).toISOString(), zone).split(/(?<=.)-/)[0]),
   );
 
-describe('zonedTime', () => {
+describe('renderZonedTime', () => {
   it.each([
     ['2027-01-31T22:59:59Z', 'Europe/Berlin', '2027-01-31T23:59:59+01:00'],
     ['2027-07-31T21:59:59Z', 'Europe/Berlin', '2027-07-31T23:59:59+02:00'],
@@ -40,7 +40,7 @@ describe('EARLIEST_TIME and LATEST_TIME', () => {
   });
 });
 
-describe('momentOfDay', () => {
+describe('findMomentOfDay', () => {
   it.each([
     ['2026-12-31', 'UTC', '2026-12-31T00:00:00.000Z', '2026-12-31T23:59:59.999Z'],
     ['2026-12-31', 'America/Los_Angeles', '2026-12-31T08:00:00.000Z', '2027-01-01T07:59:59.999Z'],
@@ -53,7 +53,7 @@ describe('momentOfDay', () => {
     ['2026-10-25', 'Europe/Berlin', '2026-10-24T22:00:00.000Z', '2026-10-25T22:59:59.999Z'],
     // Half an hour of daylight saving time.
     ['2026-04-05', 'Australia/Lord_Howe', '2026-04-04T13:00:00.000Z', '2026-04-05T13:29:59.999Z'],
-    // Midnight is skipped, and so it is on the day after the second one.
+    // Midnight is skipped: on the first and the third day, and on the one after the second.
     ['2018-11-04', 'America/Sao_Paulo', '2018-11-04T03:00:00.000Z', '2018-11-05T01:59:59.999Z'],
     ['2018-11-03', 'America/Sao_Paulo', '2018-11-03T03:00:00.000Z', '2018-11-04T02:59:59.999Z'],
     ['2026-04-24', 'Africa/Cairo', '2026-04-23T22:00:00.000Z', '2026-04-24T20:59:59.999Z'],
@@ -65,23 +65,23 @@ describe('momentOfDay', () => {
     // One minute after midnight the clocks went back into the day before.
     ['2010-11-06', 'America/St_Johns', '2010-11-06T02:30:00.000Z', '2010-11-07T03:29:59.999Z'],
     ['2010-11-07', 'America/St_Johns', '2010-11-07T02:30:00.000Z', '2010-11-08T03:29:59.999Z'],
-    // Skipped as a whole, by those who changed to the other side of the date line.
+    // Days that were skipped as a whole, when a country crossed the date line, and those around them.
     ['2011-12-30', 'Pacific/Apia', '2011-12-30T10:00:00.000Z', '2011-12-30T09:59:59.999Z'],
     ['2011-12-29', 'Pacific/Apia', '2011-12-29T10:00:00.000Z', '2011-12-30T09:59:59.999Z'],
     ['2011-12-31', 'Pacific/Apia', '2011-12-30T10:00:00.000Z', '2011-12-31T09:59:59.999Z'],
     ['1994-12-31', 'Pacific/Kiritimati', '1994-12-31T10:00:00.000Z', '1994-12-31T09:59:59.999Z'],
-    // Lived through twice.
+    // A day that came twice.
     ['1892-07-04', 'Pacific/Apia', '1892-07-03T11:26:56.000Z', '1892-07-05T11:26:55.999Z'],
     ['1800-01-01', 'Europe/Berlin', '1799-12-31T23:06:32.000Z', '1800-01-01T23:06:31.999Z'],
     ['1800-01-01', 'Europe/London', '1800-01-01T00:01:15.000Z', '1800-01-02T00:01:14.999Z'],
     ['0001-01-01', 'Asia/Manila', '0001-01-01T15:56:08.000Z', '0001-01-02T15:56:07.999Z'],
     ['9999-12-31', 'Pacific/Kiritimati', '9999-12-30T10:00:00.000Z', '9999-12-31T09:59:59.999Z'],
-  ])('%s in %s is from %s to %s', (day, zone, start, end) => {
+  ])('finds that %s in %s is from %s to %s', (day, zone, start, end) => {
     expect(new Date(findMomentOfDay(day, 'start', zone)).toISOString()).toBe(start);
     expect(new Date(findMomentOfDay(day, 'end', zone)).toISOString()).toBe(end);
   });
 
-  it('ends the day where the next one begins, and stays in it, in every zone', () => {
+  it('finds the first and the last moment of a day, and the start of the next, in every zone', () => {
     for (const zone of ZONES) {
       for (const day of ['2026-03-28', '2026-12-31', '2027-02-28', '2028-02-29']) {
         const end = findMomentOfDay(day, 'end', zone);
