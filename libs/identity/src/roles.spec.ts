@@ -10,27 +10,28 @@ import {
   type Role,
 } from './roles.js';
 
-const row = (operation: Operation) =>
+const renderRow = (operation: Operation) =>
   [`\`${operation}\``, ...ROLES.map((role) => (isAllowed(role, operation) ? 'yes' : ''))].join('|');
 
 describe('roles', () => {
-  it('are documented, operation by operation', () => {
+  it('are documented in docs/roles.md, operation by operation', () => {
     const rows = readFileSync('docs/roles.md', 'utf8')
       .split('\n')
       .filter((line) => line.startsWith('| `'))
       .map((line) => line.slice(1, -1).split('|'))
       .map((cells) => cells.map((cell) => cell.trim()).join('|'));
-    expect(rows.toSorted()).toEqual(OPERATIONS.map(row).toSorted());
+    expect(rows.toSorted()).toEqual(OPERATIONS.map(renderRow).toSorted());
   });
 
-  it('let owners do everything, and each role at least what the next one may', () => {
-    const allowedTo = (role: Role) => OPERATIONS.filter((operation) => isAllowed(role, operation));
-    expect(allowedTo('owner')).toEqual(OPERATIONS);
-    expect(allowedTo('manager')).toEqual(expect.arrayContaining(allowedTo('staff')));
-    expect(allowedTo('staff').length).toBeLessThan(allowedTo('manager').length);
+  it('let owners do everything, and managers all that staff may do and more', () => {
+    const listAllowed = (role: Role) =>
+      OPERATIONS.filter((operation) => isAllowed(role, operation));
+    expect(listAllowed('owner')).toEqual(OPERATIONS);
+    expect(listAllowed('manager')).toEqual(expect.arrayContaining(listAllowed('staff')));
+    expect(listAllowed('staff').length).toBeLessThan(listAllowed('manager').length);
   });
 
-  it('let staff serve customers, and nothing that concerns all of them', () => {
+  it('let staff serve customers, but not manage them or the store', () => {
     const counter = ['listCustomers', 'createCustomer', 'enrolCustomer', 'stampCustomerCard'];
     for (const operation of [...counter, 'redeemReward']) {
       expect([operation, findRefusal('staff', operation)]).toEqual([operation, null]);
@@ -41,7 +42,7 @@ describe('roles', () => {
     }
   });
 
-  it('reserve operations that the table does not list for owners', () => {
+  it('reserve operations that the table does not list to owners', () => {
     for (const operation of ['sellStore', 'toString', '__proto__', undefined]) {
       expect(findRefusal('owner', operation)).toBeNull();
       expect(findRefusal('manager', operation)).toBe('forbidden');

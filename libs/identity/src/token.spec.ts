@@ -6,7 +6,7 @@ const KEY = Buffer.alloc(32, 1);
 const RANDOM = Buffer.alloc(32, 2);
 
 describe('a token', () => {
-  it('carries a checksum that only the holder of the key can make', () => {
+  it('has a checksum that is valid for its key only', () => {
     const token = toToken(RANDOM, KEY);
     expect(token).toMatch(/^ink_[A-Za-z0-9_-]{59}$/);
     expect(hasValidChecksum(token, KEY)).toBe(true);
@@ -14,7 +14,7 @@ describe('a token', () => {
     expect(toToken(Buffer.alloc(32, 4), KEY)).not.toBe(token);
   });
 
-  it('is refused with any letter changed, added or removed', () => {
+  it('has no valid checksum once a character is changed, added or removed', () => {
     const token = toToken(RANDOM, KEY);
     const changed = Array.from(token, (letter, at) =>
       [...token].with(at, letter === 'A' ? 'B' : 'A').join(''),
