@@ -15,7 +15,7 @@ import { readConfig } from './config.js';
 const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
 const folder = mkdtempSync(join(tmpdir(), 'inkpad-apple-'));
 
-describe('the settings of Apple Wallet', () => {
+describe('readConfig with settings of Apple Wallet', () => {
   let certificates: AppleCertificates;
   let settings: Record<string, string>;
 
@@ -31,7 +31,7 @@ describe('the settings of Apple Wallet', () => {
     };
   });
 
-  const faultsOf = (changes: Record<string, string>) => {
+  const getErrors = (changes: Record<string, string>) => {
     try {
       readConfig({ ...settings, ...changes });
       return 'none';
@@ -40,7 +40,7 @@ describe('the settings of Apple Wallet', () => {
     }
   };
 
-  it('accepts that all are missing', () => {
+  it('returns null when all are missing', () => {
     expect(readConfig({ DATABASE_URL, DATA_DIR: folder }).apple).toBeNull();
   });
 
@@ -52,7 +52,7 @@ describe('the settings of Apple Wallet', () => {
     });
   });
 
-  it('reads PEM from a file, and in one line', () => {
+  it('reads PEM from a file, and from a value in one line', () => {
     const file = join(folder, 'pass.pem');
     writeFileSync(file, certificates.pass.certificate);
     const { APPLE_PASS_CERT: _, ...others } = settings;
@@ -68,59 +68,63 @@ describe('the settings of Apple Wallet', () => {
     const APPLE_PASS_KEY = createPrivateKey(certificates.pass.key)
       .export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'open sesame' })
       .toString();
-    const opened = (APPLE_PASS_KEY_PASSPHRASE: string) =>
-      faultsOf({ APPLE_PASS_KEY, APPLE_PASS_KEY_PASSPHRASE });
-    expect(opened('open sesame')).toBe('none');
-    expect(opened('')).toBe('APPLE_PASS_KEY: is encrypted: set APPLE_PASS_KEY_PASSPHRASE');
-    expect(opened('other')).toBe('APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY');
+    const getPassphraseErrors = (APPLE_PASS_KEY_PASSPHRASE: string) =>
+      getErrors({ APPLE_PASS_KEY, APPLE_PASS_KEY_PASSPHRASE });
+    expect(getPassphraseErrors('open sesame')).toBe('none');
+    expect(getPassphraseErrors('')).toBe(
+      'APPLE_PASS_KEY: is encrypted: set APPLE_PASS_KEY_PASSPHRASE',
+    );
+    expect(getPassphraseErrors('other')).toBe(
+      'APPLE_PASS_KEY_PASSPHRASE: does not open APPLE_PASS_KEY',
+    );
   });
 
   it('reports settings that do not match', () => {
     const other = appleCertificates({ team: 'Z9Z9Z9Z9Z9' });
-    expect(faultsOf({ APPLE_WWDR_CERT: other.root })).toMatch(
+    expect(getErrors({ APPLE_WWDR_CERT: other.root })).toMatch(
       /^APPLE_WWDR_CERT: did not issue the pass certificate. That was Test Worldwide Developer Relations/,
     );
-    expect(faultsOf({ APPLE_PASS_KEY: other.pass.key })).toBe(
+    expect(getErrors({ APPLE_PASS_KEY: other.pass.key })).toBe(
       'APPLE_PASS_KEY: is not the key of APPLE_PASS_CERT',
     );
-    expect(faultsOf({ APPLE_TEAM_ID: 'Z9Z9Z9Z9Z9' })).toBe(
+    expect(getErrors({ APPLE_TEAM_ID: 'Z9Z9Z9Z9Z9' })).toBe(
       `APPLE_TEAM_ID: the certificate belongs to team ${TEAM}`,
     );
-    expect(faultsOf({ APPLE_PASS_TYPE_ID: 'pass.other' })).toBe(
+    expect(getErrors({ APPLE_PASS_TYPE_ID: 'pass.other' })).toBe(
       `APPLE_PASS_TYPE_ID: the certificate is for ${PASS_TYPE}`,
     );
-    expect(faultsOf({ PUBLIC_URL: 'http://cards.example' })).toBe(
+    expect(getErrors({ PUBLIC_URL: 'http://cards.example' })).toBe(
       'APPLE_PASS_CERT: needs a PUBLIC_URL with https://, which phones insist on',
     );
     expect(
-      faultsOf({ APPLE_PASS_CERT: certificates.wwdr, APPLE_WWDR_CERT: certificates.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
+      getErrors({ APPLE_PASS_CERT: certificates.wwdr, APPLE_WWDR_CERT: certificates.root, APPLE_PASS_KEY: other.pass.key }), // prettier-ignore
     ).toMatch(/^APPLE_PASS_CERT: is not a Pass Type ID certificate/);
   });
 
-  it('refuses an intermediate with the right name and another key', () => {
-    expect(faultsOf({ APPLE_WWDR_CERT: appleCertificates().wwdr })).toMatch(/^APPLE_WWDR_CERT:/);
+  it('refuses an intermediate certificate with the right name and another key', () => {
+    expect(getErrors({ APPLE_WWDR_CERT: appleCertificates().wwdr })).toMatch(/^APPLE_WWDR_CERT:/);
   });
 
-  it('reports what is missing or not valid', () => {
-    expect(faultsOf({ APPLE_PASS_KEY: '' })).toMatch(/^APPLE_PASS_KEY: needed for passes/);
-    expect(faultsOf({ APPLE_PASS_CERT: 'pass.cer' })).toMatch(
+  it('reports missing and invalid settings', () => {
+    expect(getErrors({ APPLE_PASS_KEY: '' })).toMatch(/^APPLE_PASS_KEY: needed for passes/);
+    expect(getErrors({ APPLE_PASS_CERT: 'pass.cer' })).toMatch(
       /^APPLE_PASS_CERT: must be a certificate in PEM/,
     );
-    expect(faultsOf({ APPLE_PASS_KEY: '-----BEGIN PRIVATE KEY-----' })).toBe(
+    expect(getErrors({ APPLE_PASS_KEY: '-----BEGIN PRIVATE KEY-----' })).toBe(
       'APPLE_PASS_KEY: is no private key',
     );
     const ec = generateKeyPairSync('ec', { namedCurve: 'prime256v1' }).privateKey;
     const p8 = ec.export({ type: 'pkcs8', format: 'pem' }).toString();
-    expect(faultsOf({ APPLE_PASS_KEY: p8 })).toMatch(/^APPLE_PASS_KEY: is no RSA key/);
-    expect(faultsOf({ APNS_KEY: p8 })).toMatch(/^APNS_KEY: needs APNS_KEY_ID/);
-    expect(faultsOf({ APNS_KEY_ID: 'K' })).toBe('APNS_KEY_ID: needs APNS_KEY');
-    expect(faultsOf({ APNS_KEY: certificates.pass.key, APNS_KEY_ID: 'K' })).toMatch(
+    expect(getErrors({ APPLE_PASS_KEY: p8 })).toMatch(/^APPLE_PASS_KEY: is no RSA key/);
+    expect(getErrors({ APNS_KEY: p8 })).toMatch(/^APNS_KEY: needs APNS_KEY_ID/);
+    expect(getErrors({ APNS_KEY_ID: 'K' })).toBe('APNS_KEY_ID: needs APNS_KEY');
+    expect(getErrors({ APNS_KEY: certificates.pass.key, APNS_KEY_ID: 'K' })).toMatch(
       /^APNS_KEY: is no key/,
     );
-    expect(faultsOf({ APNS_KEY: p8, APNS_KEY_ID: 'K' })).toBe('none');
+    expect(getErrors({ APNS_KEY: p8, APNS_KEY_ID: 'K' })).toBe('none');
   });
 
-  it('accepts an expired certificate', () => {
+  it('accepts an expired certificate, and refuses one that is not valid yet', () => {
     const expired = { ...settings, APNS_URL: 'https://api.push.apple.com' };
     const later = new Date(Date.now() + 400 * 24 * 60 * 60 * 1000);
     const { credentials, errors } = readAppleCredentials(expired, later);

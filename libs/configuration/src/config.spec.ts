@@ -6,14 +6,14 @@ import { ConfigError } from '#kernel/config-error.js';
 import { readConfig } from './config.js';
 import { VERSION } from '#kernel/version.js';
 
-const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-config-'));
+const createFolder = () => mkdtempSync(join(tmpdir(), 'inkpad-config-'));
 const DATABASE_URL = 'postgres://u:p@localhost:5432/x';
 
 const KEY = Buffer.alloc(32, 5).toString('base64');
 
-describe('settings', () => {
-  it('has defaults', () => {
-    const config = readConfig({ DATABASE_URL, DATA_DIR: folder() });
+describe('readConfig', () => {
+  it('returns defaults', () => {
+    const config = readConfig({ DATABASE_URL, DATA_DIR: createFolder() });
     expect(config).toMatchObject({
       port: 3000,
       publicUrl: 'http://localhost:3000',
@@ -32,31 +32,34 @@ describe('settings', () => {
     expect(() => readConfig(bad)).toThrow(/TRUST_PROXY_HOPS/);
   });
 
-  it.each(['\r', ' ', '\t\r\n', '\u200B', '\uFEFF', '\u00A0'])('end before %j', (end) => {
-    const config = readConfig({
-      DATABASE_URL,
-      DATA_DIR: `${folder()}${end}`,
-      PORT: `${end}8080${end}`,
-      HOST: `127.0.0.1${end}`,
-      LOG_LEVEL: `${end}debug${end}`,
-      WEBHOOK_ALLOW_INSECURE_TARGETS: `true${end}`,
-      API_V1_DEPRECATION_DATE: `2027-01-31${end}`,
-      GEOCODER: end,
-      REDIS_URL: end,
-    });
-    expect(config).toMatchObject({
-      host: '127.0.0.1',
-      port: 8080,
-      logLevel: 'debug',
-      webhookAllowInsecureTargets: true,
-      redisUrl: null,
-    });
-    expect(config.dataDir.endsWith(end)).toBe(false);
-  });
+  it.each(['\r', ' ', '\t\r\n', '\u200B', '\uFEFF', '\u00A0'])(
+    'removes %j around values',
+    (end) => {
+      const config = readConfig({
+        DATABASE_URL,
+        DATA_DIR: `${createFolder()}${end}`,
+        PORT: `${end}8080${end}`,
+        HOST: `127.0.0.1${end}`,
+        LOG_LEVEL: `${end}debug${end}`,
+        WEBHOOK_ALLOW_INSECURE_TARGETS: `true${end}`,
+        API_V1_DEPRECATION_DATE: `2027-01-31${end}`,
+        GEOCODER: end,
+        REDIS_URL: end,
+      });
+      expect(config).toMatchObject({
+        host: '127.0.0.1',
+        port: 8080,
+        logLevel: 'debug',
+        webhookAllowInsecureTargets: true,
+        redisUrl: null,
+      });
+      expect(config.dataDir.endsWith(end)).toBe(false);
+    },
+  );
 
-  it('leaves the details of a connection string to the client of EventStoreDB', () => {
+  it('accepts an EVENT_STORE_URL of a cluster, and refuses another protocol', () => {
     const cluster = 'esdb://n1:2113,n2:2113,n3:2113?nodePreference=leader';
-    const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), EVENT_STORE_URL: cluster });
+    const config = readConfig({ DATABASE_URL, DATA_DIR: createFolder(), EVENT_STORE_URL: cluster });
     expect(config.eventStoreUrl).toBe(cluster);
     expect(() => readConfig({ DATABASE_URL, EVENT_STORE_URL: 'http://n1:2113' })).toThrow(
       /EVENT_STORE_URL/,
@@ -67,25 +70,26 @@ describe('settings', () => {
     ['3000', {}],
     ['4000', { PORT: '4000' }],
     ['4001', { HEALTH_PORT: '4001' }],
-  ])('refuse one port for metrics and for something else: %s', (port, others) => {
+  ])('refuses port %s for metrics when something else uses it', (port, others) => {
     const read = (metrics: string) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...others, METRICS_PORT: metrics });
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), ...others, METRICS_PORT: metrics });
     expect(() => read(port)).toThrow(/METRICS_PORT: is (HEALTH_)?PORT as well/);
     expect(read('9000').metricsPort).toBe(9000);
     expect(read('0').metricsPort).toBe(0);
   });
 
-  it('refuses other spellings of production, which could be a slip', () => {
+  it('refuses an unknown NODE_ENV, such as another spelling of production', () => {
     expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'Production' })).toThrow(/NODE_ENV/);
     expect(() => readConfig({ DATABASE_URL, NODE_ENV: 'staging' })).toThrow(/NODE_ENV/);
-    expect(readConfig({ DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'test' }).isProduction).toBe(
-      false,
-    );
+    expect(
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), NODE_ENV: 'test' }).isProduction,
+    ).toBe(false);
   });
 
-  it('reads address ranges and refuses near misses', () => {
+  it('reads CIDR ranges and refuses invalid and IPv4-mapped ones', () => {
     const read = (WEBHOOK_ALLOWED_CIDRS: string) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), WEBHOOK_ALLOWED_CIDRS }).webhookAllowedCidrs;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), WEBHOOK_ALLOWED_CIDRS })
+        .webhookAllowedCidrs;
     expect(read('10.1.0.0/16, fd12::/48').map(String)).toEqual(['10.1.0.0/16', 'fd12::/48']);
     for (const wrong of ['10.1.0.0', '10/8', '10.0.0.0/33', '10.0.0.0/8,', 'shop.example/24']) {
       expect(() => read(wrong)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must be ranges/);
@@ -110,7 +114,7 @@ describe('settings', () => {
       SMS_FROM: '+15005550006',
     };
     const read = (changes: object) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...changes }).sms;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), ...changes }).sms;
     expect(read({})).toBeNull();
     expect(read(whole)).toEqual({
       url: 'https://api.twilio.com',
@@ -134,9 +138,9 @@ describe('settings', () => {
     expect(() => read(capitals)).toThrow(/SMS_URL: must begin with https/);
   });
 
-  it('requires the URL of a geocoder, and a contact where its server asks for one', () => {
+  it('requires the URL of a geocoder, and a contact where its server requires one', () => {
     const read = (settings: NodeJS.ProcessEnv) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...settings }).geocoder;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), ...settings }).geocoder;
     expect([read({}), read({ GEOCODER: 'none' })]).toEqual(['offline', 'none']);
     const GEOCODER_URL = 'https://maps.example/v1/';
     expect(read({ GEOCODER: 'photon', GEOCODER_URL, GEOCODER_CONTACT: 'me@x.example' })).toEqual({
@@ -157,7 +161,7 @@ describe('settings', () => {
 
   it('requires mail server and sender together', () => {
     const read = (SMTP_URL: string, MAIL_FROM = 'Inkpad <inkpad@shop.example>') =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), SMTP_URL, MAIL_FROM }).mail;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), SMTP_URL, MAIL_FROM }).mail;
     const from = 'Inkpad <inkpad@shop.example>';
     expect(read('', '')).toBeNull();
     expect(read('smtp://mail.internal')).toEqual({
@@ -171,7 +175,7 @@ describe('settings', () => {
     expect(read('smtp://127.0.0.1:25')?.server?.port).toBe(25);
     expect(() => read('smtp://mail', '')).toThrow(/SMTP_URL: needs MAIL_FROM/);
     expect(() => read('')).toThrow(/MAIL_FROM: needs SMTP_URL/);
-    const withoutServer = { DATABASE_URL, DATA_DIR: folder(), MAIL_FROM: from };
+    const withoutServer = { DATABASE_URL, DATA_DIR: createFolder(), MAIL_FROM: from };
     expect(readConfig(withoutServer, 'api').mail).toEqual({ from, server: null });
     expect(() => read('https://mail')).toThrow(/SMTP_URL: must be a URL/);
     expect(() => read('smtp://me:s%esame@mail')).toThrow(/SMTP_URL: must name a host(?!.*sesame)/);
@@ -186,9 +190,9 @@ describe('settings', () => {
     }
   });
 
-  it('reads the security contact as an address or a page', () => {
+  it('reads the security contact from an e-mail address or a URL', () => {
     const read = (SECURITY_CONTACT: string) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), SECURITY_CONTACT }).securityContact;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), SECURITY_CONTACT }).securityContact;
     expect(read('')).toBeNull();
     expect(read('security@shop.example')).toBe('mailto:security@shop.example');
     expect(read('https://shop.example/report')).toBe('https://shop.example/report');
@@ -197,9 +201,9 @@ describe('settings', () => {
     }
   });
 
-  it('requires https of an identity provider, except on this machine', () => {
+  it('requires https of an identity provider, except on 127.0.0.1', () => {
     const read = (changes: Record<string, string>) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...changes }).oidc;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), ...changes }).oidc;
     const oidc = { OIDC_ISSUER: 'https://login.company.example/', OIDC_CLIENT_ID: 'inkpad' };
     expect(read(oidc)).toEqual({
       issuer: 'https://login.company.example/',
@@ -215,22 +219,22 @@ describe('settings', () => {
     expect(() => read({ OIDC_CLIENT_SECRET: 'x' })).toThrow(/SECRET: needs OIDC_ISSUER/);
   });
 
-  it('finds the database of a running service', () => {
-    const dataDir = folder();
+  it('reads the database URLs of a running service', () => {
+    const dataDir = createFolder();
     expect(() => readConfig({ DATA_DIR: dataDir })).toThrow(ConfigError);
     writeFileSync(join(dataDir, 'run.json'), JSON.stringify({ postgres: { url: DATABASE_URL } }));
     expect(readConfig({ DATA_DIR: dataDir }).databaseUrl).toBe(DATABASE_URL);
     expect(readConfig({ DATA_DIR: dataDir }).databaseMigrationUrl).toBe(DATABASE_URL);
-    const owned = { url: DATABASE_URL, owner_url: 'postgres://owner:p@localhost:5432/x' };
-    writeFileSync(join(dataDir, 'run.json'), JSON.stringify({ postgres: owned }));
+    const postgres = { url: DATABASE_URL, owner_url: 'postgres://owner:p@localhost:5432/x' };
+    writeFileSync(join(dataDir, 'run.json'), JSON.stringify({ postgres }));
     expect(readConfig({ DATA_DIR: dataDir })).toMatchObject({
-      databaseUrl: owned.url,
-      databaseMigrationUrl: owned.owner_url,
+      databaseUrl: postgres.url,
+      databaseMigrationUrl: postgres.owner_url,
     });
   });
 
-  it('finds the URL of a running service, unless another is set', () => {
-    const DATA_DIR = folder();
+  it('reads the public URL of a running service, unless another is set', () => {
+    const DATA_DIR = createFolder();
     const run = { base_url: 'http://localhost:4000', postgres: { url: DATABASE_URL } };
     writeFileSync(join(DATA_DIR, 'run.json'), JSON.stringify(run));
     expect(readConfig({ DATA_DIR }).publicUrl).toBe('http://localhost:4000');
@@ -265,17 +269,17 @@ describe('settings', () => {
     ['CORS_ORIGINS', 'https://shop.example'],
   ];
 
-  it.each(urls)('refuse a %s that a parser would have to repair', (name, url) => {
-    const faultIn = (text: string) => {
+  it.each(urls)('refuses a %s that a parser would have to repair', (name, url) => {
+    const getError = (text: string) => {
       try {
-        readConfig({ DATABASE_URL, DATA_DIR: folder(), [name]: text });
+        readConfig({ DATABASE_URL, DATA_DIR: createFolder(), [name]: text });
       } catch (error) {
         return String(error);
       }
       return '';
     };
-    expect(faultIn(url)).not.toContain(`${name}: must be`);
-    // Around the origins of a list white space and what cannot be seen are no part of them.
+    expect(getError(url)).not.toContain(`${name}: must be`);
+    // White space and invisible characters around the origins of a list are removed.
     const ends = name === 'CORS_ORIGINS' ? [] : ['\r', '\n', '\t', ' ', '\u200b'];
     for (const text of [
       ...ends.flatMap((end) => [`${url}${end}`, `${end}${url}`]),
@@ -287,12 +291,12 @@ describe('settings', () => {
       url.replace('://', ':/\t/'),
       url.replace(/^(..)/, '$1\n'),
     ]) {
-      expect([text, faultIn(text)]).toEqual([text, expect.stringContaining(`${name}: must be`)]);
+      expect([text, getError(text)]).toEqual([text, expect.stringContaining(`${name}: must be`)]);
     }
     if (/EVENT_STORE|CORS/.test(name)) return;
     const { hostname } = new URL(url);
     const dotted = url.replace(hostname, `${hostname}.`);
-    expect([dotted, faultIn(dotted)]).toEqual([
+    expect([dotted, getError(dotted)]).toEqual([
       dotted,
       expect.stringContaining(`${name}: must name`),
     ]);
@@ -311,14 +315,14 @@ describe('settings', () => {
 
   it('normalizes URLs without adding a slash', () => {
     const read = (PUBLIC_URL: string) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), PUBLIC_URL }).publicUrl;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), PUBLIC_URL }).publicUrl;
     expect(read('HTTPS://Cards.Example:443')).toBe('https://cards.example');
     expect(read('https://müller.example/a/../loyalty/')).toBe(
       'https://xn--mller-kva.example/loyalty',
     );
     const { oidc, otlpEndpoint } = readConfig({
       DATABASE_URL,
-      DATA_DIR: folder(),
+      DATA_DIR: createFolder(),
       OIDC_ISSUER: 'https://LOGIN.example/tenant/',
       OIDC_CLIENT_ID: 'inkpad',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'HTTP://traces.example:80',
@@ -331,7 +335,7 @@ describe('settings', () => {
 
   it('accepts origins as browsers send them, and no patterns', () => {
     const read = (CORS_ORIGINS: string) =>
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS }).corsOrigins;
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), CORS_ORIGINS }).corsOrigins;
     const right = ['https://shop.example', 'http://localhost:5173', 'https://[::1]:8443'];
     expect(read(right.join(', '))).toEqual(right);
     expect(read('*')).toEqual(['*']);
@@ -356,7 +360,7 @@ describe('settings', () => {
   });
 
   it('creates a master key once, readable by its owner only', () => {
-    const dataDir = folder();
+    const dataDir = createFolder();
     const first = readConfig({ DATABASE_URL, DATA_DIR: dataDir }).masterKey;
     expect(first).toHaveLength(32);
     expect(readConfig({ DATABASE_URL, DATA_DIR: dataDir }).masterKey.equals(first)).toBe(true);
@@ -364,14 +368,14 @@ describe('settings', () => {
   });
 
   it('requires a master key in production', () => {
-    const production = { DATABASE_URL, DATA_DIR: folder(), NODE_ENV: 'production' };
+    const production = { DATABASE_URL, DATA_DIR: createFolder(), NODE_ENV: 'production' };
     expect(() => readConfig(production)).toThrow(/MASTER_KEY must be set/);
     expect(readConfig(production, 'migrate').masterKey).toHaveLength(0);
     expect(() => readConfig({ ...production, MASTER_KEY: 'short' })).toThrow(/MASTER_KEY/);
   });
 
   it('reads every secret from a file or the environment, not both', () => {
-    const dataDir = folder();
+    const dataDir = createFolder();
     const file = (name: string, content: string) => {
       writeFileSync(join(dataDir, name), content);
       return join(dataDir, name);
@@ -420,13 +424,13 @@ describe('settings', () => {
     [{ MASTER_KEY_PREVIOUS: KEY }, /MASTER_KEY_PREVIOUS: needs MASTER_KEY/],
     [{ MASTER_KEY: KEY, MASTER_KEY_PREVIOUS: KEY }, /MASTER_KEY_PREVIOUS: is the same key/],
     [{ MASTER_KEY_PREVIOUS: 'short' }, /MASTER_KEY_PREVIOUS: must be 32 bytes/],
-  ])('refuse a former key that is none: %j', (environment, fault) => {
-    expect(findErrors(environment).join()).toMatch(fault);
+  ])('refuses an invalid previous master key: %j', (environment, message) => {
+    expect(findErrors(environment).join()).toMatch(message);
   });
 
   const findErrors = (environment: NodeJS.ProcessEnv) => {
     try {
-      readConfig({ DATABASE_URL, DATA_DIR: folder(), ...environment });
+      readConfig({ DATABASE_URL, DATA_DIR: createFolder(), ...environment });
     } catch (error) {
       if (error instanceof ConfigError) return error.message.split('\n').slice(1);
       throw error;
@@ -445,10 +449,16 @@ describe('settings', () => {
     ['soon', 'later', [/API_V1_DEPRECATION_DATE.*ISO/, /API_V1_SUNSET_DATE.*ISO/]],
     ['2027-02-30', undefined, [/API_V1_DEPRECATION_DATE.*ISO/]],
     [undefined, 'later', [/API_V1_SUNSET_DATE.*ISO/, /needs API_V1_DEPRECATION_DATE/]],
-  ])('on the end of v1: deprecated %s, retired %s', (announced, end, faults) => {
-    const errors = findErrors({ API_V1_DEPRECATION_DATE: announced, API_V1_SUNSET_DATE: end });
-    expect(errors).toEqual(faults.map((fault) => expect.stringMatching(fault)));
-  });
+  ])(
+    'checks the dates of v1: deprecated from %s, retired from %s',
+    (deprecationDate, sunsetDate, messages) => {
+      const errors = findErrors({
+        API_V1_DEPRECATION_DATE: deprecationDate,
+        API_V1_SUNSET_DATE: sunsetDate,
+      });
+      expect(errors).toEqual(messages.map((message) => expect.stringMatching(message)));
+    },
+  );
 
   it('reports an invalid sunset date together with all other errors', () => {
     const errors = findErrors({
@@ -465,13 +475,13 @@ describe('settings', () => {
       'https://shop.example, http://localhost:5173',
       ['https://shop.example', 'http://localhost:5173'],
     ],
-  ])('on origins: %s', (text, corsOrigins) => {
-    const config = readConfig({ DATABASE_URL, DATA_DIR: folder(), CORS_ORIGINS: text });
+  ])('reads the CORS origins %j', (text, corsOrigins) => {
+    const config = readConfig({ DATABASE_URL, DATA_DIR: createFolder(), CORS_ORIGINS: text });
     expect(config.corsOrigins).toEqual(corsOrigins);
   });
 
   it.each(['shop.example', 'https://shop.example/', 'https://shop.example/app', '*,', 'null'])(
-    'refuse what is no origin: %s',
+    'refuses the CORS origins %j',
     (text) => {
       expect(findErrors({ CORS_ORIGINS: text })).toEqual([expect.stringContaining('CORS_ORIGINS')]);
     },

@@ -30,19 +30,22 @@ const ISSUER = '3388000000022000000';
 const GOOGLE = { GOOGLE_WALLET_ISSUER_ID: ISSUER, GOOGLE_WALLET_KEY: JSON.stringify(KEY) };
 const HTTPS = { PUBLIC_URL: 'https://cards.example' };
 
-const folder = () => mkdtempSync(join(tmpdir(), 'inkpad-google-'));
+const createFolder = () => mkdtempSync(join(tmpdir(), 'inkpad-google-'));
 const read = (environment: NodeJS.ProcessEnv) =>
-  readConfig({ DATABASE_URL: 'postgres://u:p@localhost/x', DATA_DIR: folder(), ...environment })
-    .google;
+  readConfig({
+    DATABASE_URL: 'postgres://u:p@localhost/x',
+    DATA_DIR: createFolder(),
+    ...environment,
+  }).google;
 
-describe('the settings of Google Wallet', () => {
-  it('are not needed', () => {
+describe('readConfig with settings of Google Wallet', () => {
+  it('returns null when they are missing', () => {
     expect(read({})).toBeNull();
     expect(read({ PUBLIC_URL: 'http://cards.local' })).toBeNull();
   });
 
-  it('take an issuer with the key of a service account, as text or as a file', () => {
-    const file = join(folder(), 'key.json');
+  it('reads an issuer with the key of a service account, as text or from a file', () => {
+    const file = join(createFolder(), 'key.json');
     writeFileSync(file, JSON.stringify(KEY, null, 2));
     const expected = {
       issuerId: ISSUER,
@@ -59,7 +62,7 @@ describe('the settings of Google Wallet', () => {
     ).toMatchObject(expected);
   });
 
-  it('lead elsewhere for tests and proxies', () => {
+  it('reads other URLs, for tests and proxies', () => {
     const urls = {
       GOOGLE_WALLET_URL: 'http://127.0.0.1:9/walletobjects/v1/',
       GOOGLE_WALLET_SAVE_URL: 'http://127.0.0.1:9/save',
@@ -77,33 +80,37 @@ describe('the settings of Google Wallet', () => {
     ['an issuer alone', { GOOGLE_WALLET_ISSUER_ID: ISSUER }, /ISSUER_ID: needs GOOGLE_WALLET_KEY/],
     ['a key alone', { GOOGLE_WALLET_KEY: GOOGLE.GOOGLE_WALLET_KEY }, /KEY: needs GOOGLE_WALLET_IS/],
     ['a name as issuer', { ...GOOGLE, GOOGLE_WALLET_ISSUER_ID: 'Corner Café' }, /ISSUER_ID: must/],
-    ['no JSON', { ...GOOGLE, GOOGLE_WALLET_KEY: '{' }, /GOOGLE_WALLET_KEY: must be the JSON/],
     [
-      'a public address without TLS',
+      'a key that is not JSON',
+      { ...GOOGLE, GOOGLE_WALLET_KEY: '{' },
+      /GOOGLE_WALLET_KEY: must be the JSON/,
+    ],
+    [
+      'a public URL without TLS',
       { ...GOOGLE, PUBLIC_URL: 'http://x.example' },
       /PUBLIC_URL: must begin with https/,
     ],
-    ['no public address', { ...GOOGLE, PUBLIC_URL: '' }, /PUBLIC_URL: must begin with https/],
+    ['a missing public URL', { ...GOOGLE, PUBLIC_URL: '' }, /PUBLIC_URL: must begin with https/],
     [
       'an underscore in the suffix',
       { ...GOOGLE, GOOGLE_WALLET_ID_SUFFIX: 'a_b' },
       /ID_SUFFIX: must match/,
     ],
-  ])('refuse %s', (_, environment, fault) => {
+  ])('refuses %s', (_, environment, message) => {
     expect(() => read({ ...HTTPS, ...environment })).toThrow(ConfigError);
-    expect(() => read({ ...HTTPS, ...environment })).toThrow(fault);
+    expect(() => read({ ...HTTPS, ...environment })).toThrow(message);
   });
 
   it.each<[string, object, RegExp]>([
     ['of an OAuth client', { type: 'authorized_user' }, /not the key of a service account/],
-    ['without an address', { client_email: undefined }, /lacks "client_email"/],
+    ['without an e-mail address', { client_email: undefined }, /lacks "client_email"/],
     ['without an id', { private_key_id: '' }, /lacks "private_key_id"/],
-    ['without the address of tokens', { token_uri: 'oauth2' }, /lacks "token_uri"/],
+    ['without a valid token URL', { token_uri: 'oauth2' }, /lacks "token_uri"/],
     ['without the key itself', { private_key: 'secret-text' }, /has no "private_key"(?!.*secret)/],
     ['that is short', { private_key: rsa(1024) }, /not RSA with at least 2048 bits/],
     ['that is not RSA', { private_key: ec }, /not RSA with at least 2048 bits/],
-  ])('refuse a key %s', (_, change, fault) => {
+  ])('refuses a key %s', (_, change, message) => {
     const wrong = { ...GOOGLE, ...HTTPS, GOOGLE_WALLET_KEY: JSON.stringify({ ...KEY, ...change }) };
-    expect(() => read(wrong)).toThrow(fault);
+    expect(() => read(wrong)).toThrow(message);
   });
 });
