@@ -14,15 +14,17 @@ const attributes = {
   country: null,
 };
 
-const created: AccountEvent = { type: 'AccountCreated', data: { id: 4, ...attributes } };
+const accountCreated: AccountEvent = { type: 'AccountCreated', data: { id: 4, ...attributes } };
 
 const LATER = '2026-03-02T10:00:00.000Z';
 
-describe('account', () => {
-  it('is found in existing histories, with the times of its events', () => {
+describe('an account', () => {
+  it('has the name of existing streams, and the times of its events', () => {
     expect(account.name).toBe('account');
-    const updated: AccountEvent = { type: 'AccountUpdated', data: { storeName: 'Corner' } };
-    expect(scenario(account, created, { ...updated, at: LATER }).state()).toMatchObject({
+    const accountUpdated: AccountEvent = { type: 'AccountUpdated', data: { storeName: 'Corner' } };
+    expect(
+      scenario(account, accountCreated, { ...accountUpdated, at: LATER }).state(),
+    ).toMatchObject({
       createdAt: AT,
       updatedAt: LATER,
     });
@@ -43,7 +45,7 @@ describe('account', () => {
       .then({ type: 'AccountCreated', data: { id: 4, ...attributes } });
   });
 
-  it('is in the country that is named, else in that of its locale, if that names one', () => {
+  it('takes its country from the request, else from the region of its locale', () => {
     const { country: _, ...unnamed } = attributes;
     for (const [locale, country] of [
       ['de', null],
@@ -73,7 +75,7 @@ describe('account', () => {
       .thenState({ id: 4, accountId: 4 });
   });
 
-  it('refuses a blank name and an unknown time zone', () => {
+  it('refuses a blank name, an unknown time zone and an invalid locale', () => {
     scenario(account)
       .when(() => createAccount(4, { ...attributes, name: '  ' }))
       .thenRejected({ fields: ['name'] });
@@ -86,51 +88,51 @@ describe('account', () => {
   });
 
   it('records only what changes', () => {
-    scenario(account, created)
+    scenario(account, accountCreated)
       .when((state) => updateAccount(state, { name: 'Corner Café', storeName: 'Corner' }))
       .then({ type: 'AccountUpdated', data: { storeName: 'Corner' } });
-    scenario(account, created)
+    scenario(account, accountCreated)
       .when((state) => updateAccount(state, attributes))
       .then();
-    scenario(account, created, { type: 'AccountUpdated', data: { storeName: 'Corner' } })
+    scenario(account, accountCreated, { type: 'AccountUpdated', data: { storeName: 'Corner' } })
       .when((state) => updateAccount(state, { storeName: null }))
       .then({ type: 'AccountUpdated', data: { storeName: null } });
   });
 
-  it('sends SMS to further countries once it lists them, as codes that exist', () => {
-    expect(scenario(account, created).state().smsCountries).toEqual([]);
-    scenario(account, created)
+  it('records SMS countries by existing codes, normalized, sorted and without duplicates', () => {
+    expect(scenario(account, accountCreated).state().smsCountries).toEqual([]);
+    scenario(account, accountCreated)
       .when((state) => updateAccount(state, { smsCountries: ['ch', ' AT', 'CH'] }))
       .then({ type: 'AccountUpdated', data: { smsCountries: ['AT', 'CH'] } });
-    scenario(account, created)
+    scenario(account, accountCreated)
       .when((state) => updateAccount(state, { smsCountries: [] }))
       .then();
     for (const code of ['XX', 'AUT', 'Austria', 'A', '43', '']) {
-      scenario(account, created)
+      scenario(account, accountCreated)
         .when((state) => updateAccount(state, { smsCountries: ['AT', code] }))
         .thenRejected({ fields: ['sms_countries'] });
     }
   });
 
-  it('has no consent texts until it sets them, and sets all of them at once', () => {
-    expect(scenario(account, created).state().consentTexts).toEqual(NO_CONSENT_TEXTS);
+  it('has no consent texts at first, and records all of them when one changes', () => {
+    expect(scenario(account, accountCreated).state().consentTexts).toEqual(NO_CONSENT_TEXTS);
     const texts = { ...NO_CONSENT_TEXTS, marketing: 'You may write to me.' };
-    const updated: AccountEvent = { type: 'AccountUpdated', data: { consentTexts: texts } };
-    scenario(account, created)
+    const accountUpdated: AccountEvent = { type: 'AccountUpdated', data: { consentTexts: texts } };
+    scenario(account, accountCreated)
       .when((state) =>
         updateAccount(state, {
           consentTexts: { ...texts, marketing: ' You may write to me.\r\n', sms: ' ' },
         }),
       )
-      .then(updated);
-    scenario(account, created, updated)
+      .then(accountUpdated);
+    scenario(account, accountCreated, accountUpdated)
       .when((state) => updateAccount(state, { consentTexts: { ...texts } }))
       .then();
   });
 
-  it('keeps the address of its privacy policy as the parser writes it', () => {
+  it('records the URL of its privacy policy as the parser normalizes it', () => {
     const privacyUrl = 'https://CAFE.example:443/a/../größe';
-    const events = updateAccount(scenario(account, created).state(), {
+    const events = updateAccount(scenario(account, accountCreated).state(), {
       consentTexts: { ...NO_CONSENT_TEXTS, privacyUrl },
     });
     expect(events).toMatchObject([
@@ -151,25 +153,25 @@ describe('account', () => {
     ['privacy_url', { privacyUrl: 'https:cafe.example' }],
     ['privacy_url', { privacyUrl: 'https:\\\\cafe.example' }],
     ['base', { marketing: '👩'.repeat(1_500), sms: '👩'.repeat(1_000) }],
-  ])('refuses a consent text that is none: %s', (field, texts) => {
-    scenario(account, created)
+  ])('refuses invalid consent texts: %s', (field, texts) => {
+    scenario(account, accountCreated)
       .when((state) => updateAccount(state, { consentTexts: { ...NO_CONSENT_TEXTS, ...texts } }))
       .thenRejected({ fields: [field] });
   });
 
-  it('that was never created is not found', () => {
+  it('is not found when it was never created', () => {
     scenario(account)
       .when((state) => updateAccount(state, { name: 'Corner' }))
       .thenThrows(NotFoundError);
   });
 });
 
-describe('a time zone', () => {
+describe('parseTimeZone', () => {
   it.each(
     'Asia/Kolkata Asia/Ho_Chi_Minh Africa/Dar_es_Salaam America/Port-au-Prince America/Knox_IN Etc/GMT+0 Etc/UTC US/East-Indiana GB-Eire NZ-CHAT W-SU EST5EDT PRC Eire Australia/ACT Brazil/DeNoronha America/Argentina/ComodRivadavia Chile/EasterIsland Mexico/BajaNorte Antarctica/McMurdo'.split(
       ' ',
     ),
-  )('is kept in one spelling, however it is given: %s', (name) => {
+  )('returns %s for each of its spellings', (name) => {
     expect([name, name.toLowerCase(), name.toUpperCase()].map(parseTimeZone)).toEqual([
       name,
       name,
@@ -186,28 +188,28 @@ describe('a time zone', () => {
     ['Asia/Kolkata', 'Asia/Kolkata'],
     ['Etc/GMT+5', 'Etc/GMT+5'],
     ['America/Argentina/Buenos_Aires', 'America/Argentina/Buenos_Aires'],
-  ])('may be %s', (input, expected) => {
+  ])('parses %s as %s', (input, expected) => {
     expect(parseTimeZone(input)).toBe(expected);
   });
 
   it.each(['Mars/Olympus', '+01:00', '-0500', 'UTC+1', 'BST', 'jst', 'SystemV/AST4', '', ' '])(
-    'cannot be %j',
+    'refuses %j',
     (input) => {
       expect(parseTimeZone(input)).toBeUndefined();
     },
   );
 });
 
-describe('a locale', () => {
+describe('parseLocale', () => {
   it.each([
     ['de', 'de'],
     ['pt-br', 'pt-BR'],
     ['ZH-hant-TW', 'zh-Hant-TW'],
-  ])('may be %s', (input, expected) => {
+  ])('parses %s as %s', (input, expected) => {
     expect(parseLocale(input)).toBe(expected);
   });
 
-  it.each(['de_DE', 'e', 'not a tag', '123', ''])('cannot be %j', (input) => {
+  it.each(['de_DE', 'e', 'not a tag', '123', ''])('refuses %j', (input) => {
     expect(parseLocale(input)).toBeUndefined();
   });
 });

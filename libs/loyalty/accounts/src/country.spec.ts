@@ -1,25 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
 import { listCountries, parseCountry } from './country.js';
 
-describe('a country', () => {
+describe('parseCountry', () => {
   it.each([
     ['DE', 'DE'],
     ['de', 'DE'],
     ['gB', 'GB'],
     ['AQ', 'AQ'],
-  ])('reads %s as %s', (text, code) => {
+  ])('parses %s as %s', (text, code) => {
     expect(parseCountry(text)).toBe(code);
   });
 
   // EU and UK are reserved, XK is in use, and ß is written SS in capitals: none is assigned.
   it.each(['', 'XX', 'UK', 'EU', 'XK', 'DEU', 'Germany', '49', 'ß', 'ﬁ', 'D E', 'DD'])(
-    'knows no country %j',
+    'refuses %j',
     (text) => {
       expect(parseCountry(text)).toBeUndefined();
     },
   );
+});
 
-  it('has a name', () => {
+describe('listCountries', () => {
+  it('lists 249 countries, each with a name', () => {
     const all = listCountries();
     expect(all).toHaveLength(249);
     expect(all[0]).toEqual({ code: 'AF', name: 'Afghanistan' });

@@ -1,17 +1,20 @@
 import { describe, expect, it } from '@jest/globals';
 import { listSmsCountries } from './sms-countries.js';
 
-describe('the countries that a store sends SMS to', () => {
+describe('listSmsCountries', () => {
   it.each([
     ['AT', [], ['AT']],
     ['AT', ['CH', 'DE'], ['AT', 'CH', 'DE']],
     [null, ['CH'], ['CH']],
     [null, [], []],
-  ])('%s with %j are %j', (country, smsCountries, countries) => {
-    expect(listSmsCountries({ country, smsCountries })).toEqual(countries);
-  });
+  ])(
+    'with the country %s and the SMS countries %j returns %j',
+    (country, smsCountries, countries) => {
+      expect(listSmsCountries({ country, smsCountries })).toEqual(countries);
+    },
+  );
 
-  it('are its own where it was made before there were others', () => {
+  it('returns the country alone for a store without SMS countries in its state', () => {
     expect(listSmsCountries({ country: 'AT' })).toEqual(['AT']);
   });
 });

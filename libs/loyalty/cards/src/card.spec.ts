@@ -17,17 +17,20 @@ import type { CardEvent } from './card.events.js';
 const attributes = toCardAttributes(
   readFields(CreateCardDto, { name: 'Coffee', stamps_required: 5 }),
 );
-const created: CardEvent = { type: 'CardCreated', data: { id: 1, accountId: 1, ...attributes } };
-const archived: CardEvent = { type: 'CardArchived', data: {} };
+const cardCreated: CardEvent = {
+  type: 'CardCreated',
+  data: { id: 1, accountId: 1, ...attributes },
+};
+const cardArchived: CardEvent = { type: 'CardArchived', data: {} };
 const PICTURE = 'c'.repeat(64);
-const pictured: CardEvent = { type: 'CardStripImageSet', data: { picture: PICTURE } };
+const stripImageSet: CardEvent = { type: 'CardStripImageSet', data: { picture: PICTURE } };
 const LATER = '2026-03-02T10:00:00.000Z';
 
-describe('create', () => {
+describe('createCard', () => {
   it('records every attribute', () => {
     scenario(card)
       .when(() => createCard(1, 1, attributes))
-      .then(created);
+      .then(cardCreated);
   });
 
   it('refuses welcome stamps that fill the card', () => {
@@ -37,23 +40,23 @@ describe('create', () => {
   });
 });
 
-describe('update', () => {
+describe('updateCard', () => {
   it('records only what changes', () => {
-    scenario(card, created)
+    scenario(card, cardCreated)
       .when((state) => updateCard(state, { name: 'Coffee', headerText: 'Hello' }))
       .then({ type: 'CardUpdated', data: { headerText: 'Hello' } });
   });
 
-  it('records nothing when nothing changes, lists included', () => {
-    scenario(card, created)
+  it('records nothing when nothing changes, not even in a list', () => {
+    scenario(card, cardCreated)
       .when((state) => updateCard(state, { name: 'Coffee', auxiliaryFields: [] }))
       .then();
   });
 
-  it('checks the welcome stamps against the resulting card, whichever of the two changes', () => {
+  it('checks the welcome stamps against the stamps required after the update', () => {
     const withThree: CardEvent = {
       type: 'CardCreated',
-      data: { ...created.data, initialStamps: 3 } as typeof created.data & {
+      data: { ...cardCreated.data, initialStamps: 3 } as typeof cardCreated.data & {
         initialStamps: number;
       },
     } as CardEvent;
@@ -65,7 +68,7 @@ describe('update', () => {
       .thenState({ stampsRequired: 3, initialStamps: 2 });
   });
 
-  it('finds no card where there is none', () => {
+  it('throws NotFoundError when there is no card', () => {
     scenario(card)
       .when((state) => updateCard(state, {}))
       .thenThrows(NotFoundError);
@@ -73,22 +76,22 @@ describe('update', () => {
 });
 
 describe('a card', () => {
-  it('is found in existing histories, with the times of its events', () => {
+  it('has the name of existing streams, and the times of its events', () => {
     expect(card.name).toBe('card');
     const later: CardEvent[] = [
       { type: 'CardUpdated', data: { name: 'Tea' } },
-      archived,
+      cardArchived,
       { type: 'CardUnarchived', data: {} },
     ];
     for (const event of later) {
-      expect(scenario(card, created, { ...event, at: LATER }).state()).toMatchObject({
+      expect(scenario(card, cardCreated, { ...event, at: LATER }).state()).toMatchObject({
         createdAt: AT,
         updatedAt: LATER,
       });
     }
   });
 
-  it('expires at its time, or never', () => {
+  it('expires at its expiry time, or never without one', () => {
     const now = new Date(AT);
     expect(isExpired({ expiresAt: null }, now)).toBe(false);
     expect(isExpired({ expiresAt: AT }, now)).toBe(true);
@@ -96,20 +99,22 @@ describe('a card', () => {
   });
 });
 
-describe('archive', () => {
-  it('hides an active card and leaves an archived one as it is', () => {
-    scenario(card, created).when(archiveCard).thenState({ archivedAt: AT });
-    scenario(card, created, archived).when(archiveCard).then();
-  });
-
-  it('takes it out again', () => {
-    scenario(card, created, archived).when(unarchiveCard).thenState({ archivedAt: null });
-    scenario(card, created).when(unarchiveCard).then();
+describe('archiveCard', () => {
+  it('archives an active card, and records nothing for an archived one', () => {
+    scenario(card, cardCreated).when(archiveCard).thenState({ archivedAt: AT });
+    scenario(card, cardCreated, cardArchived).when(archiveCard).then();
   });
 });
 
-describe('input', () => {
-  it('has the defaults of the contract', () => {
+describe('unarchiveCard', () => {
+  it('unarchives an archived card, and records nothing for an active one', () => {
+    scenario(card, cardCreated, cardArchived).when(unarchiveCard).thenState({ archivedAt: null });
+    scenario(card, cardCreated).when(unarchiveCard).then();
+  });
+});
+
+describe('CreateCardDto', () => {
+  it('has the documented defaults', () => {
     expect(toCardAttributes(readFields(CreateCardDto, { name: ' Coffee ' }))).toEqual({
       name: 'Coffee',
       cardColor: '#6B4226',
@@ -134,7 +139,7 @@ describe('input', () => {
     });
   });
 
-  it('takes null in a creation for the default', () => {
+  it('reads null as the default', () => {
     const parsed = readFields(CreateCardDto, {
       name: 'C',
       stamps_required: null,
@@ -143,7 +148,7 @@ describe('input', () => {
     expect(parsed).toMatchObject({ stamps_required: 10, card_color: '#6B4226' });
   });
 
-  it('takes what clients really send', () => {
+  it('accepts numbers as strings, 0 for false, short colours, blank texts and days', () => {
     const parsed = readFields(CreateCardDto, {
       name: 'C',
       stamps_required: '7',
@@ -185,16 +190,18 @@ describe('input', () => {
     ['strip_preset', { strip_preset: 'Über' }],
     ['expires_at', { expires_at: '2026-02-30' }],
     ['max_stamps_per_day', { max_stamps_per_day: 0 }],
-  ])('refuses a wrong %s: %j', (field, wrong) => {
+  ])('refuses an invalid %s: %j', (field, wrong) => {
     expect(findErrors(CreateCardDto, { name: 'C', ...wrong })).toEqual([field]);
   });
 
-  it('counts characters, not code units', () => {
+  it('limits a name by its characters, not its code units', () => {
     expect(findErrors(CreateCardDto, { name: '☕'.repeat(255) })).toEqual([]);
     expect(findErrors(CreateCardDto, { name: '👩'.repeat(255) })).toEqual([]);
   });
+});
 
-  it('lets a change clear only what may be empty', () => {
+describe('UpdateCardDto', () => {
+  it('accepts null only for fields that may be empty, and ignores unknown ones', () => {
     expect(readFields(UpdateCardDto, { header_text: null })).toEqual({ header_text: null });
     expect(findErrors(UpdateCardDto, { name: null })).toEqual(['name']);
     expect(toCardAttributes(readFields(UpdateCardDto, { unknown: 1 }))).toEqual({});
@@ -211,39 +218,39 @@ function findErrors(dto: typeof CreateCardDto | typeof UpdateCardDto, input: obj
   }
 }
 
-describe('a picture', () => {
-  it('is what the strip shows from then on', () => {
-    scenario(card, created)
+describe('a strip picture', () => {
+  it('is shown in the strip once it is set', () => {
+    scenario(card, cardCreated)
       .when((state) => setStripImage(state, PICTURE))
-      .then(pictured);
-    scenario(card, created, pictured)
+      .then(stripImageSet);
+    scenario(card, cardCreated, stripImageSet)
       .when(() => [])
       .thenState({ stripType: 'image', stripPicture: PICTURE });
   });
 
-  it('is kept while the strip shows something else, and shown again by choosing the type', () => {
-    scenario(card, created, pictured)
+  it('is kept while the strip shows a colour', () => {
+    scenario(card, cardCreated, stripImageSet)
       .when((state) => updateCard(state, { stripType: 'color' }))
       .thenState({ stripType: 'color', stripPicture: PICTURE });
   });
 
-  it('that is shown already changes nothing, and another does', () => {
-    scenario(card, created, pictured)
+  it('is recorded only when it differs from the one shown', () => {
+    scenario(card, cardCreated, stripImageSet)
       .when((state) => setStripImage(state, PICTURE))
       .then();
-    scenario(card, created, pictured)
+    scenario(card, cardCreated, stripImageSet)
       .when((state) => setStripImage(state, 'd'.repeat(64)))
       .then({ type: 'CardStripImageSet', data: { picture: 'd'.repeat(64) } });
   });
 
-  it('that is not shown is set again', () => {
+  it('is recorded again when the strip shows a colour', () => {
     const plain: CardEvent = { type: 'CardUpdated', data: { stripType: 'color' } };
-    scenario(card, created, pictured, plain)
+    scenario(card, cardCreated, stripImageSet, plain)
       .when((state) => setStripImage(state, PICTURE))
-      .then(pictured);
+      .then(stripImageSet);
   });
 
-  it('needs a card', () => {
+  it('cannot be set when there is no card', () => {
     scenario(card)
       .when((state) => setStripImage(state, PICTURE))
       .thenThrows(NotFoundError);
