@@ -8,7 +8,7 @@ import type { CustomerEvent } from './customer.events.js';
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 
-const created: CustomerEvent = {
+const customerCreated: CustomerEvent = {
   type: 'CustomerCreated',
   data: {
     customerId: 3,
@@ -46,54 +46,58 @@ const requesting =
   (state: Customer | undefined): CustomerEvent[] =>
     requestCardLinks(state, { customerCardId, cardIds: [7, 8] }, after(milliseconds));
 
-const recorded = ({ type, data }: ReturnType<typeof request>) => ({ type, data });
+const withoutTime = ({ type, data }: ReturnType<typeof request>) => ({ type, data });
 
-describe('the message request for the links of a card', () => {
-  it('is recorded for a card of the customer', () => {
-    scenario(customer, created)
+describe('requestCardLinks', () => {
+  it('records a message request for a card of the customer only', () => {
+    scenario(customer, customerCreated)
       .when(requesting(7, 0))
-      .then(recorded(request(7, 0)));
-    scenario(customer, created).when(requesting(9, 0)).thenThrows(NotFoundError);
+      .then(withoutTime(request(7, 0)));
+    scenario(customer, customerCreated).when(requesting(9, 0)).thenThrows(NotFoundError);
     scenario(customer).when(requesting(7, 0)).thenThrows(NotFoundError);
   });
 
-  it('is the same request within ten minutes, unless it is for another card', () => {
-    const requested = scenario(customer, created, request(7, 0));
-    requested.when(requesting(7, 10 * MINUTE - 1)).then();
-    requested.when(requesting(8, 1)).then(recorded(request(8, 1)));
-    requested.when(requesting(7, 10 * MINUTE)).then(recorded(request(7, 10 * MINUTE)));
+  it('records nothing within ten minutes of a request, unless for another card', () => {
+    const afterOne = scenario(customer, customerCreated, request(7, 0));
+    afterOne.when(requesting(7, 10 * MINUTE - 1)).then();
+    afterOne.when(requesting(8, 1)).then(withoutTime(request(8, 1)));
+    afterOne.when(requesting(7, 10 * MINUTE)).then(withoutTime(request(7, 10 * MINUTE)));
   });
 
-  it('is recorded five times within 24 hours', () => {
-    const often = scenario(
+  it('records at most five requests within 24 hours', () => {
+    const afterFive = scenario(
       customer,
-      created,
+      customerCreated,
       ...[0, 1, 2, 3, 4].map((hour) => request(7, hour * HOUR)),
     );
-    often.when(requesting(7, 24 * HOUR - 1)).then();
-    often.when(requesting(8, 24 * HOUR - 1)).then();
-    often.when(requesting(7, 24 * HOUR)).then(recorded(request(7, 24 * HOUR)));
+    afterFive.when(requesting(7, 24 * HOUR - 1)).then();
+    afterFive.when(requesting(8, 24 * HOUR - 1)).then();
+    afterFive.when(requesting(7, 24 * HOUR)).then(withoutTime(request(7, 24 * HOUR)));
   });
 
-  it('leaves no more behind than the last day', () => {
+  it('keeps only the requests of the last 24 hours in the state', () => {
     const requests = Array.from({ length: 40 }, (_, i) => request(7, i * 6 * HOUR));
-    const { cardLinkRequests, updatedAt } = scenario(customer, created, ...requests).state();
+    const { cardLinkRequests, updatedAt } = scenario(
+      customer,
+      customerCreated,
+      ...requests,
+    ).state();
     expect(cardLinkRequests).toEqual(
       requests.slice(-4).map(({ at }) => ({ customerCardId: 7, at })),
     );
     expect(updatedAt).toBe(AT);
   });
 
-  it('is refused for somebody who was erased or merged away', () => {
-    const erased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
-    const merged: CustomerEvent = {
+  it('refuses a customer who was erased or merged', () => {
+    const customerErased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
+    const customerMergedAway: CustomerEvent = {
       type: 'CustomerMergedAway',
       data: { customerId: 3, intoCustomerId: 4, personal: {} },
     };
-    scenario(customer, created, erased)
+    scenario(customer, customerCreated, customerErased)
       .when(requesting(7, 0))
       .thenRejected({ code: 'customer_erased' });
-    scenario(customer, created, merged)
+    scenario(customer, customerCreated, customerMergedAway)
       .when(requesting(7, 0))
       .thenRejected({ code: 'customer_merged' });
   });

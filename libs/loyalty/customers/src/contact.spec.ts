@@ -11,10 +11,10 @@ import {
   readPhoneText,
 } from './contact.js';
 
-/** The stored form of what a request says, in a store of the country. */
+/** Reads a phone number of a request, and returns its stored form in a store of the country. */
 const read = (input: unknown, country: string | null = null) => {
-  const checked = readPhone(input);
-  return 'value' in checked ? normalizePhone(checked.value, country) : checked.errors;
+  const result = readPhone(input);
+  return 'value' in result ? normalizePhone(result.value, country) : result.errors;
 };
 
 describe('readPhone', () => {
@@ -46,7 +46,7 @@ describe('readPhone', () => {
     ['０３－１２３４－５６７８', '0312345678'],
     ['\u200F050 123\u200F', '050123'],
     ['(0151) 18-18.18', '0151181818'],
-  ])('reads %j, without a country, as %s', (input, digits) => {
+  ])('reads %j as %s without a country', (input, digits) => {
     expect(read(input)).toBe(digits);
   });
 
@@ -74,7 +74,7 @@ describe('readPhone', () => {
     '+',
     '-',
     '\u200E()',
-  ])('refuses %j, which it could only read by leaving something out', (input) => {
+  ])('refuses %j instead of dropping characters', (input) => {
     expect(read(input)).toEqual(['must be a phone number']);
   });
 
@@ -93,12 +93,12 @@ describe('readPhone', () => {
     '4.91711x10^11',
     '4.91711 × 10^11',
     '\u200E4.91711E+11\u200B',
-  ])('says that %j has lost digits', (input) => {
+  ])('reports that a spreadsheet has shortened %j', (input) => {
     expect(isShortenedNumber(input)).toBe(true);
     expect(read(input)).toEqual(['looks like a spreadsheet has shortened it']);
   });
 
-  it('finds a text without anything visible blank', () => {
+  it('refuses a text without visible characters as blank', () => {
     expect(read('\u200E \u3164')).toEqual(['must not be blank']);
   });
 });
@@ -158,7 +158,7 @@ describe('normalizePhone', () => {
     ['AU', '+491711234567', ['0011 49 171 1234567']],
     ['JP', '+819012345678', ['090-1234-5678', '81 90 1234 5678', '０９０ー１２３４ー５６７８']],
     ['FR', '+33612345678', ['06 12 34 56 78', '33 6 12 34 56 78', '+33 (0)6 12 34 56 78']],
-  ])('in %s it has the one form %s', (country, phone, notations) => {
+  ])('with the country %s normalizes every notation of %s', (country, phone, notations) => {
     // prettier-ignore
     for (const notation of [...notations, phone]) expect([notation, read(notation, country)]).toEqual([notation, phone]);
   });
@@ -168,7 +168,7 @@ describe('normalizePhone', () => {
     [null, '49 171 1234567', '491711234567'],
     [null, '0049 171 1234567', '+491711234567'],
     [null, '011 49 171 1234567', '011491711234567'],
-    // Of a store where the library knows no numbers.
+    // A country whose numbers the library does not know.
     ['AQ', '0171 1234567', '01711234567'],
     // Numbers of another country.
     ['US', '07911 123456', '07911123456'],
@@ -180,17 +180,27 @@ describe('normalizePhone', () => {
     ['DE', '0171 1234567 1234567', '017112345671234567'],
     [null, '00 12', '0012'],
     [null, '000 171', '000171'],
-  ])('in %s it takes %j for digits', (country, input, digits) => {
+  ])('with the country %s returns %j as the digits %s', (country, input, digits) => {
     expect(read(input, country)).toBe(digits);
   });
 
-  it.each([null, 'DE', 'US'])('in %s it refuses what no country has', (country) => {
-    for (const text of ['+12', '+', '+1234567890123456', '1'.repeat(33), 'call me', '0171 1 x5']) {
-      expect(read(text, country)).toEqual(['must be a phone number']);
-    }
-  });
+  it.each([null, 'DE', 'US'])(
+    'with the country %s refuses what is not a phone number',
+    (country) => {
+      for (const text of [
+        '+12',
+        '+',
+        '+1234567890123456',
+        '1'.repeat(33),
+        'call me',
+        '0171 1 x5',
+      ]) {
+        expect(read(text, country)).toEqual(['must be a phone number']);
+      }
+    },
+  );
 
-  it('reads what it has returned', () => {
+  it('does not change its own results', () => {
     for (const phone of ['+491711234567', '050123', '+999123456', '491711234567', '0012']) {
       expect(normalizePhone(phone, null)).toBe(phone);
     }
@@ -199,8 +209,8 @@ describe('normalizePhone', () => {
     }
   });
 
-  it('takes 0 for the mark of an area code', () => {
-    // Of Leer, whose area code is 0491.
+  it('reads a leading 0 as part of an area code, not before a country code', () => {
+    // A number in Leer, whose area code is 0491.
     expect(normalizePhone('0491 711234567', 'DE')).toBe('+49491711234567');
     expect(normalizePhone('491 12345', 'DE')).toBe('+4949112345');
   });
@@ -208,7 +218,7 @@ describe('normalizePhone', () => {
 
 describe('isDiallable', () => {
   it.each(['+4915112345678', '+49301234567', '+390212345678', '+12125550123', '+6591234567', '+4722222222'])(
-    'takes %s',
+    'accepts %s',
     (phone) => {
       expect(isDiallable(phone)).toBe(true);
     },
@@ -230,7 +240,7 @@ describe('isSamePhone', () => {
     ['01711234567', '1711234567', false],
     ['+491711234567', '01711234568', false],
     ['+491711234567', null, false],
-  ])('says of %s and %s: %s', (a, b, isSame) => {
+  ])('compares %s with %s: %s', (a, b, isSame) => {
     expect(isSamePhone(a, b)).toBe(isSame);
     expect(isSamePhone(b, a)).toBe(isSame);
   });
@@ -253,17 +263,20 @@ describe('readPartOfPhone', () => {
     ['US', '(212) 555', '212555', []],
     ['US', '011 49 171', '01149171', ['49171']],
     ['DE', '٠١٧١', '0171', ['49171']],
-  ])('in %s it looks for %j', (country, term, anywhere, atStart) => {
-    expect(readPartOfPhone(term, country)).toEqual({ anywhere, atStart });
-  });
+  ])(
+    'with the country %s reads %j as %j anywhere, or %j at the start',
+    (country, term, anywhere, atStart) => {
+      expect(readPartOfPhone(term, country)).toEqual({ anywhere, atStart });
+    },
+  );
 
-  it('finds no number in words', () => {
+  it('finds no number in a text with letters or without digits', () => {
     for (const term of ['Anna', '49a', '+-']) expect(readPartOfPhone(term, 'DE')).toBeUndefined();
   });
 });
 
 describe('maskPhone', () => {
-  it('shows no more than its owner needs', () => {
+  it('shows the first and the last two digits only', () => {
     expect(maskPhone('+491711234567')).toBe('+49…67');
   });
 });
@@ -284,11 +297,11 @@ describe('readEmail', () => {
     'a\u00AD@exam\u200Dple.com',
     '\u202Aa@example.com\u202C\r\n',
     'a\uFE0F@example.com\u3164',
-  ])('reads %j as the address that is seen', (input) => {
+  ])('removes invisible characters from %j', (input) => {
     expect(readEmail(input)).toEqual({ value: 'a@example.com' });
   });
 
-  it('composes', () => {
+  it('composes characters', () => {
     expect(readEmail('jose\u0301@example.com')).toEqual({ value: 'josé@example.com' });
   });
 });

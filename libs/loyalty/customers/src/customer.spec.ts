@@ -41,11 +41,11 @@ const anna = {
     externalReferences: [],
   },
 };
-const created: CustomerEvent = { type: 'CustomerCreated', data: anna };
+const customerCreated: CustomerEvent = { type: 'CustomerCreated', data: anna };
 
 const LATER = '2026-03-02T10:00:00.000Z';
 
-describe('where a customer comes from', () => {
+describe('findCustomerSource', () => {
   it.each([
     ['poster', 'poster'],
     ['staff', 'app'],
@@ -54,15 +54,15 @@ describe('where a customer comes from', () => {
     ['api', 'api'],
     ['pos', 'api'],
     ['cli', 'api'],
-  ] as const)('follows from the channel: %s', (channel, source) => {
+  ] as const)('maps the channel %s to the source %s', (channel, source) => {
     expect(findCustomerSource(channel)).toBe(source);
   });
 });
 
 describe('a customer', () => {
-  it('is found in existing histories, with the times of its events', () => {
+  it('has the name of existing streams, and the times of its events', () => {
     expect(customer.name).toBe('customer');
-    const updated: CustomerEvent = {
+    const customerUpdated: CustomerEvent = {
       type: 'CustomerUpdated',
       data: { customerId: 3, personal: { lastName: null } },
     };
@@ -70,9 +70,12 @@ describe('a customer', () => {
       type: 'CustomerReferencesUpdated',
       data: { customerId: 3, personal: { externalReferences: [] } },
     };
-    expect(scenario(customer, created).state()).toMatchObject({ createdAt: AT, updatedAt: AT });
-    for (const event of [updated, references]) {
-      expect(scenario(customer, created, { ...event, at: LATER }).state()).toMatchObject({
+    expect(scenario(customer, customerCreated).state()).toMatchObject({
+      createdAt: AT,
+      updatedAt: AT,
+    });
+    for (const event of [customerUpdated, references]) {
+      expect(scenario(customer, customerCreated, { ...event, at: LATER }).state()).toMatchObject({
         id: 3,
         accountId: 1,
         createdAt: AT,
@@ -82,11 +85,11 @@ describe('a customer', () => {
   });
 });
 
-describe('create', () => {
-  it('records the person', () => {
+describe('createCustomer', () => {
+  it('records the customer, and derives the search keys', () => {
     scenario(customer)
       .when(() => createCustomer(anna, HERE))
-      .then(created);
+      .then(customerCreated);
     scenario(customer)
       .when(() => createCustomer(anna, HERE))
       .thenState({
@@ -98,7 +101,7 @@ describe('create', () => {
       });
   });
 
-  it('reads the phone number as one of the store’s country', () => {
+  it('normalizes the phone number for the store’s country', () => {
     const local = { ...anna, personal: { ...anna.personal, phone: '0171 / 123 45 67' } };
     scenario(customer)
       .when(() => createCustomer(local, { ...HERE, country: 'DE' }))
@@ -106,17 +109,17 @@ describe('create', () => {
     scenario(customer)
       .when(() => createCustomer(local, HERE))
       .thenState({ phone: '01711234567' });
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when((state) => updateCustomer(state, { phone: '0171 1234567' }, { ...HERE, country: 'DE' }))
       .thenState({ phone: '+491711234567' });
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when((state) =>
         updateCustomer(state, { phone: '0151 12345678' }, { ...HERE, country: 'DE' }),
       )
       .then();
   });
 
-  it('needs one way to reach the person', () => {
+  it('requires an e-mail address or a phone number', () => {
     const personal = { ...anna.personal, email: null, phone: null };
     scenario(customer)
       .when(() => createCustomer({ ...anna, personal }, HERE))
@@ -126,9 +129,9 @@ describe('create', () => {
       .thenState({ phone: '123', email: null });
   });
 
-  it('shows nothing of a person whose key is destroyed', () => {
-    const erased = { ...created, data: { ...anna, personal: null } };
-    expect(scenario(customer, erased).state()).toMatchObject({
+  it('leads to a state without personal data when the key is destroyed', () => {
+    const unreadable = { ...customerCreated, data: { ...anna, personal: null } };
+    expect(scenario(customer, unreadable).state()).toMatchObject({
       firstName: 'Erased',
       email: null,
       phone: null,
@@ -139,24 +142,24 @@ describe('create', () => {
   });
 });
 
-describe('update', () => {
+describe('updateCustomer', () => {
   const update =
     (changes: CustomerChanges, here = HERE) =>
     (state: Customer | undefined): CustomerEvent[] =>
       updateCustomer(state, changes, here);
-  const updated = (
+  const customerUpdated = (
     personal: object | null,
     consents: { marketingConsent?: boolean; smsConsent?: boolean } = {},
   ): CustomerEvent => ({ type: 'CustomerUpdated', data: { customerId: 3, ...consents, personal } });
 
-  it('records what changed and nothing else', () => {
-    scenario(customer, created)
+  it('records only what changes', () => {
+    scenario(customer, customerCreated)
       .when(update({ firstName: 'Ännä', lastName: null, marketingConsent: true, smsConsent: true }))
-      .then(updated({ lastName: null }, { smsConsent: true }));
-    scenario(customer, created)
+      .then(customerUpdated({ lastName: null }, { smsConsent: true }));
+    scenario(customer, customerCreated)
       .when(update({ smsConsent: true }))
-      .then(updated({}, { smsConsent: true }));
-    scenario(customer, created)
+      .then(customerUpdated({}, { smsConsent: true }));
+    scenario(customer, customerCreated)
       .when(update({ lastName: 'Şahin', email: null }))
       .thenState({
         firstName: 'Ännä',
@@ -167,9 +170,9 @@ describe('update', () => {
       });
   });
 
-  it('is no event when it is already so', () => {
-    scenario(customer, created).when(update({})).then();
-    scenario(customer, created)
+  it('records nothing when nothing changes', () => {
+    scenario(customer, customerCreated).when(update({})).then();
+    scenario(customer, customerCreated)
       .when(
         update({
           email: 'A@x.de',
@@ -182,8 +185,8 @@ describe('update', () => {
     const reference = { source: 'pos', externalId: '1', metadata: { a: { b: 1 } } };
     scenario(
       customer,
-      created,
-      updated({
+      customerCreated,
+      customerUpdated({
         metadata: { n: 1 },
         externalReferences: [{ ...reference, createdAt: AT, updatedAt: AT }],
       }),
@@ -197,62 +200,62 @@ describe('update', () => {
       .then();
   });
 
-  it('leaves one way to reach the person', () => {
-    scenario(customer, created)
+  it('refuses to remove the only contact, but accepts its replacement', () => {
+    scenario(customer, customerCreated)
       .when(update({ email: null, phone: null }))
       .thenRejected({ fields: ['base'] });
-    scenario(customer, created, updated({ phone: null }))
+    scenario(customer, customerCreated, customerUpdated({ phone: null }))
       .when(update({ email: null }))
       .thenRejected({ fields: ['base'] });
-    scenario(customer, created, updated({ phone: null }))
+    scenario(customer, customerCreated, customerUpdated({ phone: null }))
       .when(update({ phone: '1', email: null }))
-      .then(updated({ phone: '1', email: null }));
+      .then(customerUpdated({ phone: '1', email: null }));
   });
 
-  it('merges metadata, and judges what it comes to', () => {
+  it('merges metadata, and limits the keys and size of the result', () => {
     const many = (count: number, from = 0) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${from + i}`, from + i]));
-    const fifty = updated({ metadata: many(50) });
-    scenario(customer, created, fifty)
+    const fifty = customerUpdated({ metadata: many(50) });
+    scenario(customer, customerCreated, fifty)
       .when(update({ metadata: { k0: 'new' } }))
-      .then(updated({ metadata: { ...many(50), k0: 'new' } }));
-    scenario(customer, created, fifty)
+      .then(customerUpdated({ metadata: { ...many(50), k0: 'new' } }));
+    scenario(customer, customerCreated, fifty)
       .when(update({ metadata: { more: 1 } }))
       .thenRejected({ fields: ['metadata'] });
-    scenario(customer, created, fifty)
+    scenario(customer, customerCreated, fifty)
       .when(update({ metadata: { more: 1, k0: null } }))
-      .then(updated({ metadata: { ...many(49, 1), more: 1 } }));
-    const large = updated({ metadata: { a: 'x'.repeat(10_000) } });
-    scenario(customer, created, large)
+      .then(customerUpdated({ metadata: { ...many(49, 1), more: 1 } }));
+    const large = customerUpdated({ metadata: { a: 'x'.repeat(10_000) } });
+    scenario(customer, customerCreated, large)
       .when(update({ metadata: { b: 'x'.repeat(10_000) } }))
       .thenRejected({ fields: ['metadata'] });
-    scenario(customer, created, large)
+    scenario(customer, customerCreated, large)
       .when(update({ metadata: { b: 'x'.repeat(10_000), a: null } }))
       .thenState({ metadata: { b: 'x'.repeat(10_000) } });
   });
 
-  it('adds references up to what one customer may have', () => {
+  it('limits the number and size of the references', () => {
     const references = (count: number, metadata = {}) =>
       Array.from({ length: count }, (_, i) => ({
         source: 'pos',
         externalId: String(i),
         metadata,
       }));
-    const hundred = updated({
+    const hundred = customerUpdated({
       externalReferences: references(100).map((one) => ({ ...one, createdAt: AT, updatedAt: AT })),
     });
-    scenario(customer, created, hundred)
+    scenario(customer, customerCreated, hundred)
       .when(update({ externalReferences: [{ source: 'crm', externalId: '1', metadata: {} }] }))
       .thenRejected({ fields: ['external_references'] });
-    scenario(customer, created, hundred)
+    scenario(customer, customerCreated, hundred)
       .when(update({ externalReferences: references(1, { a: 1 }) }))
       .thenState({ updatedAt: AT });
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when(update({ externalReferences: references(20, { a: 'x'.repeat(15_000) }) }))
       .thenRejected({ fields: ['external_references'] });
   });
 
-  it('judges references as a whole, and the metadata of each', () => {
+  it('limits the metadata of each reference, and the size of all references together', () => {
     const of = (metadata: object) => [
       {
         source: 'pos',
@@ -263,7 +266,7 @@ describe('update', () => {
       },
     ];
     const keys = Object.fromEntries(Array.from({ length: 51 }, (_, i) => [`k${i}`, i]));
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when(update({ externalReferences: of(keys) }))
       .thenRejected({
         errors: { external_references: ['of pos: metadata must have at most 50 keys'] },
@@ -282,7 +285,7 @@ describe('update', () => {
     );
   });
 
-  it('tells a change of references alone apart', () => {
+  it('records CustomerReferencesUpdated when only references change', () => {
     const reference = { source: 'pos', externalId: '1', metadata: {} };
     const now = HERE.now.toISOString();
     const stored = { ...reference, createdAt: now, updatedAt: now };
@@ -290,22 +293,22 @@ describe('update', () => {
       type: 'CustomerReferencesUpdated',
       data: { customerId: 3, personal: { externalReferences: [stored] } },
     };
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when(update({ externalReferences: [reference] }))
       .then(references);
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when(update({ externalReferences: [reference], lastName: null }))
-      .then(updated({ externalReferences: [stored], lastName: null }));
-    scenario(customer, created)
+      .then(customerUpdated({ externalReferences: [stored], lastName: null }));
+    scenario(customer, customerCreated)
       .when(update({ externalReferences: [reference], marketingConsent: false }))
-      .then(updated({ externalReferences: [stored] }, { marketingConsent: false }));
-    scenario(customer, created, references)
+      .then(customerUpdated({ externalReferences: [stored] }, { marketingConsent: false }));
+    scenario(customer, customerCreated, references)
       .when(update({ externalReferences: [reference] }))
       .then();
   });
 
-  it('says every fault at once', () => {
-    scenario(customer, created)
+  it('reports all errors at once', () => {
+    scenario(customer, customerCreated)
       .when(
         update({
           email: null,
@@ -323,27 +326,29 @@ describe('update', () => {
       });
   });
 
-  it("counts birthdays by the day in the store's time zone", () => {
+  it("compares a birthday with the current day in the store's time zone", () => {
     const late = new Date('2026-03-01T23:30:00.000Z');
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when(update({ birthday: '2026-03-02' }, { timeZone: 'UTC', country: null, now: late }))
       .thenRejected({ fields: ['birthday'] });
-    scenario(customer, created)
+    scenario(customer, customerCreated)
       .when(
         update({ birthday: '2026-03-02' }, { timeZone: 'Europe/Berlin', country: null, now: late }),
       )
-      .then(updated({ birthday: '2026-03-02' }));
+      .then(customerUpdated({ birthday: '2026-03-02' }));
   });
 
-  it('needs a customer', () => {
+  it('throws NotFoundError when there is no customer', () => {
     scenario(customer)
       .when((state) => updateCustomer(state, {}, HERE))
       .thenThrows(NotFoundError);
   });
 
-  it('shows nothing of a person whose key is destroyed', () => {
-    const erased = { ...created, data: { ...anna, personal: null } };
-    expect(scenario(customer, erased, updated(null, { smsConsent: true })).state()).toMatchObject({
+  it('leads to a state without personal data when the key is destroyed', () => {
+    const unreadable = { ...customerCreated, data: { ...anna, personal: null } };
+    expect(
+      scenario(customer, unreadable, customerUpdated(null, { smsConsent: true })).state(),
+    ).toMatchObject({
       firstName: 'Erased',
       email: null,
       smsConsent: true,
@@ -351,19 +356,24 @@ describe('update', () => {
   });
 });
 
-describe('erase', () => {
-  const erased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
-  const updated: CustomerEvent = {
+describe('eraseCustomer', () => {
+  const customerErased: CustomerEvent = { type: 'CustomerErased', data: { customerId: 3 } };
+  const customerUpdated: CustomerEvent = {
     type: 'CustomerUpdated',
     data: { customerId: 3, smsConsent: true, personal: { lastName: 'Berg', metadata: { a: 1 } } },
   };
 
-  it('records that it happened and nothing about the person', () => {
-    scenario(customer, created).when(eraseCustomer).then(erased);
+  it('records the erasure without personal data', () => {
+    scenario(customer, customerCreated).when(eraseCustomer).then(customerErased);
   });
 
-  it('leaves nothing personal, and nothing that a search could find', () => {
-    expect(scenario(customer, created, updated, { ...erased, at: LATER }).state()).toEqual({
+  it('removes personal data and search keys from the state', () => {
+    expect(
+      scenario(customer, customerCreated, customerUpdated, {
+        ...customerErased,
+        at: LATER,
+      }).state(),
+    ).toEqual({
       id: 3,
       accountId: 1,
       firstName: 'Erased',
@@ -383,46 +393,46 @@ describe('erase', () => {
     });
   });
 
-  it('leads to the same state whether or not the events before it can still be read', () => {
-    const [sealed, sealedUpdate] = [created, updated].map((event) => ({
+  it('leads to the same state whether or not earlier events can still be decrypted', () => {
+    const [sealed, sealedUpdate] = [customerCreated, customerUpdated].map((event) => ({
       ...event,
       data: { ...event.data, personal: null },
     })) as [CustomerEvent, CustomerEvent];
-    expect(scenario(customer, sealed, sealedUpdate, erased).state()).toEqual(
-      scenario(customer, created, updated, erased).state(),
+    expect(scenario(customer, sealed, sealedUpdate, customerErased).state()).toEqual(
+      scenario(customer, customerCreated, customerUpdated, customerErased).state(),
     );
   });
 
-  it('is done once', () => {
-    scenario(customer, created, erased).when(eraseCustomer).then();
+  it('records nothing for an erased customer', () => {
+    scenario(customer, customerCreated, customerErased).when(eraseCustomer).then();
   });
 
-  it('needs a customer', () => {
+  it('throws NotFoundError when there is no customer', () => {
     scenario(customer).when(eraseCustomer).thenThrows(NotFoundError);
   });
 
-  it('is the end of all changes', () => {
-    scenario(customer, created, erased)
+  it('makes later updates fail with customer_erased', () => {
+    scenario(customer, customerCreated, customerErased)
       .when((state) => updateCustomer(state, { firstName: 'Anna' }, HERE))
       .thenRejected({ fields: ['base'], code: 'customer_erased' });
   });
 });
 
-describe('values of one customer alone', () => {
-  const state = scenario(customer, created).state();
+describe('findMovedValues', () => {
+  const state = scenario(customer, customerCreated).state();
   const reference = { source: 'pos', externalId: '1', metadata: {}, createdAt: AT, updatedAt: AT };
-  const moved = (personal: object) =>
+  const findMovedBy = (personal: object) =>
     findMovedValues(state, [{ type: 'CustomerUpdated', data: { customerId: 3, personal } }]);
 
-  it('are taken when they are new and released when they are gone', () => {
-    expect(findMovedValues(undefined, [created])).toEqual({
+  it('adds new unique values and releases those that are gone', () => {
+    expect(findMovedValues(undefined, [customerCreated])).toEqual({
       added: [
         { kind: 'email', value: 'a@x.de' },
         { kind: 'phone', value: '+4915112345678' },
       ],
       released: [],
     });
-    expect(moved({ email: 'b@x.de', phone: null, externalReferences: [reference] })).toEqual({
+    expect(findMovedBy({ email: 'b@x.de', phone: null, externalReferences: [reference] })).toEqual({
       added: [
         { kind: 'email', value: 'b@x.de' },
         { kind: 'external_references', value: '["pos","1"]' },
@@ -434,8 +444,8 @@ describe('values of one customer alone', () => {
     });
   });
 
-  it('stay where only their case changes', () => {
-    expect(moved({ email: 'a@X.DE' })).toEqual({ added: [], released: [] });
+  it('moves nothing when only the case of a value changes', () => {
+    expect(findMovedBy({ email: 'a@X.DE' })).toEqual({ added: [], released: [] });
     expect(findMovedValues(state, [])).toEqual({ added: [], released: [] });
   });
 });
@@ -448,7 +458,7 @@ describe('external references', () => {
     metadata,
   });
 
-  it('are upserted in turn, merged and sorted', () => {
+  it('are upserted one after another, merged and sorted', () => {
     const current = [{ ...reference('pos', '2', { a: 1 }), createdAt: AT, updatedAt: AT }];
     expect(
       upsertReferences(
@@ -466,7 +476,7 @@ describe('external references', () => {
     ]);
   });
 
-  it('are in the order of source and id, whatever the order they came in', () => {
+  it('are sorted by source and id', () => {
     const order = ['a 1', 'a 2', 'b 0', 'b 1', 'c 0', 'd 5'].map((name) => {
       const [source = '', externalId = ''] = name.split(' ');
       return { ...reference(source, externalId), createdAt: AT, updatedAt: AT };
@@ -482,7 +492,7 @@ describe('external references', () => {
 });
 
 describe('metadata', () => {
-  it('is bounded in keys and bytes', () => {
+  it('has at most 50 keys and 16 KiB', () => {
     const keys = (count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
     expect(findMetadataError(keys(50))).toBeUndefined();
@@ -496,7 +506,7 @@ describe('metadata', () => {
   });
 });
 
-describe('contact', () => {
+describe('normalizePhone', () => {
   it.each([
     ['+49 151 1234567', '+491511234567'],
     ['+44 (0)20 7946 0958', '+442079460958'],
@@ -505,10 +515,12 @@ describe('contact', () => {
     ['call me', undefined],
     ['+', undefined],
     ['+12', undefined],
-  ])('phone %s becomes %s', (given_, normal) => {
-    expect(normalizePhone(given_, null)).toBe(normal);
+  ])('normalizes %s to %s', (phone, normal) => {
+    expect(normalizePhone(phone, null)).toBe(normal);
   });
+});
 
+describe('isEmail', () => {
   it.each(['a@b.de', 'ü@münchen.example', "o'neil+tag@sub.example.com"])('accepts %s', (email) => {
     expect(isEmail(email)).toBe(true);
   });
@@ -519,7 +531,9 @@ describe('contact', () => {
       expect(isEmail(email)).toBe(false);
     },
   );
+});
 
+describe('createSearchKeys', () => {
   it.each([
     ['Grace@Müller.de', 'grace\ngrace@müller.de\ngrace@xn--mller-kva.de'],
     ['grace@xn--mller-kva.de', 'grace\ngrace@müller.de\ngrace@xn--mller-kva.de'],
@@ -527,19 +541,23 @@ describe('contact', () => {
     ['GRACE@Example.com', 'grace\ngrace@example.com'],
     ['grace@of.old..example', 'grace\ngrace@of.old..example'],
     [null, 'grace\n'],
-  ])('e-mail address %s is searched by %j', (email, searchText) => {
+  ])('creates for the e-mail address %s the search text %j', (email, searchText) => {
     const personal = { ...anna.personal, firstName: 'Grace', lastName: null, email };
     expect(createSearchKeys(personal).searchText).toBe(searchText);
   });
+});
 
-  it('e-mail addresses are unique in every spelling of the domain', () => {
+describe('listUniqueValues', () => {
+  it('lists the same value for every spelling of an e-mail domain', () => {
     const [one, other] = ['A@MÜLLER.de', 'a@xn--mller-kva.de'].map((email) =>
       listUniqueValues({ ...anna.personal, email, phone: null, externalReferences: [] }),
     );
     expect(one).toEqual([{ kind: 'email', value: 'a@xn--mller-kva.de' }]);
     expect(other).toEqual(one);
   });
+});
 
+describe('foldCase', () => {
   it.each([
     ['ÄÖÜ É', 'äöü é'],
     ['STRASSE', 'straße'],
@@ -549,25 +567,25 @@ describe('contact', () => {
     ['σ', 'ς'],
     ['RENE\u0301E', 'renée'],
     ['ｗｉｄｅ', 'WIDE'],
-  ])('%s and %s are found alike', (one, other) => {
+  ])('folds %s and %s alike', (one, other) => {
     expect(foldCase(one)).toBe(foldCase(other));
     expect(foldCase(foldCase(one))).toBe(foldCase(one));
   });
 });
 
-describe('search', () => {
-  it('takes % and _ as they are', () => {
+describe('parseSearchTerm', () => {
+  it('escapes the wildcards % and _', () => {
     expect(parseSearchTerm('50%_a\\', null).text).toBe(String.raw`%50\%\_a\\%`);
   });
 
-  it('looks for digits only when nothing else is there', () => {
+  it('returns digits only for a term without letters', () => {
     expect(parseSearchTerm('+49 (151)', null).digits).toEqual(['%49151%']);
     expect(parseSearchTerm('49a', null).digits).toEqual([]);
     expect(parseSearchTerm('+-', null).digits).toEqual([]);
     expect(parseSearchTerm('0151', 'DE').digits).toEqual(['%0151%', '49151%']);
   });
 
-  it('knows a uuid', () => {
+  it('recognizes a UUID', () => {
     expect(parseSearchTerm('960fb88e-7dec-4e99-be20-c4a5dde82a89', null).uuid).not.toBeNull();
     expect(parseSearchTerm('960fb88e', null).uuid).toBeNull();
   });

@@ -17,7 +17,7 @@ const CARDS = { moved: [4], added: [{ fromId: 5, intoId: 6 }] };
 
 type PersonDetails = Partial<PersonalFields> & { marketingConsent?: boolean; smsConsent?: boolean };
 
-const created = (
+const customerCreated = (
   customerId: number,
   { marketingConsent = false, smsConsent = false, ...personal }: PersonDetails = {},
 ): CustomerEvent => ({
@@ -49,11 +49,11 @@ const reference = (externalId: string, metadata = {}): ExternalReference => ({
   createdAt: AT,
   updatedAt: AT,
 });
-const person = (id: number, fields: PersonDetails, ...more: CustomerEvent[]): Customer =>
-  scenario(customer, created(id, fields), ...more).state();
+const person = (id: number, fields: PersonDetails, ...events: CustomerEvent[]): Customer =>
+  scenario(customer, customerCreated(id, fields), ...events).state();
 
-/** Both after a merge. */
-function merged(
+/** Merges two customers, and returns the events and states of both. */
+function mergeBoth(
   one: PersonDetails,
   two: PersonDetails,
 ): { events: CustomerEvent[][]; both: [Customer, Customer] } {
@@ -64,14 +64,15 @@ function merged(
   };
 }
 
-function refusal(work: () => unknown): RejectedError {
+/** @returns the error that the work throws */
+function catchRejected(work: () => unknown): RejectedError {
   try {
     work();
   } catch (error) {
     if (error instanceof RejectedError) return error;
     throw error;
   }
-  throw new Error('nothing was refused');
+  throw new Error('nothing was rejected');
 }
 
 const MINE: PersonDetails = { email: 'one@x.example', lastName: 'Berg' };
@@ -82,9 +83,9 @@ const THEIRS: PersonDetails = {
   birthday: '1990-05-31',
 };
 
-describe('merge', () => {
-  it('takes what is lacking, and empties what only one may hold', () => {
-    const { events, both } = merged(MINE, THEIRS);
+describe('mergeCustomers', () => {
+  it('fills the fields that the survivor lacks, and clears unique values of the other', () => {
+    const { events, both } = mergeBoth(MINE, THEIRS);
     expect(events).toEqual([
       [
         {
@@ -114,8 +115,8 @@ describe('merge', () => {
     });
   });
 
-  it('moves the claims on what it takes, and no others', () => {
-    const { events } = merged(MINE, { ...THEIRS, externalReferences: [reference('A')] });
+  it('moves only the claims on values that the survivor takes', () => {
+    const { events } = mergeBoth(MINE, { ...THEIRS, externalReferences: [reference('A')] });
     const moved = [
       { kind: 'phone', value: '+4915112345678' },
       { kind: 'external_references', value: '["till","A"]' },
@@ -128,8 +129,8 @@ describe('merge', () => {
     expect(findMovedValues(before, events[1] ?? [])).toEqual({ added: [], released: moved });
   });
 
-  it('merges metadata and references, the survivor first', () => {
-    const { both } = merged(
+  it('merges metadata, where values of the survivor win, and moves all references', () => {
+    const { both } = mergeBoth(
       { metadata: { a: 1, b: 1 }, externalReferences: [reference('B')] },
       { metadata: { b: 2, c: 2 }, externalReferences: [reference('C'), reference('A')] },
     );
@@ -147,76 +148,107 @@ describe('merge', () => {
     ['another number', { phone: '01719999999' }, E164, ['01719999999', E164.phone]],
     ['another international number', { phone: '+431' }, E164, ['+431', E164.phone]],
     ['digits, like the other', DIGITS, { phone: '491711234567' }, [DIGITS.phone, '491711234567']],
-  ])('leaves a survivor who has %s with the form that searches look for', (_, one, two, phones) => {
-    const consent = { marketingConsent: true, smsConsent: true };
-    const { events, both } = merged({ ...one, ...consent }, two);
-    expect(both.map(({ phone }) => phone)).toEqual(phones);
-    expect(both[0]).toMatchObject({ ...consent, phoneDigits: phones[0].replace('+', '') });
-    expect(both[1].phoneDigits).toBeNull();
-    const moved = [one, two].map((before, i) =>
-      findMovedValues(person(i + 1, before), events[i] ?? []),
-    );
-    expect(moved[0]).toEqual({ added: moved[1]?.released, released: moved[1]?.added });
-    const back = unmergeCustomers(...both, { country: 'DE' });
-    expect([
-      scenario(customer, created(1, one), ...(events[0] ?? []), ...back.survivor).state().phone,
-      scenario(customer, created(2, two), ...(events[1] ?? []), ...back.other).state().phone,
-    ]).toEqual([one.phone, two.phone]);
-  });
+  ])(
+    'leaves a survivor who has %s with the searchable form of their number',
+    (_, one, two, phones) => {
+      const consent = { marketingConsent: true, smsConsent: true };
+      const { events, both } = mergeBoth({ ...one, ...consent }, two);
+      expect(both.map(({ phone }) => phone)).toEqual(phones);
+      expect(both[0]).toMatchObject({ ...consent, phoneDigits: phones[0].replace('+', '') });
+      expect(both[1].phoneDigits).toBeNull();
+      const moved = [one, two].map((before, i) =>
+        findMovedValues(person(i + 1, before), events[i] ?? []),
+      );
+      expect(moved[0]).toEqual({ added: moved[1]?.released, released: moved[1]?.added });
+      const back = unmergeCustomers(...both, { country: 'DE' });
+      expect([
+        scenario(customer, customerCreated(1, one), ...(events[0] ?? []), ...back.survivor).state()
+          .phone,
+        scenario(customer, customerCreated(2, two), ...(events[1] ?? []), ...back.other).state()
+          .phone,
+      ]).toEqual([one.phone, two.phone]);
+    },
+  );
 
   const yes = { marketingConsent: true, smsConsent: true };
   it.each<[string, PersonDetails, PersonDetails, { marketing: boolean; sms: boolean }]>([
-    ['never extends one to the survivor', {}, yes, { marketing: false, sms: false }],
-    ['leaves the survivor theirs', yes, {}, { marketing: true, sms: true }],
-    ['extends none to a phone', yes, { phone: '1' }, { marketing: false, sms: false }],
-    ['extends none to an address', yes, { email: 'b@x' }, { marketing: false, sms: true }],
-    ['keeps what both gave', yes, { ...yes, phone: '1' }, { marketing: true, sms: true }],
-  ])('of consents: %s', (_, one, two, { marketing, sms }) => {
-    const [survivor] = merged(one, two).both;
+    [
+      'never extends a consent of the other to the survivor',
+      {},
+      yes,
+      { marketing: false, sms: false },
+    ],
+    ['keeps the consents of the survivor', yes, {}, { marketing: true, sms: true }],
+    [
+      'extends no consent to a phone number of the other',
+      yes,
+      { phone: '1' },
+      { marketing: false, sms: false },
+    ],
+    [
+      'extends no marketing consent to an e-mail address of the other',
+      yes,
+      { email: 'b@x' },
+      { marketing: false, sms: true },
+    ],
+    [
+      'keeps the consents that both gave',
+      yes,
+      { ...yes, phone: '1' },
+      { marketing: true, sms: true },
+    ],
+  ])('%s', (_, one, two, { marketing, sms }) => {
+    const [survivor] = mergeBoth(one, two).both;
     expect([survivor.marketingConsent, survivor.smsConsent]).toEqual([marketing, sms]);
   });
 
-  it('refuses a merged customer on either side, naming who goes on', () => {
-    const [, gone] = merged(MINE, THEIRS).both;
+  it('refuses a merged customer on either side, and names the survivor', () => {
+    const [, mergedAway] = mergeBoth(MINE, THEIRS).both;
     const third = person(3, {});
     for (const pair of [
-      [gone, third],
-      [third, gone],
+      [mergedAway, third],
+      [third, mergedAway],
     ] as const) {
-      const { code, errors } = refusal(() => mergeCustomers(...pair, CARDS));
+      const { code, errors } = catchRejected(() => mergeCustomers(...pair, CARDS));
       expect([code, errors]).toEqual([
         'customer_merged',
         { base: ['Customer 2 was merged into customer 1'] },
       ]);
     }
     const change = () =>
-      updateCustomer(gone, { firstName: 'Eve' }, { timeZone: 'UTC', country: null, now: NOW });
-    expect(refusal(change).code).toBe('customer_merged');
+      updateCustomer(
+        mergedAway,
+        { firstName: 'Eve' },
+        { timeZone: 'UTC', country: null, now: NOW },
+      );
+    expect(catchRejected(change).code).toBe('customer_merged');
   });
 
-  it('refuses more than one customer may have', () => {
+  it('refuses metadata that together exceed the limit', () => {
     const many = (prefix: string) =>
       Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`${prefix}${i}`, i]));
-    const refused = refusal(() => merged({ metadata: many('a') }, { metadata: many('b') }));
-    expect(Object.keys(refused.errors)).toEqual(['metadata']);
+    const rejected = catchRejected(() =>
+      mergeBoth({ metadata: many('a') }, { metadata: many('b') }),
+    );
+    expect(Object.keys(rejected.errors)).toEqual(['metadata']);
   });
 
-  it('takes nothing from a person whose key is gone', () => {
-    const { events } = merged(MINE, THEIRS);
-    const erased = (list: CustomerEvent[] = []) =>
+  it('leads to states without personal data when the key is destroyed', () => {
+    const { events } = mergeBoth(MINE, THEIRS);
+    const withoutPersonal = (list: CustomerEvent[] = []) =>
       list.map((event) => ({ ...event, data: { ...event.data, personal: null } }) as CustomerEvent);
-    const state = person(1, MINE, ...erased(events[0]));
+    const state = person(1, MINE, ...withoutPersonal(events[0]));
     expect(state.merges).toEqual([
       { customerId: 2, cards: CARDS, fields: [], metadataKeys: [], references: [] },
     ]);
-    expect(person(2, THEIRS, ...erased(events[1])).mergedInto).toEqual({
+    expect(person(2, THEIRS, ...withoutPersonal(events[1])).mergedInto).toEqual({
       customerId: 1,
       given: {},
     });
   });
 });
 
-describe('unmerge', () => {
+describe('unmergeCustomers', () => {
   const FULL: PersonDetails = {
     ...THEIRS,
     metadata: { a: 2, b: 2 },
@@ -224,8 +256,8 @@ describe('unmerge', () => {
   };
   const OWN: PersonDetails = { ...MINE, metadata: { a: 1 }, externalReferences: [reference('B')] };
 
-  it('leads back to both as they were', () => {
-    const { events, both } = merged(OWN, FULL);
+  it('restores both customers as they were', () => {
+    const { events, both } = mergeBoth(OWN, FULL);
     const { survivor, other } = unmergeCustomers(...both, NOWHERE);
     const after = [
       person(1, OWN, ...(events[0] ?? []), ...survivor),
@@ -237,8 +269,8 @@ describe('unmerge', () => {
     ]);
   });
 
-  it('moves the claims back', () => {
-    const { both } = merged(OWN, FULL);
+  it('moves the claims back to the other customer', () => {
+    const { both } = mergeBoth(OWN, FULL);
     const { survivor, other } = unmergeCustomers(...both, NOWHERE);
     const back = [
       { kind: 'phone', value: '+4915112345678' },
@@ -249,12 +281,12 @@ describe('unmerge', () => {
     expect(findMovedValues(both[1], other)).toEqual({ added: back, released: [] });
   });
 
-  const changing = (survivor: Customer, changes: Parameters<typeof updateCustomer>[1]) =>
+  const update = (survivor: Customer, changes: Parameters<typeof updateCustomer>[1]) =>
     updateCustomer(survivor, changes, { timeZone: 'UTC', country: null, now: NOW });
 
-  it('leaves what was changed meanwhile, and gives references back as they are now', () => {
-    const { events, both } = merged(OWN, FULL);
-    const changes = changing(both[0], {
+  it('keeps what was changed since, and returns references in their current state', () => {
+    const { events, both } = mergeBoth(OWN, FULL);
+    const changes = update(both[0], {
       phone: '+4915187654321',
       birthday: '1991-01-01',
       metadata: { b: 3 },
@@ -275,38 +307,38 @@ describe('unmerge', () => {
     });
   });
 
-  it('takes two notations of an address for the same', () => {
-    const { both } = merged({ phone: '1' }, { email: 'Two@x.example' });
+  it('treats two spellings of an e-mail address as the same', () => {
+    const { both } = mergeBoth({ phone: '1' }, { email: 'Two@x.example' });
     const changed = { ...both[0], email: 'two@X.example' };
     const { survivor, other } = unmergeCustomers(changed, both[1], NOWHERE);
-    expect([personalOf(survivor), personalOf(other)]).toEqual([
+    expect([getPersonal(survivor), getPersonal(other)]).toEqual([
       { email: null },
       { email: 'two@X.example' },
     ]);
   });
 
-  it('takes two notations of a number for the same, and gives back the present one', () => {
-    const { both } = merged({ email: 'one@x.example' }, { phone: '01711234567' });
+  it('treats two notations of a phone number as the same, and returns the current one', () => {
+    const { both } = mergeBoth({ email: 'one@x.example' }, { phone: '01711234567' });
     const normalized = { ...both[0], phone: '+491711234567' };
     const back = unmergeCustomers(normalized, both[1], { country: 'AT' });
-    expect([personalOf(back.survivor), personalOf(back.other)]).toEqual([
+    expect([getPersonal(back.survivor), getPersonal(back.other)]).toEqual([
       { phone: null },
       { phone: '+491711234567' },
     ]);
     const changed = { ...both[0], phone: '+4915187654321' };
     const own = unmergeCustomers(changed, both[1], { country: 'DE' });
-    expect([personalOf(own.survivor), personalOf(own.other)]).toEqual([
+    expect([getPersonal(own.survivor), getPersonal(own.other)]).toEqual([
       {},
       { phone: '+491711234567' },
     ]);
   });
 
-  it('leaves a survivor with another number by now that one, and gives the other back their own', () => {
-    const { both } = merged({ phone: '01711234567' }, { phone: '+491711234567' });
+  it('leaves the survivor a number that was changed since, and restores the original one of the other', () => {
+    const { both } = mergeBoth({ phone: '01711234567' }, { phone: '+491711234567' });
     for (const phone of ['+436641234567', null]) {
       const changed = { ...both[0], email: 'one@x.example', phone };
       const back = unmergeCustomers(changed, both[1], { country: 'DE' });
-      expect([personalOf(back.survivor), personalOf(back.other)]).toEqual([
+      expect([getPersonal(back.survivor), getPersonal(back.other)]).toEqual([
         {},
         { phone: '+491711234567' },
       ]);
@@ -318,17 +350,17 @@ describe('unmerge', () => {
   });
 
   it('refuses to leave the survivor without any contact', () => {
-    const { both } = merged(OWN, FULL);
-    const { errors } = refusal(() =>
+    const { both } = mergeBoth(OWN, FULL);
+    const { errors } = catchRejected(() =>
       unmergeCustomers({ ...both[0], email: null }, both[1], NOWHERE),
     );
     expect(Object.keys(errors)).toEqual(['base']);
   });
 
-  it('is possible for each of several merges, the last one first', () => {
+  it('undoes several merges one by one, the last one first', () => {
     const second = { lastName: 'Tal', metadata: { b: 2 }, externalReferences: [reference('B')] };
     const third = { phone: '+4915112345678', metadata: { b: 3, c: 3 } };
-    const one = [created(1, { email: 'one@x.example' })];
+    const one = [customerCreated(1, { email: 'one@x.example' })];
     const [two, three] = [person(2, second), person(3, third)];
     const state = () => scenario(customer, ...one).state();
     const first = mergeCustomers(state(), two, CARDS);
@@ -351,8 +383,8 @@ describe('unmerge', () => {
     expect(state()).toMatchObject({ merges: [], lastName: null, externalReferences: [] });
   });
 
-  it('leaves nothing personal when either was erased meanwhile', () => {
-    const { events, both } = merged(OWN, FULL);
+  it('has no personal data to return once a customer was erased', () => {
+    const { events, both } = mergeBoth(OWN, FULL);
     const erased = [
       person(1, OWN, ...(events[0] ?? []), ...eraseCustomer(both[0])),
       person(2, FULL, ...(events[1] ?? []), ...eraseCustomer(both[1])),
@@ -366,14 +398,14 @@ describe('unmerge', () => {
   });
 
   it('refuses a pair that is not merged, and any merge but the last', () => {
-    const { both } = merged(OWN, FULL);
+    const { both } = mergeBoth(OWN, FULL);
     const [survivor, other] = both;
     for (const pair of [
       [other, survivor],
       [survivor, person(3, {})],
       [person(3, {}), other],
     ] as const) {
-      expect(Object.keys(refusal(() => unmergeCustomers(...pair, NOWHERE)).errors)).toEqual([
+      expect(Object.keys(catchRejected(() => unmergeCustomers(...pair, NOWHERE)).errors)).toEqual([
         'base',
       ]);
     }
@@ -384,47 +416,47 @@ describe('unmerge', () => {
         { customerId: 3, cards: CARDS, fields: [], metadataKeys: [], references: [] },
       ],
     };
-    expect(refusal(() => unmergeCustomers(twice, other, NOWHERE)).resolution).toContain(
+    expect(catchRejected(() => unmergeCustomers(twice, other, NOWHERE)).resolution).toContain(
       'customer 3 first',
     );
   });
 });
 
-describe('decided again on a customer who was changed after the survivor took over', () => {
-  const { events } = merged(MINE, { ...THEIRS, externalReferences: [reference('A')] });
-  const again = (state: Customer) =>
+describe('redecideCustomer', () => {
+  const { events } = mergeBoth(MINE, { ...THEIRS, externalReferences: [reference('A')] });
+  const redecide = (state: Customer) =>
     redecideCustomer({ plannedEvents: events[1] ?? [], state, earlierEvents: events[0] ?? [] });
 
-  it('takes what is still the same', () => {
+  it('keeps the planned events when the planned values are unchanged', () => {
     const state = person(2, { ...THEIRS, externalReferences: [reference('A')], lastName: 'Neu' });
-    expect(again(state)).toEqual(events[1]);
+    expect(redecide(state)).toEqual(events[1]);
   });
 
-  it('leaves values that came since', () => {
+  it('does not take values that were changed or added since', () => {
     const state = person(2, {
       ...THEIRS,
       phone: '+4915187654321',
       externalReferences: [reference('A'), reference('D')],
     });
-    expect(again(state)).toMatchObject([
+    expect(redecide(state)).toMatchObject([
       { data: { personal: { externalReferences: [reference('D')] } } },
     ]);
-    expect(personalOf(again(state))).not.toHaveProperty('phone');
+    expect(getPersonal(redecide(state))).not.toHaveProperty('phone');
   });
 
-  it('exchanges two notations of a number that is still the same', () => {
-    const plan = merged({ phone: '01711234567' }, { phone: '+491711234567' }).events;
+  it('exchanges two notations of a phone number only while the number is the same', () => {
+    const plan = mergeBoth({ phone: '01711234567' }, { phone: '+491711234567' }).events;
     const decide = (phone: string) =>
       redecideCustomer({
         plannedEvents: plan[1] ?? [],
         state: person(2, { phone }),
         earlierEvents: plan[0] ?? [],
       });
-    expect(personalOf(decide('+491711234567'))).toEqual({ phone: '01711234567' });
-    expect(personalOf(decide('+436641234567'))).toEqual({});
+    expect(getPersonal(decide('+491711234567'))).toEqual({ phone: '01711234567' });
+    expect(getPersonal(decide('+436641234567'))).toEqual({});
   });
 });
 
-function personalOf([event]: CustomerEvent[]): unknown {
+function getPersonal([event]: CustomerEvent[]): unknown {
   return event && 'personal' in event.data ? event.data.personal : undefined;
 }

@@ -9,7 +9,7 @@ import { resealCustomer, withPerson } from './resealing.js';
 
 const CARDS = { moved: [4], added: [] };
 
-const created = (customerId: number, fields: Partial<PersonalFields>): CustomerEvent => ({
+const customerCreated = (customerId: number, fields: Partial<PersonalFields>): CustomerEvent => ({
   type: 'CustomerCreated',
   data: {
     customerId,
@@ -47,111 +47,121 @@ const TWO = {
   externalReferences: [reference('B')],
 };
 
-/** As they are read when the key that sealed them is gone. */
-const unread = (events: CustomerEvent[]): CustomerEvent[] =>
+/** Returns events as they are read once the key that sealed them is destroyed. */
+const withoutPersonal = (events: CustomerEvent[]): CustomerEvent[] =>
   events.map((event) => ({ ...event, data: { ...event.data, personal: null } }) as CustomerEvent);
 
 const state = (events: CustomerEvent[]): Customer => scenario(customer, ...events).state();
 
-/** The events of both after a merge, and after it was undone. */
-function histories() {
-  const [one, two] = [[created(1, ONE)], [created(2, TWO)]];
+/** Creates the events of both customers after a merge, and after it was undone. */
+function createHistories() {
+  const [one, two] = [[customerCreated(1, ONE)], [customerCreated(2, TWO)]];
   const merge = mergeCustomers(state(one), state(two), CARDS);
   const merged = { one: [...one, ...merge.survivor], two: [...two, ...merge.other] };
-  const undone = unmergeCustomers(state(merged.one), state(merged.two), { country: null });
+  const unmerge = unmergeCustomers(state(merged.one), state(merged.two), { country: null });
   return {
     merged,
     unmerged: {
-      one: [...merged.one, ...undone.survivor],
-      two: [...merged.two, ...undone.other],
+      one: [...merged.one, ...unmerge.survivor],
+      two: [...merged.two, ...unmerge.other],
     },
   };
 }
 
-describe('reseal', () => {
-  it('contains all personal data, so that no earlier event has to be read', () => {
-    const { merged, unmerged } = histories();
+describe('resealCustomer', () => {
+  it('records all personal data, so that earlier events need not be decrypted', () => {
+    const { merged, unmerged } = createHistories();
     for (const events of [merged.one, merged.two, unmerged.one, unmerged.two]) {
-      const again = resealCustomer(state(events));
-      const { holds: _, ...read } = state([...events, ...again]);
-      const { holds: __, ...blind } = state([...unread(events), ...again]);
-      expect(blind).toEqual(read);
-      const { holds: ___, ...before } = state(events);
-      expect(read).toEqual(before);
+      const resealed = resealCustomer(state(events));
+      const { holds: _, ...stateAfter } = state([...events, ...resealed]);
+      const { holds: __, ...stateWithoutPersonal } = state([
+        ...withoutPersonal(events),
+        ...resealed,
+      ]);
+      expect(stateWithoutPersonal).toEqual(stateAfter);
+      const { holds: ___, ...stateBefore } = state(events);
+      expect(stateAfter).toEqual(stateBefore);
     }
   });
 
-  it('keeps what undoing a merge needs', () => {
-    const { merged } = histories();
+  it('records what unmergeCustomers needs', () => {
+    const { merged } = createHistories();
     const [one, two] = [merged.one, merged.two].map((events) =>
-      state([...unread(events), ...resealCustomer(state(events))]),
+      state([...withoutPersonal(events), ...resealCustomer(state(events))]),
     );
-    if (!one || !two) throw new Error('two are two');
-    const asEver = unmergeCustomers(state(merged.one), state(merged.two), { country: null });
-    expect(unmergeCustomers(one, two, { country: null })).toEqual(asEver);
+    if (!one || !two) throw new Error('there are two customers');
+    const expected = unmergeCustomers(state(merged.one), state(merged.two), { country: null });
+    expect(unmergeCustomers(one, two, { country: null })).toEqual(expected);
   });
 
-  it('leaves only values of those who are merged still', () => {
-    const { merged, unmerged } = histories();
+  it('removes from holds the customers whose merge was undone', () => {
+    const { merged, unmerged } = createHistories();
     expect(state(unmerged.one).holds).toEqual([2]);
     expect(state(unmerged.two).formerlyIn).toEqual([1]);
-    const after = (events: CustomerEvent[]) =>
+    const getHoldsAfter = (events: CustomerEvent[]) =>
       state([...events, ...resealCustomer(state(events))]).holds;
-    expect(after(unmerged.one)).toEqual([]);
-    expect(after(merged.one)).toEqual([2]);
-    // Also where it cannot be read any more itself.
-    expect(state([...unmerged.one, ...unread(resealCustomer(state(unmerged.one)))]).holds).toEqual(
-      [],
-    );
+    expect(getHoldsAfter(unmerged.one)).toEqual([]);
+    expect(getHoldsAfter(merged.one)).toEqual([2]);
+    // Even when the event itself cannot be decrypted.
+    expect(
+      state([...unmerged.one, ...withoutPersonal(resealCustomer(state(unmerged.one)))]).holds,
+    ).toEqual([]);
   });
 
-  it('has a merged customer found by no search', () => {
-    const { merged } = histories();
-    const again = resealCustomer(state(merged.two));
-    expect(state([...merged.two, ...again])).toMatchObject({ searchText: '', phoneDigits: null });
+  it('leaves a merged customer without search keys', () => {
+    const { merged } = createHistories();
+    const resealed = resealCustomer(state(merged.two));
+    expect(state([...merged.two, ...resealed])).toMatchObject({
+      searchText: '',
+      phoneDigits: null,
+    });
   });
 
-  it('claims all that is held, whatever was claimed before', () => {
-    const [again] = resealCustomer(state([created(1, ONE)]));
-    if (!again) throw new Error('there is something to say');
-    const fact = { ...again, id: 'again', meta: {} as never };
-    expect(customerReadModel.getClaimChanges?.(fact, undefined)).toEqual({
+  it('replaces all earlier claims by those on the current values', () => {
+    const [resealed] = resealCustomer(state([customerCreated(1, ONE)]));
+    if (!resealed) throw new Error('there is an event');
+    const recorded = { ...resealed, id: 'again', meta: {} as never };
+    expect(customerReadModel.getClaimChanges?.(recorded, undefined)).toEqual({
       releasesAll: true,
       claims: [
         { kind: 'email', value: 'one@x.example' },
         { kind: 'external_references', value: '["till","A"]' },
       ],
     });
-    const [lost] = unread([again]);
-    expect(lost && customerReadModel.getClaimChanges?.({ ...fact, ...lost }, undefined)).toEqual({
+    const [unreadable] = withoutPersonal([resealed]);
+    expect(
+      unreadable && customerReadModel.getClaimChanges?.({ ...recorded, ...unreadable }, undefined),
+    ).toEqual({
       releasesAll: true,
       claims: [],
     });
   });
 
-  it('changes nothing else where the person cannot be read any more', () => {
-    const { merged } = histories();
-    const [again] = unread(resealCustomer(state(merged.one)));
-    const before = state(unread(merged.one));
-    expect(state([...unread(merged.one), ...(again ? [again] : [])])).toEqual(before);
-    const alone = [created(1, ONE)];
-    const [lost] = unread(resealCustomer(state(alone)));
-    expect(state([...unread(alone), ...(lost ? [lost] : [])])).toEqual({
-      ...state(unread(alone)),
+  it('changes no personal data in the state when it cannot be decrypted', () => {
+    const { merged } = createHistories();
+    const [resealed] = withoutPersonal(resealCustomer(state(merged.one)));
+    const stateBefore = state(withoutPersonal(merged.one));
+    expect(state([...withoutPersonal(merged.one), ...(resealed ? [resealed] : [])])).toEqual(
+      stateBefore,
+    );
+    const alone = [customerCreated(1, ONE)];
+    const [unreadable] = withoutPersonal(resealCustomer(state(alone)));
+    expect(state([...withoutPersonal(alone), ...(unreadable ? [unreadable] : [])])).toEqual({
+      ...state(withoutPersonal(alone)),
       holds: [],
     });
   });
 
-  it('writes nothing for an erased customer, and refuses one that does not exist', () => {
-    const events = [created(1, ONE)];
+  it('records nothing for an erased customer, and throws NotFoundError without one', () => {
+    const events = [customerCreated(1, ONE)];
     expect(resealCustomer(state([...events, ...eraseCustomer(state(events))]))).toEqual([]);
     expect(() => resealCustomer(undefined)).toThrow(NotFoundError);
   });
 });
 
-it('shows of the past the person of now, and all else as it was', () => {
-  const past = { ...state([created(1, TWO)]), updatedAt: 'then', marketingConsent: false };
-  const now = state([created(1, ONE)]);
+it('withPerson replaces the personal data of an earlier state, and nothing else', () => {
+  const past = { ...state([customerCreated(1, TWO)]), updatedAt: 'then', marketingConsent: false };
+  const now = state([customerCreated(1, ONE)]);
   const { searchText, phoneDigits } = past;
   expect(withPerson(past, now)).toEqual({
     ...now,
