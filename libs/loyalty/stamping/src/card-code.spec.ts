@@ -13,6 +13,6 @@ it.each([
   'ｋ７ｑｘ２ｍ９ｐ',
   'K٧QX٢M٩P',
   'K۷QX۲M۹P',
-])('reads the code of a card from %j', (text) => {
+])('normalizeCardCode reads K7QX2M9P from %j', (text) => {
   expect(normalizeCardCode(text)).toBe('K7QX2M9P');
 });

@@ -30,64 +30,65 @@ const details = {
   reverses: null,
 } as const;
 
-const issued = (id: number, customerId: number): CustomerCardEvent => ({
+const cardIssued = (id: number, customerId: number): CustomerCardEvent => ({
   type: 'CustomerCardIssued',
   data: { id, accountId: 1, customerId, cardId: 9, uuid: `u${id}`, code: `CODE${id}` },
 });
-const stamped = (customerId: number, stamps: number): CustomerCardEvent => ({
+const stampsEarned = (customerId: number, stamps: number): CustomerCardEvent => ({
   type: 'StampsEarned',
   data: { ...details, customerId, stamps, source: 'api', templateVersion: 17 },
 });
-const adjusted = (customerId: number, stamps: number): CustomerCardEvent => ({
+const stampsAdjusted = (customerId: number, stamps: number): CustomerCardEvent => ({
   type: 'StampsEarned',
   data: { ...details, customerId, stamps, templateVersion: 17 },
 });
-const removed = (customerId: number, stamps: number): CustomerCardEvent => ({
+const stampsRemoved = (customerId: number, stamps: number): CustomerCardEvent => ({
   type: 'StampsRemoved',
   data: { ...details, customerId, stamps },
 });
-const unlocked = (customerId: number, stampsRequired = 5): CustomerCardEvent => ({
+const rewardUnlocked = (customerId: number, stampsRequired = 5): CustomerCardEvent => ({
   type: 'RewardUnlocked',
   data: { customerId, rewardId: 1, name: 'Coffee', description: null, stampsRequired },
 });
-const merged = (stamps: number, unlocked: UnlockedReward[] = []): CustomerCardEvent => ({
+const cardMerged = (stamps: number, unlocked: UnlockedReward[] = []): CustomerCardEvent => ({
   type: 'CustomerCardMerged',
   data: { customerId: SURVIVOR, fromCustomerId: OTHER, intoId: 1, stamps, unlocked },
 });
-const absorbed = (stamps: number, unlocked: UnlockedReward[] = []): CustomerCardEvent => ({
+const cardAbsorbed = (stamps: number, unlocked: UnlockedReward[] = []): CustomerCardEvent => ({
   type: 'CustomerCardAbsorbed',
   data: { customerId: SURVIVOR, fromId: 2, stamps, unlocked },
 });
-const unmerged = (stamps: number, missing: number): CustomerCardEvent => ({
+const cardUnmerged = (stamps: number, missing: number): CustomerCardEvent => ({
   type: 'CustomerCardUnmerged',
   data: { customerId: SURVIVOR, restoredId: 2, stamps, missing },
 });
-const restored = (stamps: number, missing: number): CustomerCardEvent => ({
+const cardRestored = (stamps: number, missing: number): CustomerCardEvent => ({
   type: 'CustomerCardRestored',
   data: { customerId: OTHER, fromCustomerId: SURVIVOR, stamps, missing },
 });
 
-/** The survivor's card, and the one that is merged into it. */
-const givenKept = (...more: CustomerCardEvent[]) =>
-  scenario(customerCard, issued(1, SURVIVOR), ...more);
-const givenGone = (...more: CustomerCardEvent[]) =>
-  scenario(customerCard, issued(2, OTHER), ...more);
-const on = (decide: (card: CustomerCard) => CustomerCardEvent[]) => (state?: CustomerCard) => {
-  if (!state) throw new Error('there is a card');
-  return decide(state);
-};
+/** The card of the survivor, and the one that is merged into it. */
+const givenSurvivor = (...more: CustomerCardEvent[]) =>
+  scenario(customerCard, cardIssued(1, SURVIVOR), ...more);
+const givenOther = (...more: CustomerCardEvent[]) =>
+  scenario(customerCard, cardIssued(2, OTHER), ...more);
+const withCard =
+  (decide: (card: CustomerCard) => CustomerCardEvent[]) => (state?: CustomerCard) => {
+    if (!state) throw new Error('there is a card');
+    return decide(state);
+  };
 
-describe('a card that changes hands', () => {
-  it('keeps everything, and is found under both customers', () => {
+describe('moveCard', () => {
+  it('moves a card with its stamps, and lets both customers find it', () => {
     const moved: CustomerCardEvent = {
       type: 'CustomerCardMoved',
       data: { customerId: SURVIVOR, fromCustomerId: OTHER },
     };
-    givenGone(stamped(OTHER, 3))
-      .when(on((card) => moveCard(card, SURVIVOR)))
+    givenOther(stampsEarned(OTHER, 3))
+      .when(withCard((card) => moveCard(card, SURVIVOR)))
       .then(moved);
-    const before = givenGone(stamped(OTHER, 3)).state();
-    const after = givenGone(stamped(OTHER, 3), moved).state();
+    const before = givenOther(stampsEarned(OTHER, 3)).state();
+    const after = givenOther(stampsEarned(OTHER, 3), moved).state();
     expect(after).toEqual({ ...before, customerId: SURVIVOR, formerCustomerIds: [OTHER] });
     expect([isHeldBy(after, SURVIVOR), isHeldBy(after, OTHER), isHeldBy(after, 99)]).toEqual([
       true,
@@ -100,10 +101,10 @@ describe('a card that changes hands', () => {
     });
   });
 
-  it('goes back with what it got meanwhile', () => {
-    const back = givenGone(
+  it('moves a card back with the stamps that it got meanwhile', () => {
+    const back = givenOther(
       { type: 'CustomerCardMoved', data: { customerId: SURVIVOR, fromCustomerId: OTHER } },
-      stamped(SURVIVOR, 4),
+      stampsEarned(SURVIVOR, 4),
       { type: 'CustomerCardMoved', data: { customerId: OTHER, fromCustomerId: SURVIVOR } },
     ).state();
     expect(back).toMatchObject({
@@ -114,58 +115,66 @@ describe('a card that changes hands', () => {
   });
 });
 
-describe('two cards of one template', () => {
-  it('give all stamps of the one to the other', () => {
-    givenGone(stamped(OTHER, 3))
-      .when(on((card) => mergeCard(card, givenKept().state())))
-      .then(removed(OTHER, 3), merged(3));
-    givenKept(stamped(SURVIVOR, 4))
-      .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: [] }, template)))
-      .then(absorbed(3), adjusted(SURVIVOR, 3), unlocked(SURVIVOR));
+describe('merging two cards of one template', () => {
+  it('moves all stamps of one card to the other', () => {
+    givenOther(stampsEarned(OTHER, 3))
+      .when(withCard((card) => mergeCard(card, givenSurvivor().state())))
+      .then(stampsRemoved(OTHER, 3), cardMerged(3));
+    givenSurvivor(stampsEarned(SURVIVOR, 4))
+      .when(withCard((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: [] }, template)))
+      .then(cardAbsorbed(3), stampsAdjusted(SURVIVOR, 3), rewardUnlocked(SURVIVOR));
   });
 
-  it('move no stamps when there are none, and unlock nothing twice', () => {
-    givenGone()
-      .when(on((card) => mergeCard(card, givenKept().state())))
-      .then(merged(0));
-    givenKept()
-      .when(on((card) => absorbCard(card, { id: 2, stamps: 0, unlocked: [] }, template)))
-      .then(absorbed(0));
-    givenKept(stamped(SURVIVOR, 6), unlocked(SURVIVOR))
-      .when(on((card) => absorbCard(card, { id: 2, stamps: 1, unlocked: [] }, template)))
-      .then(absorbed(1), adjusted(SURVIVOR, 1));
+  it('moves no stamps when there are none, and unlocks no reward twice', () => {
+    givenOther()
+      .when(withCard((card) => mergeCard(card, givenSurvivor().state())))
+      .then(cardMerged(0));
+    givenSurvivor()
+      .when(withCard((card) => absorbCard(card, { id: 2, stamps: 0, unlocked: [] }, template)))
+      .then(cardAbsorbed(0));
+    givenSurvivor(stampsEarned(SURVIVOR, 6), rewardUnlocked(SURVIVOR))
+      .when(withCard((card) => absorbCard(card, { id: 2, stamps: 1, unlocked: [] }, template)))
+      .then(cardAbsorbed(1), stampsAdjusted(SURVIVOR, 1));
   });
 
-  it('keep what either has unlocked, for the lower of two thresholds', () => {
+  it('keeps the rewards that either card has unlocked, at the lower of two thresholds', () => {
     const dearer = { ...template, rewards: [{ ...coffee, stampsRequired: 9 }, cake] };
     const at = (stampsRequired: number) => [{ rewardId: 1, stampsRequired }];
-    const from = givenGone(stamped(OTHER, 3), unlocked(OTHER, 3));
+    const from = givenOther(stampsEarned(OTHER, 3), rewardUnlocked(OTHER, 3));
     from
-      .when(on((card) => mergeCard(card, givenKept().state())))
-      .then(removed(OTHER, 3), merged(3, at(3)));
-    givenKept(stamped(SURVIVOR, 1))
-      .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(3) }, dearer)))
-      .then(absorbed(3, at(3)), adjusted(SURVIVOR, 3), unlocked(SURVIVOR, 3));
+      .when(withCard((card) => mergeCard(card, givenSurvivor().state())))
+      .then(stampsRemoved(OTHER, 3), cardMerged(3, at(3)));
+    givenSurvivor(stampsEarned(SURVIVOR, 1))
+      .when(withCard((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(3) }, dearer)))
+      .then(cardAbsorbed(3, at(3)), stampsAdjusted(SURVIVOR, 3), rewardUnlocked(SURVIVOR, 3));
     for (const [one, other] of [
       [5, 3],
       [3, 5],
     ] as const) {
-      const both = givenKept(stamped(SURVIVOR, 5), unlocked(SURVIVOR, one));
+      const both = givenSurvivor(stampsEarned(SURVIVOR, 5), rewardUnlocked(SURVIVOR, one));
       both
-        .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
-        .then(absorbed(3, at(other)), adjusted(SURVIVOR, 3));
+        .when(
+          withCard((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)),
+        )
+        .then(cardAbsorbed(3, at(other)), stampsAdjusted(SURVIVOR, 3));
       both
-        .when(on((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)))
+        .when(
+          withCard((card) => absorbCard(card, { id: 2, stamps: 3, unlocked: at(other) }, dearer)),
+        )
         .thenState({ unlocked: at(3) });
     }
-    // Too few stamps on both together: nothing to announce, and nothing is lost.
-    givenKept()
-      .when(on((card) => absorbCard(card, { id: 2, stamps: 1, unlocked: at(3) }, dearer)))
+    // With too few stamps on both cards together there is no event, but the reward stays unlocked.
+    givenSurvivor()
+      .when(withCard((card) => absorbCard(card, { id: 2, stamps: 1, unlocked: at(3) }, dearer)))
       .thenState({ stampsCount: 1, unlocked: at(3) });
   });
 
-  it('leave a closed card, which names the other one', () => {
-    const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3)).state();
+  it('closes one card, which names the other', () => {
+    const closed = givenOther(
+      stampsEarned(OTHER, 3),
+      stampsRemoved(OTHER, 3),
+      cardMerged(3),
+    ).state();
     expect(closed).toMatchObject({
       stampsCount: 0,
       customerId: SURVIVOR,
@@ -176,29 +185,36 @@ describe('two cards of one template', () => {
       expect(() => getHeldCard(closed, customerId)).toThrow(CardMergedError);
     }
   });
+});
 
+describe('giveBackStamps', () => {
   it.each([
     [7, 3, 0],
     [3, 3, 0],
     [2, 2, 1],
     [0, 0, 3],
-  ])('of a balance of %i give back %i and miss %i', (balance, stamps, missing) => {
-    givenKept(...(balance > 0 ? [stamped(SURVIVOR, balance)] : []))
-      .when(on((card) => giveBackStamps(card, 2, 3)))
-      .then(unmerged(stamps, missing), ...(stamps > 0 ? [removed(SURVIVOR, stamps)] : []));
+  ])('with a balance of %i gives back %i stamps and misses %i', (balance, stamps, missing) => {
+    givenSurvivor(...(balance > 0 ? [stampsEarned(SURVIVOR, balance)] : []))
+      .when(withCard((card) => giveBackStamps(card, 2, 3)))
+      .then(
+        cardUnmerged(stamps, missing),
+        ...(stamps > 0 ? [stampsRemoved(SURVIVOR, stamps)] : []),
+      );
   });
+});
 
-  it('let the closed one go on by itself, with what it gets back', () => {
-    const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3));
+describe('restoreCard', () => {
+  it('reopens the closed card with the stamps that it gets back', () => {
+    const closed = givenOther(stampsEarned(OTHER, 3), stampsRemoved(OTHER, 3), cardMerged(3));
     closed
-      .when(on((card) => restoreCard(card, OTHER, { stamps: 2, missing: 1 }, template)))
-      .then(restored(2, 1), adjusted(OTHER, 2));
-    const after = givenGone(
-      stamped(OTHER, 3),
-      removed(OTHER, 3),
-      merged(3),
-      restored(2, 1),
-      adjusted(OTHER, 2),
+      .when(withCard((card) => restoreCard(card, OTHER, { stamps: 2, missing: 1 }, template)))
+      .then(cardRestored(2, 1), stampsAdjusted(OTHER, 2));
+    const after = givenOther(
+      stampsEarned(OTHER, 3),
+      stampsRemoved(OTHER, 3),
+      cardMerged(3),
+      cardRestored(2, 1),
+      stampsAdjusted(OTHER, 2),
     ).state();
     expect(after).toMatchObject({ customerId: OTHER, stampsCount: 2 });
     expect(after).not.toHaveProperty('mergedInto');
@@ -206,16 +222,16 @@ describe('two cards of one template', () => {
   });
 });
 
-describe('what a merge has unlocked', () => {
+describe('undoing a merge', () => {
   const COFFEE = 1;
   const CAKE = 2;
   const at = (...rewards: [id: number, stampsRequired: number][]) =>
     rewards.map(([rewardId, stampsRequired]) => ({ rewardId, stampsRequired }));
-  const unlock = (rewardId: number, stampsRequired: number): CustomerCardEvent => ({
+  const anyUnlocked = (rewardId: number, stampsRequired: number): CustomerCardEvent => ({
     type: 'RewardUnlocked',
     data: { customerId: SURVIVOR, rewardId, name: 'Any', description: null, stampsRequired },
   });
-  const redeemed = (stampsSpent: number, locked: number[]): CustomerCardEvent => ({
+  const rewardRedeemed = (stampsSpent: number, locked: number[]): CustomerCardEvent => ({
     type: 'RewardRedeemed',
     data: {
       customerId: SURVIVOR,
@@ -232,66 +248,100 @@ describe('what a merge has unlocked', () => {
       personal: null,
     },
   });
-  /** The stamps that the merge has added go back. */
-  const undone = (stamps: number) => [
-    unmerged(stamps, 0),
-    ...(stamps > 0 ? [removed(SURVIVOR, stamps)] : []),
+  /** Returns the events that take back the stamps of the merge. */
+  const createUnmergeEvents = (stamps: number) => [
+    cardUnmerged(stamps, 0),
+    ...(stamps > 0 ? [stampsRemoved(SURVIVOR, stamps)] : []),
   ];
-  const brought = (unlocks: UnlockedReward[] = [], stamps = 3) => [
-    absorbed(stamps, unlocks),
-    ...(stamps > 0 ? [adjusted(SURVIVOR, stamps)] : []),
+  const createMergeEvents = (unlocks: UnlockedReward[] = [], stamps = 3) => [
+    cardAbsorbed(stamps, unlocks),
+    ...(stamps > 0 ? [stampsAdjusted(SURVIVOR, stamps)] : []),
   ];
 
   it.each<[string, CustomerCardEvent[], UnlockedReward[]]>([
-    ['what only the other card had', brought(at([COFFEE, 3])), []],
-    ['also when it was announced', [...brought(at([COFFEE, 3])), unlock(COFFEE, 3)], []],
-    ['also without stamps', brought(at([COFFEE, 3]), 0), []],
     [
-      'a lower threshold of the other card',
-      [stamped(SURVIVOR, 5), unlock(COFFEE, 5), ...brought(at([COFFEE, 3]))],
-      at([COFFEE, 5]),
-    ],
-    [
-      'not a lower threshold of the own card',
-      [stamped(SURVIVOR, 3), unlock(COFFEE, 3), ...brought(at([COFFEE, 5]))],
-      at([COFFEE, 3]),
-    ],
-    ['what the sum reached', [stamped(SURVIVOR, 4), ...brought(), unlock(COFFEE, 5)], []],
-    [
-      'not what the own balance covers by now',
-      [stamped(SURVIVOR, 4), ...brought(), unlock(COFFEE, 5), stamped(SURVIVOR, 1)],
-      at([COFFEE, 5]),
-    ],
-    [
-      'not what was unlocked since',
-      [...brought(at([COFFEE, 3])), stamped(SURVIVOR, 7), unlock(CAKE, 10)],
-      at([CAKE, 10]),
-    ],
-    [
-      'not what was unlocked since a merge without stamps',
-      [...brought([], 0), stamped(SURVIVOR, 5), unlock(COFFEE, 5)],
-      at([COFFEE, 5]),
-    ],
-    [
-      'nor brings back what was redeemed since',
-      [stamped(SURVIVOR, 5), unlock(COFFEE, 5), ...brought(), redeemed(5, [COFFEE])],
+      'locks a reward that only the other card had unlocked',
+      createMergeEvents(at([COFFEE, 3])),
       [],
     ],
     [
-      'not what was unlocked anew after a redemption',
-      [...brought(at([COFFEE, 3])), redeemed(3, [COFFEE]), stamped(SURVIVOR, 9), unlock(COFFEE, 9)],
+      'locks a reward of the other card even when this card unlocked it since',
+      [...createMergeEvents(at([COFFEE, 3])), anyUnlocked(COFFEE, 3)],
+      [],
+    ],
+    [
+      'locks a reward of the other card even when no stamps were moved',
+      createMergeEvents(at([COFFEE, 3]), 0),
+      [],
+    ],
+    [
+      'restores the own threshold where that of the other card was lower',
+      [stampsEarned(SURVIVOR, 5), anyUnlocked(COFFEE, 5), ...createMergeEvents(at([COFFEE, 3]))],
+      at([COFFEE, 5]),
+    ],
+    [
+      'keeps the own threshold where it was the lower one',
+      [stampsEarned(SURVIVOR, 3), anyUnlocked(COFFEE, 3), ...createMergeEvents(at([COFFEE, 5]))],
+      at([COFFEE, 3]),
+    ],
+    [
+      'locks a reward that only the sum of stamps reached',
+      [stampsEarned(SURVIVOR, 4), ...createMergeEvents(), anyUnlocked(COFFEE, 5)],
+      [],
+    ],
+    [
+      'keeps a reward that the own balance reaches by now',
+      [
+        stampsEarned(SURVIVOR, 4),
+        ...createMergeEvents(),
+        anyUnlocked(COFFEE, 5),
+        stampsEarned(SURVIVOR, 1),
+      ],
+      at([COFFEE, 5]),
+    ],
+    [
+      'keeps a reward that was unlocked after the merge',
+      [...createMergeEvents(at([COFFEE, 3])), stampsEarned(SURVIVOR, 7), anyUnlocked(CAKE, 10)],
+      at([CAKE, 10]),
+    ],
+    [
+      'keeps a reward that was unlocked after a merge without stamps',
+      [...createMergeEvents([], 0), stampsEarned(SURVIVOR, 5), anyUnlocked(COFFEE, 5)],
+      at([COFFEE, 5]),
+    ],
+    [
+      'does not restore a reward that was redeemed after the merge',
+      [
+        stampsEarned(SURVIVOR, 5),
+        anyUnlocked(COFFEE, 5),
+        ...createMergeEvents(),
+        rewardRedeemed(5, [COFFEE]),
+      ],
+      [],
+    ],
+    [
+      'keeps a reward that was unlocked again after a redemption',
+      [
+        ...createMergeEvents(at([COFFEE, 3])),
+        rewardRedeemed(3, [COFFEE]),
+        stampsEarned(SURVIVOR, 9),
+        anyUnlocked(COFFEE, 9),
+      ],
       at([COFFEE, 9]),
     ],
-  ])('goes back with it: %s', (_, events, left) => {
+  ])('%s', (_, events, left) => {
     const [merge] = events.filter(({ type }) => type === 'CustomerCardAbsorbed');
     const stamps = merge?.type === 'CustomerCardAbsorbed' ? merge.data.stamps : 0;
-    const before = givenKept(...events).state();
-    const after = givenKept(...events, ...undone(Math.min(stamps, before.stampsCount))).state();
+    const before = givenSurvivor(...events).state();
+    const after = givenSurvivor(
+      ...events,
+      ...createUnmergeEvents(Math.min(stamps, before.stampsCount)),
+    ).state();
     expect(after.unlocked).toEqual(left);
     expect(after).not.toHaveProperty('absorptions');
   });
 
-  it('goes back merge by merge, the last one first', () => {
+  it('restores the thresholds merge by merge, the last one first', () => {
     const second = (unlocks: UnlockedReward[]): CustomerCardEvent => ({
       type: 'CustomerCardAbsorbed',
       data: { customerId: SURVIVOR, fromId: 3, stamps: 2, unlocked: unlocks },
@@ -301,93 +351,99 @@ describe('what a merge has unlocked', () => {
       data: { customerId: SURVIVOR, restoredId: 3, stamps: 2, missing: 0 },
     };
     const events = [
-      stamped(SURVIVOR, 6),
-      unlock(COFFEE, 6),
-      ...brought(at([COFFEE, 4])),
+      stampsEarned(SURVIVOR, 6),
+      anyUnlocked(COFFEE, 6),
+      ...createMergeEvents(at([COFFEE, 4])),
       second(at([COFFEE, 3])),
-      adjusted(SURVIVOR, 2),
-      unlock(CAKE, 10),
+      stampsAdjusted(SURVIVOR, 2),
+      anyUnlocked(CAKE, 10),
     ];
-    expect(givenKept(...events).state().unlocked).toEqual(at([COFFEE, 3], [CAKE, 10]));
-    events.push(undoSecond, removed(SURVIVOR, 2));
-    expect(givenKept(...events).state().unlocked).toEqual(at([COFFEE, 4]));
-    events.push(stamped(SURVIVOR, 1), unlock(CAKE, 10), ...undone(3));
-    expect(givenKept(...events).state().unlocked).toEqual(at([COFFEE, 6], [CAKE, 10]));
+    expect(givenSurvivor(...events).state().unlocked).toEqual(at([COFFEE, 3], [CAKE, 10]));
+    events.push(undoSecond, stampsRemoved(SURVIVOR, 2));
+    expect(givenSurvivor(...events).state().unlocked).toEqual(at([COFFEE, 4]));
+    events.push(stampsEarned(SURVIVOR, 1), anyUnlocked(CAKE, 10), ...createUnmergeEvents(3));
+    expect(givenSurvivor(...events).state().unlocked).toEqual(at([COFFEE, 6], [CAKE, 10]));
   });
 
-  it('stays on a card that gets its stamps back', () => {
+  it('leaves the restored card the rewards that it had unlocked', () => {
     const events = [
-      stamped(OTHER, 3),
-      unlocked(OTHER, 3),
-      removed(OTHER, 3),
-      merged(3, at([1, 3])),
+      stampsEarned(OTHER, 3),
+      rewardUnlocked(OTHER, 3),
+      stampsRemoved(OTHER, 3),
+      cardMerged(3, at([1, 3])),
     ];
-    const back = givenGone(...events, restored(3, 0), adjusted(OTHER, 3)).state();
+    const back = givenOther(...events, cardRestored(3, 0), stampsAdjusted(OTHER, 3)).state();
     expect(back.unlocked).toEqual(at([COFFEE, 3]));
   });
 });
 
-describe('decided again on a card that somebody else was faster on', () => {
-  const again = (
+describe('redecideCard', () => {
+  const redecide = (
     plannedEvents: CustomerCardEvent[],
     state: CustomerCard,
     earlierEvents: CustomerCardEvent[] = [],
   ) => redecideCard({ plannedEvents, state, earlierEvents, decisionContext: template });
 
-  it('a card changes hands all the same', () => {
-    const planned = moveCard(givenGone().state(), SURVIVOR);
-    expect(again(planned, givenGone(stamped(OTHER, 1)).state())).toEqual(planned);
+  it('keeps the planned move of a card', () => {
+    const planned = moveCard(givenOther().state(), SURVIVOR);
+    expect(redecide(planned, givenOther(stampsEarned(OTHER, 1)).state())).toEqual(planned);
   });
 
-  it('the closed card gives what it holds by now', () => {
-    const planned = [removed(OTHER, 3), merged(3)];
-    expect(again(planned, givenGone(stamped(OTHER, 5)).state())).toEqual([
-      removed(OTHER, 5),
-      merged(5),
+  it('gives away the stamps that the closed card has by now', () => {
+    const planned = [stampsRemoved(OTHER, 3), cardMerged(3)];
+    expect(redecide(planned, givenOther(stampsEarned(OTHER, 5)).state())).toEqual([
+      stampsRemoved(OTHER, 5),
+      cardMerged(5),
     ]);
-    expect(again([merged(0)], givenGone(stamped(OTHER, 1)).state())).toEqual([
-      removed(OTHER, 1),
-      merged(1),
+    expect(redecide([cardMerged(0)], givenOther(stampsEarned(OTHER, 1)).state())).toEqual([
+      stampsRemoved(OTHER, 1),
+      cardMerged(1),
     ]);
-    expect(again(planned, givenGone().state())).toEqual([merged(0)]);
+    expect(redecide(planned, givenOther().state())).toEqual([cardMerged(0)]);
   });
 
-  it('the other one gets what that had unlocked by then', () => {
+  it('passes on the rewards that the closed card has unlocked by now', () => {
     const at = [{ rewardId: 1, stampsRequired: 3 }];
-    const planned = [absorbed(2), adjusted(SURVIVOR, 2)];
-    expect(again(planned, givenKept().state(), [merged(3, at)])).toEqual([
-      absorbed(3, at),
-      adjusted(SURVIVOR, 3),
-      unlocked(SURVIVOR, 3),
+    const planned = [cardAbsorbed(2), stampsAdjusted(SURVIVOR, 2)];
+    expect(redecide(planned, givenSurvivor().state(), [cardMerged(3, at)])).toEqual([
+      cardAbsorbed(3, at),
+      stampsAdjusted(SURVIVOR, 3),
+      rewardUnlocked(SURVIVOR, 3),
     ]);
-    const closing = again([merged(0)], givenGone(stamped(OTHER, 3), unlocked(OTHER, 3)).state());
-    expect(closing).toEqual([removed(OTHER, 3), merged(3, at)]);
+    const closing = redecide(
+      [cardMerged(0)],
+      givenOther(stampsEarned(OTHER, 3), rewardUnlocked(OTHER, 3)).state(),
+    );
+    expect(closing).toEqual([stampsRemoved(OTHER, 3), cardMerged(3, at)]);
   });
 
-  it('the other one gets what that has given, and unlocks what it now reaches', () => {
-    const planned = [absorbed(3), adjusted(SURVIVOR, 3)];
-    expect(again(planned, givenKept(stamped(SURVIVOR, 1)).state(), [merged(4)])).toEqual([
-      absorbed(4),
-      adjusted(SURVIVOR, 4),
-      unlocked(SURVIVOR),
-    ]);
+  it('adds the stamps that the closed card gave, and unlocks the rewards that they reach', () => {
+    const planned = [cardAbsorbed(3), stampsAdjusted(SURVIVOR, 3)];
+    expect(
+      redecide(planned, givenSurvivor(stampsEarned(SURVIVOR, 1)).state(), [cardMerged(4)]),
+    ).toEqual([cardAbsorbed(4), stampsAdjusted(SURVIVOR, 4), rewardUnlocked(SURVIVOR)]);
   });
 
-  it('an unmerge gives back what is still there', () => {
-    const planned = [unmerged(3, 0), removed(SURVIVOR, 3)];
-    expect(again(planned, givenKept(stamped(SURVIVOR, 1)).state())).toEqual([
-      unmerged(1, 2),
-      removed(SURVIVOR, 1),
+  it('gives back only the stamps that are left', () => {
+    const planned = [cardUnmerged(3, 0), stampsRemoved(SURVIVOR, 3)];
+    expect(redecide(planned, givenSurvivor(stampsEarned(SURVIVOR, 1)).state())).toEqual([
+      cardUnmerged(1, 2),
+      stampsRemoved(SURVIVOR, 1),
     ]);
-    const closed = givenGone(stamped(OTHER, 3), removed(OTHER, 3), merged(3)).state();
-    expect(again([restored(3, 0), adjusted(OTHER, 3)], closed, [unmerged(1, 2)])).toEqual([
-      restored(1, 2),
-      adjusted(OTHER, 1),
-    ]);
+    const closed = givenOther(
+      stampsEarned(OTHER, 3),
+      stampsRemoved(OTHER, 3),
+      cardMerged(3),
+    ).state();
+    expect(
+      redecide([cardRestored(3, 0), stampsAdjusted(OTHER, 3)], closed, [cardUnmerged(1, 2)]),
+    ).toEqual([cardRestored(1, 2), stampsAdjusted(OTHER, 1)]);
   });
 
-  it('nothing else can be', () => {
-    expect(() => again([stamped(OTHER, 1)], givenGone().state())).toThrow('decided again');
-    expect(() => again([absorbed(3)], givenKept().state())).toThrow('CustomerCardMerged');
+  it('throws for any other event, and without the event of the closed card', () => {
+    expect(() => redecide([stampsEarned(OTHER, 1)], givenOther().state())).toThrow('decided again');
+    expect(() => redecide([cardAbsorbed(3)], givenSurvivor().state())).toThrow(
+      'CustomerCardMerged',
+    );
   });
 });

@@ -23,7 +23,7 @@ const template: Template = {
   timeZone: 'UTC',
   rewards: [coffee, cake],
 };
-const over: Template = {
+const closedTemplate: Template = {
   ...template,
   expiresAt: '2020-01-01T00:00:00.000Z',
   archivedAt: '2020-01-01T00:00:00.000Z',
@@ -37,7 +37,7 @@ const plain = {
   personal: null,
 };
 const REASON = 'Wrong card';
-const corrected = {
+const removal = {
   ...plain,
   customerId: 7,
   source: 'adjustment',
@@ -45,26 +45,26 @@ const corrected = {
   reverses: null,
 } as const;
 
-const putBack = { ...corrected, templateVersion: 17 };
+const addition = { ...removal, templateVersion: 17 };
 
-const issued: CustomerCardEvent = {
+const cardIssued: CustomerCardEvent = {
   type: 'CustomerCardIssued',
   data: { id: 1, accountId: 1, customerId: 7, uuid: 'u', code: 'ABCDEFGH', cardId: 9 },
 };
-const earned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
+const stampsEarned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
   type: 'StampsEarned',
   data: { ...plain, customerId: 7, stamps, source, reverses: null, templateVersion: 17 },
 });
-const removed = (stamps: number): CustomerCardEvent => ({
+const stampsRemoved = (stamps: number): CustomerCardEvent => ({
   type: 'StampsRemoved',
-  data: { ...corrected, stamps },
+  data: { ...removal, stamps },
 });
-const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
+const rewardUnlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
   ({
     type: 'RewardUnlocked',
     data: { customerId: 7, rewardId: id, name, description, stampsRequired },
   }) satisfies CustomerCardEvent;
-const redeemed = (reward: typeof coffee, locked: number[]): CustomerCardEvent => ({
+const rewardRedeemed = (reward: typeof coffee, locked: number[]): CustomerCardEvent => ({
   type: 'RewardRedeemed',
   data: {
     ...plain,
@@ -114,46 +114,52 @@ const reversing =
     });
 
 describe('adjust', () => {
-  it('adds stamps and unlocks what they reach', () => {
-    scenario(customerCard, issued, earned(4))
+  it('adds stamps and unlocks the rewards that they reach', () => {
+    scenario(customerCard, cardIssued, stampsEarned(4))
       .when(adjusting(2))
-      .then({ type: 'StampsEarned', data: { ...putBack, stamps: 2 } }, unlocked(coffee));
+      .then({ type: 'StampsEarned', data: { ...addition, stamps: 2 } }, rewardUnlocked(coffee));
   });
 
-  it('takes stamps off, down to none, and locks nothing', () => {
-    scenario(customerCard, issued, earned(5), unlocked(coffee))
+  it('removes stamps down to zero, and locks no reward', () => {
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee))
       .when(adjusting(-5))
-      .then({ type: 'StampsRemoved', data: { ...corrected, stamps: 5 } });
-    scenario(customerCard, issued, earned(5), unlocked(coffee))
+      .then({ type: 'StampsRemoved', data: { ...removal, stamps: 5 } });
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee))
       .when(adjusting(-5))
       .thenState({ stampsCount: 0, unlocked: [{ rewardId: 1, stampsRequired: 5 }] });
   });
 
-  it('does not announce a reward that is still unlocked', () => {
-    scenario(customerCard, issued, earned(5), unlocked(coffee), removed(5))
+  it('does not unlock again a reward that is still unlocked', () => {
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee), stampsRemoved(5))
       .when(adjusting(5))
-      .then({ type: 'StampsEarned', data: { ...putBack, stamps: 5 } });
+      .then({ type: 'StampsEarned', data: { ...addition, stamps: 5 } });
   });
 
-  it('never takes off more than there is', () => {
-    scenario(customerCard, issued, earned(4))
+  it('refuses to remove more stamps than the card has', () => {
+    scenario(customerCard, cardIssued, stampsEarned(4))
       .when(adjusting(-5))
       .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
   });
 
-  it('goes on with a card that is expired and archived', () => {
-    scenario(customerCard, issued).when(adjusting(1, over)).thenState({ stampsCount: 1 });
+  it('corrects a card that is expired and archived', () => {
+    scenario(customerCard, cardIssued)
+      .when(adjusting(1, closedTemplate))
+      .thenState({ stampsCount: 1 });
   });
 
-  it('counts towards no limit', () => {
-    scenario(customerCard, issued, earned(1)).when(adjusting(3)).thenState({ stampsCount: 4 });
-    const before = scenario(customerCard, issued, earned(1)).state().stampings;
-    scenario(customerCard, issued, earned(1)).when(adjusting(3)).thenState({ stampings: before });
-    scenario(customerCard, issued, earned(1)).when(adjusting(-1)).thenState({ stampings: before });
+  it('does not count towards limits', () => {
+    scenario(customerCard, cardIssued, stampsEarned(1))
+      .when(adjusting(3))
+      .thenState({ stampsCount: 4 });
+    const stampings = scenario(customerCard, cardIssued, stampsEarned(1)).state().stampings;
+    scenario(customerCard, cardIssued, stampsEarned(1)).when(adjusting(3)).thenState({ stampings });
+    scenario(customerCard, cardIssued, stampsEarned(1))
+      .when(adjusting(-1))
+      .thenState({ stampings });
   });
 
-  it('does not find the card of somebody else', () => {
-    scenario(customerCard, issued)
+  it('throws NotFoundError for a card of another customer and when there is no card', () => {
+    scenario(customerCard, cardIssued)
       .when(adjusting(1, template, 8))
       .thenThrows(NotFoundError);
     scenario(customerCard).when(adjusting(1)).thenThrows(NotFoundError);
@@ -161,36 +167,42 @@ describe('adjust', () => {
 });
 
 describe('reverse', () => {
-  it('takes the stamps of a stamping off', () => {
-    scenario(customerCard, issued, earned(4), earned(3))
-      .when(reversing(earned(3)))
+  it('removes the stamps of a stamping', () => {
+    scenario(customerCard, cardIssued, stampsEarned(4), stampsEarned(3))
+      .when(reversing(stampsEarned(3)))
       .then({
         type: 'StampsRemoved',
-        data: { ...corrected, stamps: 3, reverses: 'wrong', countedAt: AT },
+        data: { ...removal, stamps: 3, reverses: 'wrong', countedAt: AT },
       });
   });
 
-  it('takes off welcome stamps and adjustments, which no limit counts', () => {
+  it('removes welcome stamps and adjustments, without a time at which they counted', () => {
     for (const source of ['welcome_bonus', 'adjustment'] as const) {
-      scenario(customerCard, issued, earned(3, source))
-        .when(reversing(earned(3, source)))
-        .then({ type: 'StampsRemoved', data: { ...corrected, stamps: 3, reverses: 'wrong' } });
+      scenario(customerCard, cardIssued, stampsEarned(3, source))
+        .when(reversing(stampsEarned(3, source)))
+        .then({ type: 'StampsRemoved', data: { ...removal, stamps: 3, reverses: 'wrong' } });
     }
   });
 
-  it('gives back what a redemption spent, and unlocks the reward again', () => {
-    const spent = redeemed(coffee, [1]);
-    scenario(customerCard, issued, earned(5), unlocked(coffee), spent)
-      .when(reversing(spent))
+  it('gives back the stamps of a redemption, and unlocks the reward again', () => {
+    const redemption = rewardRedeemed(coffee, [1]);
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee), redemption)
+      .when(reversing(redemption))
       .then(
-        { type: 'StampsEarned', data: { ...putBack, stamps: 5, reverses: 'wrong' } },
-        unlocked(coffee),
+        { type: 'StampsEarned', data: { ...addition, stamps: 5, reverses: 'wrong' } },
+        rewardUnlocked(coffee),
       );
   });
 
-  it('unlocks a reward again for what it took before, whatever its threshold is now', () => {
-    const spent = redeemed(coffee, [1]);
-    const past = scenario(customerCard, issued, earned(5), unlocked(coffee), spent);
+  it('unlocks a reward again at its former threshold, or at a lower current one', () => {
+    const redemption = rewardRedeemed(coffee, [1]);
+    const past = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      redemption,
+    );
     const locked = [{ rewardId: 1, stampsRequired: 5 }];
     const at = (stampsRequired: number): Template => ({
       ...template,
@@ -198,82 +210,97 @@ describe('reverse', () => {
     });
     const back: CustomerCardEvent = {
       type: 'StampsEarned',
-      data: { ...putBack, stamps: 5, reverses: 'wrong' },
+      data: { ...addition, stamps: 5, reverses: 'wrong' },
     };
-    past.when(reversing(spent, { on: at(9), locked })).then(back, unlocked(coffee));
+    past.when(reversing(redemption, { on: at(9), locked })).then(back, rewardUnlocked(coffee));
     past
-      .when(reversing(spent, { on: at(3), locked }))
-      .then(back, unlocked({ ...coffee, stampsRequired: 3 }));
-    const again = unlocked({ ...coffee, stampsRequired: 9 });
-    scenario(customerCard, issued, earned(5), unlocked(coffee), spent, earned(4), again)
-      .when(reversing(spent, { on: at(9), locked }))
+      .when(reversing(redemption, { on: at(3), locked }))
+      .then(back, rewardUnlocked({ ...coffee, stampsRequired: 3 }));
+    const again = rewardUnlocked({ ...coffee, stampsRequired: 9 });
+    scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      redemption,
+      stampsEarned(4),
+      again,
+    )
+      .when(reversing(redemption, { on: at(9), locked }))
       .then(back);
   });
 
-  it('unlocks nothing that a redemption left unlocked', () => {
-    const spent = redeemed(coffee, []);
-    scenario(customerCard, issued, earned(9), unlocked(coffee), spent)
-      .when(reversing(spent))
-      .then({ type: 'StampsEarned', data: { ...putBack, stamps: 5, reverses: 'wrong' } });
+  it('does not unlock again a reward that the redemption left unlocked', () => {
+    const redemption = rewardRedeemed(coffee, []);
+    scenario(customerCard, cardIssued, stampsEarned(9), rewardUnlocked(coffee), redemption)
+      .when(reversing(redemption))
+      .then({ type: 'StampsEarned', data: { ...addition, stamps: 5, reverses: 'wrong' } });
   });
 
-  it('keeps in mind that the reward was redeemed', () => {
-    const spent = redeemed(coffee, [1]);
-    scenario(customerCard, issued, earned(5), unlocked(coffee), spent)
-      .when(reversing(spent))
+  it('keeps the reward listed as redeemed', () => {
+    const redemption = rewardRedeemed(coffee, [1]);
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee), redemption)
+      .when(reversing(redemption))
       .thenState({ stampsCount: 5, redeemedRewardIds: [1] });
   });
 
-  it('gives back what an adjustment took off', () => {
-    scenario(customerCard, issued, earned(5), unlocked(coffee), removed(5))
-      .when(reversing(removed(5)))
-      .then({ type: 'StampsEarned', data: { ...putBack, stamps: 5, reverses: 'wrong' } });
+  it('gives back the stamps that an adjustment removed', () => {
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee), stampsRemoved(5))
+      .when(reversing(stampsRemoved(5)))
+      .then({ type: 'StampsEarned', data: { ...addition, stamps: 5, reverses: 'wrong' } });
   });
 
-  it('is refused when the stamps are spent', () => {
-    scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [1]), earned(4))
-      .when(reversing(earned(5)))
+  it('refuses a stamping whose stamps are spent', () => {
+    scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      rewardRedeemed(coffee, [1]),
+      stampsEarned(4),
+    )
+      .when(reversing(stampsEarned(5)))
       .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
   });
 
-  it('is refused the second time, whatever is left', () => {
-    scenario(customerCard, issued, earned(5))
-      .when(reversing(earned(5), { isReversed: true }))
+  it('refuses a second reversal, whatever the balance is', () => {
+    scenario(customerCard, cardIssued, stampsEarned(5))
+      .when(reversing(stampsEarned(5), { isReversed: true }))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
-    scenario(customerCard, issued)
-      .when(reversing(earned(5), { isReversed: true }))
+    scenario(customerCard, cardIssued)
+      .when(reversing(stampsEarned(5), { isReversed: true }))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
 
-  it('reverses no reversal', () => {
+  it('refuses to reverse a reversal', () => {
     const back: CustomerCardEvent = {
       type: 'StampsEarned',
-      data: { ...putBack, stamps: 5, reverses: 'earlier' },
+      data: { ...addition, stamps: 5, reverses: 'earlier' },
     };
-    scenario(customerCard, issued, back)
+    scenario(customerCard, cardIssued, back)
       .when(reversing(back))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
     const off: CustomerCardEvent = {
       type: 'StampsRemoved',
-      data: { ...corrected, stamps: 5, reverses: 'earlier' },
+      data: { ...removal, stamps: 5, reverses: 'earlier' },
     };
-    scenario(customerCard, issued, off)
+    scenario(customerCard, cardIssued, off)
       .when(reversing(off))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
 
-  it('reverses no stamps that a merge or unmerge has moved', () => {
+  it('refuses to reverse stamps that a merge or unmerge has moved', () => {
     const merging: Template = { ...template, rewards: [] };
-    const state = scenario(customerCard, issued, earned(4)).state();
-    const moved = [
+    const state = scenario(customerCard, cardIssued, stampsEarned(4)).state();
+    const movements = [
       ...mergeCard(state, { ...state, id: 2, customerId: 8 }),
       ...absorbCard(state, { id: 2, stamps: 3, unlocked: [] }, merging),
       ...giveBackStamps(state, 2, 3),
       ...restoreCard(state, 7, { stamps: 3, missing: 0 }, merging),
     ].filter(({ type }) => type === 'StampsEarned' || type === 'StampsRemoved');
-    expect(moved).toHaveLength(4);
-    for (const event of moved) {
-      scenario(customerCard, issued, earned(4))
+    expect(movements).toHaveLength(4);
+    for (const event of movements) {
+      scenario(customerCard, cardIssued, stampsEarned(4))
         .when(reversing(event))
         .thenRejected({
           fields: ['base'],
@@ -283,23 +310,23 @@ describe('reverse', () => {
     }
   });
 
-  it('reverses neither the issue of a card nor the unlocking of a reward', () => {
-    for (const event of [issued, unlocked(coffee)]) {
-      scenario(customerCard, issued, earned(5), unlocked(coffee))
+  it('refuses to reverse the issue of a card or the unlocking of a reward', () => {
+    for (const event of [cardIssued, rewardUnlocked(coffee)]) {
+      scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee))
         .when(reversing(event))
         .thenRejected({ fields: ['base'], code: 'validation_failed' });
     }
   });
 
-  it('goes on with a card that is expired and archived', () => {
-    scenario(customerCard, issued, earned(1))
-      .when(reversing(earned(1), { on: over }))
+  it('corrects a card that is expired and archived', () => {
+    scenario(customerCard, cardIssued, stampsEarned(1))
+      .when(reversing(stampsEarned(1), { on: closedTemplate }))
       .thenState({ stampsCount: 0 });
   });
 
-  it('does not find the card of somebody else', () => {
-    scenario(customerCard, issued, earned(1))
-      .when(reversing(earned(1), { customerId: 8 }))
+  it('throws NotFoundError for a card of another customer', () => {
+    scenario(customerCard, cardIssued, stampsEarned(1))
+      .when(reversing(stampsEarned(1), { customerId: 8 }))
       .thenThrows(NotFoundError);
   });
 });
@@ -311,10 +338,10 @@ describe('the limits after a reversal', () => {
   const NOW = new Date('2026-03-01T09:10:30.000Z');
   const off = (stamps: number, countedAt: string): CustomerCardEvent => ({
     type: 'StampsRemoved',
-    data: { ...corrected, stamps, reverses: 'wrong', countedAt },
+    data: { ...removal, stamps, reverses: 'wrong', countedAt },
   });
   const at = (time: string, event: CustomerCardEvent) => ({ ...event, at: time });
-  const start = at('2026-03-01T08:00:00.000Z', issued);
+  const start = at('2026-03-01T08:00:00.000Z', cardIssued);
   const stamping = (stamps: number, limits: Partial<Template>) => (state: State) =>
     stamp(
       state,
@@ -323,12 +350,12 @@ describe('the limits after a reversal', () => {
       NOW,
     );
 
-  it('leave room for the right number on the same day', () => {
+  it('leave room for the correct number of stamps on the same day', () => {
     scenario(
       customerCard,
       start,
-      at(MORNING, earned(1)),
-      at(LATER, earned(9)),
+      at(MORNING, stampsEarned(1)),
+      at(LATER, stampsEarned(9)),
       at(LATEST, off(9, LATER)),
     )
       .when(stamping(9, { maxStampsPerDay: 10 }))
@@ -336,46 +363,46 @@ describe('the limits after a reversal', () => {
     scenario(
       customerCard,
       start,
-      at(MORNING, earned(1)),
-      at(LATER, earned(9)),
+      at(MORNING, stampsEarned(1)),
+      at(LATER, stampsEarned(9)),
       at(LATEST, off(9, LATER)),
     )
       .when(stamping(10, { maxStampsPerDay: 10 }))
       .thenRejected({ code: 'stamp_limit_reached' });
   });
 
-  it('do not make the right stamping wait for the wrong one', () => {
-    scenario(customerCard, start, at(LATEST, earned(9)), at(LATEST, off(9, LATEST)))
+  it('do not delay a stamping because of a reversed one', () => {
+    scenario(customerCard, start, at(LATEST, stampsEarned(9)), at(LATEST, off(9, LATEST)))
       .when(stamping(1, { minSecondsBetweenStamps: 60 }))
       .thenState({ stampsCount: 1 });
     scenario(
       customerCard,
       start,
-      at(MORNING, earned(1)),
-      at(LATEST, earned(9)),
+      at(MORNING, stampsEarned(1)),
+      at(LATEST, stampsEarned(9)),
       at(LATEST, off(9, LATEST)),
     )
       .when(stamping(1, { minSecondsBetweenStamps: 60 }))
       .thenState({ stampsCount: 2 });
   });
 
-  it('still count what was not reversed', () => {
+  it('still count stampings that were not reversed', () => {
     scenario(
       customerCard,
       start,
-      at(MORNING, earned(1)),
-      at(LATEST, earned(2)),
+      at(MORNING, stampsEarned(1)),
+      at(LATEST, stampsEarned(2)),
       at(LATEST, off(1, MORNING)),
     )
       .when(stamping(1, { minSecondsBetweenStamps: 60 }))
       .thenRejected({ code: 'stamp_limit_reached' });
   });
 
-  it('are left alone by the reversal of a stamping that they have forgotten', () => {
+  it('are unchanged by the reversal of a stamping that they no longer count', () => {
     const state = scenario(
       customerCard,
       start,
-      at(LATER, earned(9)),
+      at(LATER, stampsEarned(9)),
       at(LATEST, off(9, AT)),
     ).state();
     expect(state.stampings).toHaveLength(1);

@@ -36,7 +36,7 @@ const template: Template = {
   rewards: [coffee, cake],
 };
 
-const silent = {
+const details = {
   locationId: null,
   staffRef: null,
   externalRef: null,
@@ -45,24 +45,24 @@ const silent = {
 };
 
 const ids = { id: 1, accountId: 1, customerId: 7, uuid: 'u', code: 'ABCDEFGH' };
-const issued: CustomerCardEvent = { type: 'CustomerCardIssued', data: { ...ids, cardId: 9 } };
+const cardIssued: CustomerCardEvent = { type: 'CustomerCardIssued', data: { ...ids, cardId: 9 } };
 
-const earned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
+const stampsEarned = (stamps: number, source: StampSource = 'api'): CustomerCardEvent => ({
   type: 'StampsEarned',
-  data: { ...silent, customerId: 7, stamps, source, reverses: null, templateVersion: 17 },
+  data: { ...details, customerId: 7, stamps, source, reverses: null, templateVersion: 17 },
 });
-const unlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
+const rewardUnlocked = ({ id, name, description, stampsRequired }: typeof cake | typeof coffee) =>
   ({
     type: 'RewardUnlocked',
     data: { customerId: 7, rewardId: id, name, description, stampsRequired },
   }) satisfies CustomerCardEvent;
-const redeemed = (
+const rewardRedeemed = (
   reward: typeof cake | typeof coffee,
   locked: number[] = [],
 ): CustomerCardEvent => ({
   type: 'RewardRedeemed',
   data: {
-    ...silent,
+    ...details,
     customerId: 7,
     redemptionId: 3,
     rewardId: reward.id,
@@ -75,7 +75,7 @@ const redeemed = (
 
 const stamping = (stamps: number, more: Partial<Stamp> = {}, on: Template = template) => {
   const command: Stamp = {
-    ...silent,
+    ...details,
     customerId: 7,
     stamps,
     source: 'api',
@@ -86,7 +86,7 @@ const stamping = (stamps: number, more: Partial<Stamp> = {}, on: Template = temp
 };
 const redeeming = (rewardId: number, on: Template = template, more: Partial<Redeem> = {}) => {
   const command: Redeem = {
-    ...silent,
+    ...details,
     customerId: 7,
     redemptionId: 3,
     rewardId,
@@ -99,11 +99,14 @@ const redeeming = (rewardId: number, on: Template = template, more: Partial<Rede
 const LATER = '2026-03-02T10:00:00.000Z';
 
 describe('a customer card', () => {
-  it('is found in existing histories, with the times of its events', () => {
+  it('has the name of existing streams, and the times of its events', () => {
     expect(customerCard.name).toBe('customer_card');
-    expect(scenario(customerCard, issued).state()).toMatchObject({ issuedAt: AT, updatedAt: AT });
-    for (const event of [earned(1), unlocked(coffee), redeemed(coffee)]) {
-      const { issuedAt, updatedAt } = scenario(customerCard, issued, earned(9), {
+    expect(scenario(customerCard, cardIssued).state()).toMatchObject({
+      issuedAt: AT,
+      updatedAt: AT,
+    });
+    for (const event of [stampsEarned(1), rewardUnlocked(coffee), rewardRedeemed(coffee)]) {
+      const { issuedAt, updatedAt } = scenario(customerCard, cardIssued, stampsEarned(9), {
         ...event,
         at: LATER,
       }).state();
@@ -113,21 +116,21 @@ describe('a customer card', () => {
 });
 
 describe('issue', () => {
-  it('hands out an empty card', () => {
+  it('issues an empty card', () => {
     scenario(customerCard)
       .when(() => issue(ids, template))
-      .then(issued);
+      .then(cardIssued);
   });
 
-  it('adds the welcome stamps and unlocks what they pay for', () => {
+  it('adds the welcome stamps and unlocks the rewards that they reach', () => {
     scenario(customerCard)
       .when(() => issue(ids, { ...template, initialStamps: 6 }))
       .then(
-        issued,
+        cardIssued,
         {
           type: 'StampsEarned',
           data: {
-            ...silent,
+            ...details,
             silent: true,
             customerId: 7,
             stamps: 6,
@@ -136,83 +139,97 @@ describe('issue', () => {
             templateVersion: 17,
           },
         },
-        unlocked(coffee),
+        rewardUnlocked(coffee),
       );
   });
 });
 
 describe('stamp', () => {
   it('adds stamps', () => {
-    scenario(customerCard, issued).when(stamping(2)).then(earned(2));
-    scenario(customerCard, issued, earned(2)).when(stamping(1)).thenState({ stampsCount: 3 });
+    scenario(customerCard, cardIssued).when(stamping(2)).then(stampsEarned(2));
+    scenario(customerCard, cardIssued, stampsEarned(2))
+      .when(stamping(1))
+      .thenState({ stampsCount: 3 });
   });
 
   it('unlocks each reward that comes within reach, cheapest first', () => {
-    scenario(customerCard, issued, earned(4))
+    scenario(customerCard, cardIssued, stampsEarned(4))
       .when(stamping(6))
-      .then(earned(6), unlocked(coffee), unlocked(cake));
+      .then(stampsEarned(6), rewardUnlocked(coffee), rewardUnlocked(cake));
   });
 
-  it('announces a reward once, however many stamps follow', () => {
-    scenario(customerCard, issued, earned(5), unlocked(coffee)).when(stamping(1)).then(earned(1));
+  it('unlocks a reward once, however many stamps follow', () => {
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee))
+      .when(stamping(1))
+      .then(stampsEarned(1));
   });
 
-  it('announces it again after a redemption took the balance below it', () => {
-    scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, [coffee.id]))
-      .when(stamping(5))
-      .then(earned(5), unlocked(coffee));
-  });
-
-  it('keeps it unlocked when the redemption leaves enough', () => {
+  it('unlocks a reward again after a redemption took the balance below its threshold', () => {
     scenario(
       customerCard,
-      issued,
-      earned(10),
-      unlocked(coffee),
-      unlocked(cake),
-      redeemed(coffee, [cake.id]),
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      rewardRedeemed(coffee, [coffee.id]),
+    )
+      .when(stamping(5))
+      .then(stampsEarned(5), rewardUnlocked(coffee));
+  });
+
+  it('does not unlock a reward again when the redemption left enough stamps', () => {
+    scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(10),
+      rewardUnlocked(coffee),
+      rewardUnlocked(cake),
+      rewardRedeemed(coffee, [cake.id]),
     )
       .when(stamping(1))
-      .then(earned(1));
+      .then(stampsEarned(1));
   });
 
-  it('keeps it unlocked when its threshold is raised, and announces one that is lowered below the balance', () => {
+  it('keeps a reward unlocked when its threshold rises, and unlocks one whose threshold fell below the balance', () => {
     const raised = { ...template, rewards: [{ ...coffee, stampsRequired: 8 }] };
-    scenario(customerCard, issued, earned(5), unlocked(coffee))
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee))
       .when(stamping(4, {}, raised))
-      .then(earned(4));
+      .then(stampsEarned(4));
     const cheap = { ...cake, stampsRequired: 3 };
-    scenario(customerCard, issued, earned(4))
+    scenario(customerCard, cardIssued, stampsEarned(4))
       .when(stamping(1, {}, { ...template, rewards: [cheap] }))
-      .then(earned(1), unlocked(cheap));
+      .then(stampsEarned(1), rewardUnlocked(cheap));
   });
 
-  it('unlocks nothing inactive', () => {
+  it('does not unlock an inactive reward', () => {
     const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
-    scenario(customerCard, issued)
+    scenario(customerCard, cardIssued)
       .when(stamping(8, {}, inactive))
-      .then(earned(8));
+      .then(stampsEarned(8));
   });
 
   it('unlocks a reward that was added below the balance with the next stamp', () => {
-    scenario(customerCard, issued, earned(6)).when(stamping(1)).then(earned(1), unlocked(coffee));
+    scenario(customerCard, cardIssued, stampsEarned(6))
+      .when(stamping(1))
+      .then(stampsEarned(1), rewardUnlocked(coffee));
   });
 
   it('does not cap the balance', () => {
-    scenario(customerCard, issued, earned(99)).when(stamping(100)).thenState({ stampsCount: 199 });
+    scenario(customerCard, cardIssued, stampsEarned(99))
+      .when(stamping(100))
+      .thenState({ stampsCount: 199 });
   });
 
-  it('refuses an expired card and serves an archived one', () => {
-    scenario(customerCard, issued)
+  it('refuses an expired card and stamps an archived one', () => {
+    scenario(customerCard, cardIssued)
       .when(stamping(1, {}, { ...template, expiresAt: NOW.toISOString() }))
       .thenRejected({ fields: ['base'], code: 'card_expired' });
-    scenario(customerCard, issued)
+    scenario(customerCard, cardIssued)
       .when(stamping(1, {}, { ...template, archivedAt: AT }))
-      .then(earned(1));
+      .then(stampsEarned(1));
   });
 
-  it('does not find the card of another customer', () => {
-    scenario(customerCard, issued)
+  it('throws NotFoundError for a card of another customer and when there is no card', () => {
+    scenario(customerCard, cardIssued)
       .when(stamping(1, { customerId: 8 }))
       .thenThrows(NotFoundError);
     scenario(customerCard).when(stamping(1)).thenThrows(NotFoundError);
@@ -222,19 +239,19 @@ describe('stamp', () => {
     const at = (iso: string) => ({ occurredAt: new Date(iso) });
 
     it('may be up to five minutes ahead, as clocks differ', () => {
-      scenario(customerCard, issued)
+      scenario(customerCard, cardIssued)
         .when(stamping(1, at('2026-03-01T12:05:00Z')))
-        .then(earned(1));
-      scenario(customerCard, issued)
+        .then(stampsEarned(1));
+      scenario(customerCard, cardIssued)
         .when(stamping(1, at('2026-03-01T12:05:01Z')))
         .thenRejected({ fields: ['occurred_at'] });
     });
 
-    it('is not before the card was issued', () => {
-      scenario(customerCard, issued)
+    it('must not be before the card was issued', () => {
+      scenario(customerCard, cardIssued)
         .when(stamping(1, at(AT)))
-        .then(earned(1));
-      scenario(customerCard, issued)
+        .then(stampsEarned(1));
+      scenario(customerCard, cardIssued)
         .when(stamping(1, at('2026-03-01T09:59:59Z')))
         .thenRejected({ fields: ['occurred_at'] });
     });
@@ -243,88 +260,88 @@ describe('stamp', () => {
   describe('limits', () => {
     const reached = { fields: ['base'], code: 'stamp_limit_reached' as const };
     const stampedAt = (iso: string, stamps = 1, source: StampSource = 'api') => ({
-      ...earned(stamps, source),
+      ...stampsEarned(stamps, source),
       at: iso,
     });
 
-    it('caps the stamps of one request', () => {
+    it('cap the stamps of one request', () => {
       const capped = { ...template, maxStampsPerRequest: 2 };
-      scenario(customerCard, issued)
+      scenario(customerCard, cardIssued)
         .when(stamping(2, {}, capped))
-        .then(earned(2));
-      scenario(customerCard, issued)
+        .then(stampsEarned(2));
+      scenario(customerCard, cardIssued)
         .when(stamping(3, {}, capped))
         .thenRejected(reached);
     });
 
-    it('caps the stamps of a day, which begins at midnight of the store', () => {
+    it('cap the stamps of a day, which begins at midnight in the time zone of the store', () => {
       const capped = { ...template, maxStampsPerDay: 3 };
       const lateEvening = stampedAt('2026-02-28T23:30:00.000Z', 3);
-      scenario(customerCard, issued, lateEvening)
+      scenario(customerCard, cardIssued, lateEvening)
         .when(stamping(1, {}, capped))
-        .then(earned(1));
-      scenario(customerCard, issued, lateEvening)
+        .then(stampsEarned(1));
+      scenario(customerCard, cardIssued, lateEvening)
         .when(stamping(1, {}, { ...capped, timeZone: 'Europe/Berlin' }))
         .thenRejected(reached);
-      scenario(customerCard, issued, stampedAt(AT, 2))
+      scenario(customerCard, cardIssued, stampedAt(AT, 2))
         .when(stamping(2, {}, capped))
         .thenRejected(reached);
     });
 
-    it('counts a late report by when it happened', () => {
+    it('count a late report on the day on which it happened', () => {
       const capped = { ...template, maxStampsPerDay: 1 };
-      const old = { ...issued, at: '2026-01-01T00:00:00.000Z' };
+      const old = { ...cardIssued, at: '2026-01-01T00:00:00.000Z' };
       scenario(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-02-28T11:00:00Z') }, capped))
         .thenRejected(reached);
       scenario(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-02-27T11:00:00Z') }, capped))
-        .then(earned(1));
+        .then(stampsEarned(1));
     });
 
-    it('keeps stampings apart, on both sides', () => {
+    it('keep stampings apart, both before and after each other', () => {
       const spaced = { ...template, minSecondsBetweenStamps: 60 };
-      scenario(customerCard, issued, stampedAt('2026-03-01T11:59:01.000Z'))
+      scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:59:01.000Z'))
         .when(stamping(1, {}, spaced))
         .thenRejected(reached);
-      scenario(customerCard, issued, stampedAt('2026-03-01T11:59:00.000Z'))
+      scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:59:00.000Z'))
         .when(stamping(1, {}, spaced))
-        .then(earned(1));
-      scenario(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
+        .then(stampsEarned(1));
+      scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:30:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:30Z') }, spaced))
         .thenRejected(reached);
     });
 
-    it('counts neither welcome stamps nor corrections', () => {
+    it('count neither welcome stamps nor corrections', () => {
       const capped = { ...template, maxStampsPerDay: 1, minSecondsBetweenStamps: 3600 };
       scenario(
         customerCard,
-        issued,
+        cardIssued,
         stampedAt('2026-03-01T11:59:59.000Z', 5, 'welcome_bonus'),
         stampedAt('2026-03-01T11:59:59.000Z', 5, 'adjustment'),
       )
         .when((state) => stamping(1, {}, capped)(state).slice(0, 1))
-        .then(earned(1));
+        .then(stampsEarned(1));
     });
 
     it.each<StampSource>(['api', 'pos', 'app_scan'])('count stampings from %s', (source) => {
       const capped = { ...template, maxStampsPerDay: 1 };
-      scenario(customerCard, issued, stampedAt(AT, 1, source))
+      scenario(customerCard, cardIssued, stampedAt(AT, 1, source))
         .when(stamping(1, {}, capped))
         .thenRejected(reached);
     });
 
-    it('let a late report in exactly so long before a stamping', () => {
+    it('accept a late report exactly the minimum time before a stamping', () => {
       const spaced = { ...template, minSecondsBetweenStamps: 60 };
-      scenario(customerCard, issued, stampedAt('2026-03-01T11:30:00.000Z'))
+      scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:30:00.000Z'))
         .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:00Z') }, spaced))
-        .then(earned(1));
+        .then(stampsEarned(1));
     });
 
-    it('remembers stampings by the quarter of an hour, in the order in which they happened', () => {
+    it('keep stampings by the quarter of an hour, in the order in which they happened', () => {
       const { stampings } = scenario(
         customerCard,
-        issued,
+        cardIssued,
         stampedAt('2026-03-01T10:05:00.000Z', 2),
         stampedAt('2026-03-01T10:15:00.000Z', 1),
         stampedAt('2026-03-01T10:14:59.999Z', 3),
@@ -343,11 +360,11 @@ describe('stamp', () => {
       ]);
     });
 
-    it('remembers a bounded number of stampings, the newest', () => {
+    it('keep the 100 newest quarter hours with stampings', () => {
       const many = Array.from({ length: 5_000 }, (_, i) =>
         stampedAt(new Date(Date.parse(AT) + i * 60_000 * 7).toISOString()),
       );
-      const { stampings, stampsCount } = scenario(customerCard, issued, ...many).state();
+      const { stampings, stampsCount } = scenario(customerCard, cardIssued, ...many).state();
       expect(stampsCount).toBe(5_000);
       expect(stampings).toHaveLength(100);
       expect(stampings.at(-1)?.last).toBe(Date.parse(AT) + 4_999 * 60_000 * 7);
@@ -356,80 +373,96 @@ describe('stamp', () => {
 });
 
 describe('redeem', () => {
-  it('takes the stamps off and keeps the surplus', () => {
-    scenario(customerCard, issued, earned(7)).when(redeeming(coffee.id)).then(redeemed(coffee));
-    scenario(customerCard, issued, earned(7))
+  it('spends the stamps of the reward and keeps the surplus', () => {
+    scenario(customerCard, cardIssued, stampsEarned(7))
+      .when(redeeming(coffee.id))
+      .then(rewardRedeemed(coffee));
+    scenario(customerCard, cardIssued, stampsEarned(7))
       .when(redeeming(coffee.id))
       .thenState({ stampsCount: 2, redeemedRewardIds: [coffee.id] });
   });
 
-  it('records which rewards are out of reach again, by what they take on the card now', () => {
-    const both = [issued, earned(10), unlocked(coffee), unlocked(cake)];
+  it('records which rewards it locks, by the thresholds that apply to the card now', () => {
+    const both = [cardIssued, stampsEarned(10), rewardUnlocked(coffee), rewardUnlocked(cake)];
     scenario(customerCard, ...both)
       .when(redeeming(cake.id))
-      .then(redeemed(cake, [coffee.id, cake.id]));
+      .then(rewardRedeemed(cake, [coffee.id, cake.id]));
     scenario(customerCard, ...both)
       .when(redeeming(coffee.id))
-      .then(redeemed(coffee, [cake.id]));
+      .then(rewardRedeemed(coffee, [cake.id]));
     const cheaper = { ...template, rewards: [coffee, { ...cake, stampsRequired: 5 }] };
     scenario(customerCard, ...both)
       .when(redeeming(coffee.id, cheaper))
-      .then(redeemed(coffee));
+      .then(rewardRedeemed(coffee));
     const dearer = { ...template, rewards: [{ ...coffee, stampsRequired: 6 }, cake] };
-    scenario(customerCard, ...both, earned(1))
+    scenario(customerCard, ...both, stampsEarned(1))
       .when(redeeming(coffee.id, dearer))
-      .then(redeemed(coffee, [cake.id]));
+      .then(rewardRedeemed(coffee, [cake.id]));
     const deleted = { ...template, rewards: [coffee] };
     scenario(customerCard, ...both)
       .when(redeeming(coffee.id, deleted))
-      .then(redeemed(coffee, [cake.id]));
+      .then(rewardRedeemed(coffee, [cake.id]));
     const inactive = {
       ...template,
       rewards: [coffee, { ...cake, stampsRequired: 5, active: false }],
     };
     scenario(customerCard, ...both)
       .when(redeeming(coffee.id, inactive))
-      .then(redeemed(coffee));
+      .then(rewardRedeemed(coffee));
   });
 
-  it('locks what its event says, whatever the thresholds were', () => {
-    const card = scenario(customerCard, issued, earned(5), unlocked(coffee), redeemed(coffee, []));
+  it('locks only the rewards that its event names', () => {
+    const card = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      rewardRedeemed(coffee, []),
+    );
     expect(card.state().unlocked).toEqual([{ rewardId: coffee.id, stampsRequired: 5 }]);
   });
 
-  it('is remembered once for each reward', () => {
-    const twice = scenario(customerCard, issued, earned(20), redeemed(coffee), redeemed(coffee));
+  it('lists a redeemed reward once, however often it is redeemed', () => {
+    const twice = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(20),
+      rewardRedeemed(coffee),
+      rewardRedeemed(coffee),
+    );
     expect(twice.state().redeemedRewardIds).toEqual([coffee.id]);
   });
 
-  it('never goes below zero', () => {
-    scenario(customerCard, issued, earned(4))
+  it('refuses a reward that needs more stamps than the balance', () => {
+    scenario(customerCard, cardIssued, stampsEarned(4))
       .when(redeeming(coffee.id))
       .thenRejected({ fields: ['base'], code: 'insufficient_stamps' });
-    scenario(customerCard, issued, earned(5), redeemed(coffee))
+    scenario(customerCard, cardIssued, stampsEarned(5), rewardRedeemed(coffee))
       .when(redeeming(coffee.id))
       .thenRejected({ code: 'insufficient_stamps' });
   });
 
-  it('says that a reward is inactive before it counts stamps', () => {
+  it('refuses an inactive reward before it checks the balance', () => {
     const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
-    scenario(customerCard, issued)
+    scenario(customerCard, cardIssued)
       .when(redeeming(coffee.id, inactive))
       .thenRejected({ fields: ['base'], code: 'reward_inactive' });
   });
 
-  it('does not find the reward of another card', () => {
-    scenario(customerCard, issued, earned(50)).when(redeeming(99)).thenThrows(NotFoundError);
+  it('throws NotFoundError for a reward of another card', () => {
+    scenario(customerCard, cardIssued, stampsEarned(50))
+      .when(redeeming(99))
+      .thenThrows(NotFoundError);
   });
 
   it('refuses an expired card', () => {
-    scenario(customerCard, issued, earned(50))
+    scenario(customerCard, cardIssued, stampsEarned(50))
       .when(redeeming(coffee.id, { ...template, expiresAt: AT }))
       .thenRejected({ code: 'card_expired' });
   });
 
-  it('checks when it happened', () => {
-    scenario(customerCard, issued, earned(50))
+  it('refuses an occurred_at before the card was issued', () => {
+    scenario(customerCard, cardIssued, stampsEarned(50))
       .when(redeeming(coffee.id, template, { occurredAt: new Date('2020-01-01T00:00:00Z') }))
       .thenRejected({ fields: ['occurred_at'] });
   });
@@ -438,7 +471,7 @@ describe('redeem', () => {
 describe('an unlocked reward', () => {
   const priced = (...rewards: Milestone[]): Template => ({ ...template, rewards });
   const coffeeAt = (stampsRequired: number) => ({ ...coffee, stampsRequired });
-  const five = scenario(customerCard, issued, earned(5), unlocked(coffee));
+  const five = scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee));
   const listPrices = (state: ReturnType<typeof five.state>, on: Template) =>
     findAvailableRewards(state, on).map(({ id, stampsRequired }) => [id, stampsRequired]);
 
@@ -447,23 +480,29 @@ describe('an unlocked reward', () => {
     ['lowered', 3, 3],
     ['the same', 5, 5],
     ['raised beyond the card', 99, 5],
-  ])('whose threshold is %s is shown and redeemed for the lower number', (_, now, takes) => {
+  ])('whose threshold is %s is shown and redeemed at the lower threshold', (_, now, takes) => {
     expect(listPrices(five.state(), priced(coffeeAt(now), cake))).toEqual([[coffee.id, takes]]);
     five
       .when(redeeming(coffee.id, priced(coffeeAt(now), cake)))
-      .then(redeemed(coffeeAt(takes), [coffee.id]));
+      .then(rewardRedeemed(coffeeAt(takes), [coffee.id]));
   });
 
-  it('has its threshold of now where it was not unlocked', () => {
-    const state = scenario(customerCard, issued, earned(5)).state();
+  it('keeps its threshold, unlike a reward that was not unlocked', () => {
+    const state = scenario(customerCard, cardIssued, stampsEarned(5)).state();
     expect(listPrices(state, priced(coffeeAt(9), cake))).toEqual([]);
-    scenario(customerCard, issued, earned(5))
+    scenario(customerCard, cardIssued, stampsEarned(5))
       .when(redeeming(coffee.id, priced(coffeeAt(6), cake)))
       .thenRejected({ code: 'insufficient_stamps' });
   });
 
-  it('stands among the others by what it takes', () => {
-    const both = scenario(customerCard, issued, earned(10), unlocked(coffee), unlocked(cake));
+  it('is sorted by the stamps that it takes', () => {
+    const both = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(10),
+      rewardUnlocked(coffee),
+      rewardUnlocked(cake),
+    );
     const on = priced({ ...cake, stampsRequired: 7 }, coffeeAt(8));
     expect(listPrices(both.state(), on)).toEqual([
       [coffee.id, 5],
@@ -471,21 +510,34 @@ describe('an unlocked reward', () => {
     ]);
   });
 
-  it('is out of reach while the card holds fewer, and in reach again with as many', () => {
-    const removed: CustomerCardEvent = {
+  it('is unavailable while the balance is below its threshold, and available again after', () => {
+    const stampRemoved: CustomerCardEvent = {
       type: 'StampsRemoved',
-      data: { ...silent, customerId: 7, stamps: 1, source: 'adjustment', reverses: null },
+      data: { ...details, customerId: 7, stamps: 1, source: 'adjustment', reverses: null },
     };
     const on = priced(coffeeAt(9), cake);
-    const less = scenario(customerCard, issued, earned(5), unlocked(coffee), removed);
+    const less = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      stampRemoved,
+    );
     expect(listPrices(less.state(), on)).toEqual([]);
     less.when(redeeming(coffee.id, on)).thenRejected({ code: 'insufficient_stamps' });
-    less.when(stamping(1, {}, on)).then(earned(1));
-    const again = scenario(customerCard, issued, earned(5), unlocked(coffee), removed, earned(1));
+    less.when(stamping(1, {}, on)).then(stampsEarned(1));
+    const again = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      stampRemoved,
+      stampsEarned(1),
+    );
     expect(listPrices(again.state(), on)).toEqual([[coffee.id, 5]]);
   });
 
-  it('is not offered while it is inactive, and takes the same afterwards', () => {
+  it('is unavailable while it is inactive, and takes the same stamps afterwards', () => {
     expect(listPrices(five.state(), priced({ ...coffeeAt(9), active: false }, cake))).toEqual([]);
     five
       .when(redeeming(coffee.id, priced({ ...coffeeAt(9), active: false })))
@@ -493,27 +545,35 @@ describe('an unlocked reward', () => {
     expect(listPrices(five.state(), priced(coffeeAt(9)))).toEqual([[coffee.id, 5]]);
   });
 
-  it('stays unlocked while a redemption leaves what it takes, and is locked below that', () => {
+  it('stays unlocked while a redemption leaves the stamps that it takes, and is locked below', () => {
     const tea = { ...coffee, id: 3, name: 'Tea', stampsRequired: 1 };
     const on = priced(tea, coffeeAt(9), cake);
-    const six = scenario(customerCard, issued, earned(6), unlocked(tea), unlocked(coffee));
-    six.when(redeeming(tea.id, on)).then(redeemed(tea));
+    const six = scenario(
+      customerCard,
+      cardIssued,
+      stampsEarned(6),
+      rewardUnlocked(tea),
+      rewardUnlocked(coffee),
+    );
+    six.when(redeeming(tea.id, on)).then(rewardRedeemed(tea));
     six.when(redeeming(tea.id, on)).thenState({ stampsCount: 5, unlocked: six.state().unlocked });
     five.when(redeeming(coffee.id, on)).thenState({ stampsCount: 0, unlocked: [] });
     const afterwards = scenario(
       customerCard,
-      issued,
-      earned(5),
-      unlocked(coffee),
-      redeemed(coffee, [coffee.id]),
-      earned(5),
+      cardIssued,
+      stampsEarned(5),
+      rewardUnlocked(coffee),
+      rewardRedeemed(coffee, [coffee.id]),
+      stampsEarned(5),
     );
     expect(listPrices(afterwards.state(), on)).toEqual([[tea.id, 1]]);
-    afterwards.when(stamping(4, {}, on)).then(earned(4), unlocked(tea), unlocked(coffeeAt(9)));
+    afterwards
+      .when(stamping(4, {}, on))
+      .then(stampsEarned(4), rewardUnlocked(tea), rewardUnlocked(coffeeAt(9)));
   });
 
-  it('keeps the lower of the thresholds that its card and a merged one had', () => {
-    const absorbed = (stampsRequired: number): CustomerCardEvent => ({
+  it('has the lower of the thresholds of its card and a merged one', () => {
+    const cardAbsorbed = (stampsRequired: number): CustomerCardEvent => ({
       type: 'CustomerCardAbsorbed',
       data: {
         customerId: 7,
@@ -524,42 +584,53 @@ describe('an unlocked reward', () => {
     });
     const on = priced(coffeeAt(9));
     for (const other of [3, 8]) {
-      const merged = scenario(customerCard, issued, earned(5), unlocked(coffee), absorbed(other));
+      const merged = scenario(
+        customerCard,
+        cardIssued,
+        stampsEarned(5),
+        rewardUnlocked(coffee),
+        cardAbsorbed(other),
+      );
       expect(listPrices(merged.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
     }
   });
 
-  it('is what progress is not measured towards', () => {
+  it('is not what progress is measured towards', () => {
     expect(calculateProgress(five.state(), priced(coffeeAt(9), cake))).toBe(50);
     const four = { ...five.state(), stampsCount: 4 };
     expect(calculateProgress(four, priced(coffeeAt(9), cake))).toBe(80);
   });
 
-  it('is found by the redemption that locked it', () => {
+  it('is found again by the redemption that locked it', () => {
     const both = scenario(
       customerCard,
-      issued,
-      earned(10),
-      unlocked(coffee),
-      unlocked(cake),
+      cardIssued,
+      stampsEarned(10),
+      rewardUnlocked(coffee),
+      rewardUnlocked(cake),
     ).state();
     const findLockedBy = (event: CustomerCardEvent) =>
       event.type === 'RewardRedeemed' ? findLocked(both, event.data) : undefined;
     const [coffeeAtFive, cakeAtTen] = both.unlocked;
-    expect(findLockedBy(redeemed(coffee, [cake.id]))).toEqual([cakeAtTen]);
-    expect(findLockedBy(redeemed(cake, [coffee.id, cake.id]))).toEqual([coffeeAtFive, cakeAtTen]);
-    expect(findLockedBy(redeemed(coffee, []))).toEqual([]);
+    expect(findLockedBy(rewardRedeemed(coffee, [cake.id]))).toEqual([cakeAtTen]);
+    expect(findLockedBy(rewardRedeemed(cake, [coffee.id, cake.id]))).toEqual([
+      coffeeAtFive,
+      cakeAtTen,
+    ]);
+    expect(findLockedBy(rewardRedeemed(coffee, []))).toEqual([]);
   });
 });
 
-describe('what a card shows', () => {
-  const holding = (stampsCount: number) => ({ stampsCount, unlocked: [] });
-
-  it('is active, completed or expired, and expired wins', () => {
+describe('getCardStatus', () => {
+  it('returns active, completed or expired, and expired before completed', () => {
     expect(getCardStatus(9, template, NOW)).toBe('active');
     expect(getCardStatus(10, template, NOW)).toBe('completed');
     expect(getCardStatus(10, { ...template, expiresAt: AT }, NOW)).toBe('expired');
   });
+});
+
+describe('calculateProgress', () => {
+  const createState = (stampsCount: number) => ({ stampsCount, unlocked: [] });
 
   it.each([
     [0, 0],
@@ -570,27 +641,29 @@ describe('what a card shows', () => {
     [9, 90],
     [10, 100],
     [25, 100],
-  ])('with %i stamps is %i %% on its way', (stamps, percentage) => {
-    expect(calculateProgress(holding(stamps), template)).toBe(percentage);
+  ])('with %i stamps returns %i %%', (stamps, percentage) => {
+    expect(calculateProgress(createState(stamps), template)).toBe(percentage);
   });
 
-  it('rounds its way down, so that only a full card is at 100 %', () => {
-    expect(calculateProgress(holding(2), { stampsRequired: 3, rewards: [] })).toBe(66);
-    expect(calculateProgress(holding(299), { stampsRequired: 300, rewards: [] })).toBe(99);
+  it('rounds down, so that only a full card is at 100 %', () => {
+    expect(calculateProgress(createState(2), { stampsRequired: 3, rewards: [] })).toBe(66);
+    expect(calculateProgress(createState(299), { stampsRequired: 300, rewards: [] })).toBe(99);
   });
+});
 
-  it('offers what is active and paid for, cheapest first', () => {
-    const exactly = scenario(customerCard, issued, earned(5)).state();
+describe('findAvailableRewards', () => {
+  it('returns the active rewards that the balance reaches, cheapest first', () => {
+    const exactly = scenario(customerCard, cardIssued, stampsEarned(5)).state();
     expect(findAvailableRewards(exactly, template).map((reward) => reward.id)).toEqual([1]);
-    const state = scenario(customerCard, issued, earned(12)).state();
+    const state = scenario(customerCard, cardIssued, stampsEarned(12)).state();
     expect(findAvailableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
     const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };
     expect(findAvailableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);
   });
 });
 
-describe('enrolment', () => {
-  it('is refused on a card that is archived or over', () => {
+describe('assertOpenForEnrolment', () => {
+  it('refuses a card that is archived or expired', () => {
     expect(() => assertOpenForEnrolment(template, NOW)).not.toThrow();
     expect(() => assertOpenForEnrolment({ ...template, archivedAt: AT }, NOW)).toThrow(
       'card_id is archived',
