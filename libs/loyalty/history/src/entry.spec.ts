@@ -43,8 +43,8 @@ function event(
 
 const DETAILS = { staffRef: 'till', externalRef: 'R-1', silent: false, personal: 'sealed' };
 
-describe('the entries of the history', () => {
-  it('carry who, what and the balance from one event of a card to the next', () => {
+describe('createEntries', () => {
+  it('carries customer, card and balance from one event of a customer card to the next', () => {
     const entries = createEntries(
       [
         event('customer_card-12', 0, 'CustomerCardIssued', {
@@ -86,15 +86,15 @@ describe('the entries of the history', () => {
     expect(JSON.stringify({ ...entries[1], position: null })).not.toMatch(/till|R-1|sealed/);
   });
 
-  it('go on from the last entry of a stream', () => {
-    const handed = new Map([['customer_card-12', { customerId: 31, cardId: 3, balance: 9 }]]);
-    const earned = event('customer_card-12', 7, 'StampsEarned', {
+  it('continues from the last entry of a stream, and throws without it', () => {
+    const inherited = new Map([['customer_card-12', { customerId: 31, cardId: 3, balance: 9 }]]);
+    const stampsEarned = event('customer_card-12', 7, 'StampsEarned', {
       customerId: 31,
       stamps: 2,
       reverses: '00000000-0000-4000-8000-000000000001',
     });
-    const stamp = { ...earned, version: 2 };
-    expect(createEntries([stamp], TYPES, NO_ENTRIES, handed)).toMatchObject([
+    const stamp = { ...stampsEarned, version: 2 };
+    expect(createEntries([stamp], TYPES, NO_ENTRIES, inherited)).toMatchObject([
       { seq: 0, cardId: 3, balance: 11, reverses: '00000000-0000-4000-8000-000000000001' },
     ]);
     expect(() => createEntries([stamp], TYPES, NO_ENTRIES, NOTHING)).toThrow(
@@ -102,7 +102,7 @@ describe('the entries of the history', () => {
     );
   });
 
-  it('name the record itself, and the card that a reward belongs to', () => {
+  it('fills in the id of the record itself, and the card of a reward', () => {
     const entries = createEntries(
       [
         event('card-3', 0, 'CardCreated', { id: 3, name: 'Coffee' }),
@@ -124,7 +124,7 @@ describe('the entries of the history', () => {
     ]);
   });
 
-  it('know the latest time so far, although clocks disagree', () => {
+  it('records the latest time so far, even when clocks disagree', () => {
     const times = ['12:00:05.000', '12:00:01.000', '12:00:07.000'];
     const events = times.map((time, i) =>
       event(`card-${i}`, 0, 'CardCreated', {}, `2026-03-01T${time}Z`),
@@ -133,10 +133,10 @@ describe('the entries of the history', () => {
     expect(latest.map((time) => time.slice(11, 19))).toEqual(['12:00:05', '12:00:05', '12:00:07']);
   });
 
-  it('do not pass over an event of a newer version', () => {
-    const painted = event('card-3', 0, 'CardPainted', {});
-    expect(() => createEntries([painted], TYPES, NO_ENTRIES, NOTHING)).toThrow(
-      `CardPainted of event ${painted.id}; the history stands still`,
+  it('throws for an event of an unknown type', () => {
+    const cardPainted = event('card-3', 0, 'CardPainted', {});
+    expect(() => createEntries([cardPainted], TYPES, NO_ENTRIES, NOTHING)).toThrow(
+      `CardPainted of event ${cardPainted.id}; the history stands still`,
     );
   });
 });

@@ -16,11 +16,11 @@ const STEP: Step = {
 };
 const LOCALES = ['en', 'de', 'fr', 'es'];
 
-/** Without the narrow spaces that differ between versions of ICU. */
+/** Describes a step. Replaces narrow spaces, which differ between versions of ICU, by plain ones. */
 const describeStep = (locale: string, step: Partial<Step>, timeZone = 'UTC') =>
   new Narrator({ locale, timeZone }).describe({ ...STEP, ...step }).replaceAll(/\s/g, ' ');
 
-describe('an explanation', () => {
+describe('Narrator', () => {
   it('says what happened, where, by whom and why', () => {
     const step = {
       location: 'Old Town',
@@ -34,7 +34,7 @@ describe('an explanation', () => {
     );
   });
 
-  it('speaks the language of the store, in its time zone', () => {
+  it('uses the language and the time zone of the store', () => {
     const reward = { name: 'reward.redeemed', stamps: -10, reward: 'Kuchen' };
     expect(describeStep('de-AT', reward, 'Europe/Vienna')).toMatch(
       /^02[.]03[.]2026.* 00:05: Prämie „Kuchen“ für 10 Stempel eingelöst$/,
@@ -45,11 +45,11 @@ describe('an explanation', () => {
     );
   });
 
-  it('speaks English where it does not know the language, dates included', () => {
+  it('falls back to English for an unknown language, dates included', () => {
     expect(describeStep('it', {})).toBe(describeStep('en', {}));
   });
 
-  it.each(LOCALES)('has words for everything in %s', (locale) => {
+  it.each(LOCALES)('has a text for every step in %s', (locale) => {
     const steps: Partial<Step>[] = [
       { name: 'customer_card.created', stamps: null },
       { source: 'welcome_bonus' },

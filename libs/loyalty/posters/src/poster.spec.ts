@@ -13,7 +13,7 @@ const card = {
   textColor: '#222222',
   stampBackgroundColor: '#333333',
 };
-const nothingSaid: NewPoster = {
+const newPoster: NewPoster = {
   title: null,
   paperSize: 'a4',
   primaryColor: null,
@@ -39,11 +39,11 @@ const attributes: PosterAttributes = {
   requireBirthday: false,
   minimumAge: null,
 };
-const created = (changes: Partial<PosterAttributes> = {}): PosterEvent => ({
+const posterCreated = (changes: Partial<PosterAttributes> = {}): PosterEvent => ({
   type: 'PosterCreated',
   data: { ...ids, cardId: 2, ...attributes, ...changes },
 });
-const deleted: PosterEvent = { type: 'PosterDeleted', data: {} };
+const posterDeleted: PosterEvent = { type: 'PosterDeleted', data: {} };
 const emailOnly = {
   contactCollectionMode: 'email_only',
   requireEmail: true,
@@ -55,36 +55,36 @@ const phoneOnly = {
   requirePhone: true,
 } as const;
 
-describe('a new poster', () => {
-  it('copies what the card lends', () => {
+describe('createPoster', () => {
+  it('takes a missing title and missing colours from the card', () => {
     scenario(poster)
-      .when(() => createPoster(ids, card, nothingSaid))
-      .then(created());
+      .when(() => createPoster(ids, card, newPoster))
+      .then(posterCreated());
     scenario(poster)
-      .when(() => createPoster(ids, card, { ...nothingSaid, title: 'Join', textColor: '#FFFFFF' }))
-      .then(created({ title: 'Join', textColor: '#FFFFFF' }));
+      .when(() => createPoster(ids, card, { ...newPoster, title: 'Join', textColor: '#FFFFFF' }))
+      .then(posterCreated({ title: 'Join', textColor: '#FFFFFF' }));
     const own = { primaryColor: '#AAAAAA', secondaryColor: '#BBBBBB' };
     scenario(poster)
-      .when(() => createPoster(ids, card, { ...nothingSaid, ...own }))
-      .then(created(own));
+      .when(() => createPoster(ids, card, { ...newPoster, ...own }))
+      .then(posterCreated(own));
   });
 
-  it.each([emailOnly, phoneOnly])('requires the only contact collected: %j', (settled) => {
-    const { contactCollectionMode } = settled;
+  it.each([emailOnly, phoneOnly])('requires the only contact collected: %j', (contacts) => {
+    const { contactCollectionMode } = contacts;
     scenario(poster)
-      .when(() => createPoster(ids, card, { ...nothingSaid, contactCollectionMode }))
-      .then(created(settled));
+      .when(() => createPoster(ids, card, { ...newPoster, contactCollectionMode }))
+      .then(posterCreated(contacts));
     scenario(poster)
-      .when(() => createPoster(ids, card, { ...nothingSaid, ...settled }))
-      .then(created(settled));
+      .when(() => createPoster(ids, card, { ...newPoster, ...contacts }))
+      .then(posterCreated(contacts));
   });
 
-  it('may require neither of both contacts, or both', () => {
+  it('lets both contacts be required, or neither', () => {
     for (const required of [true, false]) {
       const both = { requireEmail: required, requirePhone: required };
       scenario(poster)
-        .when(() => createPoster(ids, card, { ...nothingSaid, ...both }))
-        .then(created(both));
+        .when(() => createPoster(ids, card, { ...newPoster, ...both }))
+        .then(posterCreated(both));
     }
   });
 
@@ -119,9 +119,9 @@ describe('a new poster', () => {
         minimumAge: 18,
       },
     ],
-  ])('is refused with contradictions: %j', (errors, contradiction) => {
+  ])('refuses contradictions: %j', (errors, contradiction) => {
     scenario(poster)
-      .when(() => createPoster(ids, card, { ...nothingSaid, ...contradiction }))
+      .when(() => createPoster(ids, card, { ...newPoster, ...contradiction }))
       .thenRejected({ errors });
   });
 });
@@ -129,49 +129,54 @@ describe('a new poster', () => {
 const LATER = '2026-03-02T10:00:00.000Z';
 
 describe('a poster', () => {
-  it('is found in existing histories, with the times of its events', () => {
+  it('has the name of existing streams, and the times of its events', () => {
     expect(poster.name).toBe('poster');
-    const updated: PosterEvent = { type: 'PosterUpdated', data: { title: 'Tea' } };
-    expect(scenario(poster, created()).state()).toMatchObject({ deletedAt: null, createdAt: AT });
-    for (const event of [updated, deleted]) {
-      expect(scenario(poster, created(), { ...event, at: LATER }).state()).toMatchObject({
+    const posterUpdated: PosterEvent = { type: 'PosterUpdated', data: { title: 'Tea' } };
+    expect(scenario(poster, posterCreated()).state()).toMatchObject({
+      deletedAt: null,
+      createdAt: AT,
+    });
+    for (const event of [posterUpdated, posterDeleted]) {
+      expect(scenario(poster, posterCreated(), { ...event, at: LATER }).state()).toMatchObject({
         createdAt: AT,
         updatedAt: LATER,
       });
     }
-    expect(scenario(poster, created(), { ...deleted, at: LATER }).state().deletedAt).toBe(LATER);
+    expect(
+      scenario(poster, posterCreated(), { ...posterDeleted, at: LATER }).state().deletedAt,
+    ).toBe(LATER);
   });
 
   it('records only what changes', () => {
-    scenario(poster, created())
+    scenario(poster, posterCreated())
       .when((state) => updatePoster(state, { title: 'Coffee', active: false }))
       .then({ type: 'PosterUpdated', data: { active: false } });
-    scenario(poster, created())
+    scenario(poster, posterCreated())
       .when((state) => updatePoster(state, { title: 'Tea' }))
       .thenState({ title: 'Tea', active: true });
-    scenario(poster, created())
+    scenario(poster, posterCreated())
       .when((state) => updatePoster(state, attributes))
       .then();
-    scenario(poster, created(phoneOnly))
+    scenario(poster, posterCreated(phoneOnly))
       .when((state) => updatePoster(state, { contactCollectionMode: 'phone_only' }))
       .then();
   });
 
-  it('requires what a changed mode still collects', () => {
-    scenario(poster, created({ requireEmail: false, requirePhone: true }))
+  it('requires the only contact that a changed mode collects', () => {
+    scenario(poster, posterCreated({ requireEmail: false, requirePhone: true }))
       .when((state) => updatePoster(state, { contactCollectionMode: 'email_only' }))
       .then({ type: 'PosterUpdated', data: emailOnly });
-    scenario(poster, created(emailOnly))
+    scenario(poster, posterCreated(emailOnly))
       .when((state) => updatePoster(state, { contactCollectionMode: 'phone_only' }))
       .then({ type: 'PosterUpdated', data: phoneOnly });
   });
 
-  it('keeps what was required when both contacts are collected again', () => {
+  it('keeps the required contact when both contacts are collected again', () => {
     const contactCollectionMode = 'email_and_phone';
-    scenario(poster, created(phoneOnly))
+    scenario(poster, posterCreated(phoneOnly))
       .when((state) => updatePoster(state, { contactCollectionMode }))
       .then({ type: 'PosterUpdated', data: { contactCollectionMode } });
-    scenario(poster, created(phoneOnly))
+    scenario(poster, posterCreated(phoneOnly))
       .when((state) => updatePoster(state, { contactCollectionMode, requirePhone: false }))
       .then({ type: 'PosterUpdated', data: { contactCollectionMode, requirePhone: false } });
   });
@@ -182,49 +187,52 @@ describe('a poster', () => {
     ['require_phone', {}, { contactCollectionMode: 'email_only', requirePhone: true }],
     ['minimum_age', {}, { minimumAge: 16 }],
     ['minimum_age', { requireBirthday: true, minimumAge: 16 }, { requireBirthday: false }],
-  ])('is judged by what comes out: %s of %j with %j', (field, before, changes) => {
-    scenario(poster, created(before))
+  ])('refuses %s when %j is updated with %j', (field, attributesBefore, changes) => {
+    scenario(poster, posterCreated(attributesBefore))
       .when((state) => updatePoster(state, changes))
       .thenRejected({ fields: [field] });
   });
 
-  it('takes a minimum age together with the birthday, and loses both together', () => {
+  it('accepts a minimum age together with a required birthday, and the removal of both', () => {
     const adult = { requireBirthday: true, minimumAge: 18 };
-    scenario(poster, created())
+    scenario(poster, posterCreated())
       .when((state) => updatePoster(state, adult))
       .then({ type: 'PosterUpdated', data: adult });
     const anyone = { requireBirthday: false, minimumAge: null };
-    scenario(poster, created(adult))
+    scenario(poster, posterCreated(adult))
       .when((state) => updatePoster(state, anyone))
       .then({ type: 'PosterUpdated', data: anyone });
   });
 
-  it('is gone once deleted', () => {
-    scenario(poster, created())
+  it('is not found once deleted', () => {
+    scenario(poster, posterCreated())
       .when((state) => deletePoster(state))
-      .then(deleted);
-    scenario(poster, created(), deleted)
+      .then(posterDeleted);
+    scenario(poster, posterCreated(), posterDeleted)
       .when((state) => deletePoster(state))
       .thenThrows(NotFoundError);
-    scenario(poster, created(), deleted)
+    scenario(poster, posterCreated(), posterDeleted)
       .when((state) => updatePoster(state, { title: 'Tea' }))
       .thenThrows(NotFoundError);
   });
 });
 
-describe('what a poster collects', () => {
+describe('toPosterJson', () => {
   it.each([
     ['email_and_phone', true, true],
     ['email_only', true, false],
     ['phone_only', false, true],
-  ] as const)('follows from %s', (contactCollectionMode, collect_email, collect_phone) => {
-    const state = scenario(poster, created({ contactCollectionMode })).state();
-    expect(toPosterJson(state, 'https://cards.example')).toMatchObject({
-      collect_email,
-      collect_phone,
-      signup_url: 'https://cards.example/join/Slug',
-      qr_code_url: 'https://cards.example/join/Slug?src=qr',
-      display_url: 'https://cards.example/posters/Slug',
-    });
-  });
+  ] as const)(
+    'renders the contacts that the mode %s collects, and the URLs',
+    (contactCollectionMode, collect_email, collect_phone) => {
+      const state = scenario(poster, posterCreated({ contactCollectionMode })).state();
+      expect(toPosterJson(state, 'https://cards.example')).toMatchObject({
+        collect_email,
+        collect_phone,
+        signup_url: 'https://cards.example/join/Slug',
+        qr_code_url: 'https://cards.example/join/Slug?src=qr',
+        display_url: 'https://cards.example/posters/Slug',
+      });
+    },
+  );
 });

@@ -11,59 +11,59 @@ const attributes = {
   position: 1,
   active: true,
 };
-const created: RewardEvent = {
+const rewardCreated: RewardEvent = {
   type: 'RewardCreated',
   data: { id: 1, accountId: 1, cardId: 2, ...attributes },
 };
-const deleted: RewardEvent = { type: 'RewardDeleted', data: {} };
+const rewardDeleted: RewardEvent = { type: 'RewardDeleted', data: {} };
 
 const LATER = '2026-03-02T10:00:00.000Z';
 
-describe('reward', () => {
-  it('is found in existing histories, with the times of its events', () => {
+describe('a reward', () => {
+  it('has the name of existing streams, and the times of its events', () => {
     expect(reward.name).toBe('reward');
-    const updated: RewardEvent = { type: 'RewardUpdated', data: { name: 'Tea' } };
-    expect(scenario(reward, created, { ...updated, at: LATER }).state()).toMatchObject({
+    const rewardUpdated: RewardEvent = { type: 'RewardUpdated', data: { name: 'Tea' } };
+    expect(scenario(reward, rewardCreated, { ...rewardUpdated, at: LATER }).state()).toMatchObject({
       deletedAt: null,
       createdAt: AT,
       updatedAt: LATER,
     });
-    expect(scenario(reward, created, { ...deleted, at: LATER }).state()).toMatchObject({
+    expect(scenario(reward, rewardCreated, { ...rewardDeleted, at: LATER }).state()).toMatchObject({
       deletedAt: LATER,
       createdAt: AT,
       updatedAt: LATER,
     });
   });
 
-  it('is created with everything it needs', () => {
+  it('is created with every attribute', () => {
     scenario(reward)
       .when(() => createReward(1, 1, 2, attributes))
-      .then(created);
+      .then(rewardCreated);
   });
 
   it('records only what changes', () => {
-    scenario(reward, created)
+    scenario(reward, rewardCreated)
       .when((state) => updateReward(state, { name: 'Free coffee', active: false }))
       .then({ type: 'RewardUpdated', data: { active: false } });
-    scenario(reward, created)
+    scenario(reward, rewardCreated)
       .when((state) => updateReward(state, { name: 'Free coffee' }))
       .then();
   });
 
-  it('can be deleted until somebody redeems it', () => {
-    scenario(reward, created)
+  it('can be deleted until it was redeemed', () => {
+    scenario(reward, rewardCreated)
       .when((state) => deleteReward(state, false))
-      .then(deleted);
-    scenario(reward, created)
+      .then(rewardDeleted);
+    scenario(reward, rewardCreated)
       .when((state) => deleteReward(state, true))
       .thenRejected({ fields: ['base'], code: 'validation_failed' });
   });
 
-  it('is gone once deleted', () => {
-    scenario(reward, created, deleted)
+  it('is not found once deleted', () => {
+    scenario(reward, rewardCreated, rewardDeleted)
       .when((state) => updateReward(state, { name: 'Tea' }))
       .thenThrows(NotFoundError);
-    scenario(reward, created, deleted)
+    scenario(reward, rewardCreated, rewardDeleted)
       .when((state) => deleteReward(state, false))
       .thenThrows(NotFoundError);
   });
