@@ -65,7 +65,7 @@ export function eventStoreContract(
         await expect(append(stream, null, event('C'))).rejects.toThrow(ConflictError);
         const future = { revision: 9, hash: first?.hash ?? '' };
         await expect(append(stream, future, event('C'))).rejects.toThrow(ConflictError);
-        expect(await types(eventStore, stream)).toEqual(['A', 'B']);
+        expect(await readTypes(eventStore, stream)).toEqual(['A', 'B']);
       });
 
       it('lets exactly one of many writers win the same revision', async () => {
@@ -75,14 +75,14 @@ export function eventStoreContract(
           Array.from({ length: 20 }, () => append(stream, head ?? null, event('B'))),
         );
         expect(results.filter((result) => result.status === 'fulfilled')).toHaveLength(1);
-        expect(await types(eventStore, stream)).toEqual(['A', 'B']);
+        expect(await readTypes(eventStore, stream)).toEqual(['A', 'B']);
       });
 
       it('refuses an empty append', async () => {
         await expect(append(newStream(), null)).rejects.toThrow('empty append');
       });
 
-      it('keeps data and metadata as they were given', async () => {
+      it('returns data and metadata as they were committed', async () => {
         const stream = newStream();
         const data = { text: 'Ünï ☕', nested: { list: [1, 2.5, null, true] }, empty: {} };
         const newEvent = event('A', data);
@@ -99,13 +99,13 @@ export function eventStoreContract(
           writes: [write(one, null, event('A')), write(two, null, event('B'))],
         };
         await expect(eventStore.commit(commit)).rejects.toThrow(ConflictError);
-        expect(await types(eventStore, one)).toEqual([]);
+        expect(await readTypes(eventStore, one)).toEqual([]);
         const heads = await eventStore.commit({
           accountId: 1,
           writes: [write(one, null, event('A')), write(three, null, event('B'), event('C'))],
         });
         expect(heads.map((head) => head.revision)).toEqual([0, 1]);
-        expect(await types(eventStore, three)).toEqual(['B', 'C']);
+        expect(await readTypes(eventStore, three)).toEqual(['B', 'C']);
       });
 
       it('chains every event to the one before it', async () => {
@@ -120,12 +120,12 @@ export function eventStoreContract(
       });
     });
 
-    describe('commits to several existing streams', () => {
+    describe('a commit to several existing streams', () => {
       beforeAll(() => {
-        // Where such a commit is not one transaction, a later write is decided again: here it stays as it is.
+        // Where such a commit is not one transaction, a later write is decided again. Without a context it stays as it is.
         eventStore.conflictResolver = {
           redecide: async (write, earlier) => {
-            const expected = await headOfStream(write.stream);
+            const expected = await readHead(write.stream);
             const { decisionContext } = write;
             if (decisionContext === undefined) return { ...write, expected };
             const n =
@@ -143,9 +143,9 @@ export function eventStoreContract(
         };
       });
 
-      const headOfStream = async (stream: string): Promise<Head> => {
+      const readHead = async (stream: string): Promise<Head> => {
         for await (const last of eventStore.readStream(stream, { direction: 'backwards' })) {
-          return headOf(last);
+          return getHead(last);
         }
         throw new Error(`${stream} is empty`);
       };
@@ -157,12 +157,12 @@ export function eventStoreContract(
       const appendTo = async (type: string, ...streams: string[]) => {
         const writes = [];
         for (const stream of streams) {
-          writes.push(write(stream, await headOfStream(stream), event(type)));
+          writes.push(write(stream, await readHead(stream), event(type)));
         }
         return eventStore.commit({ accountId: 1, writes });
       };
-      /** Starts again after every lost race. */
-      const insist = async (work: () => Promise<unknown>): Promise<void> => {
+      /** Repeats the work after every lost race. */
+      const retryConflicts = async (work: () => Promise<unknown>): Promise<void> => {
         for (;;) {
           try {
             await work();
@@ -173,93 +173,100 @@ export function eventStoreContract(
         }
       };
 
-      it('writes them in order, and returns their heads', async () => {
+      it('writes the streams in order, and returns their heads', async () => {
         const [one, two] = [await begin(), await begin()];
         const heads = await appendTo('A', two, one);
-        expect(heads).toEqual([await headOfStream(two), await headOfStream(one)]);
-        expect([await types(eventStore, one), await types(eventStore, two)]).toEqual([
+        expect(heads).toEqual([await readHead(two), await readHead(one)]);
+        expect([await readTypes(eventStore, one), await readTypes(eventStore, two)]).toEqual([
           ['Begun', 'A'],
           ['Begun', 'A'],
         ]);
       });
 
-      it('writes nothing when any of them has moved', async () => {
+      it('writes nothing when any of the streams has moved', async () => {
         const [one, two, three] = [await begin(), await begin(), await begin()];
-        const stale = await headOfStream(two);
+        const stale = await readHead(two);
         await appendTo('Moved', two);
         const writes = [
-          write(one, await headOfStream(one), event('A')),
+          write(one, await readHead(one), event('A')),
           write(two, stale, event('A')),
-          write(three, await headOfStream(three), event('A')),
+          write(three, await readHead(three), event('A')),
         ];
         await expect(eventStore.commit({ accountId: 1, writes })).rejects.toThrow(ConflictError);
         for (const stream of [one, three])
-          expect(await types(eventStore, stream)).toEqual(['Begun']);
-        expect(await types(eventStore, two)).toEqual(['Begun', 'Moved']);
+          expect(await readTypes(eventStore, stream)).toEqual(['Begun']);
+        expect(await readTypes(eventStore, two)).toEqual(['Begun', 'Moved']);
       });
 
-      it('loses and doubles nothing of those who write one of them at the same time', async () => {
+      it('loses and duplicates no event of commits to one of the streams at the same time', async () => {
         const [one, two] = [await begin(), await begin()];
         const alone = async (stream: string) => {
-          for (let i = 0; i < 30; i++) await insist(() => appendTo('Alone', stream));
+          for (let i = 0; i < 30; i++) await retryConflicts(() => appendTo('Alone', stream));
         };
         const both = async () => {
-          for (let i = 0; i < 15; i++) await insist(() => appendTo('Both', one, two));
+          for (let i = 0; i < 15; i++) await retryConflicts(() => appendTo('Both', one, two));
         };
         await Promise.all([alone(one), alone(two), alone(two), both()]);
         const count = async (stream: string, type: string) =>
-          (await types(eventStore, stream)).filter((one) => one === type).length;
+          (await readTypes(eventStore, stream)).filter((one) => one === type).length;
         expect([await count(one, 'Both'), await count(two, 'Both')]).toEqual([15, 15]);
         expect([await count(one, 'Alone'), await count(two, 'Alone')]).toEqual([30, 60]);
       });
 
-      it('writes what follows from an earlier write as that write turned out', async () => {
-        const [first, countedStream, toldStream] = [await begin(), await begin(), await begin()];
-        // What the second stream says depends on how long it is, and the third repeats it.
+      it('decides a later write again from the outcome of an earlier one', async () => {
+        const [first, countingStream, repeatingStream] = [
+          await begin(),
+          await begin(),
+          await begin(),
+        ];
+        // The event of the second stream depends on how long it is, and that of the third repeats it.
         const count = async () => {
-          const head = await headOfStream(countedStream);
+          const head = await readHead(countingStream);
           const data = { n: head.revision };
           const writes = [
-            write(first, await headOfStream(first), event('First')),
-            { ...write(countedStream, head, event('Counted', data)), basis: 'counts' },
+            write(first, await readHead(first), event('First')),
+            { ...write(countingStream, head, event('Counted', data)), decisionContext: 'counts' },
             {
-              ...write(toldStream, await headOfStream(toldStream), event('Told', data)),
-              basis: 'repeats',
+              ...write(repeatingStream, await readHead(repeatingStream), event('Repeated', data)),
+              decisionContext: 'repeats',
             },
           ];
           await eventStore.commit({ accountId: 1, writes });
         };
         const counting = async () => {
-          for (let i = 0; i < 15; i++) await insist(count);
+          for (let i = 0; i < 15; i++) await retryConflicts(count);
         };
         const lengthening = async () => {
-          for (let i = 0; i < 60; i++) await insist(() => appendTo('Longer', countedStream));
+          for (let i = 0; i < 60; i++)
+            await retryConflicts(() => appendTo('Longer', countingStream));
         };
         await Promise.all([counting(), lengthening()]);
-        const counts = (await read(eventStore, countedStream)).filter(
+        const counts = (await read(eventStore, countingStream)).filter(
           ({ type }) => type === 'Counted',
         );
         expect(counts).toHaveLength(15);
         expect(counts.map(({ data }) => data['n'])).toEqual(
           counts.map(({ revision }) => revision - 1),
         );
-        const repeated = (await read(eventStore, toldStream)).filter(({ type }) => type === 'Told');
+        const repeated = (await read(eventStore, repeatingStream)).filter(
+          ({ type }) => type === 'Repeated',
+        );
         expect(repeated.map(({ data }) => data)).toEqual(counts.map(({ data }) => data));
       });
 
-      it('lets commits in opposite orders follow one another', async () => {
+      it('writes concurrent commits in opposite stream orders one after another', async () => {
         const [one, two] = [await begin(), await begin()];
         await Promise.all(
           Array.from({ length: 20 }, (_, i) =>
-            insist(() => appendTo(`C${i}`, ...(i % 2 === 0 ? [one, two] : [two, one]))),
+            retryConflicts(() => appendTo(`C${i}`, ...(i % 2 === 0 ? [one, two] : [two, one]))),
           ),
         );
-        const written = await types(eventStore, one);
+        const written = await readTypes(eventStore, one);
         expect(written).toHaveLength(21);
-        expect(await types(eventStore, two)).toEqual(written);
+        expect(await readTypes(eventStore, two)).toEqual(written);
       });
 
-      it('moves a claim from one to the other, and leaves it when it is refused', async () => {
+      it('moves a claim between the streams, and leaves it when it is refused', async () => {
         const [one, two] = [await begin(), await begin()];
         const value = Buffer.from(randomUUID());
         const claim = (stream: string) => ({ kind: 'email', value, stream });
@@ -268,17 +275,17 @@ export function eventStoreContract(
             accountId: 1,
             writes: [
               write(to, expected, event('Took')),
-              write(from, await headOfStream(from), event('Gave')),
+              write(from, await readHead(from), event('Gave')),
             ],
             claims: [claim(to)],
             releases: [claim(from)],
           });
         await eventStore.commit({
           accountId: 1,
-          writes: [write(one, await headOfStream(one), event('Claimed'))],
+          writes: [write(one, await readHead(one), event('Claimed'))],
           claims: [claim(one)],
         });
-        const stale = await headOfStream(two);
+        const stale = await readHead(two);
         await appendTo('Moved', two);
         await expect(move(one, two, stale)).rejects.toThrow(ConflictError);
         const steal = async () => {
@@ -287,27 +294,27 @@ export function eventStoreContract(
           return eventStore.commit({ accountId: 1, writes, claims: [claim(stream)] });
         };
         await expect(steal()).rejects.toThrow(ClaimTakenError);
-        await move(one, two, await headOfStream(two));
+        await move(one, two, await readHead(two));
         await expect(steal()).rejects.toThrow(ClaimTakenError);
-        await move(two, one, await headOfStream(one));
+        await move(two, one, await readHead(one));
         await expect(steal()).rejects.toThrow(ClaimTakenError);
         await eventStore.commit({
           accountId: 1,
-          writes: [write(one, await headOfStream(one), event('Released'))],
+          writes: [write(one, await readHead(one), event('Released'))],
           releases: [claim(one)],
         });
         await steal();
       });
     });
 
-    describe('claims', () => {
+    describe('a claim', () => {
       const claim = (stream: string, value: string) => ({
         kind: 'email',
         value: Buffer.from(value),
         stream,
       });
 
-      it('gives a value to one stream and refuses it to the next, with everything else', async () => {
+      it('gives a value to one stream, and refuses the whole commit of the next', async () => {
         const [one, two] = [newStream(), newStream()];
         const value = randomUUID();
         const commit = (stream: string) =>
@@ -320,10 +327,10 @@ export function eventStoreContract(
         const refused = await commit(two).catch((error: unknown) => error);
         expect(refused).toBeInstanceOf(ClaimTakenError);
         expect((refused as ClaimTakenError).kinds).toEqual(['email']);
-        expect(await types(eventStore, two)).toEqual([]);
+        expect(await readTypes(eventStore, two)).toEqual([]);
       });
 
-      it('treats two claims of one value by one stream as a race that the second has lost', async () => {
+      it('counts as a lost race when its own stream has it already', async () => {
         const stream = newStream();
         const value = randomUUID();
         const [head] = await append(stream, null, event('A'));
@@ -335,10 +342,10 @@ export function eventStoreContract(
           });
         await rename();
         await expect(rename()).rejects.toThrow(ConflictError);
-        expect(await types(eventStore, stream)).toEqual(['A', 'B']);
+        expect(await readTypes(eventStore, stream)).toEqual(['A', 'B']);
       });
 
-      it('keeps claims apart by account', async () => {
+      it('is unique within its account only', async () => {
         const value = randomUUID();
         for (const accountId of [1, 2]) {
           const stream = newStream();
@@ -347,11 +354,11 @@ export function eventStoreContract(
             writes: [write(stream, null, event('A'))],
             claims: [claim(stream, value)],
           });
-          expect(await types(eventStore, stream)).toEqual(['A']);
+          expect(await readTypes(eventStore, stream)).toEqual(['A']);
         }
       });
 
-      it('lets exactly one of many win, and lets a released value be claimed again', async () => {
+      it('is won by exactly one of many streams, and free again once released', async () => {
         const value = randomUUID();
         const streams = Array.from({ length: 12 }, newStream);
         const results = await Promise.allSettled(
@@ -369,7 +376,7 @@ export function eventStoreContract(
         const [last] = await read(eventStore, holder);
         await eventStore.commit({
           accountId: 1,
-          writes: [write(holder, last ? headOf(last) : null, event('Released'))],
+          writes: [write(holder, last ? getHead(last) : null, event('Released'))],
           releases: [claim(holder, value)],
         });
         const next = newStream();
@@ -387,7 +394,7 @@ export function eventStoreContract(
         value: Buffer.from(value),
         stream,
       });
-      const erasing = (stream: string, expected: Head | null, subjectId: number) =>
+      const erase = (stream: string, expected: Head | null, subjectId: number) =>
         eventStore.commit({
           accountId: 1,
           writes: [write(stream, expected, event('Erased'))],
@@ -396,7 +403,7 @@ export function eventStoreContract(
       let ids = 0;
       const newPerson = async () => {
         const subjectId = ++ids;
-        // Where the database knows its master key, it takes only what that one has sealed.
+        // A database that knows its master key accepts only what that key has sealed.
         await query(
           `insert into personal_keys (subject_id, wrapped)
            select $1, coalesce((select '\\x696e6b01' || substring(fingerprint from 1 for 4) from master_key), '') || $2`,
@@ -414,8 +421,8 @@ export function eventStoreContract(
           writes: [write(stream, null, event('A'))],
           claims: [claim(stream, value), claim(stream, `${value} too`)],
         });
-        await erasing(stream, head ?? null, subjectId);
-        expect(await types(eventStore, stream)).toEqual(['A', 'Erased']);
+        await erase(stream, head ?? null, subjectId);
+        expect(await readTypes(eventStore, stream)).toEqual(['A', 'Erased']);
         expect(await keys(subjectId)).toBe(0);
         const next = newStream();
         await eventStore.commit({
@@ -425,11 +432,11 @@ export function eventStoreContract(
         });
       });
 
-      it('that loses its race destroys nothing', async () => {
+      it('destroys nothing when it loses its race', async () => {
         const [stream, subjectId] = [newStream(), await newPerson()];
         const [head] = await append(stream, null, event('A'));
         await append(stream, head ?? null, event('B'));
-        await expect(erasing(stream, head ?? null, subjectId)).rejects.toThrow(ConflictError);
+        await expect(erase(stream, head ?? null, subjectId)).rejects.toThrow(ConflictError);
         expect(await keys(subjectId)).toBe(1);
       });
     });
@@ -452,7 +459,7 @@ export function eventStoreContract(
       it('happens with the commit', async () => {
         const [stream, mark] = [newStream(), randomUUID()];
         await commitWith(stream, mark);
-        expect(await types(eventStore, stream)).toEqual(['A']);
+        expect(await readTypes(eventStore, stream)).toEqual(['A']);
         expect(await marks(mark)).toBe(1);
       });
 
@@ -465,7 +472,7 @@ export function eventStoreContract(
     });
 
     describe('readStream', () => {
-      it('reads forwards and backwards from a revision, past a page', async () => {
+      it('reads forwards and backwards from a revision, across pages', async () => {
         const stream = newStream();
         const events = Array.from({ length: 1200 }, (_, i) => event(`E${i}`));
         await append(stream, null, ...events);
@@ -526,17 +533,25 @@ export function eventStoreContract(
         const stream = newStream();
         const [head] = await append(stream, null, event('A'), event('B'));
         await append(stream, head ?? null, event('C'));
-        const all = await readOn(eventStore, from, (events) => of(stream, events).length === 3);
-        expect(of(stream, all).map((e) => e.type)).toEqual(['A', 'B', 'C']);
+        const all = await readUntilEnough(
+          eventStore,
+          from,
+          (events) => filterByStream(stream, events).length === 3,
+        );
+        expect(filterByStream(stream, all).map((e) => e.type)).toEqual(['A', 'B', 'C']);
         expect(
           all.every((e, i) => i === 0 || isAfter(e.position, all[i - 1]?.position ?? BEGINNING)),
         ).toBe(true);
-        const second = of(stream, all)[1]?.position ?? BEGINNING;
-        const rest = await readOn(eventStore, second, (events) => of(stream, events).length === 1);
-        expect(of(stream, rest).map((e) => e.type)).toEqual(['C']);
+        const second = filterByStream(stream, all)[1]?.position ?? BEGINNING;
+        const rest = await readUntilEnough(
+          eventStore,
+          second,
+          (events) => filterByStream(stream, events).length === 1,
+        );
+        expect(filterByStream(stream, rest).map((e) => e.type)).toEqual(['C']);
       });
 
-      it('head lies before everything appended from then on', async () => {
+      it('has a head before everything that is appended afterwards', async () => {
         const from = await eventStore.head();
         const stream = newStream();
         await append(stream, null, event('A'));
@@ -544,16 +559,18 @@ export function eventStoreContract(
         expect(stored && isAfter(stored.position, from)).toBe(true);
       });
 
-      it('reads up to a head all that was acknowledged before it, and nothing later', async () => {
+      it('returns up to a head all events acknowledged before it, and none after', async () => {
         const from = await eventStore.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'), event('B'));
         const until = await eventStore.head();
         await append(stream, head ?? null, event('C'));
         const typesFrom = async (after: Position) =>
-          of(stream, await eventStore.readUntil(until, after, 100)).map(({ type }) => type);
+          filterByStream(stream, await eventStore.readUntil(until, after, 100)).map(
+            ({ type }) => type,
+          );
         expect(await typesFrom(from)).toEqual(['A', 'B']);
-        const [first] = of(stream, await eventStore.readUntil(until, from, 1));
+        const [first] = filterByStream(stream, await eventStore.readUntil(until, from, 1));
         expect(first?.type).toBe('A');
         expect(await typesFrom(first?.position ?? from)).toEqual(['B']);
         expect(await typesFrom(until)).toEqual([]);
@@ -574,20 +591,20 @@ export function eventStoreContract(
           }
         };
         const writing = Promise.all(streams.map(write));
-        const seen = await readOn(
+        const seen = await readUntilEnough(
           eventStore,
           from,
           (events) => events.filter((e) => streams.includes(e.stream)).length >= 16 * 25,
         );
         await writing;
         for (const stream of streams) {
-          expect(of(stream, seen).map((e) => e.revision)).toEqual(range(0, 24));
+          expect(filterByStream(stream, seen).map((e) => e.revision)).toEqual(range(0, 24));
         }
       });
     });
 
     describe('subscribe', () => {
-      it('delivers what was there and what comes, from its checkpoint, in order', async () => {
+      it('delivers existing and new events from its checkpoint in order', async () => {
         const from = await eventStore.head();
         const stream = newStream();
         const [head] = await append(stream, null, event('A'));
@@ -599,7 +616,7 @@ export function eventStoreContract(
             batch: 10,
             signal: stop.signal,
             onEvents: async (events) => {
-              seen.push(...of(stream, events));
+              seen.push(...filterByStream(stream, events));
               if (seen.length === 3) resolve();
             },
           });
@@ -610,7 +627,7 @@ export function eventStoreContract(
         expect(seen.map((e) => e.type)).toEqual(['A', 'B', 'C']);
       });
 
-      it('leaves out nothing that had already arrived when it was stopped', async () => {
+      it('skips no event that had arrived when the subscription was stopped', async () => {
         const from = await eventStore.head();
         const stream = newStream();
         const types = Array.from({ length: 200 }, (_, i) => `E${i}`);
@@ -625,7 +642,7 @@ export function eventStoreContract(
             batch: 40,
             signal: stop.signal,
             onEvents: async (events, position) => {
-              seen.push(...of(stream, events));
+              seen.push(...filterByStream(stream, events));
               await onEvents(() => stop.abort(), position);
             },
           });
@@ -633,9 +650,13 @@ export function eventStoreContract(
         let batches = 0;
         let resumeAt = from;
         const first = follow(from, async (stop, position) => {
-          // The rest, and whatever else there is to tell, arrives while the subscriber is busy.
+          // The rest of the events arrives while the subscriber is busy.
           if (batches++ === 0)
-            await readOn(eventStore, from, (all) => of(stream, all).length === 200);
+            await readUntilEnough(
+              eventStore,
+              from,
+              (all) => filterByStream(stream, all).length === 200,
+            );
           else stop();
           resumeAt = position;
         });
@@ -646,11 +667,11 @@ export function eventStoreContract(
         expect(seen.map(({ type }) => type)).toEqual(types);
       });
 
-      it('ends with the error of its subscriber, who starts again from the checkpoint', async () => {
+      it('rejects with the error of its subscriber', async () => {
         const from = await eventStore.head();
         const stream = newStream();
         await append(stream, null, event('A'));
-        const following = eventStore.subscribe({
+        const subscription = eventStore.subscribe({
           after: from,
           batch: 10,
           signal: new AbortController().signal,
@@ -658,19 +679,19 @@ export function eventStoreContract(
             throw new Error('the effect failed');
           },
         });
-        await expect(following).rejects.toThrow('the effect failed');
+        await expect(subscription).rejects.toThrow('the effect failed');
       });
 
       it('ends when its signal aborts', async () => {
         const stop = new AbortController();
-        const following = eventStore.subscribe({
+        const subscription = eventStore.subscribe({
           after: await eventStore.head(),
           batch: 10,
           signal: stop.signal,
           onEvents: async () => undefined,
         });
         stop.abort();
-        await expect(following).resolves.toBeUndefined();
+        await expect(subscription).resolves.toBeUndefined();
       });
     });
   });
@@ -680,10 +701,10 @@ export function newStream(): string {
   return `thing-${randomUUID()}`;
 }
 
-/** The place of the n-th event of a log. */
+/** Creates the position of the n-th event of a log. */
 export const at = (n: number): Position => ({ commit: BigInt(n), prepare: BigInt(n) });
 
-/** That event, with n as its revision. */
+/** Creates that event, with n as its revision. */
 export const stored = (n: number): StoredEvent => ({
   ...event('A'),
   stream: 'thing-1',
@@ -728,22 +749,22 @@ async function read(
   return events;
 }
 
-function headOf({ revision, hash }: StoredEvent): Head {
+function getHead({ revision, hash }: StoredEvent): Head {
   return { revision, hash };
 }
 
-async function types(eventStore: EventStore, stream: string): Promise<string[]> {
+async function readTypes(eventStore: EventStore, stream: string): Promise<string[]> {
   return (await read(eventStore, stream)).map((stored) => stored.type);
 }
 
 /** Reads the log in small pages until there is enough. */
-async function readOn(
+async function readUntilEnough(
   eventStore: EventStore,
   from: Parameters<EventStore['readAll']>[0],
-  enough: (events: StoredEvent[]) => boolean,
+  isEnough: (events: StoredEvent[]) => boolean,
 ): Promise<StoredEvent[]> {
   const seen: StoredEvent[] = [];
-  for (let after = from; !enough(seen);) {
+  for (let after = from; !isEnough(seen);) {
     const page = await eventStore.readAll(after, 7);
     seen.push(...page);
     after = page.at(-1)?.position ?? after;
@@ -751,7 +772,7 @@ async function readOn(
   return seen;
 }
 
-function of(stream: string, events: StoredEvent[]): StoredEvent[] {
+function filterByStream(stream: string, events: StoredEvent[]): StoredEvent[] {
   return events.filter((stored) => stored.stream === stream);
 }
 
