@@ -27,7 +27,7 @@ import { StartCheck } from './log/start-check.js';
 
 /**
  * Options that the contexts pass to the event store.
- * @property readModels of every aggregate: their streams are the ones that are read, their event types the known ones
+ * @property readModels of every aggregate: only their streams are read, and only their event types are known
  */
 type EventStoreOptions = {
   readModels: AnyReadModel[];
@@ -86,7 +86,7 @@ export class EventStoreModule {
   }
 }
 
-/** What works on the streams or rows of every aggregate. */
+/** Creates the providers that work on the streams or read models of every aggregate. */
 function createProviders(allReadModels: AnyReadModel[], plainTables: PlainTable[]): Provider[] {
   return [
     {

@@ -9,13 +9,13 @@ import { StoredResponses } from './stored-responses.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const SETTLE_EVERY_MS = 250;
-/** A connection that has just broken is replaced by the next try. */
+/** How long a write retries after its connection broke: the next try gets another connection. */
 const RETRY_FOR_MS = 1_000;
 
-/** The connection was lost before the commit was asked for. */
+/** Reports that there was no connection before the commit was sent, so nothing was written. */
 class NotCommittedError extends UnavailableError {}
 
-/** Who changes plain records: those without a history. */
+/** The author of a change of plain records, those without a history. */
 export type AuditedWriter = RequestSource & {
   actor: Actor;
   channel: Channel;
@@ -27,15 +27,15 @@ export type NewAuditEntry = {
   accountIds: readonly number[];
   /** `<record>.<past tense>`, such as `token.revoked`. */
   type: string;
-  /** Ids and what changed (`findChanges`); never a secret. */
+  /** Ids and the changes (`findChanges`), never a secret. */
   subject: object;
-  /** Somebody whom only this change makes, instead of the writer. */
+  /** The actor when this change itself creates them; otherwise it is the writer. */
   actor?: Actor;
 };
 
 /**
- * Plain records are changed only through this, as everything with a history is through the command pipeline:
- * in a transaction with the audit entry and, for a request with an Idempotency-Key, its stored response.
+ * Writes plain records, as the command pipeline writes records with a history: in one transaction with the audit entry
+ * and, for a request with an Idempotency-Key, its stored response. Nothing else changes plain records.
  */
 @Injectable()
 export class AuditedWrites {
@@ -45,9 +45,9 @@ export class AuditedWrites {
   ) {}
 
   /**
-   * When the connection is lost, the work may have been committed. All work is idempotent, so doing it again
-   * settles that.
-   * @param work is told whether it may have been done before; `audit` writes into the same transaction
+   * Runs the work in a transaction, and repeats it when the connection is lost, because it may have been committed. All
+   * work is idempotent.
+   * @param work learns from `isRepeated` whether it may have been done before; `audit` writes into the same transaction
    * @throws UnknownOutcomeError when the database stays unavailable
    */
   async write<A>(
@@ -84,7 +84,10 @@ export class AuditedWrites {
     }
   }
 
-  /** @throws NotCommittedError when there is no connection before the commit is asked for: nothing was written */
+  /**
+   * Runs the work in a transaction.
+   * @throws NotCommittedError when there is no connection before the commit is sent: nothing was written
+   */
   private async transaction<A>(work: (manager: EntityManager) => Promise<A>): Promise<A> {
     const runner = this.source.createQueryRunner();
     let isCommitting = false;
@@ -98,7 +101,7 @@ export class AuditedWrites {
       if (!isCommitting && isConnectionLoss(error)) {
         throw new NotCommittedError('The database cannot be reached', { cause: error });
       }
-      // Rejects where the server has ended the connection with it, perhaps in the middle of the commit.
+      // Rejects when the server has ended the connection as well, perhaps in the middle of the commit.
       if (isOutage(error)) await runner.query('select 1');
       throw error;
     } finally {

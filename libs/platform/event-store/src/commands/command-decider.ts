@@ -48,7 +48,8 @@ export type DecidedWrites = {
 export type DecidedCommand = { respond: () => void; isAlone: boolean; writes?: DecidedWrites };
 
 /**
- * @property isFresh the stream itself was read, not only its row
+ * The state that a decision is based on.
+ * @property isFresh the stream itself was read, not only its read model
  * @property heldKeys keys by person whose change would make the commit a conflict
  */
 export type DecisionBasis = {
@@ -58,7 +59,7 @@ export type DecisionBasis = {
   heldKeys: Map<number, PersonalKey> | undefined;
 };
 
-/** Decides single commands. The caller commits the result. */
+/** Decides single commands. The caller commits the results. */
 export class CommandDecider {
   constructor(
     private readonly eventStore: EventStore,
@@ -67,7 +68,7 @@ export class CommandDecider {
     private readonly responses: StoredResponses,
   ) {}
 
-  /** Decides one command on a state. An error goes to the command's own caller only. */
+  /** Decides one command on a state. Rejects only the command's own caller when that fails. */
   async decide(pending: PendingCommand, basis: DecisionBasis): Promise<DecidedCommand> {
     try {
       return await this.decideOrThrow(pending, basis);
@@ -146,8 +147,8 @@ export class CommandDecider {
   }
 
   /**
-   * Refuses to create a stream that exists. It would lose every race for its creation; and where read models may lag,
-   * that would only be noticed after another part of the commit has been written.
+   * Refuses to create a stream that exists. Otherwise it would lose every race for its creation, and where read models
+   * may lag, that would only be noticed after another part of the commit was written.
    */
   private async assertNoneExists(newStreams: NewStream[]): Promise<void> {
     for (const { readModel, id } of newStreams) {

@@ -33,18 +33,18 @@ export type Decision<E> = {
 export type CommandPlan<S extends { accountId: number }, E extends DomainEvent, G, A> = {
   readModel: ReadModel<S, E>;
   id: number;
-  /** The command creates the stream, and fails when it already exists: `withNewId` then tries another id. */
+  /** Whether the command creates the stream. It fails when the stream exists; `withNewId` then tries another id. */
   isNew?: boolean;
   context: CommandContext;
-  /** When it happened, if that is not now. */
+  /** When the events happened, if not now. */
   occurredAt?: Date | undefined;
-  /** The decision is also made when the person was erased; any other command is refused then. */
+  /** Whether the command is decided even when the person was erased. Any other command is refused then. */
   evenErased?: boolean;
-  /** What the decision needs from outside, fetched before it and again before every retry. */
+  /** Loads what the decision needs from outside, before it and again before every retry. */
   load: (loaded: Loaded<S> | undefined) => Promise<G>;
-  /** Pure. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
+  /** Decides without side effects. Throws a kernel error to refuse. `now` becomes the recorded time of the events. */
   decide: (state: S | undefined, inputs: G, now: Date) => E[] | Decision<E>;
-  /** Pure. The response to the caller, built before the commit so that nothing can fail after it. */
+  /** Builds the response to the caller without side effects, before the commit, so that nothing can fail after it. */
   respond: (handled: Handled<S, E, G>) => A;
 };
 
@@ -53,7 +53,7 @@ export type Handled<S, E extends DomainEvent, G> = {
   events: Recorded<E>[];
   inputs: G;
   now: Date;
-  /** The state of a stream that was created in the same commit. */
+  /** Finds the state of a stream that was created in the same commit. */
   findNewState: <T extends { accountId: number }, F extends DomainEvent>(
     readModel: ReadModel<T, F>,
   ) => T | undefined;

@@ -2,16 +2,16 @@ import type { SealedResponse, Write } from '../port/event-store.js';
 import type { CommitExtras, DecidedCommand, PendingCommand } from './command-decider.js';
 import { MAX_COMMIT_BYTES, toReadModelWrite } from './decided-events.js';
 
-/** Commands decided one after another, each on the state that the previous one leads to, and committed together. */
+/** Collects commands that are committed together. Each was decided on the state that the one before leads to. */
 export class CommitGroup {
   readonly members: { pending: PendingCommand; respond: () => void }[] = [];
   readonly writes: Write[] = [];
   readonly responses: SealedResponse[] = [];
-  /** Those of its only command: one with any extras is committed alone. */
+  /** The extras of its only command: a command with any is committed alone. */
   extras: CommitExtras = {};
   private bytes = 0;
 
-  /** Tells whether a command can be committed together with those that are here. */
+  /** Tells whether a command can be committed together with those of the group. */
   accepts({ isAlone, writes }: DecidedCommand): boolean {
     if (this.members.length === 0) return true;
     return !isAlone && this.bytes + (writes?.bytes ?? 0) <= MAX_COMMIT_BYTES;

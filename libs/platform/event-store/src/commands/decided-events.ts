@@ -5,12 +5,18 @@ import { getCurrentVersion } from '../port/codec.js';
 import type { NewStream } from './command-plan.js';
 import type { JsonObject, NewEvent, ReadModelWrite } from '../port/event-store.js';
 
-/** Others have to parse, project and render every event; and EventStoreDB takes at most 1 MiB per append. */
+/**
+ * The maximum size of a command's events. Everything that reads an event parses, projects and renders it, and
+ * EventStoreDB accepts at most 1 MiB per append.
+ */
 const MAX_COMMAND_BYTES = 256 * 1024;
-/** For commands that are committed together. */
+/** The maximum size of the events of commands that are committed together. */
 export const MAX_COMMIT_BYTES = 3 * MAX_COMMAND_BYTES;
 
-/** Names each field: what else a context has, such as an IP address, must not get into the history. */
+/**
+ * Creates the metadata of events. Names each field, so that nothing else of the context, such as an IP address, gets
+ * into the history.
+ */
 export function createMeta(
   { accountId, actor, channel, requestId }: CommandContext,
   now: Date,
@@ -26,7 +32,7 @@ export function createMeta(
   };
 }
 
-/** The facts that a decision becomes, and the state after them. */
+/** Projects a decision: returns its events as they are recorded, and the state after them. */
 export function project(
   { aggregate }: NewStream['readModel'],
   from: { accountId: number } | undefined,
@@ -64,7 +70,10 @@ export function toNewEvent(
   return { id, type, version: getCurrentVersion(aggregate, type), data: data as JsonObject, meta };
 }
 
-/** @throws RejectedError when one command would write more than MOST_BYTES */
+/**
+ * Returns the size of events in bytes.
+ * @throws RejectedError when one command would write more than MAX_COMMAND_BYTES
+ */
 export function getBoundedBytes(events: NewEvent[]): number {
   const bytes = events.reduce((sum, event) => sum + Buffer.byteLength(JSON.stringify(event)), 0);
   if (bytes <= MAX_COMMAND_BYTES) return bytes;

@@ -26,9 +26,12 @@ import {
 import { StreamQueues, TURN_WITHIN_MS, type Turn } from './stream-queues.js';
 
 export const RETRY_WITHIN_MS = 10_000;
-/** After losing this often in a row, it may not be a race at all. */
+/** Number of races lost in a row after which the record itself is suspected to be at fault. */
 const SUSPICIOUS_LOSSES = 3;
-/** With more streams under way, loading their rows together costs less than checking cached ones in each commit. */
+/**
+ * Maximum number of active streams for which cached read models are used. With more, loading them together costs less
+ * than checking cached ones in each commit.
+ */
 const MAX_QUEUES_FOR_CACHE = 32;
 
 /** Creates the error of a command that lost every race to other processes. */
@@ -41,7 +44,7 @@ type BatchRun = {
   stream: string;
   readModel: AnyReadModel;
   id: number;
-  /** The stream itself is read, not only its row. */
+  /** Whether the stream itself is read, not only its read model. */
   isFresh: boolean;
   cached: CachedReadModel<{ accountId: number }> | undefined;
   loaded: Loaded<{ accountId: number }> | undefined;
@@ -50,14 +53,14 @@ type BatchRun = {
   /** The head of the stream after the last commit. */
   head: Write['expected'];
   remaining: PendingCommand[];
-  /** Decided, and not committed yet. */
+  /** The commands that are decided and not committed yet. */
   group: CommitGroup;
 };
 
 /**
- * Runs commands, the only way in which streams change: load, decide, commit, respond. Commands for one stream queue up; those that wait during
- * an append are decided one after another and appended as one batch, and a refused one affects only its own caller.
- * After a race lost to another process, its commands start again from the load.
+ * Runs commands: load, decide, commit, respond. Streams change in no other way. Commands for one stream queue up; those
+ * that wait during an append are decided one after another and appended as one batch, and a refused one affects only
+ * its own caller. After a race lost to another process, commands start again from the load.
  */
 @Injectable()
 export class CommandPipeline {
@@ -81,7 +84,10 @@ export class CommandPipeline {
     this.decider = new CommandDecider(eventStore, readModels, keys, responses);
   }
 
-  /** @throws UnavailableError when other processes won every race for ten seconds */
+  /**
+   * Runs a command in the queue of its stream.
+   * @throws UnavailableError when other processes won every race for ten seconds
+   */
   handleCommand<S extends { accountId: number }, E extends DomainEvent, G, A>(
     command: CommandPlan<S, E, G, A>,
   ): Promise<A> {
@@ -99,8 +105,8 @@ export class CommandPipeline {
   }
 
   /**
-   * Does work while no command of this process writes these streams. Other processes may: the work expects their
-   * heads.
+   * Runs work while no command of this process writes these streams. Other processes may write to them: the work
+   * expects their heads.
    */
   runExclusively<R>(streams: string[], work: () => Promise<R>): Promise<R> {
     return this.queues.runExclusively(streams, work);
@@ -123,7 +129,7 @@ export class CommandPipeline {
     return { retry: again, isRaceLost: losses > 0 };
   }
 
-  /** A fault of the record itself, if that is why every race is lost. */
+  /** Finds a fault of the record itself that makes it lose every race. */
   private faultOf([first]: PendingCommand[]): Promise<unknown> | undefined {
     if (!first) return undefined;
     const { readModel, id } = first.command;
@@ -147,7 +153,7 @@ export class CommandPipeline {
       for (let [next] = run.remaining; next; [next] = run.remaining) {
         const decided = await this.decide(run, next);
         if (!decided.writes && this.mayBeOutdated(run)) {
-          // A refusal, or nothing to do, must be decided on the newest state.
+          // A refusal, or a command that changes nothing, must be decided on the newest state.
           await this.commitAndRespond(run);
           return await this.runBatch(stream, run.remaining, true);
         }
@@ -206,7 +212,7 @@ export class CommandPipeline {
     });
   }
 
-  /** Tells whether the row may be behind its stream, which a commit would notice and a refusal would not. */
+  /** Tells whether the read model may be behind its stream. A commit would notice that, but a refusal would not. */
   private mayBeOutdated({ isFresh, cached }: BatchRun): boolean {
     return !isFresh && (cached !== undefined || this.eventStore.readModelsMayLag);
   }
@@ -227,7 +233,10 @@ export class CommandPipeline {
     for (const member of group.members) member.respond();
   }
 
-  /** @returns the new head of the stream */
+  /**
+   * Commits a group of commands.
+   * @returns the new head of the stream
+   */
   private async commit({
     members,
     writes,
@@ -241,7 +250,7 @@ export class CommandPipeline {
       'commit',
       { 'inkpad.commands': members.length },
       (span) => {
-        // Lets people find what is sent about these events.
+        // The ids let operators find what is sent about these events.
         if (span.isRecording()) {
           span.setAttribute(
             'inkpad.event_ids',

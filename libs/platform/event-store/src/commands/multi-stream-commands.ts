@@ -40,7 +40,10 @@ export function toStreamRef<S extends { accountId: number }, E extends DomainEve
   return { readModel: readModel as unknown as AnyReadModel, id };
 }
 
-/** The events of one record. `basis` is what `ReadModel.redecide` needs besides its state and the events before. */
+/**
+ * The events of one record. `decisionContext` is what `ReadModel.redecide` needs besides the record's state and the
+ * events before.
+ */
 export type StreamDecision = StreamRef & { events: DomainEvent[]; decisionContext?: Json };
 
 /** Ties events to their aggregate, so that the compiler checks the pair. */
@@ -58,7 +61,7 @@ export function toStreamDecision<S extends { accountId: number }, E extends Doma
 }
 
 export type MultiStreamDecision = {
-  /** The first carries everything that the others follow from. */
+  /** The first decides everything that the others follow from. */
   streamDecisions: StreamDecision[];
   claims?: Claim[];
   releases?: Claim[];
@@ -66,7 +69,7 @@ export type MultiStreamDecision = {
   erasures?: Erasure[];
 };
 
-/** The state of a participant; undefined when there is no such record. */
+/** Finds the state of a record of the command; undefined when it does not exist. */
 export type FindState = <S extends { accountId: number }, E extends DomainEvent>(
   readModel: ReadModel<S, E>,
   id: number,
@@ -75,19 +78,29 @@ export type FindState = <S extends { accountId: number }, E extends DomainEvent>
 /** A command that changes several records at once, all of which exist. */
 export type MultiStreamPlan<G, A> = {
   context: CommandContext;
-  /** Fetched before each try. @property streams whatever the decision may need or change */
+  /**
+   * Loads what the decision needs, before each try.
+   * @property streams all records that the decision may need or change
+   */
   load: () => Promise<G & { streams: StreamRef[] }>;
-  /** Pure. @throws ConflictError when what was given is no longer so: everything is fetched anew */
+  /**
+   * Decides without side effects.
+   * @throws ConflictError when the loaded values are outdated: everything is loaded again
+   */
   decide: (findState: FindState, inputs: G, now: Date) => MultiStreamDecision;
-  /** Pure. The response to the caller, built before the commit. */
+  /** Builds the response to the caller without side effects, before the commit. */
   respond: (findState: FindState, inputs: G, now: Date) => A;
-  /** A claim of these kinds that another stream holds, or a cap on these tables, means that something has changed meanwhile. */
+  /**
+   * Kinds of claims and tables of caps. When another stream holds such a claim or such a cap is reached, something has
+   * changed meanwhile, and the command is retried.
+   */
   retriedKinds: string[];
 };
 
 /**
- * The pipeline for commands that change several existing records: they are committed all or not at all, in order
- * (`EventStore.commit`). Single commands of this process wait meanwhile; other processes' make it start again.
+ * Runs commands that change several existing records. All of them are committed or none, in order
+ * (`EventStore.commit`). Single commands of this process wait meanwhile; when another process writes to a record, the
+ * command starts again.
  */
 @Injectable()
 export class MultiStreamCommands {
@@ -100,7 +113,10 @@ export class MultiStreamCommands {
     private readonly metrics: PipelineMetrics,
   ) {}
 
-  /** @throws UnavailableError when others won every race for ten seconds; nothing was written then */
+  /**
+   * Runs the command until its commit succeeds.
+   * @throws UnavailableError when other commands won every race for ten seconds; then nothing was written
+   */
   async handle<G, A>(plan: MultiStreamPlan<G, A>): Promise<A> {
     const deadline = performance.now() + RETRY_WITHIN_MS;
     for (let losses = 1; ; losses++) {
@@ -164,7 +180,10 @@ export class MultiStreamCommands {
     return response;
   }
 
-  /** From the streams themselves: where rows may lag, a decision on an old one would lose its race anyway. */
+  /**
+   * Loads the states from the streams themselves: where read models may lag, a decision on an old one would lose its
+   * race anyway.
+   */
   private async loadStreams(refs: StreamRef[]) {
     const loadedStreams = await Promise.all(
       refs.map(async ({ readModel, id }) => ({

@@ -15,8 +15,8 @@ const SETTLE_WITHIN_MS = 30_000;
 const RETRY_DELAY_MS = 200;
 
 /**
- * What comes after the first append of a commit. It must be written, whoever may have written to its streams since: a
- * write that finds its stream elsewhere is decided again.
+ * Appends the writes after the first one of a commit. They must be written, whatever other processes have appended to
+ * their streams since: a write whose stream has moved is decided again.
  */
 export class RemainingWrites {
   private readonly log = new Logger(RemainingWrites.name);
@@ -26,14 +26,18 @@ export class RemainingWrites {
     private readonly eventStore: EventStore,
   ) {}
 
-  /** @returns all writes as they were appended. @throws UnknownOutcomeError */
+  /**
+   * Appends the remaining writes in order.
+   * @returns all writes as they were appended
+   * @throws UnknownOutcomeError
+   */
   async append(first: Write, remaining: Write[]): Promise<Write[]> {
     const appended = [first];
     let isAsPlanned = true;
     for (const planned of remaining) {
       const write = await this.appendOne(planned, appended, isAsPlanned);
       appended.push(write);
-      // What follows from a write that was decided again is decided again too.
+      // A write that follows from one that was decided again is decided again too.
       isAsPlanned &&= isDeepStrictEqual(getContent(write), getContent(planned));
     }
     return appended;
@@ -51,7 +55,7 @@ export class RemainingWrites {
       try {
         if (!write) {
           write = await this.redecide(planned, earlierWrites);
-          // Looked for after the decision: whatever comes later makes the append fail.
+          // The search comes after the decision: an event that is appended later makes the append fail.
           const events = await search.findUpTo(write.expected);
           if (events.length > 0) {
             return { stream: planned.stream, expected: planned.expected, events };
@@ -95,7 +99,10 @@ class WriteSearch {
     this.from = planned.expected === null ? 0 : planned.expected.revision + 1;
   }
 
-  /** @returns the events of the write; none when it is not there */
+  /**
+   * Finds the events of the write up to a head.
+   * @returns none when the write is not in the stream
+   */
   async findUpTo(head: Head | null): Promise<StoredEvent[]> {
     if (head === null || head.revision < this.from) return [];
     const events: StoredEvent[] = [];
@@ -108,7 +115,7 @@ class WriteSearch {
   }
 }
 
-/** What the events say, whoever has appended them; sealed parts differ by their seal alone. */
+/** Returns the content of events, whichever process appended them. Sealed parts differ by their seal alone. */
 function getContent({ events }: Write): unknown {
   return events.map(({ id, type, data }) => {
     const { personal: _, ...plainData } = data;

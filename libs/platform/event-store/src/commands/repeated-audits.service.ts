@@ -14,8 +14,8 @@ type Kind = readonly (string | number)[];
 type Audit = (transaction: AuditedTransaction, times: number) => Promise<void>;
 
 /**
- * Audit entries about what can be repeated at will, such as a wrong password. Nothing is ever removed from the audit log, so
- * within an hour only the 1st, 10th, 100th … of the same kind is an entry.
+ * Writes audit entries about what can be repeated at will, such as a wrong password. Nothing is ever removed from the
+ * audit log, so within an hour only the 1st, 10th, 100th … of the same kind gets an entry.
  */
 @Injectable()
 export class RepeatedAudits {
@@ -25,20 +25,24 @@ export class RepeatedAudits {
   ) {}
 
   /**
-   * @param kind what two of them have in common; stored as an HMAC
-   * @param audit writes the entry, which says how often it has been
+   * Counts an occurrence, and writes an entry if it is the 1st, 10th, 100th …
+   * @param kind what two occurrences have in common; stored as an HMAC
+   * @param audit writes the entry, with the number of occurrences
    */
   write(by: AuditedWriter, kind: Kind, audit: Audit): Promise<void> {
     return this.writes.write(by, (transaction) => this.writeWithin(transaction, kind, audit));
   }
 
-  /** The same within a transaction. */
+  /** Does the same within a transaction. */
   async writeWithin(transaction: AuditedTransaction, kind: Kind, audit: Audit): Promise<void> {
     const times = await this.count(transaction, kind);
     if (isWritten(times)) await audit(transaction, times);
   }
 
-  /** Counts one more time, without an entry. @returns how often it has been within the hour */
+  /**
+   * Counts one more occurrence, without an entry.
+   * @returns the number of occurrences within the hour
+   */
   async count(transaction: AuditedTransaction, kind: Kind): Promise<number> {
     const key = fingerprint(this.keys.getDataKey('audit repetitions'), ...kind);
     const [row]: { times: number }[] = await transaction.manager.query(COUNT, [key]);
@@ -47,7 +51,7 @@ export class RepeatedAudits {
   }
 }
 
-/** Tells whether the time is the 1st, 10th, 100th … */
+/** Tells whether a number of occurrences gets an entry: the 1st, 10th, 100th … */
 export function isWritten(times: number): boolean {
   return /^10*$/.test(String(times));
 }

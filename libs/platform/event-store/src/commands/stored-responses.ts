@@ -9,7 +9,7 @@ import type { SealedResponse } from '../port/event-store.js';
 import { PersonalKeys, type Reader } from '../personal-keys/personal-keys.js';
 import { toCommitError } from '../port/refusals.js';
 
-/** After this time without an answer, another request with the same key takes over. */
+/** After this time without a response, another request with the same key takes over. */
 const LEASE_SECONDS = 10;
 const PRUNE_BATCH_SIZE = 1_000;
 
@@ -27,10 +27,7 @@ export const STORED_RESPONSES_COLUMN: SealedColumn = {
 
 export type StoredResponse = { status: number; body: unknown };
 
-/**
- * The state of the first request with the key. `erased`: it was answered, and its response went with the person whom
- * it was about.
- */
+/** The state of the first request with the key. `erased`: its response was about a person who has been erased since. */
 export type KeyState =
   | { state: 'ours' }
   | { state: 'running' }
@@ -42,9 +39,9 @@ type Client = {
   query: (statement: { text: string; values: unknown[] }) => Promise<unknown>;
 };
 
-/** Begins a response that is sealed with a person's key inside, unlike any JSON text. */
+/** First byte of a response that is sealed with a person's key inside. No JSON text begins with it. */
 const PERSONAL = 1;
-/** The mark and the person's id. */
+/** Length of that byte and the person's id. */
 const PERSONAL_BYTES = 9;
 
 const CLAIM_KEY = {
@@ -60,7 +57,10 @@ const RELEASE = {
   text: `delete from es.stored_responses
          where key = $1 and holder = $2 and status is null and intent is null`,
 };
-/** Says twice what has expired: a key that is used again while its row is waited for is looked at by the outer one. */
+/**
+ * Repeats the condition in both queries: when a key is used again while the deletion waits for its row, the outer one
+ * checks it once more.
+ */
 const PRUNE = {
   name: 'stored_responses_prune',
   text: `delete from es.stored_responses where expires_at < now() and intent is null and key in (
@@ -69,8 +69,8 @@ const PRUNE = {
 };
 
 /**
- * Responses stored under Idempotency-Keys (RETRY-03). One that reports a commit is written in that
- * commit, so that neither exists without the other; all others are written by `save`.
+ * Saves responses under Idempotency-Keys (RETRY-03). A response that reports a commit is written in that commit, so
+ * that neither exists without the other; `save` writes all others.
  */
 @Injectable()
 export class StoredResponses {
@@ -80,12 +80,15 @@ export class StoredResponses {
     private readonly keys: PersonalKeys,
   ) {}
 
-  /** Keys and bodies are stored only as this hash. */
+  /** Returns the hash under which keys and bodies are stored. Neither is stored in plain text. */
   fingerprint(...parts: (string | number)[]): Buffer {
     return fingerprint(this.masterKeys.getDataKey('idempotency keys'), ...parts);
   }
 
-  /** @param request fingerprint of the body */
+  /**
+   * Claims a key for a request, or returns what its first request has come to.
+   * @param request fingerprint of the body
+   */
   async claimKey(keyed: KeyedRequest, request: Buffer): Promise<KeyState> {
     const [row] = await query<{
       state: KeyState['state'];
@@ -105,7 +108,7 @@ export class StoredResponses {
     };
   }
 
-  /** For the commit that it reports. */
+  /** Seals a response for the commit that it reports. */
   async seal(
     keyed: KeyedRequest,
     stream: string,
@@ -125,8 +128,8 @@ export class StoredResponses {
   }
 
   /**
-   * What the master key seals: of a success that is about a person only what their own key has sealed. A refusal holds
-   * no personal data. What nobody can open stands for a response about somebody who was erased before it was stored.
+   * Encodes a response before the master key seals it. A success that is about a person is sealed with their own key
+   * first; a refusal holds no personal data. When the person was erased before, there is no sealed text.
    */
   private async encode(
     { key, status, subjectId }: KeyedRequest,
@@ -141,7 +144,7 @@ export class StoredResponses {
     return sealed ? Buffer.concat([head, sealed]) : head;
   }
 
-  /** Undefined when the person whom it is about was erased. */
+  /** Decodes a response; undefined when the person whom it is about was erased. */
   private async decode(key: Buffer, stored: Buffer): Promise<string | undefined> {
     if (stored[0] !== PERSONAL) return stored.toString();
     const subjectId = Number(stored.readBigUInt64BE(1));
@@ -152,7 +155,7 @@ export class StoredResponses {
   }
 
   /**
-   * For a response without events; with a client, in its transaction.
+   * Saves a response without events; with a client, in its transaction.
    * @throws KeyTakenOverError then nothing may be committed
    */
   async save(
@@ -160,7 +163,7 @@ export class StoredResponses {
     { status, body }: StoredResponse,
     client?: Client,
   ): Promise<void> {
-    // In its transaction no second connection may be waited for: all others may be waiting as well.
+    // A transaction must not wait for a second connection: all others may be waiting as well.
     const read: Reader | undefined =
       client &&
       (async (statement) => (await client.query(statement)) as Awaited<ReturnType<Reader>>);
@@ -172,7 +175,7 @@ export class StoredResponses {
     }
   }
 
-  /** Nothing was done: the next request with the key counts as the first. */
+  /** Releases the key of a request that did nothing: the next request with it counts as the first. */
   async release({ key, holder }: KeyedRequest): Promise<void> {
     await this.pool.query({ ...RELEASE, values: [key, holder] });
   }
@@ -184,7 +187,7 @@ export class StoredResponses {
   }
 }
 
-/** What `es.save_responses` takes. */
+/** Builds the argument of `es.save_responses`. */
 export function toResponseArgument(responses: SealedResponse[] | undefined): string | null {
   if (!responses?.length) return null;
   return JSON.stringify(

@@ -14,7 +14,7 @@ import {
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { ReadModels, toStreamName, type AnyReadModel } from '../read-models/read-models.js';
 
-/** Lets the event store finish a commit to several streams one of which has moved meanwhile. */
+/** Lets the event store finish a commit to several streams when one of them has moved meanwhile. */
 @Injectable()
 export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
   constructor(
@@ -34,7 +34,7 @@ export class StreamConflictResolver implements ConflictResolver, OnModuleInit {
   ): Promise<Write> {
     const { readModel, id } = this.parseStreamName(stream);
     const [first] = events;
-    // By the row, however long the history is: whoever writes to the stream meanwhile makes this start again.
+    // From the read model, however long the history is. A write to the stream meanwhile makes this start again.
     const current = await this.readModels.load(readModel, id, true);
     if (!readModel.redecide || !current || !first)
       throw new Error(`${stream} cannot be decided again`);

@@ -1,16 +1,22 @@
 const BATCH_SIZE = 64;
-/** What has not had its turn by then has written nothing, and its caller is told so within 8 s. */
+/**
+ * A command that has not had its turn by then is refused, with nothing written, so that its caller gets a response
+ * within 8 s.
+ */
 export const TURN_WITHIN_MS = 6_500;
 const WATCH_EVERY_MS = 250;
 
-/** Keeps a stream from everybody else of this process until `released`. */
+/** Keeps a stream from all other work of this process until `released`. */
 type Hold = { granted: () => void; released: Promise<void> };
 
-/** @property isRaceLost whether a race was lost, after which the next turn waits a little */
+/**
+ * The result of a turn.
+ * @property isRaceLost whether a race was lost, after which the next turn waits a little
+ */
 export type Turn<P> = { retry: P[]; isRaceLost: boolean };
 
 /**
- * What waits for each stream, in order of arrival: single commands, which are taken together, and holders of several
+ * Queues work for each stream in order of arrival: single commands, which run together, and exclusive work on several
  * streams.
  */
 export class StreamQueues<P extends object> {
@@ -26,7 +32,7 @@ export class StreamQueues<P extends object> {
     } = { isLate: () => false, refuse: () => undefined },
   ) {}
 
-  /** How many streams there are that somebody waits for. */
+  /** Returns the number of streams with running or waiting work. */
   get size(): number {
     return this.queues.size;
   }
@@ -43,7 +49,7 @@ export class StreamQueues<P extends object> {
     }
   }
 
-  /** Looks only while somebody waits for a turn. */
+  /** Refuses commands that wait too long. Stops the timer when none waits. */
   private refuseLate(): void {
     let isEmpty = true;
     for (const queue of this.queues.values()) {
@@ -61,8 +67,8 @@ export class StreamQueues<P extends object> {
   }
 
   /**
-   * Does the work while nothing else of this process writes these streams. They are taken in the order of their names,
-   * so that two holders cannot wait for each other; single commands hold one stream and wait for none.
+   * Runs work while nothing else of this process writes these streams. Takes them in the order of their names, so that
+   * two such calls cannot deadlock; single commands hold one stream and wait for none.
    */
   async runExclusively<R>(streams: string[], work: () => Promise<R>): Promise<R> {
     let release: () => void = () => undefined;
@@ -108,7 +114,10 @@ function isHold<P extends object>(waiting: P | Hold): waiting is Hold {
   return 'granted' in waiting;
 }
 
-/** Full jitter: processes that fight over one stream must not meet again at the same moment. */
+/**
+ * Waits after lost races, with full jitter: processes that compete for one stream must not meet again at the same
+ * moment.
+ */
 export function backOff(losses: number): Promise<void> {
   const ceiling = Math.min(2 ** losses, 100);
   return new Promise((resolve) => setTimeout(resolve, Math.random() * ceiling));
