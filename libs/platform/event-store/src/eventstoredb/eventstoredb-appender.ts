@@ -10,8 +10,8 @@ import { hashChain } from '../port/hash-chain.js';
 const SETTLE_WITHIN_MS = 30_000;
 
 /**
- * Appends to one stream. An append whose outcome is unknown is repeated identically: the server then answers
- * as it did the first time, or reports that the stream has moved.
+ * Appends to one stream. Repeats an append identically when its outcome is unknown: the server then returns the first
+ * result, or reports that the stream has moved.
  */
 export class EventStoreDbAppender {
   constructor(
@@ -20,9 +20,11 @@ export class EventStoreDbAppender {
   ) {}
 
   /**
-   * @param mustAppend the commit has already appended to another stream, so this one must be appended to as well; only a
-   *   stream that existed before may have moved
-   * @throws ConflictError, UnavailableError: not appended. @throws UnknownOutcomeError
+   * Appends the events of a write.
+   * @param mustAppend the commit has already appended to another stream, so this one must be appended to as well; only
+   *   a stream that existed before may have moved
+   * @throws ConflictError, UnavailableError: not appended
+   * @throws UnknownOutcomeError
    * @returns the new head of the stream
    */
   async append({ stream, expected, events }: Write, mustAppend = false): Promise<Head> {
@@ -35,7 +37,7 @@ export class EventStoreDbAppender {
         id,
         type,
         data,
-        // As bytes: what the client is given as an object goes through base64 twice on its way there.
+        // As bytes, because the client encodes an object as base64 twice on its way.
         metadata: toBytes({ ...meta, schemaVersion: version, hash: heads[i]?.hash }),
       }),
     );
@@ -69,7 +71,7 @@ export class EventStoreDbAppender {
   }
 }
 
-/** The client takes nothing else than a plain `Uint8Array` as it is. */
+/** Converts a value to bytes. The client passes on nothing but a plain `Uint8Array` unchanged. */
 function toBytes(value: object): Uint8Array {
   return new TextEncoder().encode(JSON.stringify(value));
 }

@@ -10,28 +10,28 @@ import {
 } from './eventstoredb-faults.js';
 
 const DISPOSE_TIMEOUT_MS = 1_000;
-/** The time that the client uses when the connection string sets none. */
+/** The keep-alive timeout of the client when the connection string sets none. */
 const KEEP_ALIVE_TIMEOUT_MS = 10_000;
 
 /**
- * The client, and a new one once a server has fallen silent: the old one would wait for that server's answer for as
- * long as its connection stays open, while a new one asks the cluster which node leads now.
+ * Holds the client, and replaces it once a server has fallen silent. The old client would wait for that server as long
+ * as its connection stays open, while a new one asks the cluster which node leads now.
  */
 export class EventStoreDbConnection {
   private currentClient: EventStoreDBClient;
   private readonly abandoned = new WeakSet<EventStoreDBClient>();
   private isDisposed = false;
   /**
-   * All clients of a process share a list of pending appends. One that ends fails all that are in it, and an answer to
-   * one of those would then end the process: so nobody asks a new client until the old one has ended.
+   * All clients of a process share a list of pending appends. A client that ends fails all of them, and a late response
+   * to one of those would then end the process. So a new client sends nothing until the old one has ended.
    */
   private previousEnd: Promise<void> = Promise.resolve();
   private renewals = 0;
 
-  /** @throws ConfigError where the client cannot read the connection string */
+  /** @throws ConfigError when the client cannot read the connection string */
   constructor(
     private readonly url: string,
-    /** As which setting a fault is told. */
+    /** The setting that an error message names. */
     private readonly setting = 'EVENT_STORE_URL',
   ) {
     this.currentClient = createClient(url, setting);
@@ -43,8 +43,8 @@ export class EventStoreDbConnection {
   }
 
   /**
-   * One question to the server. After a silence the next one goes over a new connection.
-   * @throws whatever `faultOf` and `isSilence` tell apart
+   * Sends one request to the server. After a silence the next one goes over a new connection.
+   * @throws errors that `classifyFault` and `isSilence` tell apart
    */
   async call<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
     await this.previousEnd;
@@ -58,8 +58,9 @@ export class EventStoreDbConnection {
   }
 
   /**
-   * A read. A client that is disposed of cancels its reads, and lets them end as if there were nothing more to read.
-   * @throws whatever `faultOf` and `isSilence` tell apart
+   * Reads from the server. A client that is disposed of cancels its reads and lets them end as if there were nothing
+   * more to read, so this throws instead.
+   * @throws errors that `classifyFault` and `isSilence` tell apart
    */
   read<T>(request: (client: EventStoreDBClient) => Promise<T>): Promise<T> {
     return this.call(async (client) => {
@@ -69,7 +70,10 @@ export class EventStoreDbConnection {
     });
   }
 
-  /** @param silent the client that got no answer; somebody else may already have replaced it */
+  /**
+   * Replaces a silent client, unless that has already happened.
+   * @param silent the client that got no response
+   */
   renew(silent: EventStoreDBClient): void {
     if (silent !== this.currentClient || this.isDisposed) return;
     this.currentClient = createClient(makeUnique(this.url, ++this.renewals), this.setting);
@@ -88,8 +92,9 @@ export class EventStoreDbConnection {
 }
 
 /**
- * While the server takes no more, appends wait in a queue of the client. When their connection ends, each of them fails,
- * and leaves a second promise behind with the same error, which nobody can catch and which would end the process.
+ * Keeps failed appends from ending the process. While the server accepts no more, appends wait in a queue of the
+ * client. When their connection ends, each of them fails and leaves a second promise with the same error behind, which
+ * no code can catch.
  */
 function installRejectionHandler(): void {
   if (!process.listeners('unhandledRejection').includes(rethrowUnlessCallError)) {
@@ -97,19 +102,19 @@ function installRejectionHandler(): void {
   }
 }
 
-/** What Node.js does with all of them where nobody listens. */
+/** Throws what is not a gRPC error, as Node.js does without a listener. */
 function rethrowUnlessCallError(reason: unknown): void {
   if (!isCallError(reason)) throw reason;
 }
 
-/** A client whose server is silent is abandoned after a while. */
+/** Disposes of a client. Does not wait long for one whose server is silent. */
 async function disposeClient(client: EventStoreDBClient): Promise<void> {
   await withTimeout(client.dispose(), DISPOSE_TIMEOUT_MS).catch(() => undefined);
 }
 
 /**
- * gRPC lets clients with equal options share a connection, even a silent one. A keep-alive that differs by milliseconds
- * makes it open another.
+ * Makes the options of a connection string unique. gRPC lets clients with equal options share a connection, even a
+ * silent one; a keep-alive that differs by milliseconds makes it open another.
  */
 function makeUnique(url: string, renewals: number): string {
   const option = /([?&]keepAliveTimeout=)(\d+)/i;
@@ -131,7 +136,7 @@ function createClient(url: string, setting: string): EventStoreDBClient {
   }
   const { warn } = console;
   let ignored: string | undefined;
-  // For an unknown option the client prints the whole string, with the password in it.
+  // The client reports an unknown option by printing the whole string, with the password in it.
   console.warn = (text: unknown) => (ignored ??= String(text));
   try {
     const client = EventStoreDBClient.connectionString(url);
@@ -139,7 +144,7 @@ function createClient(url: string, setting: string): EventStoreDBClient {
     void disposeClient(client);
     throw new Error(ignored);
   } catch (error) {
-    // After its first line the message shows the string.
+    // After its first line the message contains the string.
     const [firstLine] = getErrorMessage(error).split('\n');
     throw new ConfigError(`${setting}: ${firstLine}`);
   } finally {

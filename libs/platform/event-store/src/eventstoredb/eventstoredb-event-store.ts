@@ -50,13 +50,13 @@ import { ReadModelWriter } from '../read-models/read-model-writer.js';
 
 const SETTLE_WITHIN_MS = 30_000;
 const RECOVER_EVERY_MS = 5_000;
-/** Longer than any group of rows takes, unless somebody else holds one of them. */
+/** Longer than any group of read models takes, unless another transaction holds one of them. */
 const READ_MODELS_STUCK_MS = 100;
 
 /**
- * Events in EventStoreDB; claims, rows and checkpoints stay in PostgreSQL. A commit of one stream is one
- * append, and its row follows. One that claims something, writes several streams or has a response to keep
- * is first recorded as an intent, which any process finishes if this one dies.
+ * Writes and reads events in EventStoreDB; claims, read models and checkpoints stay in PostgreSQL. A commit of one
+ * stream is one append, and its read model follows. A commit that claims something, writes several streams or has a
+ * response is first recorded as an intent, which any process finishes if this one dies.
  */
 @Injectable()
 export class EventStoreDbEventStore
@@ -72,7 +72,7 @@ export class EventStoreDbEventStore
   private readonly remainingWrites: RemainingWrites;
   private readonly subscription: EventStoreDbSubscription;
   private readonly identity: EventStoreDbIdentity;
-  /** Whether the history there is known to belong to our database. */
+  /** Whether the history on the server is known to belong to our database. */
   private isOurs = false;
   private readonly rowWriter: ReadModelWriter;
   private readonly stopped = new AbortController();
@@ -82,7 +82,7 @@ export class EventStoreDbEventStore
     private readonly pool: Pool,
     private readonly keys: PersonalKeys,
     config: PlatformConfig,
-    /** Whose streams are ours; other streams on the server are not read. */
+    /** The kinds of our streams; other streams on the server are not read. */
     kinds: StreamKind[],
   ) {
     super();
@@ -102,8 +102,8 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * @throws ConfigError when this event store cannot be ours or refuses us. While it is unavailable the process starts
-   *   without it.
+   * Checks the event store at the start. While it is unavailable the process starts without it.
+   * @throws ConfigError when the history there is not ours, or the server refuses us
    */
   async onModuleInit(): Promise<void> {
     await refuseHistoryInPostgres(this.pool);
@@ -121,8 +121,9 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * For a history that is about to be copied into EventStoreDB: marks it as belonging to our database.
-   * @throws ConfigError when it holds another database's history. @throws UnavailableError
+   * Marks the history in EventStoreDB as belonging to our database, before one is copied there.
+   * @throws ConfigError when it holds another database's history
+   * @throws UnavailableError
    */
   async claimForOurs(): Promise<void> {
     await this.identity.claimForOurs();
@@ -164,7 +165,7 @@ export class EventStoreDbEventStore
     return this.reader.readEvents(refs);
   }
 
-  /** By the table of the history; what that has not reached yet is near the end of its stream. */
+  /** Finds an event by the table of the history. An event that is not there yet is near the end of its stream. */
   override async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
     const [place] = await query<EventRef>(this.pool, {
       name: 'history_place',
@@ -204,7 +205,7 @@ export class EventStoreDbEventStore
     await this.subscription.run(subscriber);
   }
 
-  /** Checked here if the event store was unavailable when the process started. @throws UnavailableError */
+  /** Checks the history if the event store was unavailable at the start. @throws UnavailableError */
   private async assertOurs(): Promise<void> {
     if (this.isOurs) return;
     try {
@@ -233,12 +234,12 @@ export class EventStoreDbEventStore
     const [first, ...rest] = intent.content.writes;
     if (!first) throw new Error('a commit writes something');
     try {
-      // After the first append nothing may fail any more, so the other streams are checked before it.
+      // Nothing may fail after the first append, so the other streams are checked before it.
       await Promise.all(rest.map((write) => this.assertHead(write)));
       await this.appender.append(first);
     } catch (error) {
       if (error instanceof UnknownOutcomeError) throw error;
-      // If it stayed, it would be retried forever.
+      // An intent that stayed would be retried forever.
       if (!(await this.isDoneByAnother(intent, first))) throw error;
       return getHeadsAfter(intent.content);
     }
@@ -249,7 +250,7 @@ export class EventStoreDbEventStore
     return getHeadsAfter(intent.content);
   }
 
-  /** Rows of writes that another process has made, and so are not here, are folded from their streams. */
+  /** Closes an intent whose events are appended. Projects read models that another process has changed meanwhile. */
   private async closeAppended(intent: Intent, writes: Write[]): Promise<void> {
     for (const [i, { stream, row }] of writes.entries()) {
       if (!row && intent.content.writes[i]?.row) await this.conflictResolver?.catchUp(stream);
@@ -258,10 +259,9 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Abandons an intent of which this process has appended nothing. If the process was paused for longer than
-   * its lease, another one may have executed the intent, and its events caused the refusal here.
-   * @throws UnknownOutcomeError when it can neither be abandoned nor is settled otherwise: it may be executed
-   *   later
+   * Abandons an intent of which this process has appended nothing. If the process was paused for longer than its lease,
+   * another one may have executed the intent, and its events caused the conflict here.
+   * @throws UnknownOutcomeError when it can neither be abandoned nor is settled otherwise: it may be executed later
    */
   private async isDoneByAnother(intent: Intent, first: Write): Promise<boolean> {
     for (const deadline = performance.now() + SETTLE_WITHIN_MS; ;) {
@@ -287,8 +287,9 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Some records change all the time, and a commit that needed all of them to stand still might never find such a moment.
-   * @throws ConflictError when the stream does not stand where the write expects it, and the write cannot be decided again
+   * Checks that a stream is where the write expects it. Accepts a stream that has moved if the write can be decided
+   * again: some records change all the time, and a commit might never find all of them standing still.
+   * @throws ConflictError
    */
   private async assertHead({ stream, expected }: Write): Promise<void> {
     const events: StoredEvent[] = [];
@@ -301,9 +302,10 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * A lost answer leaves open whether the intent is there, and if it is, somebody will finish it: the
-   * same one again settles that.
-   * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent. @throws UnknownOutcomeError
+   * Opens an intent. Repeats that after a lost response, which leaves open whether the intent exists; opening it again
+   * does no harm.
+   * @throws ClaimTakenError, KeyTakenOverError, CapReachedError, UnavailableError: there is no intent
+   * @throws UnknownOutcomeError
    */
   private async openSealed(intent: Intent): Promise<void> {
     const sealed = await sealIntent(this.keys, intent);
@@ -311,9 +313,9 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * Repeats what may be done twice while the database leaves it open whether it was done. A person is not gone before
-   * their key is, so an erasure waits for that.
-   * @param firstTry whether it may be said of the first try that nothing was written
+   * Repeats idempotent work while it is unknown whether the database has done it. An erasure waits for that: a person
+   * is not erased before their key is destroyed.
+   * @param firstTry whether a failure of the first try may mean that nothing was written
    * @throws UnavailableError, UnknownOutcomeError
    */
   private async settle(work: () => Promise<void>, firstTry?: 'refusable'): Promise<void> {
@@ -335,8 +337,8 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * The events are written, so nothing may fail any more: a row that cannot be written now is written by its
-   * next load, by the catch-up, or by whoever finishes the intent.
+   * Writes a read model whose events are appended, so nothing may fail any more. If it cannot be written now, its next
+   * load, the catch-up or the process that finishes the intent writes it.
    */
   private async writeReadModel(write: () => Promise<void>): Promise<void> {
     try {
@@ -361,8 +363,8 @@ export class EventStoreDbEventStore
   }
 
   /**
-   * An intent that cannot be finished now must not block the others; it is found again when its lease
-   * expires.
+   * Finishes an intent, or leaves it for later: one that cannot be finished now must not block the others. It is found
+   * again when its lease expires.
    */
   private async tryFinish(stored: Intent): Promise<void> {
     try {

@@ -1,9 +1,9 @@
 import { getErrorMessage, UnavailableError } from '#kernel/errors.js';
 
-/** For one append, or one page of a read: the client itself has no time-out. */
+/** Time-out of one append or one page of a read. The client itself has none. */
 export const RESPONSE_TIMEOUT_MS = 5_000;
 
-/** No whole answer: not within our own deadline, since the client sets none, or because the client was abandoned. */
+/** Reports that a response did not arrive in full within our time-out, or that the client was abandoned. */
 export class NoResponseError extends Error {}
 
 export type Fault =
@@ -15,19 +15,19 @@ export type Fault =
   | 'again'
   | 'other';
 
-/** Somebody has to change a setting or a right first; the message says which. */
+/** Reports that the server refuses us until an operator changes a setting or a right, which the message names. */
 export class RefusedError extends Error {}
 
-/** Never sent: gRPC had no server to send it to. */
+/** Messages of requests that were never sent, because gRPC had no server to send them to. */
 const NOBODY_THERE =
   /ECONNREFUSED|No connection established|Failed to connect|Name resolution failed|discover|ENOTFOUND|getaddrinfo/i;
 
-/** How TLS connections end when a certificate is not trusted by the settings, in the words of Node. */
+/** Node's messages for TLS connections whose certificate the settings do not trust. */
 const UNTRUSTED =
   /self-signed certificate|unable to (?:verify|get)[^.]*certificate|certificate (?:has expired|is not yet valid)|Hostname\/IP does not match|certificate[^.]*unknown/i;
 const UNAUTHENTICATED = 16;
 
-/** Errors of the client, and the raw gRPC ones that it lets through after an outage. */
+/** Classifies errors of the client, and raw gRPC errors that it lets through after an outage. */
 export function classifyFault(error: unknown): Fault {
   if (error instanceof NoResponseError) return 'unanswered';
   if (!(error instanceof Error)) return 'other';
@@ -45,18 +45,21 @@ export function classifyFault(error: unknown): Fault {
   return isLost ? 'unanswered' : 'other';
 }
 
-/** As gRPC itself throws them, before the client makes errors of its own of them. */
+/** Tells whether an error comes from gRPC itself, before the client turns it into one of its own. */
 export function isCallError(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return 'code' in error && typeof error.code === 'number' && 'metadata' in error;
 }
 
-/** The server said nothing at all, which a new connection may cure. */
+/** Tells whether the server did not respond at all. A new connection may help then. */
 export function isSilence(error: unknown): boolean {
   return error instanceof NoResponseError;
 }
 
-/** What the caller is told; nothing was written. If a setting or a right is missing, the cause says which. */
+/**
+ * Creates the error for the caller when nothing was written. Its cause says which setting or right is missing, if one
+ * is.
+ */
 export function toUnavailableError(error: unknown, operation: 'read' | 'append'): UnavailableError {
   const cause =
     classifyFault(error) === 'refused'
@@ -77,7 +80,10 @@ function describeRefusal(error: unknown, operation: 'read' | 'append'): string {
   return `EventStoreDB does not let the user in EVENT_STORE_URL ${operation === 'read' ? 'read its log ($all)' : 'append'}: an administrator runs npm run event-store-access once (docs/operating.md, Poolers and failover).`;
 }
 
-/** Our own deadline: the client sets none for what it has sent. @throws NoResponseError */
+/**
+ * Rejects when work takes too long. The client sets no deadline for requests it has sent.
+ * @throws NoResponseError
+ */
 export function withTimeout<T>(work: Promise<T>, milliseconds: number): Promise<T> {
   return new Promise((resolve, reject) => {
     const late = setTimeout(() => {

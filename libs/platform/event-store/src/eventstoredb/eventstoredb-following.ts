@@ -11,9 +11,9 @@ import { isAfter } from '../port/position.js';
 
 /** Reads the client's subscription in batches. */
 export class SubscriptionReader {
-  /** Why it ended; undefined while it goes on. */
+  /** Why the subscription ended; undefined while it runs. */
   endReason: string | undefined;
-  /** How far the server has read, events that are filtered out included. */
+  /** The position up to which the server has read, including events that are filtered out. */
   checkpoint: Position | undefined;
   private wakeUp: () => void = () => undefined;
   private readonly subscription: AllStreamSubscription;
@@ -48,7 +48,10 @@ export class SubscriptionReader {
     this.wakeUp();
   }
 
-  /** Call it before `read`, so that events arriving in between wake the reader as well. */
+  /**
+   * Resolves when there is something to read. Call it before `read`, so that events that arrive in between wake the
+   * reader as well.
+   */
   nextWake(): Promise<void> {
     return new Promise((resolve) => {
       this.wakeUp = resolve;

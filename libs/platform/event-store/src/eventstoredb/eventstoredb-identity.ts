@@ -14,13 +14,13 @@ const STREAM = 'inkpad_identity';
 type OwnDatabase = {
   database: string;
   isLinked: boolean;
-  /** Has no record of any kind. */
+  /** Whether it has no record of any kind. */
   isEmpty: boolean;
 };
 
 /**
- * Which database the history in EventStoreDB belongs to. The first process of a new service writes the database's id
- * into a stream of its own; every process compares the two before it reads or appends anything.
+ * Records which database the history in EventStoreDB belongs to. The first process of a new service writes the
+ * database's id into a stream of its own; every process compares the two before it reads or appends anything.
  */
 export class EventStoreDbIdentity {
   constructor(
@@ -31,7 +31,11 @@ export class EventStoreDbIdentity {
     private readonly kinds: StreamKind[],
   ) {}
 
-  /** @throws ConfigError when the two do not belong together. @throws UnavailableError */
+  /**
+   * Compares the ids.
+   * @throws ConfigError when they do not belong together
+   * @throws UnavailableError
+   */
   async check(): Promise<void> {
     const own = await this.readOwnDatabase();
     const theirs = (await this.readLinkedDatabase()) ?? (await this.link(own));
@@ -41,8 +45,9 @@ export class EventStoreDbIdentity {
   }
 
   /**
-   * For a history that is about to be copied into EventStoreDB.
-   * @throws ConfigError when another database's history is there. @throws UnavailableError
+   * Writes our database's id, for a history that is about to be copied into EventStoreDB.
+   * @throws ConfigError when another database's history is there
+   * @throws UnavailableError
    */
   async claimForOurs(): Promise<void> {
     const own = await this.readOwnDatabase();
@@ -50,7 +55,7 @@ export class EventStoreDbIdentity {
     if (theirs !== own.database) throw this.createForeignHistoryError(own);
   }
 
-  /** Nothing there names a database, as with a new service. */
+  /** Writes our database's id to a server that names none, as with a new service. */
   private async link(own: OwnDatabase): Promise<string> {
     const hasEvents = (await this.reader.readAll(BEGINNING, 1)).length > 0;
     if (own.isLinked || (!own.isEmpty && !hasEvents)) throw this.createMissingHistoryError();
@@ -76,7 +81,10 @@ export class EventStoreDbIdentity {
     return event && (event.data as { database: string }).database;
   }
 
-  /** @returns the id that is there afterwards: another process may have written its own first */
+  /**
+   * Writes an id.
+   * @returns the id that is there afterwards: another process may have written its own first
+   */
   private async writeIdentity(database: string): Promise<string> {
     const event = jsonEvent({ id: database, type: 'DatabaseLinked', data: { database } });
     try {

@@ -17,7 +17,10 @@ const CONCURRENCY = 8;
 
 type Destroyable = { destroy: () => unknown };
 
-/** Bounded reads. @throws UnavailableError where the server does not answer in time */
+/**
+ * Reads events in bounded pages.
+ * @throws UnavailableError when the server does not respond in time
+ */
 export class EventStoreDbReader {
   constructor(
     private readonly connection: EventStoreDbConnection,
@@ -74,7 +77,7 @@ export class EventStoreDbReader {
 
   async readAll(after: Position, limit: number): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
-    // Some events are not ours, and the first one is the last of the page before.
+    // Some events belong to others, and the first one is the last of the page before.
     const maxCount = Math.min(PAGE, 2 * limit + 1);
     for (let from = after; events.length < limit;) {
       let readCount = 0;
@@ -97,14 +100,14 @@ export class EventStoreDbReader {
       for (const event of page) {
         if (isAfter(event.position, from) && events.length < limit) events.push(event);
       }
-      // Reads begin with the event at their position, so a page of one is the last that there is.
+      // Reads begin with the event at their position, so a page of one event is the last one.
       if (readCount < maxCount) break;
       from = last;
     }
     return events;
   }
 
-  /** The head of everything on the server, not only of our streams. */
+  /** Reads the head of everything on the server, not only of our streams. */
   async readHead(): Promise<Position> {
     const [head] = await this.readPage(
       (client) => client.readAll({ fromPosition: END, direction: BACKWARDS, maxCount: 1 }),
@@ -113,7 +116,7 @@ export class EventStoreDbReader {
     return head ?? BEGINNING;
   }
 
-  /** The first event of a stream that is not part of the history. */
+  /** Finds the first event of a stream that is not part of the history. */
   async findFirst(streamName: string): Promise<JSONRecordedEvent | undefined> {
     const [first] = await this.readPage(
       (client) => client.readStream(streamName, { maxCount: 1 }),

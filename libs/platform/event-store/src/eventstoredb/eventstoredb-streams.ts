@@ -4,14 +4,14 @@ import type { JsonObject, Position, StoredEvent } from '../port/event-store.js';
 
 type Metadata = EventMeta & { schemaVersion: number; hash: string };
 
-/** Tells our streams from others on the same server, and turns its events into ours. */
+/** Tells our streams from others on the same server, and converts the server's events to stored events. */
 export class OwnStreams {
-  /** For the server's filters. */
+  /** Prefixes of our streams' names, for the server's filters. */
   readonly prefixes: string[];
 
   /**
    * @param prefix in front of every stream's name
-   * @param beginnings of our streams' names; whatever else the server holds is not read
+   * @param beginnings how our streams' names begin; other streams on the server are not read
    */
   constructor(
     private readonly prefix: string,
@@ -28,7 +28,7 @@ export class OwnStreams {
     return this.prefixes.some((prefix) => streamName.startsWith(prefix));
   }
 
-  /** Undefined for an event of another's stream. */
+  /** Converts an event of the server; undefined for an event of a stream that is not ours. */
   toStoredEvent(recorded: JSONRecordedEvent | undefined): StoredEvent | undefined {
     if (!recorded || !this.isOwn(recorded.streamId)) return undefined;
     const { schemaVersion, hash, ...meta } = recorded.metadata as Metadata;

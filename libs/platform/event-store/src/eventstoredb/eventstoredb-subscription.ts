@@ -9,13 +9,13 @@ import { LogTail } from '../postgres/log-tail.js';
 import { isAfter } from '../port/position.js';
 
 const RECONNECT_MS = { first: 100, longest: 5_000 };
-/** How often a subscriber gets events while they flow, at most; the first after a quiet time comes at once. */
+/** Minimum interval between batches while events arrive. The first batch after a quiet time comes at once. */
 const GATHER_MS = 200;
 const PAGE = 500;
 
 /**
- * Follows the log until the signal aborts; the client itself does not resubscribe. The server sends the end of the log to
- * each process once, however many subscribers it has: whoever is further behind reads up to there alone.
+ * Follows the log until the signal aborts; the client itself does not resubscribe. The server sends the end of the log
+ * to each process once, however many subscribers it has. A subscriber that is further behind reads up to there alone.
  */
 export class EventStoreDbSubscription {
   private readonly log = new Logger('EventStoreDB subscription');
@@ -23,7 +23,7 @@ export class EventStoreDbSubscription {
   private tailReading: { stop: AbortController; done: Promise<void> } | undefined;
   private subscribers = 0;
 
-  /** @param head where the log ends (`EventStore.head`) */
+  /** @param head returns the end of the log (`EventStore.head`) */
   constructor(
     private readonly connection: EventStoreDbConnection,
     private readonly streams: OwnStreams,
@@ -104,7 +104,7 @@ export class EventStoreDbSubscription {
     }
   }
 
-  /** Over connections of its own, until the signal aborts or it has come far enough. */
+  /** Follows over connections of its own, until the signal aborts or the subscriber has come far enough. */
   private async followAlone(
     reached: () => Position,
     batch: number,
@@ -124,8 +124,8 @@ export class EventStoreDbSubscription {
   }
 
   /**
-   * Follows over one connection. Rejects with what the subscriber threw; otherwise returns why the connection
-   * ended, or undefined when it has come far enough.
+   * Follows over one connection. Rejects with the error of the subscriber.
+   * @returns why the connection ended; undefined when the subscriber has come far enough
    */
   private async followOnce(
     after: Position,

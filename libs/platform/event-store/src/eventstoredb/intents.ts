@@ -28,8 +28,8 @@ import { toResponseArgument } from '../commands/stored-responses.js';
 const LEASE = "interval '60 seconds'";
 
 /**
- * A commit of several streams, as stored until it is done.
- * @property holder who may abandon it; recovery takes that over with the lease
+ * A commit of several streams, as stored until it is finished.
+ * @property holder the process that may abandon it; recovery takes over both holder and lease
  * @property cap checked when it is opened, and not stored
  */
 export type Intent = { id: string; holder: string; content: IntentContent; cap?: Cap | undefined };
@@ -39,14 +39,14 @@ export type IntentContent = {
   writes: (Write & { sealedRow?: SealedRow })[];
   claims: string | null;
   releases: string | null;
-  /** Releases of values that another stream of the commit claims. They move when the intent is opened. */
+  /** Releases of values that another stream of the commit claims. They take effect when the intent is opened. */
   moves: string | null;
   responses: string | null;
   erasures?: Erasure[];
   sideEffects?: SideEffect[];
 };
 
-/** A row that shows personal data: `state` is sealed with the person's key, in base64. */
+/** A read model with personal data: `state` is sealed with the person's key, in base64. */
 type SealedRow = Omit<ReadModelWrite, 'state' | 'subjectId'> & { subjectId: number; state: string };
 
 export function createIntent(id: string, commit: Commit): Intent {
@@ -73,7 +73,7 @@ export function createIntent(id: string, commit: Commit): Intent {
   };
 }
 
-/** As it is stored: without personal data in clear. */
+/** Seals an intent as it is stored, without personal data in plain text. */
 export async function sealIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
   const writes = await Promise.all(
     intent.content.writes.map(async ({ row, ...write }) => {
@@ -81,7 +81,7 @@ export async function sealIntent(keys: PersonalKeys, intent: Intent): Promise<In
       const { state, subjectId, ...place } = row;
       const text = JSON.stringify(state);
       const sealed = await keys.sealText(subjectId, text, getSealContext(intent.id, write));
-      // Without a key the person has been erased, and the commit will lose its race.
+      // The person without a key has been erased, so the commit will lose its race.
       if (!sealed) return write;
       return { ...write, sealedRow: { ...place, subjectId, state: sealed.toString('base64') } };
     }),
@@ -89,7 +89,7 @@ export async function sealIntent(keys: PersonalKeys, intent: Intent): Promise<In
   return { ...intent, content: { ...intent.content, writes } };
 }
 
-/** The reverse. Of somebody who was erased meanwhile there is no row to write. */
+/** Unseals an intent. There is no read model to write of a person who was erased meanwhile. */
 export async function unsealIntent(keys: PersonalKeys, intent: Intent): Promise<Intent> {
   const writes = await Promise.all(
     intent.content.writes.map(async ({ sealedRow, ...write }) => {
@@ -139,9 +139,9 @@ export async function openIntent(
 }
 
 /**
- * Two commits to several existing streams must not overlap: each would find the other's first write where it can no
- * longer refuse. Nor may one of them overlap with an erasure: it would carry what is erased to another stream. In the order
- * of names, so that they cannot deadlock.
+ * Reserves the existing streams of a commit in the order of their names, so that two commits cannot deadlock. Two
+ * commits to several existing streams must not overlap: each would find the other's first write where it can no longer
+ * refuse. Nor may one overlap with an erasure: it would copy personal data of the erased person to another stream.
  */
 async function reserveStreams(
   client: pg.ClientBase,
@@ -159,7 +159,7 @@ async function reserveStreams(
   if (rowCount !== existing.length) throw new ConflictError();
 }
 
-/** Frees what another stream of the commit is about to claim, and notes what there was to free. */
+/** Releases values that another stream of the commit is about to claim, and records them. */
 async function moveClaims(client: pg.ClientBase, id: string, moves: string | null): Promise<void> {
   if (moves === null) return;
   await client.query(
@@ -177,8 +177,9 @@ async function moveClaims(client: pg.ClientBase, id: string, moves: string | nul
 }
 
 /**
- * Which claims others hold and keep. One that the stream itself has from a command that this one has not seen yet is a
- * lost race; so is one that an open intent has made or is about to release, because only its end decides whose it is.
+ * Finds the kinds of claims that other streams hold and keep. A claim that the stream itself has from a command that
+ * this one has not seen yet is a lost race. So is one that an open intent has made or is about to release, because only
+ * its end decides which stream holds it.
  */
 async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent): Promise<string[]> {
   const expectedRevisions = writes.map(({ stream: s, expected }) => ({
@@ -203,7 +204,7 @@ async function findTakenKinds(pool: pg.Pool, { claims, writes }: IntentContent):
 }
 
 /**
- * For when everything is appended. Does nothing when another process has closed it.
+ * Closes an intent whose events are all appended. Does nothing when another process has closed it.
  * @param content with the writes as they were appended
  */
 export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promise<void> {
@@ -227,9 +228,9 @@ export async function closeIntent(pool: pg.Pool, { id, content }: Intent): Promi
 }
 
 /**
- * For an intent of which this holder has appended nothing, nor will: its claims are freed.
- * @returns taken: another process holds it now and may append it. gone: that process has appended and closed
- *   it, or abandoned it
+ * Abandons an intent of which this holder has appended nothing, and will not: releases its claims.
+ * @returns taken: another process holds it now and may append it. gone: that process has appended and closed it, or
+ *   abandoned it
  */
 export async function abandonIntent(
   pool: pg.Pool,
@@ -260,7 +261,7 @@ export async function abandonIntent(
   });
 }
 
-/** Intents whose lease has run out, as they are stored. The caller gets a new lease on them. */
+/** Takes over intents whose lease has expired, as they are stored. The caller gets a new lease on them. */
 export async function takeOverIntents(pool: pg.Pool, limit: number): Promise<Intent[]> {
   return query<Intent>(pool, {
     name: 'intents_take_over',
