@@ -9,15 +9,15 @@ import { UnknownEventTypeError } from '../port/event-types.js';
 const RETRY_DELAYS_MS = { first: 500, longest: 30_000 };
 
 export type LogFollower = {
-  /** How many events to be given at a time, at most. */
+  /** Maximum number of events in a batch. */
   batch: number;
-  /** While events flow, how often a batch comes at most; the first after a quiet time comes at once. */
+  /** Minimum interval between batches while events arrive. The first batch after a quiet time comes at once. */
   gatherMs?: number;
-  /** Where to go on. Asked at the start and after every failure. */
+  /** Reads where to continue, at the start and after every failure. */
   readPosition: () => Promise<Position>;
   /** Writes what follows from the events, and moves the checkpoint from `from` to `to` with it. */
   advance: (from: Position, events: StoredEvent[], to: Position) => Promise<void>;
-  /** Whether somebody else should try instead when an event's type is unknown; by default yes. */
+  /** Tells whether to leave an event of an unknown type to another process; by default yes. */
   shouldStepDown?: () => boolean;
 };
 
@@ -58,10 +58,7 @@ export async function followLog(
   );
 }
 
-/**
- * Does work again and again until the signal aborts. After a failure it waits, longer each time until the work has
- * said that it succeeded.
- */
+/** Repeats work until the signal aborts. Waits after a failure, longer each time, until the work reports a success. */
 export async function retryUntilAborted(
   log: Logger,
   signal: AbortSignal,

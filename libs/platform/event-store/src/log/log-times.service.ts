@@ -7,13 +7,16 @@ import { computeEffectiveTimes } from './log-times.js';
 import { isAfter } from '../port/position.js';
 
 const PAGE = 500;
-/** Fewer new events than this are read again each time that somebody asks. */
+/** Fewer new events than this get no entry: each query reads them again. */
 const ENTRY_SIZE = PAGE / 2;
-/** What one question may work through: about 25,000 events. */
+/** Maximum number of pages that one query reads: about 25,000 events. */
 const MAX_PAGES = 100;
 const READABLE_WITHIN_MS = 2_000;
 
-/** @property atMs when the last event of this part of the log counts, in ms since 1970 */
+/**
+ * The end of a part of the log.
+ * @property atMs when the last event of this part counts, in ms since 1970
+ */
 type TimeEntry = { n: number; stream: string; revision: number; atMs: number };
 
 type EntryRow = { n: number; stream_id: string; revision: number; at_ms: number };
@@ -26,12 +29,12 @@ const COLUMNS = 'n, stream_id, revision, at_ms';
 const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint as now';
 
 /**
- * Which part of the log counts as recorded by which time (ADR-0034). Entries are never changed, so a question about
- * the past always has the same answer. Any process may add one: it follows from the entry before it and from the log.
+ * Records which part of the log counts as recorded by which time (ADR-0034). Entries never change, so a query about the
+ * past always has the same result. Any process may add one: it follows from the entry before it and from the log.
  */
 @Injectable()
 export class LogTimes {
-  /** Events after the last entry that the dispatcher has already looked at. */
+  /** Events after the last entry that the dispatcher has already read. */
   private tail: { entry: PlacedEntry; moments: Moment[] } = { entry: LOG_START, moments: [] };
 
   constructor(
@@ -39,7 +42,10 @@ export class LogTimes {
     private readonly eventStore: EventStore,
   ) {}
 
-  /** The database's clock, which times are compared with: those of the processes may differ. In ms since 1970. */
+  /**
+   * Reads the database's clock, in ms since 1970. Times are compared with it, because the clocks of processes may
+   * differ.
+   */
   async readNow(): Promise<number> {
     const [row] = await query<{ now: number }>(this.pool, {
       name: 'log_times_now',
@@ -49,7 +55,8 @@ export class LogTimes {
   }
 
   /**
-   * The last event that counts by a time, which must not be in the future. From then on no other answer is possible.
+   * Finds the position of the last event that counts by a time, which must not be in the future. From then on the
+   * result never changes.
    * @throws UnavailableError
    */
   async findPositionAt(time: number): Promise<Position> {
@@ -65,8 +72,8 @@ export class LogTimes {
   }
 
   /**
-   * For the dispatcher: adds an entry when there are many new events, or one of a clock that is ahead, which is to
-   * count from now on.
+   * Adds an entry when there are many new events, or one of a clock that is ahead, which counts from now on. The
+   * dispatcher calls it.
    * @returns whether there may be more to do at once
    */
   async addDueEntry(): Promise<boolean> {
@@ -93,7 +100,7 @@ export class LogTimes {
     return page.length === PAGE;
   }
 
-  /** What comes after the entry has been read already. */
+  /** Adds an entry, and keeps the events after it, which have been read already. */
   private async addAndContinue(
     entry: TimeEntry,
     moments: Moment[],
@@ -106,7 +113,10 @@ export class LogTimes {
     this.tail = { entry: { ...added, position: last.position }, moments: moments.slice(end + 1) };
   }
 
-  /** One step towards an entry after the time. @returns false: the log has no events */
+  /**
+   * Adds one entry towards the time.
+   * @returns false: the log has no events
+   */
   private async extendTo(time: number): Promise<boolean> {
     const entry = await this.findLastEntry(await this.findLastRow());
     if (entry.atMs > time) return true;
@@ -125,7 +135,10 @@ export class LogTimes {
     return added?.n !== 0;
   }
 
-  /** @returns the entry; undefined: another process was faster */
+  /**
+   * Adds an entry.
+   * @returns undefined when another process was faster
+   */
   private async addEntry(
     entry: TimeEntry,
     moments: Moment[],
@@ -139,7 +152,7 @@ export class LogTimes {
     return (await this.insertEntry(next, false)) ? next : undefined;
   }
 
-  /** Whatever is not in the log yet counts later than the time. */
+  /** Adds an entry by which later events count later than the time. */
   private async closeAt({ n, stream, revision }: TimeEntry, time: number): Promise<void> {
     if (n > 0) await this.insertEntry({ n: n + 1, stream, revision, atMs: time + 1 }, true);
   }
@@ -156,7 +169,7 @@ export class LogTimes {
     return row?.added === true;
   }
 
-  /** The last event that counts by the time, of those after one entry and up to the next. */
+  /** Finds the last event that counts by the time, among those after one entry and up to the next. */
   private async findLastPosition(
     time: number,
     before: PlacedEntry,
@@ -243,8 +256,8 @@ function getRecordedTimes(moments: Moment[]): number[] {
 }
 
 /**
- * Where to end an entry within a page, so that enough of the events after it are known to tell wrong clocks: near the
- * middle, at the end of a transaction, and at an event that counts from its own time.
+ * Finds where to end an entry within a page, so that enough of the events after it are known to tell wrong clocks: near
+ * the middle, at the end of a transaction, and at an event that counts from its own time.
  */
 function findCut(moments: Moment[], effectiveTimes: number[]): number {
   const middle = moments.length >> 1;

@@ -6,14 +6,14 @@ import { LogTimes } from './log-times.service.js';
 const POLL_MS = 1_000;
 const RETRY_MS = 5_000;
 
-/** Keeps the times of the log current, so that no question about the past has to work through much of it. */
+/** Keeps the times of the log current, so that no query about the past has to read much of it. */
 @Injectable()
 export class LogTimesFollower {
   private readonly log = new Logger('log times');
 
   constructor(private readonly times: LogTimes) {}
 
-  /** Until the signal aborts. Several processes may run it. */
+  /** Runs until the signal aborts. Several processes may run it. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       try {

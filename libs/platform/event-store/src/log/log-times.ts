@@ -1,13 +1,12 @@
-/** Longer than a commit can take, so a time that is further from its neighbours is that of a wrong clock. */
+/** Longer than a commit can take. A time that is further from its neighbours comes from a wrong clock. */
 const SLOWEST_COMMIT_MS = 60_000;
 
 /**
- * Times for consecutive events of the log that never run backwards, although those that processes recorded may: because
- * a commit was slow, or because a clock is wrong. All times in ms since 1970.
- *
- * An event counts from its own time on, unless an earlier one counts from a later time: then it counts with that one. A
- * time that the events after it contradict, or that had not come yet, is that of a clock that is ahead; such an event
- * counts with the next one whose time can be believed, so that it does not hide others until its clock is right.
+ * Computes times for consecutive events of the log that never run backwards. Recorded times may, because a commit was
+ * slow or a clock is wrong. All times are in ms since 1970.
+ * An event counts from its own time on, unless an earlier event counts from a later time: then both count from that
+ * one. A time that the later events contradict, or that is in the future, comes from a clock that is ahead. Such an
+ * event counts with the next event whose time is plausible, so that it does not hide others until its clock is right.
  * @param start when the event before them counts; none of them counts earlier
  * @param recorded when each was recorded, in the order of the log
  * @param end none of them counts later
@@ -30,7 +29,7 @@ export function computeEffectiveTimes(start: number, recorded: number[], end: nu
 }
 
 /**
- * The largest set of events whose times agree with their order: the clocks that most of them come from are right.
+ * Finds the largest set of events whose times agree with their order: most of them come from clocks that are right.
  * @returns indices of a longest subsequence that does not fall, of times within the bounds
  */
 function findLongestRise(times: number[], low: number, high: number): number[] {

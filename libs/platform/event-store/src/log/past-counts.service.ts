@@ -24,17 +24,17 @@ export type PastCount = {
   name: string;
   /** The column of the history with the owner's id. */
   ownerColumn: string;
-  /** By how much, by the name of the entry. */
+  /** The change of the count, by the name of the entry. */
   changes: Readonly<Record<string, 1 | -1>>;
-  /** Finds the owners of events that the history has not taken in, in order. */
+  /** Finds the owners of events that the history does not contain yet, in order. */
   findOwners: (events: StoredEvent[]) => Promise<(number | undefined)[]>;
 };
 
 type CountRow = { reached: string | null; owner: number | null; count: number };
 
 /**
- * Counts how many records there were, of kinds that are too many to project each: in the history, and in the log where the
- * history has not come that far.
+ * Counts how many records there were, of kinds with too many records to project each. Reads the history, and the log
+ * where the history is behind it.
  */
 @Injectable()
 export class PastCounts {
@@ -44,14 +44,20 @@ export class PastCounts {
     private readonly types: EventTypes,
   ) {}
 
-  /** The events up to a moment that the history has not taken in yet. @throws UnavailableError */
+  /**
+   * Reads the events up to a moment that the history does not contain yet.
+   * @throws UnavailableError
+   */
   async readBeyondHistory({ position }: PastMoment): Promise<StoredEvent[]> {
     return awaitQuery(
       readCheckpoint(this.pool, 'history').then((reached) => this.readTail(reached, position)),
     );
   }
 
-  /** Counts by owner; owners without any are left out. @throws UnavailableError */
+  /**
+   * Counts records by owner; owners without any are left out.
+   * @throws UnavailableError
+   */
   async count(
     owners: number[],
     { name, ownerColumn, changes, findOwners }: PastCount,
@@ -83,7 +89,7 @@ export class PastCounts {
     return counts;
   }
 
-  /** What the history has not taken in yet. */
+  /** Reads the events that the history does not contain yet. */
   private async readTail(reached: Position, until: Position): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
     let after = reached;

@@ -9,16 +9,16 @@ import { LogTimes } from './log-times.service.js';
 import { PersonalKeys } from '../personal-keys/personal-keys.js';
 import { toStreamName, type ReadModel } from '../read-models/read-models.js';
 
-/** By how much the clock that a caller got the time from may be ahead of the database's. */
+/** How far a caller's clock may be ahead of the database's. */
 const SKEW_MS = 250;
 
-/** What is known of a record whose kind is not. */
+/** The known fields of a record of any kind. */
 export type PastRecord = { id: number; deletedAt?: string | null };
 
-/** A moment in the past, and how far the log had come by then. */
+/** A moment in the past, and the position of the log at that time. */
 export type PastMoment = { time: Date; position: Position };
 
-/** The state of records as it was, projected from their events up to one position of the log (ADR-0034). */
+/** Projects the past state of records from their events up to one position of the log (ADR-0034). */
 @Injectable()
 export class PastStates {
   constructor(
@@ -28,7 +28,11 @@ export class PastStates {
     private readonly allReadModels: ReadModel<{ accountId: number }, DomainEvent>[],
   ) {}
 
-  /** @throws InvalidFieldsError when the time is in the future. @throws UnavailableError */
+  /**
+   * Finds the position of the log at a time.
+   * @throws InvalidFieldsError when the time is in the future
+   * @throws UnavailableError
+   */
   async toMoment(time: Date): Promise<PastMoment> {
     const earlyMs = time.getTime() - (await this.times.readNow());
     if (earlyMs > SKEW_MS) {
@@ -38,7 +42,10 @@ export class PastStates {
     return { time, position: await awaitQuery(this.times.findPositionAt(time.getTime())) };
   }
 
-  /** By id, in their order; without those that had not begun. What was erased since is not there any more. */
+  /**
+   * Projects records by id, in the order of the ids. Leaves out those that did not exist yet. What was erased since is
+   * missing.
+   */
   async projectAll<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate }: Pick<ReadModel<S, E>, 'aggregate'>,
     ids: number[],
@@ -68,7 +75,8 @@ export class PastStates {
   }
 
   /**
-   * The records of another context's table that existed then and had not been deleted. For kinds of which an account has few.
+   * Projects the records of another context's table that existed then and had not been deleted. Use it for kinds of
+   * which an account has few.
    */
   async projectRecords<R extends PastRecord>(
     table: string,

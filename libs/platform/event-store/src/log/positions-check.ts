@@ -28,8 +28,8 @@ function checkBeyondServerSql({ table, positionColumn }: PlainTable): string {
 }
 
 /**
- * A logical dump carries transaction ids over to a server that counts its own: readers would wait for
- * the restored events, and new ones would sort before them.
+ * Refuses positions of another server. A logical dump copies transaction ids to a server that counts its own: readers
+ * would wait for the restored events, and new ones would sort before them.
  * @throws ConfigError
  */
 export async function refuseForeignPositions(
@@ -63,7 +63,7 @@ const SELECT_LOCAL_HISTORY = `
   where here or (begun and not moved)`;
 
 /**
- * A history in PostgreSQL must not continue in EventStoreDB as well.
+ * Refuses to continue in EventStoreDB a history that is in PostgreSQL.
  * @throws ConfigError
  */
 export async function refuseHistoryInPostgres(pool: pg.Pool): Promise<void> {

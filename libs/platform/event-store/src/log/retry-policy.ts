@@ -4,8 +4,8 @@ import { UnavailableError } from '#kernel/errors.js';
 const RETRY_DELAY_MS = 1_000;
 
 /**
- * For long work that can be repeated in parts: an event store that is too busy to answer, or changes its leader, must
- * not end all of it.
+ * Repeats work while the event store is unavailable. Long work that can be repeated in parts must not fail because the
+ * event store is too busy to respond, or changes its leader.
  * @throws UnavailableError when it stays unavailable
  */
 export async function retryUntilAvailable<R>(

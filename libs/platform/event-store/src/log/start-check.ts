@@ -29,23 +29,25 @@ export class StartCheck implements OnModuleInit {
     private readonly plainTables: PlainTable[],
   ) {}
 
-  /** @throws ConfigError */
+  /**
+   * Checks the database against the history at the start.
+   * @throws ConfigError
+   */
   async onModuleInit(): Promise<void> {
     try {
       await this.assertNoLostEvents();
       await this.raiseSequences();
     } catch (error) {
       if (!(error instanceof UnavailableError)) throw error;
-      // The process also starts without its event store; creating a record then finds out by itself which ids are
-      // taken.
+      // The process also starts without its event store. Creating a record then finds out which ids are taken.
       this.log.warn(`the history could not be looked at: ${getMessageWithCause(error)}`);
     }
   }
 
   /**
-   * Reports rows ahead of their streams, as after restoring only some of the tables: such records cannot be
-   * changed. Only on PostgreSQL: on another engine this would take hours, and an attempt to change the record
-   * reports it.
+   * Reports read models ahead of their streams, as after restoring only some of the tables: such records cannot be
+   * changed. Only on PostgreSQL: on another engine this would take hours, and an attempt to change the record reports
+   * it.
    */
   async reportReadModelsAhead(signal: AbortSignal): Promise<void> {
     if (this.eventStore.readModelsMayLag) return;
@@ -56,7 +58,10 @@ export class StartCheck implements OnModuleInit {
     }
   }
 
-  /** @returns where the next slice begins; undefined: this was the last */
+  /**
+   * Reports those of one batch.
+   * @returns where the next batch begins; undefined: this was the last
+   */
   private async reportBatch(
     table: string,
     kind: string,
@@ -74,13 +79,16 @@ export class StartCheck implements OnModuleInit {
     return slice?.last ?? undefined;
   }
 
-  /** Not for PostgreSQL, where checkpoints are restored together with the events. */
+  /**
+   * Checks that the log has no less than was processed already. Not needed for PostgreSQL, where checkpoints are
+   * restored together with the events.
+   */
   private async assertNoLostEvents(): Promise<void> {
     if (!this.eventStore.readModelsMayLag) return;
     const { rows } = await this.pool.query<{ subscription: string; position: string }>(
       'select subscription, position from es.checkpoints order by 1',
     );
-    // Read after the checkpoints, which move on meanwhile where others are at work.
+    // The head is read after the checkpoints, because other processes move them meanwhile.
     const head = formatPosition(await this.eventStore.head());
     const beyond = rows.filter(({ position }) => position > head);
     if (beyond.length === 0) return;
@@ -107,7 +115,7 @@ export class StartCheck implements OnModuleInit {
     }
   }
 
-  /** The greatest ids in events that are not in rows yet. */
+  /** Reads the greatest ids in events that are not in read models yet. */
   private async readIdsBeyondReadModels(): Promise<Map<string, number>> {
     const greatestIds = new Map<string, number>();
     const noteId = (table: string, id: number) =>
@@ -122,7 +130,7 @@ export class StartCheck implements OnModuleInit {
         const readModel = this.allReadModels.find(({ aggregate }) => aggregate.name === kind);
         if (!readModel) continue;
         noteId(readModel.table, Number(event.stream.slice(dash + 1)));
-        // Ids are not personal, so that is left out as if it were erased.
+        // Ids are not personal, so personal data are left out as if they were erased.
         const data = { ...event.data, ...('personal' in event.data && { personal: null }) };
         const recordedEvent = toRecorded<DomainEvent>(readModel.aggregate, { ...event, data });
         const otherIds = readModel.getOtherIds?.(recordedEvent) ?? {};

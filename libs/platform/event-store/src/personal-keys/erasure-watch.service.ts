@@ -11,18 +11,21 @@ import { PersonalKeys } from './personal-keys.js';
 
 const CHANNEL = 'inkpad_erasures';
 const BEAT_EVERY_MS = 1_000;
-/** Whoever erases somebody waits no longer than this, and for no process that has been silent for as long. */
+/** An erasure waits no longer than this, and for no process that has been silent for as long. */
 const SILENT_SECONDS = 5;
-/** Shorter, because clocks do not run alike. */
+/** How long a process trusts itself after a beat. Shorter, because clocks do not run alike. */
 const TRUSTED_MS = 4_500;
-/** Usually all have learned of it after the first two; each look takes a connection of the pool. */
+/**
+ * Delay of the first check whether all processes know. Usually they do after the second; each check takes a connection
+ * of the pool.
+ */
 const FIRST_LOOK_AFTER_MS = 10;
 const MAX_LOOK_AFTER_MS = 500;
 const ANNOUNCE_AGAIN_MS = 500;
-/** No process keeps a key, a text made with it and a connection for that text for longer. */
+/** After this time no process holds a key, a text made with it or a connection for that text. */
 const FORGOTTEN_BY_ITSELF_MS = 20_000;
 
-/** Registers the process as of now, and reads the notices that it has not applied. */
+/** Registers the process as alive, and reads the notices that it has not applied. */
 const BEAT = `
   with seen as (
     insert into erasure_watchers (id, seen_at, applied_notice_id) values ($1, now(), $2)
@@ -41,9 +44,10 @@ const COUNT_LAGGING = {
 type Notice = { id: number; subject_ids: number[] };
 
 /**
- * Sees to it that no process uses what it read of a person before that person was erased. Every process registers itself
- * once a second, on the connection that tells it of erasures, and learns of what it has missed. Whoever erases somebody
- * waits until all have, save those that have been silent for 5 s: they trust themselves no more by then.
+ * Keeps every process from using what it read of a person before that person was erased. Every process registers itself
+ * once a second, on the connection that notifies it of erasures, and reads the notices that it has missed. An erasure
+ * waits until every process has read it, except those that have been silent for 5 s: by then they no longer trust
+ * themselves.
  */
 @Injectable()
 export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
@@ -57,7 +61,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   private isBeating = false;
   private shouldBeatAgain = false;
   private isFailing = false;
-  /** When the last beat began that was answered. */
+  /** When the last successful beat began. */
   private beatAt = -Infinity;
 
   constructor(
@@ -91,9 +95,9 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   }
 
   /**
-   * Tells every process that these people were erased, in a commit before this call. Waits for 5 s at most, whatever the
-   * database does: a process that does not reach it either trusts itself no more by then.
-   * @returns when none uses what it read of them before
+   * Notifies every process that these people were erased, in a commit before this call. Waits for 5 s at most, whatever
+   * the database does: a process that cannot reach it no longer trusts itself by then either.
+   * @returns when no process uses what it read of them before
    */
   async forgetEverywhere(subjectIds: number[]): Promise<void> {
     const now = performance.now();
@@ -101,7 +105,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     const over = new AbortController();
     const limit = wait(SILENT_SECONDS * 1000, undefined, { signal: over.signal });
     const aware = this.untilAware(subjectIds, now);
-    // It goes on after that, and nobody is left to catch what it throws.
+    // The announcement continues after the wait, when nothing catches its errors.
     aware.catch((error: unknown) =>
       this.log.warn(`an erasure could not be announced: ${getErrorMessage(error)}`),
     );
@@ -112,7 +116,10 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     }
   }
 
-  /** Announces it even after the wait is over: the database may be out of reach of this process alone. */
+  /**
+   * Announces an erasure and waits until all processes know. Goes on announcing after the wait is over: the database
+   * may be unreachable for this process alone.
+   */
   private async untilAware(subjectIds: number[], since: number): Promise<void> {
     const noticeId = await this.untilAnnounced(subjectIds, since + FORGOTTEN_BY_ITSELF_MS);
     if (noticeId === undefined) {
@@ -150,7 +157,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
     return lagging?.count === 0;
   }
 
-  /** Another server may answer from now on, with other notices under the same ids. */
+  /** Starts anew with a new connection: it may lead to another server, with other notices under the same ids. */
   private reset(): void {
     this.connections++;
     this.applied = 0;
@@ -169,7 +176,7 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
       }
       this.isFailing = false;
     } catch (error) {
-      // Said once, not every second.
+      // Logged once, not every second.
       if (!this.isFailing) this.log.warn(`erasures cannot be watched: ${getErrorMessage(error)}`);
       this.isFailing = true;
     } finally {
@@ -186,10 +193,10 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
       query_timeout: TRUSTED_MS,
     };
     const notices = await this.notifications.query<Notice>(statement);
-    // Undefined while there is no connection; what came from the one before says nothing any more.
+    // Undefined while there is no connection. Notices of the connection before are no longer valid.
     if (notices === undefined || connections !== this.connections || this.isStopped) return;
     const now = performance.now();
-    // Counted to the response: a beat that commits late was not seen in time.
+    // The interval ends with the response: a beat that commits late was not seen in time.
     if (now - this.beatAt > TRUSTED_MS) this.keys.invalidateAll(now);
     for (const { subject_ids: ids } of notices) this.keys.forget(ids, now);
     const last = notices.at(-1);
@@ -202,7 +209,10 @@ export class ErasureWatch implements OnModuleInit, OnModuleDestroy {
   }
 }
 
-/** @returns undefined when the database was unavailable or busy: it can be asked again */
+/**
+ * Does the work once.
+ * @returns undefined when the database was unavailable or busy: the caller may try again
+ */
 async function tryOnce<R>(work: () => Promise<R>): Promise<R | undefined> {
   try {
     return await work();

@@ -1,22 +1,25 @@
-/** The oldest are let go of beyond this, and with them everything that was read before. */
+/**
+ * Maximum number of known erasures. Beyond it the oldest are forgotten, and everything read before counts as out of
+ * date.
+ */
 const MAX_KNOWN = 50_000;
 
 export type Sending = { erased: AbortSignal; mayBeSent: () => boolean };
 
 /**
- * Says whether what was read of a person may still be used. Everything that is made from personal data goes out of date
- * when an erasure becomes known, or may have been missed. All times are of `performance.now()`.
+ * Tells whether what was read of a person may still be used. Everything made from personal data goes out of date when
+ * an erasure becomes known, or may have been missed. All times are of `performance.now()`.
  */
 export class KnownErasures {
   private readonly knownAt = new Map<number, number>();
-  /** By person, what is being sent and aborts when their erasure becomes known. */
+  /** Requests that are being sent, by person. They abort when the person's erasure becomes known. */
   private readonly sending = new Map<number, Set<AbortController>>();
   private doubtedAt = -Infinity;
   private trustedUntil = Infinity;
 
   constructor(private readonly maxKnown = MAX_KNOWN) {}
 
-  /** What was read of these people before now is out of date. */
+  /** Records an erasure: what was read of these people before now is out of date. */
   note(subjectIds: Iterable<number>, now: number): void {
     for (const id of subjectIds) {
       this.knownAt.delete(id);
@@ -30,38 +33,38 @@ export class KnownErasures {
     }
   }
 
-  /** What was read of anybody before now is out of date: an erasure may have been missed. */
+  /** Marks everything read before now as out of date, because an erasure may have been missed. */
   doubtAll(now: number): void {
     this.knownAt.clear();
     this.doubtedAt = now;
     for (const id of this.sending.keys()) this.abort(id);
   }
 
-  /** Until then others wait for this process to learn of an erasure; from then on they do not. */
+  /** Sets until when other processes wait for this one to learn of an erasure. From then on they do not. */
   trustUntil(time: number): void {
     this.trustedUntil = time;
   }
 
-  /** Whether whoever erases somebody waits for this process. Without that nothing that was read may be used. */
+  /** Tells whether erasures wait for this process. Otherwise nothing that was read may be used. */
   isTrusted(now: number): boolean {
     return now < this.trustedUntil;
   }
 
-  /** Whether what was read of a person at a time is from before an erasure, as far as this process knows. */
+  /** Tells whether what was read of a person at a time is from before an erasure, as far as this process knows. */
   isOutdated(subjectId: number, readAt: number): boolean {
     if (readAt <= this.doubtedAt) return true;
     const knownAt = this.knownAt.get(subjectId);
     return knownAt !== undefined && readAt <= knownAt;
   }
 
-  /** Whether what was read of a person at a time may be used now. */
+  /** Tells whether what was read of a person at a time may be used now. */
   isCurrent(subjectId: number, readAt: number, now: number): boolean {
     return this.isTrusted(now) && !this.isOutdated(subjectId, readAt);
   }
 
   /**
    * Sends what was read of a person, unless it is out of date. The signal aborts when their erasure becomes known. A
-   * process that stood still has not heard of it yet, so `mayBeSent` is asked right before the body is written.
+   * process that was paused has not learned of it yet, so `mayBeSent` is called right before the body is written.
    * @returns undefined when nothing was sent
    */
   async send<R>(

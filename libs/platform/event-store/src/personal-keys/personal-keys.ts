@@ -23,9 +23,9 @@ import {
 export const NOBODY = 0;
 
 const MAX_CACHED_KEYS = 20_000;
-/** A key destroyed by another process is forgotten by this one within this time. */
+/** This process forgets a key that another one destroyed within this time. */
 const KEY_CACHED_MS = 5_000;
-/** Discards a lookup that took longer: the key may have been destroyed meanwhile. */
+/** A lookup that took longer is discarded: the key may have been destroyed meanwhile. */
 const MAX_READ_MS = 2_000;
 const FIND_TRIES = 3;
 
@@ -60,14 +60,14 @@ export type Reader = (statement: {
 }) => Promise<KeyRow[]>;
 
 /**
- * Every person has a key of their own; personal fields stand in events only sealed with it.
- * Destroying the key erases the person from the whole history without touching an event.
+ * Seals and opens personal data. Every person has a key of their own, and events contain personal fields only sealed
+ * with it. Destroying the key erases the person from the whole history without touching an event.
  */
 @Injectable()
 export class PersonalKeys {
   /** Tracks erased people, whose keys this process must not use, nor anything that was made with one. */
   readonly erasures = new KnownErasures();
-  /** A key's time counts from when it was asked for: what is answered late may have changed since. */
+  /** The TTL of a key begins when it was requested: what a slow query returns may have changed since. */
   private readonly cache = new ExpiringCache<number, PersonalKey>({
     max: MAX_CACHED_KEYS,
     ttl: KEY_CACHED_MS,
@@ -81,7 +81,7 @@ export class PersonalKeys {
   ) {}
 
   /**
-   * Before the person's first event. An unused key of a refused command does no harm.
+   * Creates a key, before the person's first event. An unused key of a refused command does no harm.
    * @param table whose sequence the id is from
    * @throws IdTakenError
    */
@@ -97,7 +97,7 @@ export class PersonalKeys {
     this.cache.set(subjectId, { current: key, previous: null, isRenewed: false });
   }
 
-  /** A key that another instance has made. One that is there already stays. */
+  /** Adds a key that another instance has created. Keeps an existing one. */
   async adopt(subjectId: number, key: Buffer, renewed: boolean): Promise<void> {
     await query(this.pool, {
       text: `insert into personal_keys (subject_id, wrapped, is_renewed) values ($1, $2, $3)
@@ -107,7 +107,8 @@ export class PersonalKeys {
   }
 
   /**
-   * @param key as a load has seen it; null: it was destroyed
+   * Caches a key that a load has read.
+   * @param key null: it was destroyed
    * @param requestedAt when that load began, by `performance.now()`
    */
   remember(subjectId: number, key: WrappedKey | null, requestedAt: number): void {
@@ -117,8 +118,8 @@ export class PersonalKeys {
   }
 
   /**
-   * The key as this process knows it, for whoever will find out whether it is still the same. Undefined where it may soon
-   * be another.
+   * Finds the cached key, for a caller that checks later whether it is still the same. Undefined when it may soon be
+   * another.
    */
   findStable(subjectId: number): PersonalKey | undefined {
     const key = this.findCached(subjectId);
@@ -126,10 +127,10 @@ export class PersonalKeys {
   }
 
   /**
-   * Gives people of one account another key, in addition to the one that they have, which goes with a commit that says so (`Erasure.renewed`).
-   * Until then both open. Events are sealed with the new one, and what is made from the history with the former. Returns
-   * when every process knows both.
-   * @returns those who were being given one already, by somebody who may have died since: they keep it for now
+   * Gives people of one account a second key, in addition to their former one, which a later commit destroys
+   * (`Erasure.renewed`). Until then both open. Events are sealed with the new one, and what is made from the history
+   * with the former. Returns when every process knows both.
+   * @returns people who were being given one already, by a process that may have died since: they keep it for now
    */
   async renew(accountId: number, subjectIds: number[]): Promise<number[]> {
     const keys = subjectIds.map((id) =>
@@ -153,13 +154,13 @@ export class PersonalKeys {
     return result?.renewing ?? [];
   }
 
-  /** These people were erased: nothing that was read of them before now is used any more. */
+  /** Forgets people who were erased: nothing that was read of them before now is used any more. */
   forget(subjectIds: Iterable<number>, now: number): void {
     for (const id of subjectIds) this.cache.delete(id);
     this.erasures.note(subjectIds, now);
   }
 
-  /** Anybody may have been erased: nothing that was read before now is used any more. */
+  /** Forgets everything that was read before now: anybody may have been erased. */
   invalidateAll(now: number): void {
     this.cache.clear();
     this.erasures.doubtAll(now);
@@ -169,14 +170,15 @@ export class PersonalKeys {
     return this.erasures.isTrusted(performance.now()) ? this.cache.get(subjectId) : undefined;
   }
 
-  /** A key that was asked for before its person was erased may come after that. */
+  /** Caches a key, unless its person was erased after it was requested. */
   private cacheKey(subjectId: number, key: PersonalKey, requestedAt: number): void {
     if (!this.erasures.isCurrent(subjectId, requestedAt, performance.now())) return;
     this.cache.set(subjectId, key, { start: requestedAt });
   }
 
   /**
-   * For texts that are made from the history. Erased people are left out. The key of NOBODY is never destroyed.
+   * Loads the keys for texts that are made from the history. Leaves out erased people. The key of NOBODY is never
+   * destroyed.
    * @param read how to query the database, for a caller that holds a connection already
    */
   async load(subjectIds: Iterable<number>, read?: Reader): Promise<Map<number, Buffer>> {
@@ -184,14 +186,14 @@ export class PersonalKeys {
     return new Map([...keys].map(([id, { current, previous }]) => [id, previous ?? current]));
   }
 
-  /** As an export of the history carries them. Erased people are left out. */
+  /** Finds the keys for an export of the history. Leaves out erased people. */
   async findForExport(
     subjectIds: number[],
   ): Promise<Map<number, Pick<PersonalKey, 'current' | 'isRenewed'>>> {
     return this.find(subjectIds);
   }
 
-  /** Those whose key was renewed: part of what their history says cannot be read any more. */
+  /** Finds the people whose key was renewed: part of their history cannot be read any more. */
   async findRenewed(subjectIds: number[]): Promise<number[]> {
     const keys = await this.find(subjectIds);
     return [...keys].flatMap(([id, { isRenewed }]) => (isRenewed ? [id] : []));
@@ -206,7 +208,7 @@ export class PersonalKeys {
     };
   }
 
-  /** Tries again with keys as they are now: another process may have sealed with one that is newer than what is known. */
+  /** Opens with cached keys, then with newly loaded ones: another process may have sealed with a newer key. */
   private async openWithRetry<R>(
     subjectIds: number[],
     open: (keys: Map<number, PersonalKey>) => R,
@@ -220,7 +222,10 @@ export class PersonalKeys {
     }
   }
 
-  /** @throws UnavailableError when the database answers too slowly to say which keys are still there */
+  /**
+   * Finds the keys of people.
+   * @throws UnavailableError when the database responds too slowly to tell which keys still exist
+   */
   private async find(
     subjectIds: Iterable<number>,
     read: Reader = (statement) => query<KeyRow>(this.pool, statement),
@@ -268,8 +273,9 @@ export class PersonalKeys {
   }
 
   /**
-   * The stored form of events: `personal` becomes sealed base64. @throws RejectedError when the person was erased
-   * @param heldKeys keys by person whose commit will be a conflict if they are not the same any more
+   * Seals the personal part of events as base64.
+   * @param heldKeys keys by person; the commit becomes a conflict if they are no longer the same
+   * @throws RejectedError when the person was erased
    */
   async sealEvents(events: NewEvent[], heldKeys?: Map<number, PersonalKey>): Promise<NewEvent[]> {
     const ids = [...this.subjects.findInPersonalParts(events)];
@@ -287,7 +293,7 @@ export class PersonalKeys {
     });
   }
 
-  /** The reverse. Without a key, `personal` is null. */
+  /** Opens the personal part of events. Without a key, `personal` is null. */
   async openEvents<E extends NewEvent>(events: E[]): Promise<E[]> {
     const ids = [...this.subjects.findInPersonalParts(events)];
     if (ids.length === 0) return events;
@@ -301,11 +307,14 @@ export class PersonalKeys {
     );
   }
 
-  /** The same for a projection, which reads `personal` of few events: each is decrypted only when it is read. */
+  /**
+   * Opens the personal part of events for a projection, which reads it of few events: each is decrypted only when it is
+   * read.
+   */
   async openEventsLazily<E extends NewEvent>(events: E[]): Promise<E[]> {
     const ids = [...this.subjects.findInPersonalParts(events)];
     if (ids.length === 0) return events;
-    // What does not open later cannot be tried again with newer keys.
+    // A part that is opened later cannot be retried with newer keys.
     for (const id of ids) this.cache.delete(id);
     const keys = await this.find(ids);
     return events.map((event) => {
@@ -340,7 +349,7 @@ export class PersonalKeys {
   }
 
   /**
-   * What others say, who may still repeat what they were told before. In the given order; undefined where there is nothing
+   * Seals texts for receivers that may repeat them later. Returns them in order, and undefined where there is nothing
    * to seal, the person was erased, or their key was renewed.
    */
   async sealAll(
@@ -356,7 +365,7 @@ export class PersonalKeys {
     });
   }
 
-  /** In the given order; undefined where the key that sealed it was destroyed. */
+  /** Opens texts. Returns them in order, and undefined where the key was destroyed. */
   async openAll(
     texts: { subjectId: number; sealed: Buffer; context: string }[],
   ): Promise<(Buffer | undefined)[]> {
@@ -369,7 +378,7 @@ export class PersonalKeys {
     );
   }
 
-  /** `value` already normalised: equal values must be equal texts. */
+  /** Creates the claim of a value. The value is normalized already: equal values must be equal texts. */
   createClaim(accountId: number, kind: string, value: string, stream: string): Claim {
     const key = this.masterKeys.getDataKey('claims');
     return { kind, value: fingerprint(key, accountId, kind, value), stream };

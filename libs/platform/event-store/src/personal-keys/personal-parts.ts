@@ -3,6 +3,7 @@ import { open } from '#kernel/sealing.js';
 import type { JsonObject, NewEvent } from '../port/event-store.js';
 
 /**
+ * The key of a person.
  * @property previous opens what was sealed before, while the key is being renewed
  * @property isRenewed what does not open was sealed with a key that was destroyed
  */
@@ -21,7 +22,10 @@ export function openPersonalPart(
   return plain ? (JSON.parse(plain.toString()) as JsonObject) : null;
 }
 
-/** Undefined when the key that sealed it was destroyed. @throws when it was changed or belongs elsewhere */
+/**
+ * Opens a sealed text; undefined when its key was destroyed.
+ * @throws when it was changed or belongs elsewhere
+ */
 export function openWithKey(
   key: PersonalKey | undefined,
   sealed: Buffer,
@@ -38,12 +42,12 @@ export function openWithKey(
       fault = error;
     }
   }
-  // The key may have been renewed before, and be renewed again just now.
+  // The key may have been renewed before, and be under renewal again.
   if (isRenewed) return undefined;
   throw fault;
 }
 
-/** Whether a key is the one that sealed the personal part of an event. */
+/** Tells whether a key is the one that sealed the personal part of an event. */
 export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
   try {
     return openPersonalPart({ current, previous: null, isRenewed: false }, event) !== null;
@@ -52,7 +56,7 @@ export function isSealedWith(current: Buffer, event: SealedEvent): boolean {
   }
 }
 
-/** Reads from events whom they are about. The contexts that write personal data make it. */
+/** Reads from events whom they are about. The contexts that write personal data create it. */
 export class Subjects {
   /**
    * @param field of the data of events, with the person's id
@@ -77,7 +81,7 @@ export class Subjects {
     return isPersonal(data) ? this.find([{ data }]) : undefined;
   }
 
-  /** Lists them for several events. */
+  /** Lists these people for several events. */
   *findInPersonalParts(events: NewEvent[]): Iterable<number> {
     for (const { data } of events) {
       const id = this.findInPersonalPart(data);
