@@ -1,17 +1,17 @@
 import { hash } from 'node:crypto';
 
 /**
- * RFC 8785: the members of objects in the order of their UTF-16 code units, no spaces, numbers and strings as
- * JavaScript writes them. Twice as fast as the package `canonicalize`, with which the tests compare it: checking a
- * history spends most of its time here (ADR-0028). Written as bytes into one buffer, because half of what a check would
- * leave behind as garbage are the pieces of such texts.
- * @throws Error for what has no JSON
+ * Writes canonical JSON (RFC 8785): the members of objects in the order of their UTF-16 code units, no spaces, numbers
+ * and strings as JavaScript writes them. Twice as fast as the package `canonicalize`, with which the tests compare it:
+ * verifying a history spends most of its time here (ADR-0028). Written as bytes into one buffer, because half of the
+ * garbage of a verification would be pieces of such texts.
+ * @throws Error for a value that has no JSON
  */
 export function toCanonicalJson(value: unknown): string {
   return encode('', value).toString();
 }
 
-/** SHA-256 in hexadecimal over a text and the canonical JSON of a value. */
+/** Hashes a text and the canonical JSON of a value with SHA-256, in hexadecimal. */
 export function hashCanonically(before: string, value: unknown): string {
   return hash('sha256', encode(before, value));
 }
@@ -20,7 +20,10 @@ const USUAL_BYTES = 64 * 1024;
 let bytes = Buffer.allocUnsafeSlow(USUAL_BYTES);
 let end = 0;
 
-/** @returns bytes that stand until the next call */
+/**
+ * Writes a text and the canonical JSON of a value.
+ * @returns bytes that are valid until the next call
+ */
 function encode(before: string, value: unknown): Buffer {
   if (bytes.length > USUAL_BYTES) bytes = Buffer.allocUnsafeSlow(USUAL_BYTES);
   end = 0;
@@ -62,14 +65,14 @@ function writeObject(members: object): void {
   close(start, OPEN_OBJECT, CLOSE_OBJECT);
 }
 
-/** What is inside begins with a comma, whose place the bracket takes. */
+/** Closes a bracket. Its content begins with a comma, whose place the opening bracket takes. */
 function close(start: number, opening: number, closing: number): void {
   if (end === start) put(opening);
   else bytes[start] = opening;
   put(closing);
 }
 
-/** Nearly every text consists of characters that take a byte and need no escape. */
+/** Writes a string. Nearly every text consists of characters that take a byte and need no escape. */
 function writeString(text: string): void {
   reserve(text.length + 2);
   const into = bytes;
@@ -103,7 +106,7 @@ function append(text: string): void {
   end = at;
 }
 
-/** A loop, because these are too short to be worth a call into the engine. */
+/** Copies bytes in a loop, because these are too few to be worth a call into the engine. */
 function copy(part: Uint8Array): void {
   reserve(part.length);
   const into = bytes;
@@ -145,11 +148,14 @@ function quote(text: string): string {
 /** A name of an object, and how its member begins: with a comma. */
 type Member = { name: string; begin: Uint8Array };
 
-/** Events have few shapes, and sorting names costs more than checking that they are the same as last time. */
+/**
+ * Maximum number of cached shapes for each number of names. Events have few shapes, and sorting names costs more than
+ * checking that they are the same as last time.
+ */
 const MAX_SHAPES = 32;
 const MAX_NAMES = 32;
 const MAX_NAME_LENGTH = 64;
-/** By the number of names. */
+/** The cached shapes, by the number of names. */
 const shapes = Array.from(
   { length: MAX_NAMES + 1 },
   (): { names: string[]; sorted: Member[] }[] => [],

@@ -2,7 +2,7 @@ import { RejectedError } from '#kernel/errors.js';
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import type { Cap, CapKind } from './event-store.js';
 
-/** The maximum number of records of this kind exists already; nothing was written. */
+/** Reports that the owner has as many records of this kind as it may have; nothing was written. */
 export class CapReachedError extends RejectedError {
   constructor(readonly kind: CapKind) {
     const { label, resolution } = kind;
@@ -10,7 +10,7 @@ export class CapReachedError extends RejectedError {
   }
 }
 
-/** Names a cap in `es.intents`, as `es.check_cap` does. */
+/** Returns the name of a cap in `es.intents`, as `es.check_cap` builds it. */
 export function getCapName({ kind, owner }: Cap): string {
   return `${kind.table} ${owner}`;
 }

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import { BEGINNING, type Position } from './event-store.js';
 import { formatPosition, parsePosition } from './position.js';
 
-/** Where a subscription resumes; without a checkpoint, the beginning of the log. */
+/** Reads where a subscription resumes: without a checkpoint, at the beginning of the log. */
 export async function readCheckpoint(pool: pg.Pool, subscription: string): Promise<Position> {
   const { rows } = await pool.query<{ position: string }>(
     'select position from es.checkpoints where subscription = $1',
@@ -12,7 +12,7 @@ export async function readCheckpoint(pool: pg.Pool, subscription: string): Promi
   return row ? parsePosition(row.position) : BEGINNING;
 }
 
-/** Another process has moved the checkpoint: it has already done what was prepared here. */
+/** Reports that another process has moved the checkpoint, and so has already done what was prepared here. */
 export class OvertakenError extends Error {
   constructor() {
     super('another process has moved the checkpoint');
@@ -20,8 +20,8 @@ export class OvertakenError extends Error {
 }
 
 /**
- * SQL over `toMoveArguments`: moves a checkpoint and returns a row, or no row when it is no longer where it was expected.
- * A process that loses that race waits here for the winner's commit, and must then write nothing.
+ * Creates the SQL, over `toMoveArguments`, that moves a checkpoint and returns a row, or no row when the checkpoint has
+ * moved meanwhile. A process that loses that race waits here for the winner's commit, and must then write nothing.
  * @param condition SQL for what else must be as expected
  */
 export const createMoveCheckpointSql = (condition: string): string => `
@@ -34,7 +34,7 @@ export const createMoveCheckpointSql = (condition: string): string => `
 
 export const MOVE_CHECKPOINT = createMoveCheckpointSql('true');
 
-/** The values of $1 to $4. */
+/** Builds the values of $1 to $4. */
 export function toMoveArguments(subscription: string, from: Position, to: Position): unknown[] {
   const isBeginning = from.commit === BEGINNING.commit && from.prepare === BEGINNING.prepare;
   return [subscription, formatPosition(from), formatPosition(to), isBeginning];

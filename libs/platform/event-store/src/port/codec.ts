@@ -1,10 +1,10 @@
 import type { DomainEvent, Recorded, Upcast } from '#kernel/aggregate.js';
 import type { Fact } from './event-store.js';
 
-/** What the codec needs to know of an aggregate. */
+/** The part of an aggregate that the codec needs. */
 export type EventShapes = { upcasts?: { readonly [type: string]: readonly Upcast[] | undefined } };
 
-/** A newer version of Inkpad wrote the event, and only that version can read it. */
+/** Reports an event that a newer version of Inkpad wrote, and that only that version can read. */
 export class NewerEventError extends Error {
   constructor({ id, stream, type, version }: Fact, knownVersion: number) {
     super(
@@ -13,7 +13,7 @@ export class NewerEventError extends Error {
   }
 }
 
-/** What `recorded` would throw. */
+/** Finds the error that `toRecorded` would throw. */
 export function findNewerEventError(
   aggregate: EventShapes,
   event: Fact,
@@ -22,14 +22,14 @@ export function findNewerEventError(
   return event.version > knownVersion ? new NewerEventError(event, knownVersion) : undefined;
 }
 
-/** The version in which events of a type are written: one more than there are steps that lead to it. */
+/** Returns the version in which events of a type are written: one more than there are upcasts. */
 export function getCurrentVersion({ upcasts }: EventShapes, type: string): number {
   return getUpcasts(upcasts, type).length + 1;
 }
 
 /**
- * A stored event as projections, renderers and everything else see it: the shape that its type has now, whichever version
- * wrote it. Hashes cover what was stored, so they are computed without it.
+ * Converts a stored event to what projections and renderers read: the shape that its type has now, whichever version
+ * wrote it. Hashes cover what was stored, so they are computed without this.
  * @param event with personal data decrypted
  * @throws NewerEventError
  */

@@ -6,8 +6,8 @@ import { PostgresEventStore } from '../postgres/postgres-event-store.js';
 import type { PlainTable, AnyReadModel } from '../read-models/read-models.js';
 
 /**
- * The one place that knows which engine runs.
- * @param readModels of every aggregate: their streams are the ones that are read
+ * Opens the event store of the configured engine. Nothing else knows which engine runs.
+ * @param readModels of every aggregate: only their streams are read
  * @param plainTables whose positions must be of this server
  */
 export async function openEventStore(
@@ -18,7 +18,7 @@ export async function openEventStore(
   plainTables: PlainTable[],
 ): Promise<PostgresEventStore | EventStoreDbEventStore> {
   if (config.eventStoreUrl === null) return new PostgresEventStore(pool, config, plainTables);
-  // Its client takes 20 MB of memory, so it is loaded only where there is a server to talk to.
+  // The client takes 20 MB of memory, so it is loaded only when there is a server to talk to.
   const { EventStoreDbEventStore: Engine } =
     await import('../eventstoredb/eventstoredb-event-store.js');
   return new Engine(pool, keys, config, readModels);

@@ -7,13 +7,13 @@ export type { Position };
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
-/** Where a stream stands: the revision and the hash (hex) of its last event. */
+/** The end of a stream: the revision and the hash (hex) of its last event. */
 export type Head = { revision: number; hash: string };
 
 /** The place of an event in its stream. */
 export type EventRef = { stream: string; revision: number };
 
-/** An event as it goes into a commit, with its personal data already sealed. */
+/** An event to be committed, with its personal data already sealed. */
 export type NewEvent = {
   /** Random; the same when an append is repeated. */
   id: string;
@@ -38,7 +38,7 @@ export type ReadModelWrite = {
   id: number;
   projectionVersion: number;
   state: object;
-  /** The person whose data the state shows; it is stored in clear nowhere but in its row. */
+  /** The person whose data the state shows. They are in plain text nowhere but in the row of the read model. */
   subjectId?: number;
 };
 
@@ -49,16 +49,23 @@ export type Write = {
   /** At least one. */
   events: NewEvent[];
   row?: ReadModelWrite;
-  /** What deciding this write again would need, besides its stream and the writes before it (`ConflictResolver`). */
+  /**
+   * The data that deciding this write again needs, besides its stream and the writes before it (`ConflictResolver`).
+   */
   decisionContext?: Json;
-  /** Where `readModelsMayLag` there must be none. */
+  /** Must be absent where `readModelsMayLag`. */
   precondition?: Precondition;
 };
 
-/** What a write was decided on besides its stream, if that was not read just now. Otherwise it is a conflict. */
+/**
+ * A read model that a write was decided on, if it was not read just now. If it has changed, the commit is a conflict.
+ */
 export type Precondition = {
   table: string;
-  /** SQL for the number that must be as it was `seen`, over SQL for the row's id and account; the same for the whole table. */
+  /**
+   * SQL for the number that must be `expectedValue`, given SQL for the row's id and account; the same for the whole
+   * table.
+   */
   extraColumn: (id: string, account: string) => string;
   id: number;
   expectedValue: number;
@@ -85,15 +92,15 @@ export type CapKind = {
 export type Cap = {
   kind: CapKind;
   owner: number;
-  /** Of the new record. 0: the commit closes the owner, and no new record may begin meanwhile. */
+  /** The id of the new record. 0: the commit closes the owner, and no new record may be created meanwhile. */
   id: number;
   max: number;
 };
 
-/** The response to a request with an Idempotency-Key, stored with the events that it tells of. */
+/** The response to a request with an Idempotency-Key, stored with the events that it reports. */
 export type SealedResponse = {
   key: Buffer;
-  /** Which of the requests with the key may answer. */
+  /** The one of the requests with the key that may save its response. */
   holder: string;
   /** The write that it belongs to. */
   stream: string;
@@ -104,44 +111,44 @@ export type SealedResponse = {
 };
 
 /**
- * Somebody who is erased. `stream` is their own.
- * @property renewed they are not: only their former key is destroyed (`PersonalKeys.renew`)
+ * A person who is erased. `stream` is their own.
+ * @property renewed the person stays: only their former key is destroyed (`PersonalKeys.renew`)
  */
 export type Erasure = { subjectId: number; stream: string; renewed?: true };
 
-/** SQL that runs in the transaction of a commit. Its values survive JSON, because a commit may wait as such. */
+/** SQL that runs in the transaction of a commit. Its values survive JSON, because a commit may be stored as such. */
 export type SideEffect = { text: string; values: Json[] };
 
 export type Commit = {
   accountId: number;
   writes: Write[];
   claims?: Claim[];
-  /** Claims that their holder gives up. */
+  /** Claims that their stream gives up. */
   releases?: Claim[];
   /** At most one per commit, because transactions that wait for two locks could deadlock. */
   cap?: Cap | undefined;
   responses?: SealedResponse[];
   /** Their keys are destroyed and their claims freed with this commit. */
   erasures?: Erasure[];
-  /** Run after the writes. They must have happened whenever the events have. */
+  /** Statements that run after the writes. Whenever the events are written, these have run or will run. */
   sideEffects?: SideEffect[];
 };
 
-/** A stream is not where the commit expected it; nothing was written. */
+/** Reports that a stream is not where the commit expected it; nothing was written. */
 export class ConflictError extends Error {
   constructor() {
     super('the stream has moved');
   }
 }
 
-/** Another stream holds one of the claims; nothing was written. */
+/** Reports that another stream holds one of the claims; nothing was written. */
 export class ClaimTakenError extends Error {
   constructor(readonly kinds: string[]) {
     super(`taken: ${kinds.join(', ')}`);
   }
 }
 
-/** Another request has taken over an Idempotency-Key; nothing was written. */
+/** Reports that another request has taken over an Idempotency-Key; nothing was written. */
 export class KeyTakenOverError extends Error {
   /** @param holders those that have lost their keys */
   constructor(readonly holders: string[]) {
@@ -150,15 +157,22 @@ export class KeyTakenOverError extends Error {
 }
 
 /**
- * Where a commit to several streams is not one transaction, somebody else may write to a later stream after the first
- * append. What the commit does there then follows from the earlier writes and from where that stream is now.
+ * Decides writes again. Where a commit to several streams is not one transaction, another process may write to a later
+ * stream after the first append. The events there then follow from the earlier writes and from that stream's current
+ * state.
  */
 export type ConflictResolver = {
-  /** @param earlierWrites the writes before it, as they were appended */
+  /**
+   * Decides a write again.
+   * @param earlierWrites the writes before it, as they were appended
+   */
   redecide: (write: Write, earlierWrites: Write[]) => Promise<Write>;
-  /** Whether it can be, once somebody else has written these to its stream, or the commit has to start anew. */
+  /**
+   * Tells whether a write to the stream can be decided again after these events of others. Otherwise the commit has to
+   * start anew.
+   */
   commutesWith: (stream: string, others: StoredEvent[]) => boolean;
-  /** Brings the row of a stream up to date. */
+  /** Brings the read model of a stream up to date. */
   catchUp: (stream: string) => Promise<void>;
 };
 
@@ -167,60 +181,65 @@ export type Subscriber = {
   after: Position;
   batch: number;
   /**
-   * Awaited: the next batch comes when this one is done. A rejection ends the subscription. `position` is
-   * where to resume; it also advances, with no events, past those that are filtered out.
+   * Handles a batch, and is awaited: the next batch comes when this one is done. A rejection ends the subscription.
+   * `position` is where to resume; it also advances, with no events, past those that are filtered out.
    */
   onEvents: (events: StoredEvent[], position: Position) => Promise<void>;
   signal: AbortSignal;
 };
 
-/**
- * An event of which only id and place are known, and when it was recorded, in ms since 1970, by its writer's clock.
- */
+/** The id and place of an event, and when it was recorded, in ms since 1970 by its writer's clock. */
 export type Moment = EventRef & { id: string; position: Position; recordedAt: number };
 
-/** How many events of a stream `readStreams` yields at once, at most. */
+/** Maximum number of events of a stream that `readStreams` yields at once. */
 export const STREAM_BATCH_SIZE = 1_000;
 
 export const BEGINNING: Position = { commit: 0n, prepare: 0n };
 
 /**
- * The port to the event store. An abstract class, so that it is the injection token as well;
- * `event-store.contract.ts` is what every adapter has to pass.
+ * Defines the port to the event store. It is an abstract class so that it is the injection token as well; every adapter
+ * has to pass `event-store.contract.ts`.
  */
 export abstract class EventStore {
   /**
-   * Whether a row can be behind its stream, because they are not written in one transaction. A refusal must
-   * then be decided on the stream itself.
+   * Whether a read model can be behind its stream, because they are not written in one transaction. A refusal must then
+   * be decided on the stream itself.
    */
   abstract readonly readModelsMayLag: boolean;
 
-  /** Where rows are written in statements of their own: these and loads of rows take turns, in larger groups. */
+  /**
+   * The slots that writes and loads of read models share, where read models are written in statements of their own.
+   * They take turns, in larger groups.
+   */
   readonly readModelLanes: BatchSlots | undefined;
 
   /** Needed by an engine that cannot write several existing streams in one transaction. */
   conflictResolver: ConflictResolver | undefined;
 
   /**
-   * Writes all of it or nothing and returns each write's new head, in order. New streams need an id of their own, so
-   * that nobody else can be writing them. Where this is not one transaction, readers may see the first write before the
-   * others, and what the others write may be decided again (`ConflictResolver`); then their heads are not those returned.
-   * Repeats itself with the same event ids while the outcome is unknown.
+   * Writes everything or nothing. New streams need new ids, so that nobody else can be writing them. Where this is not
+   * one transaction, readers may see the first write before the others, and the others may be decided again
+   * (`ConflictResolver`); then their heads differ from those returned. Repeats itself with the same event ids while the
+   * outcome is unknown.
+   * @returns the new head of each write, in order
    * @throws ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError: nothing was written
    * @throws UnavailableError: nothing was written
    * @throws UnknownOutcomeError: not settled within 30 s
    */
   abstract commit(commit: Commit): Promise<Head[]>;
 
-  /** From a revision (inclusive; default the first or, backwards, the last). No stream: no events. */
+  /**
+   * Reads a stream from a revision (inclusive; by default the first or, backwards, the last). A missing stream has no
+   * events.
+   */
   abstract readStream(
     stream: string,
     options?: { from?: number; to?: number; direction?: 'forwards' | 'backwards' },
   ): AsyncIterable<StoredEvent>;
 
   /**
-   * Several streams, each from its beginning up to a revision (inclusive). The events of a stream come in order and
-   * contiguously, in one batch or several.
+   * Reads several streams, each from its beginning up to a revision (inclusive). The events of a stream come in order
+   * and contiguously, in one batch or several.
    */
   async *readStreams(ranges: { stream: string; to: number }[]): AsyncIterable<StoredEvent[]> {
     for (const { stream, to } of ranges) {
@@ -236,8 +255,8 @@ export abstract class EventStore {
   }
 
   /**
-   * Several streams, each up to a position of the log (inclusive), to be projected. The events of a stream come in order,
-   * in one batch or several.
+   * Reads several streams, each up to a position of the log (inclusive), for a projection. The events of a stream come
+   * in order, in one batch or several.
    */
   async *readFacts(streams: string[], until: Position): AsyncIterable<Fact[]> {
     for (const stream of streams) {
@@ -253,10 +272,10 @@ export abstract class EventStore {
     }
   }
 
-  /** Single events, in no particular order; those that do not exist are left out. */
+  /** Reads single events, in no particular order. Leaves out those that do not exist. */
   abstract readEvents(refs: EventRef[]): Promise<StoredEvent[]>;
 
-  /** The event with this id, if it is in this stream. Recent ones are found soonest. */
+  /** Finds the event with this id in this stream. Recent events are found soonest. */
   async findEvent(stream: string, id: string): Promise<StoredEvent | undefined> {
     for await (const event of this.readStream(stream, { direction: 'backwards' })) {
       if (event.id === id) return event;
@@ -264,19 +283,21 @@ export abstract class EventStore {
     return undefined;
   }
 
-  /** The next events of the log in order; never one that an unfinished commit could still precede. */
+  /** Reads the next events of the log in order. Returns no event that an unfinished commit could still precede. */
   abstract readAll(after: Position, limit: number): Promise<StoredEvent[]>;
 
   /**
-   * The next events of the log up to a head (inclusive), even those that `readAll` still holds back: every append that
-   * was acknowledged before the head was read is among them.
+   * Reads the next events of the log up to a head (inclusive), even those that `readAll` still holds back. Every append
+   * that was acknowledged before the head was read is among them.
    */
   async readUntil(head: Position, after: Position, limit: number): Promise<StoredEvent[]> {
     const events = await this.readAll(after, limit);
     return events.filter(({ position }) => !isAfter(position, head));
   }
 
-  /** When the next events of the log were recorded: like `readAll`, for when nothing else of them is needed. */
+  /**
+   * Reads when the next events of the log were recorded: like `readAll`, for callers that need nothing else of them.
+   */
   async readMoments(after: Position, limit: number): Promise<Moment[]> {
     const events = await this.readAll(after, limit);
     return events.map(({ id, stream, revision, position, meta }) => ({
@@ -296,15 +317,18 @@ export abstract class EventStore {
     return true;
   }
 
-  /** Every append begun after this call has returned sorts behind the position that it gives. */
+  /** Reads a position before every append that begins after this call has returned. */
   abstract head(): Promise<Position>;
 
-  /** Every append that is not readable yet when this is called sorts behind the position that it gives. */
+  /** Reads a position before every append that is not readable yet when this is called. */
   settled(): Promise<Position> {
     return this.head();
   }
 
-  /** @throws when the engine does not answer in time */
+  /**
+   * Checks that the engine responds in time.
+   * @throws when it does not
+   */
   abstract ping(withinMs: number): Promise<void>;
 
   /** Follows the log until the signal aborts. Delivers in order, each event at least once. */

@@ -1,7 +1,7 @@
 import type { DomainEvent } from '#kernel/aggregate.js';
 import { getCurrentVersion, type EventShapes } from './codec.js';
 
-/** Of an aggregate, what needs no state. */
+/** The part of an aggregate that needs no state. */
 type AggregateNames = EventShapes & {
   name: string;
   names: Record<string, string>;
@@ -11,9 +11,9 @@ type AggregateNames = EventShapes & {
 
 type Typed = { id: string; type: string; version: number };
 
-/** The event was written by a newer version, and only that version knows what follows from it. */
+/** Reports an event that a newer version wrote: only that version knows what follows from it. */
 export class UnknownEventTypeError extends Error {
-  /** @param effect what does not happen for as long as nobody knows the event */
+  /** @param effect what does not happen while no process knows the event */
   constructor({ id, type, version }: Typed, isKnown: boolean, effect: string) {
     const unknown = isKnown ? `version ${version} of the type` : 'the type';
     super(
@@ -22,11 +22,11 @@ export class UnknownEventTypeError extends Error {
   }
 }
 
-/** Every type of stored event that this version knows, from the aggregates that write them. */
+/** Lists every type of stored event that this version knows, from the aggregates that write them. */
 export class EventTypes {
   private readonly aggregates = new Map<string, AggregateNames>();
 
-  /** @throws when two aggregates write events of the same type, which nobody could tell apart */
+  /** @throws when two aggregates write events of the same type, because nothing could tell those apart */
   constructor(aggregates: AggregateNames[]) {
     for (const aggregate of aggregates) {
       for (const type of Object.keys(aggregate.names)) {
@@ -38,24 +38,27 @@ export class EventTypes {
     }
   }
 
-  /** Undefined when a newer version writes the type. */
+  /** Finds the aggregate that writes the type; undefined when only a newer version writes it. */
   findAggregate(type: string): AggregateNames | undefined {
     return this.aggregates.get(type);
   }
 
-  /** What the type is called to the outside; undefined when a newer version writes it. */
+  /** Finds the public name of the type; undefined when only a newer version writes it. */
   findPublicName(type: string): string | undefined {
     return this.aggregates.get(type)?.names[type];
   }
 
-  /** @throws UnknownEventTypeError */
+  /**
+   * Checks that this version can read all events.
+   * @throws UnknownEventTypeError
+   */
   assertKnown(events: Typed[], effect: string): void {
     const unknown = events.find((event) => !this.knows(event));
     if (unknown)
       throw new UnknownEventTypeError(unknown, this.aggregates.has(unknown.type), effect);
   }
 
-  /** Whether this version can read the event: a newer one may have written it in another shape. */
+  /** Tells whether this version can read the event: a newer one may have written it in another shape. */
   knows({ type, version }: { type: string; version: number }): boolean {
     const aggregate = this.aggregates.get(type);
     return aggregate !== undefined && version <= getCurrentVersion(aggregate, type);

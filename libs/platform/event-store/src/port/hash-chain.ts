@@ -2,8 +2,8 @@ import { hashCanonically } from './canonical-json.js';
 import type { Head, NewEvent } from './event-store.js';
 
 /**
- * SHA-256 over the previous hash and the event as canonical JSON (RFC 8785), so that it does not depend on how an
- * engine formats JSON. The first event of a stream is chained to the stream's name.
+ * Hashes the previous hash and the event as canonical JSON (RFC 8785) with SHA-256, so that the result does not depend
+ * on how an engine formats JSON. The first event of a stream is chained to the stream's name.
  */
 export function hashEvent(stream: string, before: Head | null, event: NewEvent): string {
   return hashCanonically(before === null ? stream : before.hash, {
@@ -17,7 +17,7 @@ export function hashEvent(stream: string, before: Head | null, event: NewEvent):
   });
 }
 
-/** The heads after each event, in order. */
+/** Returns the head after each event, in order. */
 export function hashChain(stream: string, before: Head | null, events: NewEvent[]): Head[] {
   const heads: Head[] = [];
   let head = before;

@@ -3,13 +3,16 @@ export type Position = { commit: bigint; prepare: bigint };
 
 const DIGITS = 20;
 
-/** Fixed width, so that positions compare as text too. */
+/** Formats a position at a fixed width, so that positions compare as text too. */
 export function formatPosition(position: Position): string {
   const pad = (n: bigint) => n.toString().padStart(DIGITS, '0');
   return `${pad(position.commit)}:${pad(position.prepare)}`;
 }
 
-/** SQL of the same text; `lpad` would take twice as long. @param tx,pos SQL expressions */
+/**
+ * Creates SQL for the same text; `lpad` would take twice as long.
+ * @param tx,pos SQL expressions
+ */
 export function createPositionSql(tx: string, pos: string): string {
   const pad = (n: string) => `right('${'0'.repeat(DIGITS)}' || (${n})::text, ${DIGITS})`;
   return `${pad(tx)} || ':' || ${pad(pos)}`;

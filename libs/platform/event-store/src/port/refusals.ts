@@ -1,7 +1,7 @@
 import { findDatabaseError, SQLSTATE } from '#database/sqlstate.js';
 import { ClaimTakenError, ConflictError, KeyTakenOverError } from './event-store.js';
 
-/** Turns the SQLSTATEs of our own functions into the port's errors; other errors are returned unchanged. */
+/** Converts the SQLSTATEs of our own functions to the port's errors. Returns other errors unchanged. */
 export function toCommitError(error: unknown): unknown {
   const { code, detail = '' } = findDatabaseError(error) ?? {};
   switch (code) {

@@ -2,12 +2,12 @@ import type { Pool, PoolClient } from 'pg';
 
 export const CHANNEL = 'inkpad_events';
 
-/** So many at once after a quiet time, then one as often as this. */
+/** Number of announcements at once after a quiet time. From then on there is one every EVERY_MS. */
 const BURST_SIZE = 3;
 const EVERY_MS = 20;
 
 /**
- * Tells subscribers in all processes that something was recorded. Never inside an append: NOTIFY takes a lock on the
+ * Notifies subscribers in all processes that something was recorded. Never inside an append: NOTIFY takes a lock on the
  * whole database until its transaction is on disk.
  */
 export class Announcements {
@@ -15,15 +15,16 @@ export class Announcements {
   private isPending = false;
   private timer: NodeJS.Timeout | undefined;
 
-  /** @param onFailure subscribers will poll */
+  /** @param onFailure reports a failure; subscribers poll then */
   constructor(
     private readonly pool: Pool,
     private readonly onFailure: (error: unknown) => void,
   ) {}
 
   /**
-   * @param by a connection that has nothing else to do, or any of the pool
-   * @throws as the query does, which has been reported by then
+   * Notifies subscribers, at once or with the next tick.
+   * @param by an idle connection, or the pool
+   * @throws the error of the query, which has been reported by then
    */
   async announce(by: Pool | PoolClient): Promise<void> {
     if (this.remaining === 0) {
@@ -40,9 +41,9 @@ export class Announcements {
     }
   }
 
-  /** For whoever does not wait for it. */
+  /** Notifies subscribers without waiting. */
   announceInBackground(): void {
-    // Its failure has been reported.
+    // The failure has been reported.
     this.announce(this.pool).catch(() => undefined);
   }
 

@@ -5,7 +5,7 @@ const MAX_GROUP = { events: 500, bytes: 768 * 1024 };
 
 type Sized = Pick<StoredEvent, 'stream' | 'type' | 'data' | 'meta'>;
 
-/** Consecutive events of one stream, as many as fit into one append. For copying a history. */
+/** Groups consecutive events of one stream, as many as fit into one append, for copying a history. */
 export async function* groupAppends<E extends Sized>(
   events: AsyncIterable<E>,
 ): AsyncIterable<[E, ...E[]]> {

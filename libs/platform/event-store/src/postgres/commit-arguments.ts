@@ -22,7 +22,7 @@ export function getHeads(commit: Commit): Head[] {
   return prepareWrites(commit).map(getLastHead);
 }
 
-/** What `es.commit` takes. The keys are short because the hot path parses them twice. */
+/** Builds the arguments of `es.commit`. The keys are short because the hot path parses them twice. */
 export function toCommitArguments(
   commits: Commit[],
   prepared: Prepared[][],
@@ -69,7 +69,7 @@ export function toCommitArguments(
   ];
 }
 
-/** Which streams were decided on something that may have changed. */
+/** Builds the argument that names the streams that were decided on something that may have changed. */
 export function toPreconditionArgument(commits: Commit[]): string {
   return JSON.stringify(
     commits.flatMap(({ accountId: a, writes }) =>
@@ -82,7 +82,7 @@ export function toPreconditionArgument(commits: Commit[]): string {
   );
 }
 
-/** What `es.record` takes; undefined for commits that need `es.commit`. */
+/** Builds the arguments of `es.record`; undefined for commits that need `es.commit`. */
 export function toRecordArguments(commit: Commit, [prepared]: Prepared[]): unknown[] | undefined {
   const { accountId, writes, claims, releases, responses } = commit;
   if (!prepared || writes.length !== 1 || claims?.length || releases?.length) return undefined;
@@ -110,7 +110,7 @@ export function toRecordArguments(commit: Commit, [prepared]: Prepared[]): unkno
   ];
 }
 
-/** A row and the head of its stream after its last event. */
+/** A read model and the head of its stream after its last event. */
 export type ReadModelUpdate = {
   accountId: number;
   stream: string;
@@ -118,7 +118,7 @@ export type ReadModelUpdate = {
   row: ReadModelWrite;
 };
 
-/** The first two of what `es.write_read_models` takes: tables and rows. */
+/** Builds the first two arguments of `es.write_read_models`: tables and rows. */
 export function toReadModelArguments(updates: ReadModelUpdate[]): [string[], string] {
   const tables = new Set(updates.map(({ row }) => row.table));
   const list = updates.map(({ accountId, stream, head, row }) => ({
@@ -134,7 +134,10 @@ export function toReadModelArguments(updates: ReadModelUpdate[]): [string[], str
   return [[...tables], JSON.stringify(list)];
 }
 
-/** Destroys the keys of people and frees their claims; of those whose key was renewed only the former key. */
+/**
+ * Creates the statement that destroys the keys of people and releases their claims. Of people whose key was renewed it
+ * destroys only the former key.
+ */
 export function createEraseStatement(
   accountId: number,
   erasures: Erasure[],
@@ -151,7 +154,7 @@ export function createEraseStatement(
   };
 }
 
-/** What `es.take_claims` takes, each claim with the revision at which its stream got it. */
+/** Builds the argument of `es.take_claims`, each claim with the revision at which its stream got it. */
 export function toClaimArgument(commit: Commit, claims: Commit['claims']): string | null {
   if (!claims?.length) return null;
   const revisions = new Map(

@@ -10,11 +10,11 @@ type Statement = { name: string; text: string };
 
 type Preconditions = Map<string, Precondition>;
 
-/** A statement, and how it is made where rows of some tables have preconditions. */
+/** A statement, and its variants for preconditions on the rows of some tables. */
 type Texts = {
   plain: Statement;
   checked: (preconditions: Preconditions) => string;
-  /** By the names of the tables. */
+  /** The variants by the names of the tables. */
   byTables: Map<string, Statement>;
 };
 
@@ -23,7 +23,7 @@ const compareSql = (now: string, expected: string): string =>
 
 const RECORD_CALL = `es.record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`;
 
-/** For one stream that exists and its row: a quarter less work for PostgreSQL. */
+/** Commits to one existing stream and its read model: a quarter less work for PostgreSQL. */
 const RECORD: Texts = {
   plain: { name: 'es_record', text: `select ${RECORD_CALL} as won` },
   checked: (preconditions) => {
@@ -63,8 +63,9 @@ const COMMIT: Texts = {
 };
 
 /**
- * What records these commits. It answers with `won`: the streams that were where they were expected, and whose
- * preconditions held. @param atomic nothing is written unless all are
+ * Creates the statement that records these commits. Its result `won` lists the streams that were where they were
+ * expected, and whose preconditions held.
+ * @param atomic nothing is written unless everything is
  */
 export function createCommitStatement(
   commits: Commit[],
@@ -89,7 +90,10 @@ export function createCommitStatement(
   return { ...statement, values };
 }
 
-/** Each text has a name of its own for ever: PostgreSQL keeps its plan by that. */
+/**
+ * Returns the statement for preconditions on these tables. Each text keeps one name: PostgreSQL caches its plan by the
+ * name.
+ */
 function getStatement(
   { plain, checked, byTables }: Texts,
   preconditions: Preconditions,

@@ -1,10 +1,10 @@
 import type { StoredEvent } from '../port/event-store.js';
 import { isAfter, type Position } from '../port/position.js';
 
-/** Whoever is further behind than this reads the log alone. */
+/** A subscriber that is further behind than this reads the log alone. */
 const MAX_EVENTS = 2_000;
 
-/** The newest events of the log, for all subscribers of a process. */
+/** Caches the newest events of the log, for all subscribers of a process. */
 export class LogTail {
   private events: StoredEvent[] = [];
   /** Every event after this one and up to `end` is here; undefined: nothing is. */
@@ -34,17 +34,21 @@ export class LogTail {
     this.wake();
   }
 
-  /** @param events the next ones of the log @param to where the log has been read to with them */
+  /**
+   * Adds events.
+   * @param events the next events of the log
+   * @param to the position up to which the log has been read with them
+   */
   add(events: StoredEvent[], to: Position): void {
     this.events.push(...events);
     this.endPosition = to;
     const surplus = this.events.length - MAX_EVENTS;
-    // Not one by one, since each time all that stay are copied.
+    // Not one by one, because each removal copies all events that stay.
     if (surplus > MAX_EVENTS / 4) this.beginning = this.events.splice(0, surplus).at(-1)?.position;
     this.wake();
   }
 
-  /** Whether all events after the position are here. */
+  /** Tells whether all events after the position are here. */
   covers(position: Position): boolean {
     return this.beginning !== undefined && !isAfter(this.beginning, position);
   }

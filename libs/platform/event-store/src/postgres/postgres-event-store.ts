@@ -41,11 +41,11 @@ import { SharedLog } from './shared-log.js';
 const POLL_MS = 500;
 const REACHES_EVERY_MS = 10;
 const SETTLE_WITHIN_MS = 30_000;
-/** For a commit that is rolled back because of others. PostgreSQL itself waits as long for a lock. */
+/** How long a commit is retried that others cause to be rolled back. PostgreSQL itself waits as long for a lock. */
 const RETRY_FOR_MS = 10_000;
 /**
- * A call of `es.commit` costs as much as dozens of commits, so what waits for one makes the next larger. Not while only a
- * few are under way, nor while a group takes longer than PostgreSQL works on it: for a slow disk, or somebody's lock.
+ * A call of `es.commit` costs as much as dozens of commits, so commits that wait for one share the next. Not while only
+ * a few are in progress, nor while a group takes longer than PostgreSQL works on it: because of a slow disk or a lock.
  */
 const GROUPS = {
   ofGroup: 64,
@@ -56,8 +56,8 @@ const GROUPS = {
 };
 
 /**
- * Events in PostgreSQL. Appends run in parallel; readers go by (transaction id, sequence number) and
- * stop below the oldest transaction still running, so a late commit is waited for, never skipped.
+ * Writes and reads events in PostgreSQL. Appends run in parallel. Readers go by (transaction id, sequence number) and
+ * stop below the oldest transaction still running, so they wait for a late commit and never skip it.
  */
 @Injectable()
 export class PostgresEventStore extends EventStore implements OnModuleInit, OnApplicationShutdown {
@@ -160,7 +160,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   override async subscribe({ after, batch, onEvents, signal }: Subscriber): Promise<void> {
     await this.listen();
     let position = after;
-    // After a full batch the next one is read while the subscriber is busy with this one.
+    // After a full batch the next one is read while the subscriber handles this one.
     let ahead: Promise<StoredEvent[]> | undefined;
     while (!signal.aborted) {
       let woken = false;
@@ -183,7 +183,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
           }
           await onEvents(events, last.position);
           position = last.position;
-          // What the subscriber has begun is on its way before the log is read again.
+          // The queries of the subscriber are sent before the log is read again.
           if (!ahead) await new Promise((resolve) => setImmediate(resolve));
         } else if (!woken && !prefetched) {
           await new Promise<void>((resolve) => {
@@ -208,7 +208,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     await this.listening?.close();
   }
 
-  /** While the database is unavailable this returns nothing; the caller reads again later. */
+  /** Reads events. Returns none while the database is unavailable; the caller reads again later. */
   private async read(after: Position, limit: number): Promise<StoredEvent[]> {
     try {
       return await this.shared.read(after, limit);
@@ -219,7 +219,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
     }
   }
 
-  /** Independent commits share a transaction; those that lost a race are rejected, the others succeed. */
+  /** Commits independent commits in one transaction. Rejects those that lost a race; the others succeed. */
   private async commitGroup(group: Commit[]): Promise<PromiseSettledResult<Head[]>[]> {
     const deadline = performance.now() + SETTLE_WITHIN_MS;
     let isUnknown = false;
@@ -228,7 +228,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       try {
         return await this.append(group, false);
       } catch (error) {
-        // Nothing was asked, and what each of them would wait for adds up.
+        // Nothing was sent. Retrying each alone would add up their waiting times.
         if (error instanceof UnavailableError) throw error;
         this.log.debug(
           `a group of ${group.length} appends failed and is repeated one by one: ${getErrorMessage(error)}`,
@@ -245,8 +245,8 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
   }
 
   /**
-   * After a lost connection it is unknown whether the commit happened. Repeating the identical append settles that:
-   * either it succeeds now, or the stream has moved and our event ids show by whom.
+   * Commits alone, and repeats that after a lost connection, when it is unknown whether the commit happened. Repeating
+   * the identical append settles that: either it succeeds now, or the stream has moved and our event ids show by whom.
    */
   private async commitAlone(
     commit: Commit,
@@ -336,7 +336,7 @@ export class PostgresEventStore extends EventStore implements OnModuleInit, OnAp
       withConnection(this.pool, async (client) => {
         const results = await write(client);
         resolve(results);
-        // On its way before the caller goes on: it takes long enough to build a response.
+        // Sent before the caller continues: building a response takes long enough for it to arrive.
         if (results.some(isFulfilled)) await this.announcements.announce(client);
       }).catch(reject);
     });
@@ -366,19 +366,22 @@ function isFulfilled({ status }: PromiseSettledResult<Head[]>): boolean {
   return status === 'fulfilled';
 }
 
-/** Whether a commit may share a transaction with others: it writes one stream and does nothing besides. */
+/** Tells whether a commit may share a transaction with others: it writes one stream and does nothing besides. */
 function isIndependent(commit: Commit): boolean {
   const { writes, claims, releases, cap, erasures, sideEffects } = commit;
   const hasExtras = [claims, releases, erasures, sideEffects].some((list) => list?.length);
   return writes.length === 1 && !hasExtras && !cap;
 }
 
-/** Nothing was written, unless the server stopped in the middle of the commit: whoever throws it looks first. */
+/**
+ * Creates the error for a commit that wrote nothing, unless the server stopped in the middle of it: the caller checks
+ * that first.
+ */
 function toUnavailableError(cause: unknown): UnavailableError {
   return new UnavailableError('The database cannot take changes now', { cause });
 }
 
-/** Nothing was written, except perhaps by an earlier try of our own. */
+/** Tells whether an error means that nothing was written, except perhaps by an earlier try of our own. */
 function isRefusal(error: unknown): boolean {
   return [ConflictError, ClaimTakenError, KeyTakenOverError, CapReachedError].some(
     (kind) => error instanceof kind,

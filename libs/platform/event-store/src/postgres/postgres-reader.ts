@@ -10,7 +10,7 @@ import {
 } from '../port/event-store.js';
 
 const READ_BATCH = { first: 50, max: 500, bytes: 4 * 1024 * 1024 };
-/** A projection keeps nothing of its batches, so they may be larger. */
+/** Batches for projections, which keep nothing of them, so they may be larger. */
 const FACTS_BATCH = { first: 500, max: 5_000, bytes: READ_BATCH.bytes };
 
 const COLUMNS = `e.tx::text as tx_text, e.pos::text as pos_text, e.stream_id, e.revision, e.event_id, e.type,
@@ -73,8 +73,8 @@ const READ_BACKWARDS = {
          where e.stream_id = $1 and e.revision between $2 and $3 order by e.revision desc limit $4`,
 };
 /**
- * For dozens of short streams at once, each in its order from the index: sorting all of them takes as long again. `inOrder`
- * makes sure of it.
+ * Reads dozens of short streams at once, each in its order from the index: sorting all of them takes as long again.
+ * `assertOrder` checks the order.
  */
 const READ_STREAMS = {
   name: 'es_read_streams',
@@ -112,7 +112,7 @@ type PositionRow = { tx_text: string; pos_text: string };
 
 type EventRow = FactRow & PositionRow & { hash: string };
 
-/** Reads of events in PostgreSQL, each bounded. */
+/** Reads events in PostgreSQL. Every read is bounded. */
 export class PostgresReader {
   constructor(private readonly pool: Pool) {}
 
@@ -139,7 +139,10 @@ export class PostgresReader {
     }
   }
 
-  /** @param readInParts reads one stream that is too long to be read with others */
+  /**
+   * Reads several streams in groups.
+   * @param readInParts reads one stream that is too long to be read with others
+   */
   async *readStreams(
     ranges: StreamRange[],
     readInParts: (long: StreamRange) => AsyncIterable<StoredEvent[]>,
@@ -201,7 +204,7 @@ export class PostgresReader {
     }));
   }
 
-  /** Whether no transaction is running any more that began before the head was read. */
+  /** Tells whether every transaction that began before the head was read has ended. */
   async reaches(head: Position): Promise<boolean> {
     const { rows } = await this.pool.query<{ reaches: boolean }>(REACHES, [head.commit.toString()]);
     return rows[0]?.reaches === true;
@@ -231,14 +234,15 @@ export class PostgresReader {
       const end = rows.at(-1);
       if (!end) return;
       last = end.revision;
-      // The server reads the next batch while this one is projected. Whoever stops early does not care how that ends.
+      // The server reads the next batch while this one is projected. When the caller stops early, its result does
+      // not matter.
       if (last < to) nextRows = read(last + 1, computeBatchSize(rows, FACTS_BATCH));
       nextRows.catch(() => undefined);
       yield rows.map(toFact);
     }
   }
 
-  /** Streams without events up to there are left out. */
+  /** Finds the range of each stream up to a position. Leaves out streams without events up to there. */
   private async findRangesUntil(
     streams: string[],
     { commit, prepare }: Position,
@@ -285,13 +289,16 @@ function groupRanges(ranges: StreamRange[]): StreamRange[][] {
   return groups;
 }
 
-/** As many events as take a few megabytes, if they are like these. */
+/** Computes how many events, if they are like these, take a few megabytes. */
 function computeBatchSize(rows: FactRow[], { first, max, bytes }: typeof READ_BATCH): number {
   const average = rows.reduce((sum, { data }) => sum + estimateBytes(data), 0) / rows.length;
   return Math.max(first / 5, Math.min(max, Math.floor(bytes / average)));
 }
 
-/** @throws Error if an event comes before one that it follows */
+/**
+ * Checks the order of events.
+ * @throws Error if an event comes before one that it follows
+ */
 function assertOrder(rows: EventRow[]): EventRow[] {
   for (const [i, { stream_id, revision }] of rows.entries()) {
     const next = rows[i + 1];

@@ -2,15 +2,12 @@ import type { Position, StoredEvent } from '../port/event-store.js';
 import { LogTail } from './log-tail.js';
 import { isAfter } from '../port/position.js';
 
-/** Long enough for a subscriber that gathers events before it asks for more. */
+/** Long enough for a subscriber that gathers events before it reads more. */
 const MAX_IDLE_MS = 1_000;
 
 type Read = (after: Position, limit: number) => Promise<StoredEvent[]>;
 
-/**
- * Reads the log for all subscribers of a process: what one has read, the others need not read again. Whoever is far behind
- * reads alone.
- */
+/** Reads the log once for all subscribers of a process. A subscriber that is far behind reads alone. */
 export class SharedLog {
   private readonly tail = new LogTail();
   private reading: { after: Position; events: Promise<StoredEvent[]> } | undefined;
@@ -18,10 +15,13 @@ export class SharedLog {
   /** The last read ended at its limit. */
   private isMore = false;
 
-  /** @param readOn reads events after a position, in order, and none of which an earlier one is still to come */
+  /** @param readOn reads events after a position, in order, without any that an earlier one could still precede */
   constructor(private readonly readOn: Read) {}
 
-  /** Events after the position, as many as there are up to the limit; fewer while another subscriber reads the next. */
+  /**
+   * Reads events after the position, as many as there are up to the limit; fewer while another subscriber reads the
+   * next.
+   */
   async read(after: Position, limit: number): Promise<StoredEvent[]> {
     const cached = this.tail.covers(after) ? this.tail.getAfter(after, limit) : [];
     if (cached.length === limit || (cached.length > 0 && !this.isMore)) return cached;
@@ -29,7 +29,9 @@ export class SharedLog {
     return cached.length === 0 ? next : [...cached, ...next];
   }
 
-  /** Something was recorded: what is being read may lack it, and whoever asks from now on must not share that. */
+  /**
+   * Reports that something was recorded: the read in progress may lack it, so later readers must not share that read.
+   */
   announced(): void {
     this.reading = undefined;
   }
