@@ -3,9 +3,9 @@ import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { estimateBytes } from '#kernel/rough-bytes.js';
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** A caller reads a record and changes it well within that. No key of somebody who was erased is held for longer. */
+/** A caller reads a record and changes it well within that time. No key of an erased person is held for longer. */
 const MAX_AGE_MS = 60_000;
-/** A stale row costs a statement and a second try. */
+/** Number of loads that bypass the cache after a stale read model, which costs a statement and a second try. */
 const LOADS_AFTER_STALE = 16;
 const MAX_FORCED_LOADS = 256;
 const MAX_BYPASSED_ACCOUNTS = 10_000;
@@ -13,8 +13,9 @@ const MAX_BYPASSED_ACCOUNTS = 10_000;
 type Cacheable = { row: { state: { accountId: number } } };
 
 /**
- * What this process has read or written a moment ago, by stream, for the next command on it. Another process may have
- * written since: what is decided on a kept row counts only if the commit finds everything as it was.
+ * Caches the read models that this process has just read or written, by stream, for the next command on them. Another
+ * process may have changed them since: a decision on a cached read model counts only if the commit finds everything as
+ * it was.
  */
 export class ReadModelCache<R extends Cacheable> {
   private readonly entries = new ExpiringCache<string, R>({
@@ -23,8 +24,8 @@ export class ReadModelCache<R extends Cacheable> {
     sizeCalculation: estimateBytes,
   });
   /**
-   * By account, how many of its rows are still to be loaded, kept or not: where several processes change the same records, or
-   * somebody changes them all the time, keeping them is of no use.
+   * Number of loads by account that still bypass the cache. Where several processes change the same records, or one
+   * changes all the time, caching them is of no use.
    */
   private readonly forcedLoads = new LRUCache<number, number>({ max: MAX_BYPASSED_ACCOUNTS });
 
@@ -32,7 +33,7 @@ export class ReadModelCache<R extends Cacheable> {
     this.entries.set(stream, row);
   }
 
-  /** As it was kept, even while the cache is bypassed. */
+  /** Returns a cached read model even while the cache is bypassed. */
   peek(stream: string): R | undefined {
     return this.entries.peek(stream);
   }
@@ -52,7 +53,7 @@ export class ReadModelCache<R extends Cacheable> {
     return undefined;
   }
 
-  /** The commit did not find everything as it was. */
+  /** Drops a read model that a commit found to be outdated, and bypasses the cache for the account for a while. */
   markStale(stream: string): void {
     const accountId = this.peek(stream)?.row.state.accountId;
     this.delete(stream);

@@ -10,20 +10,20 @@ import type { ReadIds, ReadModels, AnyReadModel } from './read-models.js';
 
 export const READ_MODELS_SUBSCRIPTION = 'rows';
 const BATCH = 500;
-/** Grace period for the original writer. */
+/** Grace period for the process that appended the events. */
 const OVERDUE_MS = 500;
-/** Limits the waiting streams. */
+/** Maximum number of waiting streams. */
 const MAX_WAITING = 20_000;
 const RETRY_MS = 1_000;
 
-/** Streams, each with its newest revision, and how far the log has been read with them. */
+/** Streams with their newest revisions, and the position of the log up to which they are known. */
 type Overdue = { newest: Map<string, number>; position: Position };
 
 type ArrivedStreams = Overdue & { arrivedAt: number };
 
 /**
- * Where rows may lag behind their streams: reads the log and writes each row whose writer died before it
- * could. It gives the writers half a second, or it would overtake them and write nearly every row a second time.
+ * Writes read models whose writer died before it could, where they may lag behind their streams. It reads the log and
+ * gives the writers half a second, or it would overtake them and write nearly every read model a second time.
  */
 export class ReadModelCatchUp {
   private readonly log = new Logger('read model catch-up');
@@ -35,7 +35,7 @@ export class ReadModelCatchUp {
     private readonly allReadModels: AnyReadModel[],
   ) {}
 
-  /** Until the signal aborts. Several processes may run it: rows only ever move forward. */
+  /** Runs until the signal aborts. Several processes may run it: read models only ever move forward. */
   async run(signal: AbortSignal): Promise<void> {
     if (!this.eventStore.readModelsMayLag) return;
     while (!signal.aborted) {
@@ -70,14 +70,14 @@ export class ReadModelCatchUp {
   private async catchUpOverdue(queue: OverdueQueue, signal: AbortSignal): Promise<void> {
     for (let due = await queue.waitForOverdue(); due; due = await queue.waitForOverdue()) {
       await this.catchUpBatch(due);
-      // While events flow the next ones are due at once; a few more make it worth a statement.
+      // While events arrive the next streams are overdue at once; a few more make the statement worthwhile.
       await pause(OVERDUE_MS, signal);
     }
   }
 
   /**
-   * On one connection, so that nothing is saved when the database has crashed since it was looked at: a row that was seen
-   * may not have been on disk yet.
+   * Catches up a batch on one connection, so that nothing is saved when the database has crashed since it was read: a
+   * read model that was found may not have been on disk yet.
    */
   private async catchUpBatch({ newest, position }: Overdue): Promise<void> {
     const refs = [...newest].map(([stream, revision]) => ({ stream, revision }));
@@ -92,7 +92,9 @@ export class ReadModelCatchUp {
     });
   }
 
-  /** A stream that cannot be projected must not block the others; loading it reports the error too. */
+  /**
+   * Catches up one stream. One that cannot be projected must not block the others; loading it reports the error too.
+   */
   private async catchUpOne(readModel: AnyReadModel, id: number): Promise<void> {
     try {
       await this.readModels.load(readModel, id, true);
@@ -114,8 +116,8 @@ export class ReadModelCatchUp {
 }
 
 /**
- * What has been read of the log and is still the writers'. How long counts from its arrival, by a clock that nobody sets:
- * an event is at least that old.
+ * Queues streams while their writers still have time to write them. The time counts from the arrival of the events, by
+ * a monotonic clock: an event is at least that old.
  */
 class OverdueQueue {
   private readonly arrivedStreams: ArrivedStreams[] = [];
@@ -135,7 +137,10 @@ class OverdueQueue {
     while (this.count >= MAX_WAITING && !this.signal.aborted) await this.change();
   }
 
-  /** @returns what no writer is expected to write any more, once there is any; undefined: the signal has aborted */
+  /**
+   * Waits for streams that their writers should have written by now.
+   * @returns undefined when the signal has aborted
+   */
   async waitForOverdue(): Promise<Overdue | undefined> {
     while (!this.signal.aborted) {
       const [first] = this.arrivedStreams;

@@ -9,7 +9,7 @@ export type ReadModelRow<S> = {
 };
 
 /**
- * The entity of a read model; all of them have the same shape.
+ * Creates the entity of a read model. All of them have the same shape.
  * @param columns generated ones, for use in conditions
  */
 export function createReadModelEntity<R extends ReadModelRow<unknown>>(

@@ -4,15 +4,15 @@ import { isDatabaseUnavailable } from '#database/connection.js';
 import { toReadModelArguments, type ReadModelUpdate } from '../postgres/commit-arguments.js';
 
 /**
- * What PostgreSQL loses of it in a crash, the catch-up writes again from the streams: so it need not wait for the disk. Not
- * for rows that a catch-up writes itself.
+ * Does not wait for the disk: the catch-up writes again what PostgreSQL loses in a crash. Not for read models that a
+ * catch-up writes itself.
  */
 const WRITE_SOON = {
   name: 'es_write_rows_soon',
   text: `select set_config('synchronous_commit', 'off', true), es.write_read_models($1, $2, $3)`,
 };
 
-/** Writes rows of commits that are already appended. */
+/** Writes the read models of commits that are already appended. */
 export class ReadModelWriter {
   private readonly batches: Batcher<ReadModelUpdate, void>;
 
@@ -27,7 +27,9 @@ export class ReadModelWriter {
     return this.batches.add(update);
   }
 
-  /** A row that cannot be written must not hold up those that share its statement. */
+  /**
+   * Writes read models together, or each alone when that fails: one that cannot be written must not hold up the others.
+   */
   private async writeTogetherOrEach(
     updates: ReadModelUpdate[],
   ): Promise<PromiseSettledResult<void>[]> {

@@ -12,50 +12,47 @@ import { ReadModelCache } from './read-model-cache.js';
 import { PersonalKeys, type WrappedKey } from '../personal-keys/personal-keys.js';
 import type { PersonalKey } from '../personal-keys/personal-parts.js';
 
-/** An aggregate's read model, and what a load joins from other tables. */
+/** The read model of an aggregate, and what a load joins from other tables. */
 export type ReadModel<S extends { accountId: number }, E extends DomainEvent> = {
   aggregate: Aggregate<S, E>;
   table: string;
   /** Set for the aggregate with which every history begins: without one of it, the database is empty. */
   beginsHistory?: true;
-  /**
-   * SQL for a number, over SQL for the row's id and account; its value arrives as `Loaded.extraValue`, for the module of the table
-   * to read.
-   */
+  /** SQL for a number, over SQL for the row's id and account, which arrives as `Loaded.extraValue`. */
   extraColumn?: (id: string, account: string) => string;
   /** An SQL expression over `r`: the person whose key the commands on it will need. */
   subjectIdSql?: string;
   /**
-   * For records that are read right before they are changed: what was loaded is kept for the next command, whose commit
-   * looks whether `extraColumn` is still the same. That must change when the person's key does.
+   * Whether to cache loaded read models for the next command, whose commit checks that `extraColumn` is the same. For
+   * records that are read right before they are changed. `extraColumn` must change when the person's key does.
    */
   isCached?: true;
-  /** The person whose data the state shows in clear. */
+  /** Finds the person whose data the state contains in plain text. */
   findSubjectId?: (state: S) => number | null;
-  /** The values that an event claims for the stream, and those that it releases (`Commit.claims`). */
+  /** Returns the values that an event claims for the stream, and those that it releases (`Commit.claims`). */
   getClaimChanges?: (event: Recorded<E>, before: S | undefined) => ClaimChanges;
-  /** Ids in the event that have no stream of their own, by the table whose sequence they come from. */
+  /** Returns ids in the event that have no stream of their own, by the table whose sequence they come from. */
   getOtherIds?: (event: E) => Record<string, number>;
   /**
-   * Decides a later part of a commit to several streams again, where somebody else was faster. It keeps one of the
+   * Decides a later part of a commit to several streams again, when another process was faster. It keeps one of the
    * planned events, by type, and so its id.
    */
   redecide?: (part: ConflictContext<S, E>) => DomainEvent[];
-  /** What others may have done since such a part was planned: it is decided again, instead of the whole commit. */
+  /** Types of others' events after which such a part is decided again, instead of the whole commit. */
   commutesWith?: readonly string[];
 };
 
 /** The read model of any aggregate, for code that works on all of them. */
 export type AnyReadModel = ReadModel<{ accountId: number }, DomainEvent>;
 
-/** What the readers of the log need to know of a table: whose streams it shows. */
+/** The part of a read model that readers of the log need: whose streams it shows. */
 export type StreamKind = {
   aggregate: { name: string };
   table: string;
   beginsHistory?: true;
 };
 
-/** A table that is made from no events, and which a restore can leave behind them. Its ids come from its sequence. */
+/** A table that is not projected from events, so a restore can leave it behind them. Its ids come from its sequence. */
 export type PlainTable = {
   table: string;
   /** Holds a position of the log. */
@@ -72,7 +69,7 @@ export type ConflictContext<S, E extends DomainEvent> = {
 
 export type UniqueValue = { kind: string; value: string };
 
-/** @property releasesAll the stream holds nothing any more, whatever it was */
+/** @property releasesAll the stream releases everything that it holds */
 export type ClaimChanges = { claims?: UniqueValue[]; releases?: UniqueValue[]; releasesAll?: true };
 
 /**
@@ -87,7 +84,7 @@ export type Loaded<S> = {
   isErased: boolean;
 };
 
-/** @property keys that the person had, by person: good for a commit that has the precondition */
+/** @property keys of its people, valid for a commit that has the precondition */
 export type CachedReadModel<S> = {
   row: Loaded<S>;
   keys: Map<number, PersonalKey>;
@@ -110,19 +107,19 @@ export type ReadIds = (statement: {
   values: unknown[];
 }) => Promise<{ id: number }[]>;
 
-/** How long a row that is behind is left to its writer, who is about to write it. */
+/** How long a load waits for the writer of an outdated read model, which is about to write it. */
 const WRITER_GRACE_MS = [20, 80, 400];
 
 export const toStreamName = (aggregate: { name: string }, id: number): string =>
   `${aggregate.name}-${id}`;
 
-/** Loads read models: loading one costs one row, however long its history. */
+/** Loads read models. Loading one costs one row, however long its history. */
 @Injectable()
 export class ReadModels {
   private readonly log = new Logger('read models');
   private readonly loaders = new Map<string, Batcher<number, Row | undefined>>();
   private readonly cache = new ReadModelCache<CachedReadModel<{ accountId: number }>>();
-  /** Commands on kept rows go on together, like those whose rows were loaded together. */
+  /** Lets commands on cached read models continue together, like those whose read models were loaded together. */
   private readonly turn = new Batcher<undefined, undefined>(Infinity, Infinity, (items) =>
     Promise.resolve(items.map((value) => ({ status: 'fulfilled', value }))),
   );
@@ -134,8 +131,8 @@ export class ReadModels {
   ) {}
 
   /**
-   * @param fresh whether to look at the stream too, where rows may lag behind; missing events are then applied to
-   *   the read model
+   * Loads a read model.
+   * @param fresh whether to read the stream too, where read models may lag; missing events are then applied
    */
   async load<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
@@ -166,7 +163,7 @@ export class ReadModels {
     return loaded;
   }
 
-  /** What this process has loaded or committed last, if that is kept. Others may have changed it since. */
+  /** Finds what this process has loaded or committed last, if cached. Other processes may have changed it since. */
   async findCached<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
@@ -177,7 +174,7 @@ export class ReadModels {
     return cached as CachedReadModel<S>;
   }
 
-  /** A commit has continued from what was kept, or from what was loaded, and has led to this. */
+  /** Caches the state that a commit has led to, from a cached or loaded one. */
   cacheCommitted<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
@@ -203,7 +200,7 @@ export class ReadModels {
     this.cache.set(stream, { row, keys, precondition });
   }
 
-  /** Undefined where the person was erased, or has been given another key: whoever seals has to look then. */
+  /** Finds the keys of a read model's people; undefined when one was erased or is getting another key. */
   private findStableKeys({
     subject_id,
     previous_wrapped,
@@ -217,14 +214,14 @@ export class ReadModels {
     return key && new Map([[subject_id, key]]);
   }
 
-  /** A commit that continued from a kept row was a conflict. */
+  /** Drops a cached read model after a commit on it was a conflict. */
   markStale({ aggregate }: ReadModel<{ accountId: number }, DomainEvent>, id: number): void {
     this.cache.markStale(toStreamName(aggregate, id));
   }
 
   /**
-   * For code that reads rows in other ways than `load`: writes rows that are missing although their streams exist. Does
-   * nothing where rows never lag.
+   * Writes missing read models whose streams exist, for code that reads them in other ways than `load`. Does nothing
+   * where they never lag.
    */
   async ensureWritten<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
@@ -235,8 +232,8 @@ export class ReadModels {
   }
 
   /**
-   * For whoever has read events of the log: waits until the rows are no older than these, and writes those whose writer
-   * does not. The streams themselves are read for those alone. Does nothing where rows never lag.
+   * Waits until the read models are no older than these events of the log. Writes those whose writer does not, and
+   * reads the streams of those only. Does nothing where they never lag.
    */
   async waitUntilCaughtUp<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
@@ -253,8 +250,9 @@ export class ReadModels {
   }
 
   /**
+   * Finds read models that are older than events of their streams. Ignores events of other streams.
    * @param read how to query the database, for a caller that holds a connection already
-   * @returns the ids of rows that are older than events of their streams; events of other streams are passed over
+   * @returns their ids
    */
   async findBehind<S extends { accountId: number }, E extends DomainEvent>(
     { aggregate, table }: ReadModel<S, E>,
@@ -277,7 +275,7 @@ export class ReadModels {
     return rows.map(({ id }) => id);
   }
 
-  /** @returns whether the row was behind its stream */
+  /** Brings a read model up to date. @returns whether it was behind its stream */
   async catchUp<S extends { accountId: number }, E extends DomainEvent>(
     readModel: ReadModel<S, E>,
     id: number,
@@ -305,7 +303,8 @@ export class ReadModels {
   }
 
   /**
-   * A row that is ahead of its stream loses every race. A partial restore leaves such rows, and retrying does not help.
+   * Checks that a read model is not ahead of its stream. It would lose every race then. A partial restore leaves such
+   * read models, and retrying does not help.
    * @throws UnavailableError
    */
   async assertNotAhead(
@@ -321,10 +320,7 @@ export class ReadModels {
     throw new UnavailableError('This record cannot be changed until its history is repaired');
   }
 
-  /**
-   * Projects the events alone, up to a revision (inclusive) if one is given, continuing from an earlier state if one is
-   * given.
-   */
+  /** Projects the events alone: up to a revision (inclusive) and from an earlier state, if they are given. */
   async project<S extends { accountId: number }, E extends DomainEvent>(
     aggregate: Aggregate<S, E>,
     stream: string,
@@ -351,7 +347,7 @@ export class ReadModels {
     const existing = this.loaders.get(readModel.table);
     if (existing) return existing;
     const { table, extraColumn = () => '0', subjectIdSql = 'null::bigint' } = readModel;
-    // Key by key: as a join, a plan that is made while there are few keys reads all of them.
+    // Key by key: as a join, a plan made while there are few keys reads all of them.
     const text = `
       select r.id, r.revision, r.hash, r.projection_version, r.state, ${extraColumn('r.id', 'r.account_id')} as extra_value,
         ${subjectIdSql} as subject_id, k.wrapped, k.previous_wrapped, k.is_renewed
@@ -387,7 +383,7 @@ function toHead({ revision, hash }: { revision: number; hash: Buffer }): Head {
   return { revision, hash: hash.toString('hex') };
 }
 
-/** For the operator. */
+/** Describes a read model ahead of its stream, for the operator. */
 export function describeAhead(table: string, id: number): string {
   return `${table} ${id}: the read model is ahead of its history, so the record cannot be changed. If no newer backup has the missing events, run npm run verify -- --repair.`;
 }

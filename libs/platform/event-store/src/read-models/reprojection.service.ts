@@ -15,11 +15,14 @@ import {
 } from '../verification/stream-replay.js';
 
 const BATCH = 100;
-/** Between two batches, so that the work of commands comes first. */
+/** Pause between two batches, so that the work of commands comes first. */
 const PAUSE_MS = 200;
-/** Processes of the version before write rows of the older projection until they are gone. */
+/**
+ * Interval of the rounds: processes of the version before write read models of the older projection until they have
+ * ended.
+ */
 const RETRY_MS = 10 * 60_000;
-/** Read models that cannot be projected are passed over, up to this many in a round. */
+/** Maximum number of read models that fail in a round; until then they are skipped. */
 const MAX_FAILED = 1_000;
 
 type OutdatedRow = { id: number; revision: number };
@@ -47,7 +50,7 @@ export class Reprojection {
     });
   }
 
-  /** Until the signal aborts: a look at each table at the start, and one every ten minutes. */
+  /** Runs until the signal aborts: checks each table at the start and every ten minutes. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       for (const readModel of this.allReadModels) {
@@ -103,7 +106,7 @@ export class Reprojection {
     return rows;
   }
 
-  /** Projects a read model up to its own revision: whatever moves it on is a command of today, which reprojects it as well. */
+  /** Projects a read model up to its own revision. A command of this version that moves it on reprojects it as well. */
   private async projectAll(
     readModel: AnyReadModel,
     outdated: OutdatedRow[],

@@ -9,8 +9,7 @@ const TRIES = 10;
 const RETRY_DELAY_MS = 500;
 
 /**
- * Jumps from name to name through the primary key, because reading all of it to find each stream once would take too
- * long.
+ * Finds each stream once by jumping from name to name through the primary key. Reading all of it would take too long.
  */
 export const STREAMS_OF_EVENTS = `
   with recursive named (stream_id) as (
@@ -28,8 +27,8 @@ const STILL_CLAIMED = `
   except ${NAMED_IN_INTENTS}`;
 
 /**
- * Of the streams of a page those without a row, looked up where they are: sent here and back, each would cost as much as
- * verifying one of its events. `not exists` would read the whole table again for each page.
+ * Selects the streams of a page that have no read model. The database looks them up itself: sending each here and back
+ * would cost as much as verifying one of its events. `not exists` would read the whole table again for each page.
  */
 const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string => `
   with page as materialized (${page}), streams as materialized (
@@ -47,7 +46,7 @@ const selectWithoutRow = (page: string, allReadModels: AnyReadModel[]): string =
         )
         .join(' ')} else true end), '[]') as missing`;
 
-/** Streams without a row, and heads and claims of streams that do not exist. */
+/** Finds streams without a read model, and heads and claims of streams that do not exist. */
 export class OrphanedStreams {
   private readonly aggregates: Map<string, AnyReadModel>;
 
@@ -62,9 +61,12 @@ export class OrphanedStreams {
     );
   }
 
-  /** @param repair whether to write the missing rows */
+  /**
+   * Finds them.
+   * @param repair whether to write the missing read models
+   */
   async find(repair: boolean): Promise<Pick<VerificationResult, 'faults' | 'repaired'>> {
-    // A stream is named by its events and by its head.
+    // A stream has a name in its events and in its head.
     const faults = new Set<string>();
     let repaired = 0;
     for await (const { streams, source } of this.readStreamsWithoutRow()) {
@@ -83,7 +85,7 @@ export class OrphanedStreams {
     return { faults: [...faults], repaired };
   }
 
-  /** In pages; a stream that is named in several places comes more than once. */
+  /** Reads them in pages. A stream that is named in several places comes more than once. */
   private async *readStreamsWithoutRow(): AsyncIterable<{
     streams: string[];
     source: 'history' | 'claims';
@@ -127,7 +129,7 @@ export class OrphanedStreams {
     }
   }
 
-  /** Waits for rows of commits that have just begun in another process. */
+  /** Waits for read models of commits that another process has just begun. */
   private async findStillWithoutRow(streams: string[]): Promise<string[]> {
     let remaining = [...new Set(streams)];
     for (let tries = 1; remaining.length > 0 && tries <= TRIES; tries++) {

@@ -23,8 +23,8 @@ const REBUILD_LOCK = 727010;
 const PAGE = 5_000;
 const SETTLE = { tries: 10, everyMs: 500 };
 /**
- * How long the switch waits for a lock: commands wait as long. PostgreSQL stops a vacuum that is in the way only after
- * a second, so one try in five is longer.
+ * How long the swap waits for a lock. Commands wait as long. PostgreSQL stops a vacuum that is in the way only after a
+ * second, so one try in five is longer.
  */
 const LOCK_MS = [200, 200, 200, 200, 2_000];
 const SWITCH = { tries: 100, everyMs: 1_000 };
@@ -32,26 +32,29 @@ const SWITCH = { tries: 100, everyMs: 1_000 };
 const LAST_REVISIONS = `
   select n.stream_id, (select max(e.revision) from es.events e where e.stream_id = n.stream_id) as last
   from (${STREAMS_OF_EVENTS}) n`;
-/** Claims that do not follow from the log: of persons who were erased, and of commits that are not finished. */
+/** Claims that do not follow from the log: of people who were erased, and of commits that are not finished. */
 const NOT_FROM_LOG = `
   select stream_id from ${STAGING}.erased union all ${NAMED_IN_INTENTS}`;
 
-/** A table that is filled from the log as a whole, and so may be behind it. */
+/** A table that is filled from the whole log, and so may be behind it. */
 export type FromLog = {
   readonly table: LiveTable;
-  /** About how many events there are to read, from how far the live table is. */
+  /** Estimates how many events there are to read, from the position of the live table. */
   expectedEvents: () => Promise<number>;
   /**
    * Brings the staging table to the end of the log.
-   * @param shouldWait waits for an event store that is unavailable: not while anything is locked
+   * @param shouldWait whether to wait for an event store that is unavailable: not while anything is locked
    */
   catchUp: (shouldWait: boolean) => Promise<void>;
   /**
    * Compares the staging table with the live table, up to where both are.
-   * @param after rows that were compared already are left out: neither table changes but at its end
+   * @param after leaves out rows that were compared already: both tables change at their end only
    */
   compare: (after: number) => Promise<{ comparedTo: number; differences: Difference[] }>;
-  /** In the transaction of the swap, with the live table locked: whoever fills it goes on behind the staging table. */
+  /**
+   * Takes over in the transaction of the swap, with the live table locked: its writer continues after the staging
+   * table's end.
+   */
   takeOver: () => Promise<void>;
 };
 
@@ -60,7 +63,7 @@ export type RebuildPlan = {
   readModels: AnyReadModel[];
   /** Whether the claims are rebuilt. */
   claims: boolean;
-  /** Null: the history is not rebuilt. */
+  /** The history; null if it is not rebuilt. */
   history: FromLog | null;
 };
 
@@ -71,8 +74,8 @@ export type RebuildResult = {
 };
 
 /**
- * Rebuilds read models, claims and the table of the history beside the live ones, which go on changing, and exchanges
- * them. The live tables are as before until the one transaction that swaps them in has been committed.
+ * Rebuilds read models, claims and the table of the history in staging tables, while the live ones go on changing, and
+ * swaps them in. The live tables stay as they were until the one transaction of the swap has been committed.
  */
 export class Rebuild {
   private readonly diff: StagingDiff;
@@ -82,7 +85,7 @@ export class Rebuild {
   private touchedStreams = new Set<string>();
   /** The last row of the history that was compared. */
   private comparedTo = -1;
-  /** Why the rebuilt history does not take the place of the live one. */
+  /** Why the rebuilt history does not replace the live one. */
   private historyProblem: Difference | undefined;
 
   /** @param client of the tables' owner, with the staging tables in its search path */
@@ -101,7 +104,10 @@ export class Rebuild {
       : plan.readModels;
   }
 
-  /** @throws ConfigError while another rebuild runs */
+  /**
+   * Creates the staging tables.
+   * @throws ConfigError while another rebuild runs
+   */
   async begin(): Promise<void> {
     const { rows } = await this.client.query<{ ours: boolean }>(
       'select pg_try_advisory_lock($1) as ours',
@@ -113,7 +119,9 @@ export class Rebuild {
     this.position = await this.eventStore.settled();
   }
 
-  /** About how many events there are to read, those of rows and those of the history, from how far the tables are. */
+  /**
+   * Estimates how many events there are to read, for read models and for the history, from the positions of the tables.
+   */
   async expectedEvents(): Promise<number> {
     const { history } = this.plan;
     let events = history ? await history.expectedEvents() : 0;
@@ -126,7 +134,7 @@ export class Rebuild {
     return events;
   }
 
-  /** Lists the streams to project, in pages. What is appended from now on comes with the catch-up. */
+  /** Lists the streams to project, in pages. The catch-up brings what is appended from now on. */
   async *readStreamRanges(): AsyncGenerator<StreamRange[]> {
     const names = new Set(this.stagedReadModels.map(({ aggregate }) => aggregate.name));
     const isOurs = ({ stream }: StreamRange) => names.has(stream.slice(0, stream.lastIndexOf('-')));
@@ -156,8 +164,8 @@ export class Rebuild {
   }
 
   /**
-   * The rebuilt history is compared, but does not take the place of the live one.
-   * @param reason told as a difference
+   * Keeps the live history: the rebuilt one is compared, but does not replace it.
+   * @param reason reported as a difference
    */
   keepHistory(reason: string): void {
     const table = this.plan.history?.table.name ?? '';
@@ -174,7 +182,7 @@ export class Rebuild {
     await this.catchUp(builder);
   }
 
-  /** Compares the staging tables with the live tables, and waits for what was only just being written. */
+  /** Compares the staging tables with the live tables, and waits for what was being written just now. */
   async compare(builder: StagingBuilder): Promise<RebuildResult> {
     this.touchedStreams = new Set();
     const result: RebuildResult = { differences: [], outdated: 0, rowCounts: new Map() };
@@ -203,8 +211,8 @@ export class Rebuild {
   }
 
   /**
-   * A row that changes all the time is never caught at the end of its stream, so it is compared with its stream up
-   * to its own revision.
+   * Confirms differences by comparing read models with their streams up to their own revisions. One that changes all
+   * the time is never found at the end of its stream.
    */
   async confirm({ differences }: RebuildResult): Promise<Difference[]> {
     const confirmed: Difference[] = [];
@@ -222,9 +230,9 @@ export class Rebuild {
   }
 
   /**
-   * Exchanges the tables while nothing is written: appends wait, not longer than LOCK_MS for us to get the locks and as
-   * long as it takes to project what was appended since the last catch-up.
-   * @returns how the live tables differed at the moment of the switch, and for how long appends waited, in ms
+   * Swaps the tables while nothing is written. Appends wait no longer than LOCK_MS for the locks, and as long as it
+   * takes to project what was appended since the last catch-up.
+   * @returns how the live tables differed at the moment of the swap, and for how long appends waited, in ms
    * @throws ConfigError when the tables were in use all the time
    */
   async swap(
@@ -263,7 +271,7 @@ export class Rebuild {
     const tables = this.getSwappedTables();
     const names = tables.map(({ schema, name }) => `${schema}.${name}`).join(', ');
     await this.client.query(`set local lock_timeout = ${lockMs}`);
-    // An append writes its stream's head first: it waits there, holding nothing that the next locks need.
+    // An append writes its stream's head first, so it waits there and holds nothing that the next locks need.
     await this.client.query(`lock table es.streams, ${names} in share row exclusive mode`);
     const head = await this.eventStore.head();
     this.position = await builder.catchUp(this.position, this.touchedStreams, head);
@@ -283,7 +291,7 @@ export class Rebuild {
     return differences;
   }
 
-  /** Compares what differed before once more, and what was touched since. */
+  /** Compares once more what differed before, and what was touched since. */
   private async compareAgain(
     knownDifferences: Difference[],
     touchedStreams: Set<string>,
@@ -312,14 +320,14 @@ export class Rebuild {
       knownDifferences.filter(({ table }) => table === this.plan.history?.table.name),
     );
     differences = differences.concat(await this.compareNewHistory());
-    // Where rows may lag, one that has only just been touched may be about to be written.
+    // Where read models may lag, one that was touched just now may be about to be written.
     return differences.filter(
       ({ table, stream, isMoving }) =>
         !this.eventStore.readModelsMayLag || !isMoving || knownKeys.has(`${table} ${stream}`),
     );
   }
 
-  /** What has come since the last comparison. */
+  /** Compares what the history has got since the last comparison. */
   private async compareNewHistory(): Promise<Difference[]> {
     const { history } = this.plan;
     if (!history) return [];

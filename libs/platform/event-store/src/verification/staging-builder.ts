@@ -35,10 +35,13 @@ const RELEASE_CLAIMS = `
 const INSERT_ERASED = `
   insert into ${STAGING}.erased (stream_id) select unnest($1::text[]) on conflict do nothing`;
 
-/** Fills the staging tables, and of the claims, by projecting streams as commands do. */
+/** Fills the staging tables of read models and claims, by projecting streams as commands do. */
 export class StagingBuilder {
   constructor(
-    /** Of the tables' owner, with STAGING as its search path: `es.write_read_models` then writes the staging tables. */
+    /**
+     * A client of the tables' owner, with STAGING as its search path, so that `es.write_read_models` writes the staging
+     * tables.
+     */
     private readonly client: pg.ClientBase,
     private readonly eventStore: EventStore,
     private readonly keys: PersonalKeys,
@@ -47,8 +50,8 @@ export class StagingBuilder {
   ) {}
 
   /**
-   * Projects whole streams. May be repeated, because rows only ever move forward.
-   * @returns how many events that took
+   * Projects whole streams. May be repeated, because read models only ever move forward.
+   * @returns the number of events
    * @throws an Error that names the stream that cannot be projected
    */
   buildStreams(ranges: StreamRange[]): Promise<number> {
@@ -81,8 +84,8 @@ export class StagingBuilder {
 
   /**
    * Applies the log to the staging tables, up to its end or up to a head.
-   * @param touchedStreams gets the streams that the events belong to
-   * @returns where to go on
+   * @param touchedStreams receives the streams of the events
+   * @returns the position to continue from
    */
   async catchUp(after: Position, touchedStreams: Set<string>, head?: Position): Promise<Position> {
     for (let position = after; ;) {
@@ -131,7 +134,7 @@ export class StagingBuilder {
     return readModel && createReplay(readModel, stream, Number(stream.slice(dash + 1)));
   }
 
-  /** From the rows that the staging tables have already. */
+  /** Resumes replays from the read models that the staging tables contain already. */
   private async resume(all: StreamReplay[]): Promise<void> {
     for (const readModel of this.allReadModels) {
       const own = new Map(
@@ -191,7 +194,7 @@ function toClaimRows(stream: string, claims: Map<string, StreamClaim>): object[]
   }));
 }
 
-/** Without the command at the end, whose last events may not be on the page: unless there is no other. */
+/** Drops the last command of a page, whose last events may not be on the page, unless it is the only one. */
 function keepWholeCommands(page: StoredEvent[]): StoredEvent[] {
   const last = page.at(-1);
   if (!last) return page;

@@ -6,13 +6,16 @@ import { NAMED_IN_INTENTS } from './verification.js';
 
 const BATCH_SIZE = 20_000;
 
-/** @property isMoving the live table may just be ahead of what was read of the log, or behind it where rows may lag */
+/**
+ * A difference between a staging table and its live table.
+ * @property isMoving the live table may just be ahead of the log as it was read, or behind it where read models may lag
+ */
 export type Difference = {
   table: string;
   stream: string;
   problem: string;
   isMoving: boolean;
-  /** Of the claims: the value that differs. */
+  /** The value of a claim that differs. */
   claim?: ClaimKey;
 };
 
@@ -21,7 +24,7 @@ type ClaimKey = { account_id: number; kind: string; value: string };
 export type DiffResult = {
   rowCount: number;
   differences: Difference[];
-  /** Rows made by an older projection, which is no difference. */
+  /** Number of read models of an older projection version, which are not differences. */
   outdated: number;
 };
 
@@ -33,7 +36,7 @@ type Pair = {
   rebuilt_version: number | null;
   account: boolean;
   hash: boolean;
-  /** Names of what differs in the state. */
+  /** Names of the fields of the state that differ. */
   fields: string[] | null;
 };
 
@@ -68,7 +71,7 @@ const OF_VALUES = `(account_id, kind, value) in (
 const selectNext = (table: string) => `
   select count(*) as n, max(id) as last
   from (select id from ${table} where id > $1 order by id limit ${BATCH_SIZE}) ids`;
-/** An id up to which neither table has more than ROWS_AT_ONCE further rows. */
+/** Selects an id up to which neither table has more than ROWS_AT_ONCE further rows. */
 const selectNextBound = (table: string) => `
   select case when l.n = ${BATCH_SIZE} and s.n = ${BATCH_SIZE} then least(l.last, s.last)
     when l.n = ${BATCH_SIZE} then l.last
@@ -76,7 +79,7 @@ const selectNextBound = (table: string) => `
     else greatest(l.last, s.last) end as upto
   from (${selectNext(`public.${table}`)}) l, (${selectNext(`${STAGING}.${table}`)}) s`;
 
-/** Compares staging tables with the live tables, which go on changing meanwhile unless the caller holds them still. */
+/** Compares staging tables with the live tables, which go on changing meanwhile unless the caller locks them. */
 export class StagingDiff {
   constructor(
     private readonly client: pg.ClientBase,
@@ -116,7 +119,10 @@ export class StagingDiff {
     return streams.length === 0 ? [] : this.compareClaims(OF_STREAMS, [streams]);
   }
 
-  /** The values that differed before, and not what their streams have claimed since: a busy one always is ahead. */
+  /**
+   * Compares the claims that differed before once more. Leaves out those that their streams have claimed since: a busy
+   * stream is always ahead.
+   */
   async compareClaimsAgain(before: Difference[]): Promise<Difference[]> {
     const values = before.flatMap(({ claim }) => claim ?? []);
     return values.length === 0 ? [] : this.compareClaims(OF_VALUES, [JSON.stringify(values)]);

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** Where the tables of a rebuild stand until they take the place of the live ones. */
+/** The schema of a rebuild's tables until they replace the live ones. */
 export const STAGING = 'rebuild';
 const REPLACED = 'rebuild_replaced';
 
@@ -12,7 +12,10 @@ export const CLAIMS: LiveTable = { schema: 'es', name: 'claims' };
 const getLiveName = ({ schema, name }: LiveTable): string => `${schema}.${name}`;
 const getStagingName = ({ name }: LiveTable): string => `${STAGING}.${name}`;
 
-/** Statements that give the staging table of `$1` what LIKE does not copy, in two turns: before it is filled, and after. */
+/**
+ * Selects statements that give the staging table of `$1` what LIKE does not copy, in two steps: before it is filled,
+ * and after.
+ */
 const DEFINITIONS = `
   select turn, statement from (
     select 1 as turn, format('alter table $staging set (%s)', array_to_string(reloptions, ', ')) as statement
@@ -33,7 +36,7 @@ const DEFINITIONS = `
     from pg_class, aclexplode(relacl) where pg_class.oid = $1::regclass
   ) definitions`;
 
-/** What refers to the live tables themselves and not to their names; run after the swap. */
+/** Selects statements for what refers to the live tables themselves and not to their names; they run after the swap. */
 const REFERENCES = `
   select format('create or replace view %s%s as %s', v.oid::regclass,
     ' with (' || array_to_string(v.reloptions, ', ') || ')', pg_get_viewdef(v.oid)) as statement
@@ -47,7 +50,7 @@ const REFERENCES = `
   where tgrelid = any ($1::regclass[]) and not tgisinternal`;
 
 /**
- * Creates empty staging tables, made as those are. Whatever an earlier rebuild left behind goes.
+ * Creates empty staging tables with the definitions of the live ones. Drops those of an earlier rebuild.
  * @param client of the tables' owner
  */
 export async function createStagingTables(
@@ -68,21 +71,22 @@ export async function dropStagingTables(client: pg.ClientBase): Promise<void> {
   await client.query(`drop schema if exists ${STAGING}, ${REPLACED} cascade`);
 }
 
-/** After they were filled, because an index is built faster than it is kept up to date. */
+/** Builds the indexes of staging tables after they were filled: that is faster than keeping indexes up to date. */
 export async function indexStagingTables(
   client: pg.ClientBase,
   tables: LiveTable[],
 ): Promise<void> {
   for (const table of tables) {
     for (const statement of await readDefinitions(client, table, 2)) await client.query(statement);
-    // The planner must know the table when it becomes the live one, and searches answer from indexes alone.
+    // The planner needs statistics when the table becomes the live one, and searches read from indexes alone only
+    // after a vacuum.
     await client.query(`vacuum (analyze) ${getStagingName(table)}`);
   }
 }
 
 /**
- * Exchanges the tables with their staging tables, and drops those that were live. Statements that were prepared before go on:
- * PostgreSQL looks the names up again.
+ * Swaps the staging tables in, and drops the former live tables. Prepared statements continue to work: PostgreSQL looks
+ * up the names again.
  * @param client in a transaction that holds the tables in access exclusive mode
  */
 export async function swapTables(client: pg.ClientBase, tables: LiveTable[]): Promise<void> {
@@ -95,11 +99,11 @@ export async function swapTables(client: pg.ClientBase, tables: LiveTable[]): Pr
     await client.query(`alter table ${getStagingName(table)} set schema ${table.schema}`);
   }
   for (const { statement } of references) await client.query(statement);
-  // Without cascade: if anything still refers to them, nothing is exchanged.
+  // Without cascade: if anything still refers to them, the swap fails.
   for (const { name } of tables) await client.query(`drop table ${REPLACED}.${name}`);
   await client.query(`drop schema ${REPLACED}`);
   await client.query(`drop schema ${STAGING} cascade`);
-  // What processes know of the rows before is not to be used for the ones that have taken their place.
+  // The new version keeps processes from using what they have cached of the former rows.
   await client.query('update public.account_versions set version = version + 1');
 }
 

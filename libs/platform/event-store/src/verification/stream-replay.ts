@@ -19,7 +19,7 @@ export type StreamReplay = {
   claims: Map<string, StreamClaim>;
   /** Claims that the stream held and has released since the replay began. */
   releasedClaims: Map<string, StreamClaim>;
-  /** Personal data cannot be read any more, so the values that were claimed since are not known. */
+  /** Whether personal data cannot be decrypted any more, so the values claimed since are not known. */
   isErased: boolean;
   /** The claims of the command whose events were applied last. */
   command: { key: string; claims: StreamClaim[] };

@@ -21,7 +21,7 @@ export const NAMED_IN_INTENTS = `
   select w ->> 'stream' as stream_id
   from es.intents i, json_array_elements(i.content -> 'writes') w`;
 
-/** Looked up one by one: as a join, each slice would read the heads of all streams. */
+/** Looks up the heads one by one: as a join, each batch would read the heads of all streams. */
 const HEAD_OF_EACH = `left join lateral (
          select revision, hash from es.streams where stream_id = r.stream offset 0) s on true`;
 
@@ -33,7 +33,9 @@ export type VerificationResult = {
   events: number;
   /** One sentence for each difference. */
   faults: string[];
-  /** Read models of an older projection version. That is not a difference: they are projected again when they are next loaded. */
+  /**
+   * Number of read models of an older projection version. They are not differences: the next load projects them again.
+   */
   outdated: number;
   repaired: number;
 };
@@ -50,16 +52,16 @@ type Row = {
   last_revision: number | null;
   /** Claims of the stream, separated by commas. */
   claims: string | null;
-  /** A commit to the stream is in progress, so its claims are about to change. */
+  /** Whether a commit to the stream is in progress, so that its claims are about to change. */
   pending: boolean;
 };
 
-/** A row, and its stream as it was replayed. */
+/** A read model and the replay of its stream. */
 type RowReplay = {
   row: Row;
-  /** Its state and claims after the row's last event. */
+  /** The state and claims after the read model's last event. */
   replay: StreamReplay;
-  /** The last event of the stream, which may come after the row's. */
+  /** The last event of the stream, which may come after the read model's. */
   last: StoredEvent | undefined;
   isBroken: boolean;
 };
@@ -81,7 +83,10 @@ export class Verification {
     this.tables = new Map(allReadModels.map((readModel) => [readModel.table, readModel]));
   }
 
-  /** @param repair whether to replace each read model that does not match its events */
+  /**
+   * Verifies the read models of a range.
+   * @param repair whether to replace each read model that does not match its events
+   */
   async verifyRange({ table, from, to }: IdRange, repair: boolean): Promise<VerificationResult> {
     const readModel = this.tables.get(table);
     if (!readModel) throw new Error(`${table} is not a read model`);
@@ -118,7 +123,10 @@ export class Verification {
     return result;
   }
 
-  /** @returns 1, or 0 if the row has changed meanwhile */
+  /**
+   * Replaces a read model.
+   * @returns 1, or 0 if it has changed meanwhile
+   */
   private async repair(readModel: AnyReadModel, row: Row): Promise<number> {
     const { aggregate, table } = readModel;
     const stream = toStreamName(aggregate, row.id);
@@ -145,7 +153,8 @@ export class Verification {
   }
 
   /**
-   * Includes what PostgreSQL writes in the same transaction; with EventStoreDB the heads would be of another moment.
+   * Reads read models with everything that PostgreSQL writes in the same transaction. With EventStoreDB the heads would
+   * be of another moment.
    */
   private async readRows(
     { aggregate, table }: AnyReadModel,
