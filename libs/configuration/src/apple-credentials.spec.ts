@@ -125,11 +125,11 @@ describe('readConfig with settings of Apple Wallet', () => {
   });
 
   it('accepts an expired certificate, and refuses one that is not valid yet', () => {
-    const expired = { ...settings, APNS_URL: 'https://api.push.apple.com' };
+    const environment = { ...settings, APNS_URL: 'https://api.push.apple.com' };
     const later = new Date(Date.now() + 400 * 24 * 60 * 60 * 1000);
-    const { credentials, errors } = readAppleCredentials(expired, later);
+    const { credentials, errors } = readAppleCredentials(environment, later);
     expect(errors).toEqual([]);
     expect(credentials?.expiresAt.getTime()).toBeLessThan(later.getTime());
-    expect(readAppleCredentials(expired, new Date(0)).errors[0]).toMatch(/is not valid before/);
+    expect(readAppleCredentials(environment, new Date(0)).errors[0]).toMatch(/is not valid before/);
   });
 });

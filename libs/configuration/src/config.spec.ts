@@ -94,14 +94,14 @@ describe('readConfig', () => {
     for (const wrong of ['10.1.0.0', '10/8', '10.0.0.0/33', '10.0.0.0/8,', 'shop.example/24']) {
       expect(() => read(wrong)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must be ranges/);
     }
-    for (const mapped of [
+    for (const ranges of [
       '::ffff:10.0.0.0/104',
       '::ffff:a00:0/104',
       '::ffff:0:0/96',
       '0:0:0:0:0:FFFF:10.1.2.3/128',
       '10.0.0.0/8, ::ffff:10.0.0.0/104',
     ]) {
-      expect(() => read(mapped)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must have IPv4 ranges as such/);
+      expect(() => read(ranges)).toThrow(/WEBHOOK_ALLOWED_CIDRS: must have IPv4 ranges as such/);
     }
     expect(read('::/0, ::ffff:0:0/95')).toHaveLength(2);
   });
@@ -295,9 +295,9 @@ describe('readConfig', () => {
     }
     if (/EVENT_STORE|CORS/.test(name)) return;
     const { hostname } = new URL(url);
-    const dotted = url.replace(hostname, `${hostname}.`);
-    expect([dotted, getError(dotted)]).toEqual([
-      dotted,
+    const urlWithDot = url.replace(hostname, `${hostname}.`);
+    expect([urlWithDot, getError(urlWithDot)]).toEqual([
+      urlWithDot,
       expect.stringContaining(`${name}: must name`),
     ]);
   });

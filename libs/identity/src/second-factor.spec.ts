@@ -72,8 +72,8 @@ describe('a recovery code', () => {
   it('is recognized in any spacing and case', () => {
     const [code = ''] = codes;
     const plain = code.replaceAll(' ', '');
-    for (const typed of [code, plain, ` ${code.toUpperCase().replaceAll(' ', '-')} `]) {
-      expect(parseRecoveryCode(typed)).toBe(plain);
+    for (const input of [code, plain, ` ${code.toUpperCase().replaceAll(' ', '-')} `]) {
+      expect(parseRecoveryCode(input)).toBe(plain);
     }
   });
 

@@ -16,12 +16,12 @@ describe('a token', () => {
 
   it('has no valid checksum once a character is changed, added or removed', () => {
     const token = toToken(RANDOM, KEY);
-    const changed = Array.from(token, (letter, at) =>
+    const variants = Array.from(token, (letter, at) =>
       [...token].with(at, letter === 'A' ? 'B' : 'A').join(''),
     );
     const withoutChecksum = token.slice(0, -16);
     const shorter = [token.slice(1), token.slice(0, -1), withoutChecksum, '', 'x'];
-    for (const other of [...changed, `${token}A`, ...shorter]) {
+    for (const other of [...variants, `${token}A`, ...shorter]) {
       expect([other, hasValidChecksum(other, KEY)]).toEqual([other, false]);
     }
   });

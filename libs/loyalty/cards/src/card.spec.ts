@@ -140,16 +140,16 @@ describe('CreateCardDto', () => {
   });
 
   it('reads null as the default', () => {
-    const parsed = readFields(CreateCardDto, {
+    const fields = readFields(CreateCardDto, {
       name: 'C',
       stamps_required: null,
       card_color: null,
     });
-    expect(parsed).toMatchObject({ stamps_required: 10, card_color: '#6B4226' });
+    expect(fields).toMatchObject({ stamps_required: 10, card_color: '#6B4226' });
   });
 
   it('accepts numbers as strings, 0 for false, short colours, blank texts and days', () => {
-    const parsed = readFields(CreateCardDto, {
+    const fields = readFields(CreateCardDto, {
       name: 'C',
       stamps_required: '7',
       show_member_field: 0,
@@ -159,7 +159,7 @@ describe('CreateCardDto', () => {
       expires_at: '2030-01-01',
       auxiliary_fields: [{}, { label: '', value: null }, { label: 'Tel', value: '1' }],
     });
-    expect(parsed).toMatchObject({
+    expect(fields).toMatchObject({
       stamps_required: 7,
       show_member_field: false,
       card_color: '#AABBCC',

@@ -275,12 +275,12 @@ describe('updateCustomer', () => {
       of({}).map((one) => ({ ...one, externalId: `${i}`, metadata: { a: 'x'.repeat(10_000) } })),
     );
     const room = 32 * 1024 - Buffer.byteLength(JSON.stringify(three));
-    const filled = (more: number) =>
+    const createFilled = (more: number) =>
       three.map((one, i) =>
         i === 0 ? { ...one, createdAt: one.createdAt + 'x'.repeat(more) } : one,
       );
-    expect(findReferencesError(filled(room))).toBeUndefined();
-    expect(findReferencesError(filled(room + 1))).toBe(
+    expect(findReferencesError(createFilled(room))).toBeUndefined();
+    expect(findReferencesError(createFilled(room + 1))).toBe(
       'must come to at most 32 KiB for one customer, metadata included',
     );
   });
@@ -288,20 +288,22 @@ describe('updateCustomer', () => {
   it('records CustomerReferencesUpdated when only references change', () => {
     const reference = { source: 'pos', externalId: '1', metadata: {} };
     const now = HERE.now.toISOString();
-    const stored = { ...reference, createdAt: now, updatedAt: now };
+    const storedReference = { ...reference, createdAt: now, updatedAt: now };
     const references: CustomerEvent = {
       type: 'CustomerReferencesUpdated',
-      data: { customerId: 3, personal: { externalReferences: [stored] } },
+      data: { customerId: 3, personal: { externalReferences: [storedReference] } },
     };
     scenario(customer, customerCreated)
       .when(update({ externalReferences: [reference] }))
       .then(references);
     scenario(customer, customerCreated)
       .when(update({ externalReferences: [reference], lastName: null }))
-      .then(customerUpdated({ externalReferences: [stored], lastName: null }));
+      .then(customerUpdated({ externalReferences: [storedReference], lastName: null }));
     scenario(customer, customerCreated)
       .when(update({ externalReferences: [reference], marketingConsent: false }))
-      .then(customerUpdated({ externalReferences: [stored] }, { marketingConsent: false }));
+      .then(
+        customerUpdated({ externalReferences: [storedReference] }, { marketingConsent: false }),
+      );
     scenario(customer, customerCreated, references)
       .when(update({ externalReferences: [reference] }))
       .then();
@@ -394,13 +396,15 @@ describe('eraseCustomer', () => {
   });
 
   it('leads to the same state whether or not earlier events can still be decrypted', () => {
-    const [sealed, sealedUpdate] = [customerCreated, customerUpdated].map((event) => ({
-      ...event,
-      data: { ...event.data, personal: null },
-    })) as [CustomerEvent, CustomerEvent];
-    expect(scenario(customer, sealed, sealedUpdate, customerErased).state()).toEqual(
-      scenario(customer, customerCreated, customerUpdated, customerErased).state(),
-    );
+    const [unreadableCreated, unreadableUpdated] = [customerCreated, customerUpdated].map(
+      (event) => ({
+        ...event,
+        data: { ...event.data, personal: null },
+      }),
+    ) as [CustomerEvent, CustomerEvent];
+    expect(
+      scenario(customer, unreadableCreated, unreadableUpdated, customerErased).state(),
+    ).toEqual(scenario(customer, customerCreated, customerUpdated, customerErased).state());
   });
 
   it('records nothing for an erased customer', () => {
@@ -481,12 +485,12 @@ describe('external references', () => {
       const [source = '', externalId = ''] = name.split(' ');
       return { ...reference(source, externalId), createdAt: AT, updatedAt: AT };
     });
-    for (const mixed of [
+    for (const permutation of [
       [5, 4, 3, 2, 1, 0],
       [1, 0, 3, 2, 5, 4],
       [2, 5, 0, 3, 1, 4],
     ]) {
-      expect(sortReferences(mixed.flatMap((i) => order[i] ?? []))).toEqual(order);
+      expect(sortReferences(permutation.flatMap((i) => order[i] ?? []))).toEqual(order);
     }
   });
 });

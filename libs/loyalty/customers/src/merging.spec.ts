@@ -117,16 +117,16 @@ describe('mergeCustomers', () => {
 
   it('moves only the claims on values that the survivor takes', () => {
     const { events } = mergeBoth(MINE, { ...THEIRS, externalReferences: [reference('A')] });
-    const moved = [
+    const movedValues = [
       { kind: 'phone', value: '+4915112345678' },
       { kind: 'external_references', value: '["till","A"]' },
     ];
     expect(findMovedValues(person(1, MINE), events[0] ?? [])).toEqual({
-      added: moved,
+      added: movedValues,
       released: [],
     });
     const before = person(2, { ...THEIRS, externalReferences: [reference('A')] });
-    expect(findMovedValues(before, events[1] ?? [])).toEqual({ added: [], released: moved });
+    expect(findMovedValues(before, events[1] ?? [])).toEqual({ added: [], released: movedValues });
   });
 
   it('merges metadata, where values of the survivor win, and moves all references', () => {
@@ -156,10 +156,13 @@ describe('mergeCustomers', () => {
       expect(both.map(({ phone }) => phone)).toEqual(phones);
       expect(both[0]).toMatchObject({ ...consent, phoneDigits: phones[0].replace('+', '') });
       expect(both[1].phoneDigits).toBeNull();
-      const moved = [one, two].map((before, i) =>
+      const movedValues = [one, two].map((before, i) =>
         findMovedValues(person(i + 1, before), events[i] ?? []),
       );
-      expect(moved[0]).toEqual({ added: moved[1]?.released, released: moved[1]?.added });
+      expect(movedValues[0]).toEqual({
+        added: movedValues[1]?.released,
+        released: movedValues[1]?.added,
+      });
       const back = unmergeCustomers(...both, { country: 'DE' });
       expect([
         scenario(customer, customerCreated(1, one), ...(events[0] ?? []), ...back.survivor).state()
@@ -227,10 +230,8 @@ describe('mergeCustomers', () => {
   it('refuses metadata that together exceed the limit', () => {
     const many = (prefix: string) =>
       Object.fromEntries(Array.from({ length: 30 }, (_, i) => [`${prefix}${i}`, i]));
-    const rejected = catchRejected(() =>
-      mergeBoth({ metadata: many('a') }, { metadata: many('b') }),
-    );
-    expect(Object.keys(rejected.errors)).toEqual(['metadata']);
+    const error = catchRejected(() => mergeBoth({ metadata: many('a') }, { metadata: many('b') }));
+    expect(Object.keys(error.errors)).toEqual(['metadata']);
   });
 
   it('leads to states without personal data when the key is destroyed', () => {
@@ -309,8 +310,8 @@ describe('unmergeCustomers', () => {
 
   it('treats two spellings of an e-mail address as the same', () => {
     const { both } = mergeBoth({ phone: '1' }, { email: 'Two@x.example' });
-    const changed = { ...both[0], email: 'two@X.example' };
-    const { survivor, other } = unmergeCustomers(changed, both[1], NOWHERE);
+    const changedSurvivor = { ...both[0], email: 'two@X.example' };
+    const { survivor, other } = unmergeCustomers(changedSurvivor, both[1], NOWHERE);
     expect([getPersonal(survivor), getPersonal(other)]).toEqual([
       { email: null },
       { email: 'two@X.example' },
@@ -319,14 +320,14 @@ describe('unmergeCustomers', () => {
 
   it('treats two notations of a phone number as the same, and returns the current one', () => {
     const { both } = mergeBoth({ email: 'one@x.example' }, { phone: '01711234567' });
-    const normalized = { ...both[0], phone: '+491711234567' };
-    const back = unmergeCustomers(normalized, both[1], { country: 'AT' });
+    const normalizedSurvivor = { ...both[0], phone: '+491711234567' };
+    const back = unmergeCustomers(normalizedSurvivor, both[1], { country: 'AT' });
     expect([getPersonal(back.survivor), getPersonal(back.other)]).toEqual([
       { phone: null },
       { phone: '+491711234567' },
     ]);
-    const changed = { ...both[0], phone: '+4915187654321' };
-    const own = unmergeCustomers(changed, both[1], { country: 'DE' });
+    const changedSurvivor = { ...both[0], phone: '+4915187654321' };
+    const own = unmergeCustomers(changedSurvivor, both[1], { country: 'DE' });
     expect([getPersonal(own.survivor), getPersonal(own.other)]).toEqual([
       {},
       { phone: '+491711234567' },
@@ -336,8 +337,8 @@ describe('unmergeCustomers', () => {
   it('leaves the survivor a number that was changed since, and restores the original one of the other', () => {
     const { both } = mergeBoth({ phone: '01711234567' }, { phone: '+491711234567' });
     for (const phone of ['+436641234567', null]) {
-      const changed = { ...both[0], email: 'one@x.example', phone };
-      const back = unmergeCustomers(changed, both[1], { country: 'DE' });
+      const changedSurvivor = { ...both[0], email: 'one@x.example', phone };
+      const back = unmergeCustomers(changedSurvivor, both[1], { country: 'DE' });
       expect([getPersonal(back.survivor), getPersonal(back.other)]).toEqual([
         {},
         { phone: '+491711234567' },
@@ -385,16 +386,16 @@ describe('unmergeCustomers', () => {
 
   it('has no personal data to return once a customer was erased', () => {
     const { events, both } = mergeBoth(OWN, FULL);
-    const erased = [
+    const erasedCustomers = [
       person(1, OWN, ...(events[0] ?? []), ...eraseCustomer(both[0])),
       person(2, FULL, ...(events[1] ?? []), ...eraseCustomer(both[1])),
     ];
     const nothing = { fields: [], metadataKeys: [], references: [] };
-    expect(erased).toMatchObject([
+    expect(erasedCustomers).toMatchObject([
       { firstName: 'Erased', merges: [{ customerId: 2, cards: CARDS, ...nothing }] },
       { firstName: 'Erased', mergedInto: { customerId: 1, given: {} } },
     ]);
-    expect(Object.keys(erased[1]?.mergedInto?.given ?? { none: true })).toEqual([]);
+    expect(Object.keys(erasedCustomers[1]?.mergedInto?.given ?? { none: true })).toEqual([]);
   });
 
   it('refuses a pair that is not merged, and any merge but the last', () => {

@@ -72,11 +72,11 @@ describe('resealCustomer', () => {
   it('records all personal data, so that earlier events need not be decrypted', () => {
     const { merged, unmerged } = createHistories();
     for (const events of [merged.one, merged.two, unmerged.one, unmerged.two]) {
-      const resealed = resealCustomer(state(events));
-      const { holds: _, ...stateAfter } = state([...events, ...resealed]);
+      const resealEvents = resealCustomer(state(events));
+      const { holds: _, ...stateAfter } = state([...events, ...resealEvents]);
       const { holds: __, ...stateWithoutPersonal } = state([
         ...withoutPersonal(events),
-        ...resealed,
+        ...resealEvents,
       ]);
       expect(stateWithoutPersonal).toEqual(stateAfter);
       const { holds: ___, ...stateBefore } = state(events);
@@ -110,27 +110,28 @@ describe('resealCustomer', () => {
 
   it('leaves a merged customer without search keys', () => {
     const { merged } = createHistories();
-    const resealed = resealCustomer(state(merged.two));
-    expect(state([...merged.two, ...resealed])).toMatchObject({
+    const resealEvents = resealCustomer(state(merged.two));
+    expect(state([...merged.two, ...resealEvents])).toMatchObject({
       searchText: '',
       phoneDigits: null,
     });
   });
 
   it('replaces all earlier claims by those on the current values', () => {
-    const [resealed] = resealCustomer(state([customerCreated(1, ONE)]));
-    if (!resealed) throw new Error('there is an event');
-    const recorded = { ...resealed, id: 'again', meta: {} as never };
-    expect(customerReadModel.getClaimChanges?.(recorded, undefined)).toEqual({
+    const [resealEvent] = resealCustomer(state([customerCreated(1, ONE)]));
+    if (!resealEvent) throw new Error('there is an event');
+    const recordedEvent = { ...resealEvent, id: 'again', meta: {} as never };
+    expect(customerReadModel.getClaimChanges?.(recordedEvent, undefined)).toEqual({
       releasesAll: true,
       claims: [
         { kind: 'email', value: 'one@x.example' },
         { kind: 'external_references', value: '["till","A"]' },
       ],
     });
-    const [unreadable] = withoutPersonal([resealed]);
+    const [unreadableEvent] = withoutPersonal([resealEvent]);
     expect(
-      unreadable && customerReadModel.getClaimChanges?.({ ...recorded, ...unreadable }, undefined),
+      unreadableEvent &&
+        customerReadModel.getClaimChanges?.({ ...recordedEvent, ...unreadableEvent }, undefined),
     ).toEqual({
       releasesAll: true,
       claims: [],
@@ -139,14 +140,16 @@ describe('resealCustomer', () => {
 
   it('changes no personal data in the state when it cannot be decrypted', () => {
     const { merged } = createHistories();
-    const [resealed] = withoutPersonal(resealCustomer(state(merged.one)));
+    const [resealEvent] = withoutPersonal(resealCustomer(state(merged.one)));
     const stateBefore = state(withoutPersonal(merged.one));
-    expect(state([...withoutPersonal(merged.one), ...(resealed ? [resealed] : [])])).toEqual(
+    expect(state([...withoutPersonal(merged.one), ...(resealEvent ? [resealEvent] : [])])).toEqual(
       stateBefore,
     );
     const alone = [customerCreated(1, ONE)];
-    const [unreadable] = withoutPersonal(resealCustomer(state(alone)));
-    expect(state([...withoutPersonal(alone), ...(unreadable ? [unreadable] : [])])).toEqual({
+    const [unreadableEvent] = withoutPersonal(resealCustomer(state(alone)));
+    expect(
+      state([...withoutPersonal(alone), ...(unreadableEvent ? [unreadableEvent] : [])]),
+    ).toEqual({
       ...state(withoutPersonal(alone)),
       holds: [],
     });

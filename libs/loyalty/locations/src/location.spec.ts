@@ -85,10 +85,13 @@ describe('a location', () => {
     expect(scenario(location, locationCreated, locationPinned, nameUpdated).state()).toMatchObject(
       atPin,
     );
-    const moved: LocationEvent = { type: 'LocationUpdated', data: { address: 'Kai 2, Hamburg' } };
-    expect(scenario(location, locationCreated, locationPinned, moved).state()).toMatchObject(
-      nowhere,
-    );
+    const addressUpdated: LocationEvent = {
+      type: 'LocationUpdated',
+      data: { address: 'Kai 2, Hamburg' },
+    };
+    expect(
+      scenario(location, locationCreated, locationPinned, addressUpdated).state(),
+    ).toMatchObject(nowhere);
     expect(
       scenario(location, locationCreated, locationPinned, locationUnpinned).state(),
     ).toMatchObject(nowhere);
@@ -123,13 +126,13 @@ describe('a location', () => {
   });
 
   it('records a pin when either coordinate differs', () => {
-    for (const moved of [
+    for (const otherPin of [
       { ...pin, latitude: 53.6 },
       { ...pin, longitude: 10 },
     ]) {
       scenario(location, locationCreated, locationPinned)
-        .when((state) => updateLocation(state, { pin: moved }))
-        .then({ type: 'LocationPinned', data: moved });
+        .when((state) => updateLocation(state, { pin: otherPin }))
+        .then({ type: 'LocationPinned', data: otherPin });
     }
   });
 

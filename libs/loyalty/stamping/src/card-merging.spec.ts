@@ -80,22 +80,22 @@ const withCard =
 
 describe('moveCard', () => {
   it('moves a card with its stamps, and lets both customers find it', () => {
-    const moved: CustomerCardEvent = {
+    const cardMoved: CustomerCardEvent = {
       type: 'CustomerCardMoved',
       data: { customerId: SURVIVOR, fromCustomerId: OTHER },
     };
     givenOther(stampsEarned(OTHER, 3))
       .when(withCard((card) => moveCard(card, SURVIVOR)))
-      .then(moved);
+      .then(cardMoved);
     const before = givenOther(stampsEarned(OTHER, 3)).state();
-    const after = givenOther(stampsEarned(OTHER, 3), moved).state();
+    const after = givenOther(stampsEarned(OTHER, 3), cardMoved).state();
     expect(after).toEqual({ ...before, customerId: SURVIVOR, formerCustomerIds: [OTHER] });
     expect([isHeldBy(after, SURVIVOR), isHeldBy(after, OTHER), isHeldBy(after, 99)]).toEqual([
       true,
       true,
       false,
     ]);
-    expect(findClaims(moved, before)).toEqual({
+    expect(findClaims(cardMoved, before)).toEqual({
       claims: [{ kind: 'enrolment', value: '7 9' }],
       releases: [{ kind: 'enrolment', value: '8 9' }],
     });
@@ -170,19 +170,19 @@ describe('merging two cards of one template', () => {
   });
 
   it('closes one card, which names the other', () => {
-    const closed = givenOther(
+    const closedCard = givenOther(
       stampsEarned(OTHER, 3),
       stampsRemoved(OTHER, 3),
       cardMerged(3),
     ).state();
-    expect(closed).toMatchObject({
+    expect(closedCard).toMatchObject({
       stampsCount: 0,
       customerId: SURVIVOR,
       mergedInto: { customerId: SURVIVOR, id: 1, stamps: 3 },
     });
-    expect(() => getHeldCard(closed, 99)).toThrow(NotFoundError);
+    expect(() => getHeldCard(closedCard, 99)).toThrow(NotFoundError);
     for (const customerId of [SURVIVOR, OTHER]) {
-      expect(() => getHeldCard(closed, customerId)).toThrow(CardMergedError);
+      expect(() => getHeldCard(closedCard, customerId)).toThrow(CardMergedError);
     }
   });
 });
@@ -205,8 +205,8 @@ describe('giveBackStamps', () => {
 
 describe('restoreCard', () => {
   it('reopens the closed card with the stamps that it gets back', () => {
-    const closed = givenOther(stampsEarned(OTHER, 3), stampsRemoved(OTHER, 3), cardMerged(3));
-    closed
+    const closedCard = givenOther(stampsEarned(OTHER, 3), stampsRemoved(OTHER, 3), cardMerged(3));
+    closedCard
       .when(withCard((card) => restoreCard(card, OTHER, { stamps: 2, missing: 1 }, template)))
       .then(cardRestored(2, 1), stampsAdjusted(OTHER, 2));
     const after = givenOther(
@@ -385,13 +385,15 @@ describe('redecideCard', () => {
   ) => redecideCard({ plannedEvents, state, earlierEvents, decisionContext: template });
 
   it('keeps the planned move of a card', () => {
-    const planned = moveCard(givenOther().state(), SURVIVOR);
-    expect(redecide(planned, givenOther(stampsEarned(OTHER, 1)).state())).toEqual(planned);
+    const plannedEvents = moveCard(givenOther().state(), SURVIVOR);
+    expect(redecide(plannedEvents, givenOther(stampsEarned(OTHER, 1)).state())).toEqual(
+      plannedEvents,
+    );
   });
 
   it('gives away the stamps that the closed card has by now', () => {
-    const planned = [stampsRemoved(OTHER, 3), cardMerged(3)];
-    expect(redecide(planned, givenOther(stampsEarned(OTHER, 5)).state())).toEqual([
+    const plannedEvents = [stampsRemoved(OTHER, 3), cardMerged(3)];
+    expect(redecide(plannedEvents, givenOther(stampsEarned(OTHER, 5)).state())).toEqual([
       stampsRemoved(OTHER, 5),
       cardMerged(5),
     ]);
@@ -399,13 +401,13 @@ describe('redecideCard', () => {
       stampsRemoved(OTHER, 1),
       cardMerged(1),
     ]);
-    expect(redecide(planned, givenOther().state())).toEqual([cardMerged(0)]);
+    expect(redecide(plannedEvents, givenOther().state())).toEqual([cardMerged(0)]);
   });
 
   it('passes on the rewards that the closed card has unlocked by now', () => {
     const at = [{ rewardId: 1, stampsRequired: 3 }];
-    const planned = [cardAbsorbed(2), stampsAdjusted(SURVIVOR, 2)];
-    expect(redecide(planned, givenSurvivor().state(), [cardMerged(3, at)])).toEqual([
+    const plannedEvents = [cardAbsorbed(2), stampsAdjusted(SURVIVOR, 2)];
+    expect(redecide(plannedEvents, givenSurvivor().state(), [cardMerged(3, at)])).toEqual([
       cardAbsorbed(3, at),
       stampsAdjusted(SURVIVOR, 3),
       rewardUnlocked(SURVIVOR, 3),
@@ -418,25 +420,25 @@ describe('redecideCard', () => {
   });
 
   it('adds the stamps that the closed card gave, and unlocks the rewards that they reach', () => {
-    const planned = [cardAbsorbed(3), stampsAdjusted(SURVIVOR, 3)];
+    const plannedEvents = [cardAbsorbed(3), stampsAdjusted(SURVIVOR, 3)];
     expect(
-      redecide(planned, givenSurvivor(stampsEarned(SURVIVOR, 1)).state(), [cardMerged(4)]),
+      redecide(plannedEvents, givenSurvivor(stampsEarned(SURVIVOR, 1)).state(), [cardMerged(4)]),
     ).toEqual([cardAbsorbed(4), stampsAdjusted(SURVIVOR, 4), rewardUnlocked(SURVIVOR)]);
   });
 
   it('gives back only the stamps that are left', () => {
-    const planned = [cardUnmerged(3, 0), stampsRemoved(SURVIVOR, 3)];
-    expect(redecide(planned, givenSurvivor(stampsEarned(SURVIVOR, 1)).state())).toEqual([
+    const plannedEvents = [cardUnmerged(3, 0), stampsRemoved(SURVIVOR, 3)];
+    expect(redecide(plannedEvents, givenSurvivor(stampsEarned(SURVIVOR, 1)).state())).toEqual([
       cardUnmerged(1, 2),
       stampsRemoved(SURVIVOR, 1),
     ]);
-    const closed = givenOther(
+    const closedCard = givenOther(
       stampsEarned(OTHER, 3),
       stampsRemoved(OTHER, 3),
       cardMerged(3),
     ).state();
     expect(
-      redecide([cardRestored(3, 0), stampsAdjusted(OTHER, 3)], closed, [cardUnmerged(1, 2)]),
+      redecide([cardRestored(3, 0), stampsAdjusted(OTHER, 3)], closedCard, [cardUnmerged(1, 2)]),
     ).toEqual([cardRestored(1, 2), stampsAdjusted(OTHER, 1)]);
   });
 

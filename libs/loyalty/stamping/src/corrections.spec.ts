@@ -216,7 +216,7 @@ describe('reverse', () => {
     past
       .when(reversing(redemption, { on: at(3), locked }))
       .then(back, rewardUnlocked({ ...coffee, stampsRequired: 3 }));
-    const again = rewardUnlocked({ ...coffee, stampsRequired: 9 });
+    const unlockedAgain = rewardUnlocked({ ...coffee, stampsRequired: 9 });
     scenario(
       customerCard,
       cardIssued,
@@ -224,7 +224,7 @@ describe('reverse', () => {
       rewardUnlocked(coffee),
       redemption,
       stampsEarned(4),
-      again,
+      unlockedAgain,
     )
       .when(reversing(redemption, { on: at(9), locked }))
       .then(back);
@@ -290,13 +290,13 @@ describe('reverse', () => {
   });
 
   it('refuses to reverse stamps that a merge or unmerge has moved', () => {
-    const merging: Template = { ...template, rewards: [] };
+    const withoutRewards: Template = { ...template, rewards: [] };
     const state = scenario(customerCard, cardIssued, stampsEarned(4)).state();
     const movements = [
       ...mergeCard(state, { ...state, id: 2, customerId: 8 }),
-      ...absorbCard(state, { id: 2, stamps: 3, unlocked: [] }, merging),
+      ...absorbCard(state, { id: 2, stamps: 3, unlocked: [] }, withoutRewards),
       ...giveBackStamps(state, 2, 3),
-      ...restoreCard(state, 7, { stamps: 3, missing: 0 }, merging),
+      ...restoreCard(state, 7, { stamps: 3, missing: 0 }, withoutRewards),
     ].filter(({ type }) => type === 'StampsEarned' || type === 'StampsRemoved');
     expect(movements).toHaveLength(4);
     for (const event of movements) {

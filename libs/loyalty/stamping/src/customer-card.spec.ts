@@ -190,9 +190,9 @@ describe('stamp', () => {
   });
 
   it('keeps a reward unlocked when its threshold rises, and unlocks one whose threshold fell below the balance', () => {
-    const raised = { ...template, rewards: [{ ...coffee, stampsRequired: 8 }] };
+    const raisedTemplate = { ...template, rewards: [{ ...coffee, stampsRequired: 8 }] };
     scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee))
-      .when(stamping(4, {}, raised))
+      .when(stamping(4, {}, raisedTemplate))
       .then(stampsEarned(4));
     const cheap = { ...cake, stampsRequired: 3 };
     scenario(customerCard, cardIssued, stampsEarned(4))
@@ -201,9 +201,9 @@ describe('stamp', () => {
   });
 
   it('does not unlock an inactive reward', () => {
-    const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
+    const withInactiveReward = { ...template, rewards: [{ ...coffee, active: false }] };
     scenario(customerCard, cardIssued)
-      .when(stamping(8, {}, inactive))
+      .when(stamping(8, {}, withInactiveReward))
       .then(stampsEarned(8));
   });
 
@@ -258,83 +258,83 @@ describe('stamp', () => {
   });
 
   describe('limits', () => {
-    const reached = { fields: ['base'], code: 'stamp_limit_reached' as const };
+    const limitReached = { fields: ['base'], code: 'stamp_limit_reached' as const };
     const stampedAt = (iso: string, stamps = 1, source: StampSource = 'api') => ({
       ...stampsEarned(stamps, source),
       at: iso,
     });
 
     it('cap the stamps of one request', () => {
-      const capped = { ...template, maxStampsPerRequest: 2 };
+      const cappedTemplate = { ...template, maxStampsPerRequest: 2 };
       scenario(customerCard, cardIssued)
-        .when(stamping(2, {}, capped))
+        .when(stamping(2, {}, cappedTemplate))
         .then(stampsEarned(2));
       scenario(customerCard, cardIssued)
-        .when(stamping(3, {}, capped))
-        .thenRejected(reached);
+        .when(stamping(3, {}, cappedTemplate))
+        .thenRejected(limitReached);
     });
 
     it('cap the stamps of a day, which begins at midnight in the time zone of the store', () => {
-      const capped = { ...template, maxStampsPerDay: 3 };
+      const cappedTemplate = { ...template, maxStampsPerDay: 3 };
       const lateEvening = stampedAt('2026-02-28T23:30:00.000Z', 3);
       scenario(customerCard, cardIssued, lateEvening)
-        .when(stamping(1, {}, capped))
+        .when(stamping(1, {}, cappedTemplate))
         .then(stampsEarned(1));
       scenario(customerCard, cardIssued, lateEvening)
-        .when(stamping(1, {}, { ...capped, timeZone: 'Europe/Berlin' }))
-        .thenRejected(reached);
+        .when(stamping(1, {}, { ...cappedTemplate, timeZone: 'Europe/Berlin' }))
+        .thenRejected(limitReached);
       scenario(customerCard, cardIssued, stampedAt(AT, 2))
-        .when(stamping(2, {}, capped))
-        .thenRejected(reached);
+        .when(stamping(2, {}, cappedTemplate))
+        .thenRejected(limitReached);
     });
 
     it('count a late report on the day on which it happened', () => {
-      const capped = { ...template, maxStampsPerDay: 1 };
+      const cappedTemplate = { ...template, maxStampsPerDay: 1 };
       const old = { ...cardIssued, at: '2026-01-01T00:00:00.000Z' };
       scenario(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
-        .when(stamping(1, { occurredAt: new Date('2026-02-28T11:00:00Z') }, capped))
-        .thenRejected(reached);
+        .when(stamping(1, { occurredAt: new Date('2026-02-28T11:00:00Z') }, cappedTemplate))
+        .thenRejected(limitReached);
       scenario(customerCard, old, stampedAt('2026-02-28T10:00:00.000Z'))
-        .when(stamping(1, { occurredAt: new Date('2026-02-27T11:00:00Z') }, capped))
+        .when(stamping(1, { occurredAt: new Date('2026-02-27T11:00:00Z') }, cappedTemplate))
         .then(stampsEarned(1));
     });
 
     it('keep stampings apart, both before and after each other', () => {
-      const spaced = { ...template, minSecondsBetweenStamps: 60 };
+      const spacedTemplate = { ...template, minSecondsBetweenStamps: 60 };
       scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:59:01.000Z'))
-        .when(stamping(1, {}, spaced))
-        .thenRejected(reached);
+        .when(stamping(1, {}, spacedTemplate))
+        .thenRejected(limitReached);
       scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:59:00.000Z'))
-        .when(stamping(1, {}, spaced))
+        .when(stamping(1, {}, spacedTemplate))
         .then(stampsEarned(1));
       scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:30:00.000Z'))
-        .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:30Z') }, spaced))
-        .thenRejected(reached);
+        .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:30Z') }, spacedTemplate))
+        .thenRejected(limitReached);
     });
 
     it('count neither welcome stamps nor corrections', () => {
-      const capped = { ...template, maxStampsPerDay: 1, minSecondsBetweenStamps: 3600 };
+      const cappedTemplate = { ...template, maxStampsPerDay: 1, minSecondsBetweenStamps: 3600 };
       scenario(
         customerCard,
         cardIssued,
         stampedAt('2026-03-01T11:59:59.000Z', 5, 'welcome_bonus'),
         stampedAt('2026-03-01T11:59:59.000Z', 5, 'adjustment'),
       )
-        .when((state) => stamping(1, {}, capped)(state).slice(0, 1))
+        .when((state) => stamping(1, {}, cappedTemplate)(state).slice(0, 1))
         .then(stampsEarned(1));
     });
 
     it.each<StampSource>(['api', 'pos', 'app_scan'])('count stampings from %s', (source) => {
-      const capped = { ...template, maxStampsPerDay: 1 };
+      const cappedTemplate = { ...template, maxStampsPerDay: 1 };
       scenario(customerCard, cardIssued, stampedAt(AT, 1, source))
-        .when(stamping(1, {}, capped))
-        .thenRejected(reached);
+        .when(stamping(1, {}, cappedTemplate))
+        .thenRejected(limitReached);
     });
 
     it('accept a late report exactly the minimum time before a stamping', () => {
-      const spaced = { ...template, minSecondsBetweenStamps: 60 };
+      const spacedTemplate = { ...template, minSecondsBetweenStamps: 60 };
       scenario(customerCard, cardIssued, stampedAt('2026-03-01T11:30:00.000Z'))
-        .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:00Z') }, spaced))
+        .when(stamping(1, { occurredAt: new Date('2026-03-01T11:29:00Z') }, spacedTemplate))
         .then(stampsEarned(1));
     });
 
@@ -398,16 +398,16 @@ describe('redeem', () => {
     scenario(customerCard, ...both, stampsEarned(1))
       .when(redeeming(coffee.id, dearer))
       .then(rewardRedeemed(coffee, [cake.id]));
-    const deleted = { ...template, rewards: [coffee] };
+    const withoutCake = { ...template, rewards: [coffee] };
     scenario(customerCard, ...both)
-      .when(redeeming(coffee.id, deleted))
+      .when(redeeming(coffee.id, withoutCake))
       .then(rewardRedeemed(coffee, [cake.id]));
-    const inactive = {
+    const withInactiveReward = {
       ...template,
       rewards: [coffee, { ...cake, stampsRequired: 5, active: false }],
     };
     scenario(customerCard, ...both)
-      .when(redeeming(coffee.id, inactive))
+      .when(redeeming(coffee.id, withInactiveReward))
       .then(rewardRedeemed(coffee));
   });
 
@@ -443,9 +443,9 @@ describe('redeem', () => {
   });
 
   it('refuses an inactive reward before it checks the balance', () => {
-    const inactive = { ...template, rewards: [{ ...coffee, active: false }] };
+    const withInactiveReward = { ...template, rewards: [{ ...coffee, active: false }] };
     scenario(customerCard, cardIssued)
-      .when(redeeming(coffee.id, inactive))
+      .when(redeeming(coffee.id, withInactiveReward))
       .thenRejected({ fields: ['base'], code: 'reward_inactive' });
   });
 
@@ -469,7 +469,7 @@ describe('redeem', () => {
 });
 
 describe('an unlocked reward', () => {
-  const priced = (...rewards: Milestone[]): Template => ({ ...template, rewards });
+  const withRewards = (...rewards: Milestone[]): Template => ({ ...template, rewards });
   const coffeeAt = (stampsRequired: number) => ({ ...coffee, stampsRequired });
   const five = scenario(customerCard, cardIssued, stampsEarned(5), rewardUnlocked(coffee));
   const listPrices = (state: ReturnType<typeof five.state>, on: Template) =>
@@ -481,17 +481,19 @@ describe('an unlocked reward', () => {
     ['the same', 5, 5],
     ['raised beyond the card', 99, 5],
   ])('whose threshold is %s is shown and redeemed at the lower threshold', (_, now, takes) => {
-    expect(listPrices(five.state(), priced(coffeeAt(now), cake))).toEqual([[coffee.id, takes]]);
+    expect(listPrices(five.state(), withRewards(coffeeAt(now), cake))).toEqual([
+      [coffee.id, takes],
+    ]);
     five
-      .when(redeeming(coffee.id, priced(coffeeAt(now), cake)))
+      .when(redeeming(coffee.id, withRewards(coffeeAt(now), cake)))
       .then(rewardRedeemed(coffeeAt(takes), [coffee.id]));
   });
 
   it('keeps its threshold, unlike a reward that was not unlocked', () => {
     const state = scenario(customerCard, cardIssued, stampsEarned(5)).state();
-    expect(listPrices(state, priced(coffeeAt(9), cake))).toEqual([]);
+    expect(listPrices(state, withRewards(coffeeAt(9), cake))).toEqual([]);
     scenario(customerCard, cardIssued, stampsEarned(5))
-      .when(redeeming(coffee.id, priced(coffeeAt(6), cake)))
+      .when(redeeming(coffee.id, withRewards(coffeeAt(6), cake)))
       .thenRejected({ code: 'insufficient_stamps' });
   });
 
@@ -503,7 +505,7 @@ describe('an unlocked reward', () => {
       rewardUnlocked(coffee),
       rewardUnlocked(cake),
     );
-    const on = priced({ ...cake, stampsRequired: 7 }, coffeeAt(8));
+    const on = withRewards({ ...cake, stampsRequired: 7 }, coffeeAt(8));
     expect(listPrices(both.state(), on)).toEqual([
       [coffee.id, 5],
       [cake.id, 7],
@@ -515,7 +517,7 @@ describe('an unlocked reward', () => {
       type: 'StampsRemoved',
       data: { ...details, customerId: 7, stamps: 1, source: 'adjustment', reverses: null },
     };
-    const on = priced(coffeeAt(9), cake);
+    const on = withRewards(coffeeAt(9), cake);
     const less = scenario(
       customerCard,
       cardIssued,
@@ -526,7 +528,7 @@ describe('an unlocked reward', () => {
     expect(listPrices(less.state(), on)).toEqual([]);
     less.when(redeeming(coffee.id, on)).thenRejected({ code: 'insufficient_stamps' });
     less.when(stamping(1, {}, on)).then(stampsEarned(1));
-    const again = scenario(
+    const afterStamp = scenario(
       customerCard,
       cardIssued,
       stampsEarned(5),
@@ -534,20 +536,22 @@ describe('an unlocked reward', () => {
       stampRemoved,
       stampsEarned(1),
     );
-    expect(listPrices(again.state(), on)).toEqual([[coffee.id, 5]]);
+    expect(listPrices(afterStamp.state(), on)).toEqual([[coffee.id, 5]]);
   });
 
   it('is unavailable while it is inactive, and takes the same stamps afterwards', () => {
-    expect(listPrices(five.state(), priced({ ...coffeeAt(9), active: false }, cake))).toEqual([]);
+    expect(listPrices(five.state(), withRewards({ ...coffeeAt(9), active: false }, cake))).toEqual(
+      [],
+    );
     five
-      .when(redeeming(coffee.id, priced({ ...coffeeAt(9), active: false })))
+      .when(redeeming(coffee.id, withRewards({ ...coffeeAt(9), active: false })))
       .thenRejected({ code: 'reward_inactive' });
-    expect(listPrices(five.state(), priced(coffeeAt(9)))).toEqual([[coffee.id, 5]]);
+    expect(listPrices(five.state(), withRewards(coffeeAt(9)))).toEqual([[coffee.id, 5]]);
   });
 
   it('stays unlocked while a redemption leaves the stamps that it takes, and is locked below', () => {
     const tea = { ...coffee, id: 3, name: 'Tea', stampsRequired: 1 };
-    const on = priced(tea, coffeeAt(9), cake);
+    const on = withRewards(tea, coffeeAt(9), cake);
     const six = scenario(
       customerCard,
       cardIssued,
@@ -582,23 +586,23 @@ describe('an unlocked reward', () => {
         unlocked: [{ rewardId: coffee.id, stampsRequired }],
       },
     });
-    const on = priced(coffeeAt(9));
+    const on = withRewards(coffeeAt(9));
     for (const other of [3, 8]) {
-      const merged = scenario(
+      const mergedCard = scenario(
         customerCard,
         cardIssued,
         stampsEarned(5),
         rewardUnlocked(coffee),
         cardAbsorbed(other),
       );
-      expect(listPrices(merged.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
+      expect(listPrices(mergedCard.state(), on)).toEqual([[coffee.id, Math.min(5, other)]]);
     }
   });
 
   it('is not what progress is measured towards', () => {
-    expect(calculateProgress(five.state(), priced(coffeeAt(9), cake))).toBe(50);
+    expect(calculateProgress(five.state(), withRewards(coffeeAt(9), cake))).toBe(50);
     const four = { ...five.state(), stampsCount: 4 };
-    expect(calculateProgress(four, priced(coffeeAt(9), cake))).toBe(80);
+    expect(calculateProgress(four, withRewards(coffeeAt(9), cake))).toBe(80);
   });
 
   it('is found again by the redemption that locked it', () => {
@@ -657,8 +661,8 @@ describe('findAvailableRewards', () => {
     expect(findAvailableRewards(exactly, template).map((reward) => reward.id)).toEqual([1]);
     const state = scenario(customerCard, cardIssued, stampsEarned(12)).state();
     expect(findAvailableRewards(state, template).map((reward) => reward.id)).toEqual([1, 2]);
-    const inactive = { ...template, rewards: [{ ...coffee, active: false }, cake] };
-    expect(findAvailableRewards(state, inactive).map((reward) => reward.id)).toEqual([2]);
+    const withInactiveReward = { ...template, rewards: [{ ...coffee, active: false }, cake] };
+    expect(findAvailableRewards(state, withInactiveReward).map((reward) => reward.id)).toEqual([2]);
   });
 });
 

@@ -72,18 +72,18 @@ describe('Batcher', () => {
 
   it('rejects every item of a failed batch and continues with the next', async () => {
     const { batcher, groups } = createBatcher(1, 2);
-    const failed = Promise.allSettled([batcher.add(1), batcher.add(2)]);
-    const later = batcher.add(3);
+    const outcomes = Promise.allSettled([batcher.add(1), batcher.add(2)]);
+    const laterResult = batcher.add(3);
     await nextTurn();
     const reason = new Error('the database is gone');
     groups[0]?.fail(reason);
-    expect(await failed).toEqual([
+    expect(await outcomes).toEqual([
       { status: 'rejected', reason },
       { status: 'rejected', reason },
     ]);
     await nextTurn();
     groups[1]?.resolve(echo([3]));
-    expect(await later).toBe('result 3');
+    expect(await laterResult).toBe('result 3');
   });
 
   it('lets batchers take turns on one slot, and adds a slot while a batch is stuck', async () => {

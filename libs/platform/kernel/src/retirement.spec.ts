@@ -54,12 +54,12 @@ describe('a later start', () => {
   });
 
   it('accepts another deprecation date, a later sunset date and none', () => {
-    for (const changed of [
+    for (const otherDates of [
       dates('2026-06-01', '2028-02-01'),
       dates('2026-02-01', '2029-02-01'),
       dates('2026-02-01'),
     ]) {
-      expect(decideRetirementStep(changed, announcement, NOW)).toEqual({ kind: 'change' });
+      expect(decideRetirementStep(otherDates, announcement, NOW)).toEqual({ kind: 'change' });
     }
     // The version is available again.
     expect(
@@ -111,8 +111,8 @@ it('getEarliestSunset returns the same day of the next year, or the day after a 
 });
 
 it('renderDate renders midnight as a day, and other moments in full', () => {
-  const rendered = ['2028-02-01', '2028-02-01T12:30:00Z', '2028-02-01T00:00:00.500Z'].map((text) =>
-    renderDate(new Date(text)),
+  const renderedDates = ['2028-02-01', '2028-02-01T12:30:00Z', '2028-02-01T00:00:00.500Z'].map(
+    (text) => renderDate(new Date(text)),
   );
-  expect(rendered).toEqual(['2028-02-01', '2028-02-01T12:30:00Z', '2028-02-01T00:00:00.500Z']);
+  expect(renderedDates).toEqual(['2028-02-01', '2028-02-01T12:30:00Z', '2028-02-01T00:00:00.500Z']);
 });

@@ -14,11 +14,11 @@ describe('sealing', () => {
   });
 
   it('open refuses another context, another key and changed data', () => {
-    const sealed = seal(key, Buffer.from('secret'), 'here');
-    expect(() => open(key, sealed, 'there')).toThrow();
-    expect(() => open(randomBytes(32), sealed, 'here')).toThrow();
-    sealed[sealed.length - 1] = (sealed.at(-1) ?? 0) ^ 1;
-    expect(() => open(key, sealed, 'here')).toThrow();
+    const ciphertext = seal(key, Buffer.from('secret'), 'here');
+    expect(() => open(key, ciphertext, 'there')).toThrow();
+    expect(() => open(randomBytes(32), ciphertext, 'here')).toThrow();
+    ciphertext[ciphertext.length - 1] = (ciphertext.at(-1) ?? 0) ^ 1;
+    expect(() => open(key, ciphertext, 'here')).toThrow();
   });
 
   it('deriveKey derives a different key for each purpose', () => {
@@ -27,17 +27,17 @@ describe('sealing', () => {
   });
 
   it('open reads what earlier versions sealed, with the same key derivation and layout', () => {
-    const derived = deriveKey(Buffer.alloc(32, 1), 'claims');
-    expect(derived.toString('hex')).toBe(
+    const derivedKey = deriveKey(Buffer.alloc(32, 1), 'claims');
+    expect(derivedKey.toString('hex')).toBe(
       'd044e39725321c4abedc921f5d66e6ead9dfe6700becefe2242a79e288400ef2',
     );
     // A nonce of 12 bytes, a tag of 16, and as many bytes as the plain text.
-    const cipher = createCipheriv('aes-256-gcm', derived, Buffer.alloc(12, 7));
+    const cipher = createCipheriv('aes-256-gcm', derivedKey, Buffer.alloc(12, 7));
     cipher.setAAD(Buffer.from('here'));
-    const sealed = Buffer.concat([cipher.update('Änne'), cipher.final()]);
-    const stored = Buffer.concat([Buffer.alloc(12, 7), cipher.getAuthTag(), sealed]);
-    expect(open(derived, stored, 'here').toString()).toBe('Änne');
-    expect(seal(derived, Buffer.from('Änne'), 'here')).toHaveLength(stored.length);
+    const ciphertext = Buffer.concat([cipher.update('Änne'), cipher.final()]);
+    const sealedBytes = Buffer.concat([Buffer.alloc(12, 7), cipher.getAuthTag(), ciphertext]);
+    expect(open(derivedKey, sealedBytes, 'here').toString()).toBe('Änne');
+    expect(seal(derivedKey, Buffer.from('Änne'), 'here')).toHaveLength(sealedBytes.length);
   });
 
   it('fingerprint differs for parts with the same concatenation', () => {

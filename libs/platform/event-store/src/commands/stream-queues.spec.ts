@@ -84,20 +84,20 @@ describe('StreamQueues', () => {
   });
 
   it('refuses commands that wait too long, but none that have started', async () => {
-    const refused: string[] = [];
+    const refusedNames: string[] = [];
     const ends: (() => void)[] = [];
     const streams = new StreamQueues<Command>(
       async () => {
         await new Promise<void>((end) => ends.push(end));
         return { retry: [], isRaceLost: false };
       },
-      { isLate: ({ name }) => name !== 'in time', refuse: ({ name }) => refused.push(name) },
+      { isLate: ({ name }) => name !== 'in time', refuse: ({ name }) => refusedNames.push(name) },
     );
     streams.add('s', { name: 'started' });
     streams.add('s', { name: 'late' });
     streams.add('s', { name: 'in time' });
     await eventually(
-      () => refused.length,
+      () => refusedNames.length,
       (count) => count > 0,
     );
     ends.shift()?.();
@@ -110,6 +110,6 @@ describe('StreamQueues', () => {
       () => streams.size,
       (size) => size === 0,
     );
-    expect(refused).toEqual(['late']);
+    expect(refusedNames).toEqual(['late']);
   });
 });

@@ -54,11 +54,11 @@ describe('KnownErasures', () => {
 
   it('aborts what is being sent about the erased person, and does not send what is out of date', async () => {
     const erasures = new KnownErasures();
-    const aborted = ({ erased }: Sending) =>
+    const waitForAbort = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
-    const ada = erasures.send({ subjectId: ADA, readAt: 90 }, () => 95, aborted);
+    const ada = erasures.send({ subjectId: ADA, readAt: 90 }, () => 95, waitForAbort);
     const bob = erasures.send(
       { subjectId: BOB, readAt: 90 },
       () => 95,
@@ -69,9 +69,9 @@ describe('KnownErasures', () => {
     );
     erasures.note([ADA], 100);
     expect([await ada, await bob]).toEqual(['aborted', false]);
-    const sent = () => Promise.resolve('sent');
-    expect(await erasures.send({ subjectId: ADA, readAt: 90 }, () => 105, sent)).toBeUndefined();
-    expect(await erasures.send({ subjectId: ADA, readAt: 101 }, () => 105, sent)).toBe('sent');
+    const sendNow = () => Promise.resolve('sent');
+    expect(await erasures.send({ subjectId: ADA, readAt: 90 }, () => 105, sendNow)).toBeUndefined();
+    expect(await erasures.send({ subjectId: ADA, readAt: 101 }, () => 105, sendNow)).toBe('sent');
   });
 
   it('keeps what went out of date while the connection opened from being sent', async () => {
@@ -95,12 +95,12 @@ describe('KnownErasures', () => {
 
   it('aborts everything that is being sent when an erasure may have been missed', async () => {
     const erasures = new KnownErasures();
-    const aborted = ({ erased }: Sending) =>
+    const waitForAbort = ({ erased }: Sending) =>
       new Promise<string>((resolve) => {
         erased.addEventListener('abort', () => resolve('aborted'));
       });
     const sends = [ADA, BOB].map((subjectId) =>
-      erasures.send({ subjectId, readAt: 90 }, () => 95, aborted),
+      erasures.send({ subjectId, readAt: 90 }, () => 95, waitForAbort),
     );
     erasures.doubtAll(100);
     expect(await Promise.all(sends)).toEqual(['aborted', 'aborted']);

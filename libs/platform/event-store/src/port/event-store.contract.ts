@@ -30,9 +30,9 @@ export function eventStoreContract(
     let query: (text: string, values: unknown[]) => Promise<{ rowCount: number | null }>;
 
     beforeAll(async () => {
-      const opened = await open();
-      ({ store: eventStore, close } = opened);
-      query = (text, values) => opened.database.query(text, values);
+      const adapter = await open();
+      ({ store: eventStore, close } = adapter);
+      query = (text, values) => adapter.database.query(text, values);
     });
     afterAll(() => close());
 
@@ -248,10 +248,10 @@ export function eventStoreContract(
         expect(counts.map(({ data }) => data['n'])).toEqual(
           counts.map(({ revision }) => revision - 1),
         );
-        const repeated = (await read(eventStore, repeatingStream)).filter(
+        const repetitions = (await read(eventStore, repeatingStream)).filter(
           ({ type }) => type === 'Repeated',
         );
-        expect(repeated.map(({ data }) => data)).toEqual(counts.map(({ data }) => data));
+        expect(repetitions.map(({ data }) => data)).toEqual(counts.map(({ data }) => data));
       });
 
       it('writes concurrent commits in opposite stream orders one after another', async () => {
@@ -261,9 +261,9 @@ export function eventStoreContract(
             retryConflicts(() => appendTo(`C${i}`, ...(i % 2 === 0 ? [one, two] : [two, one]))),
           ),
         );
-        const written = await readTypes(eventStore, one);
-        expect(written).toHaveLength(21);
-        expect(await readTypes(eventStore, two)).toEqual(written);
+        const typesOfOne = await readTypes(eventStore, one);
+        expect(typesOfOne).toHaveLength(21);
+        expect(await readTypes(eventStore, two)).toEqual(typesOfOne);
       });
 
       it('moves a claim between the streams, and leaves it when it is refused', async () => {
@@ -324,9 +324,9 @@ export function eventStoreContract(
             claims: [claim(stream, value)],
           });
         await commit(one);
-        const refused = await commit(two).catch((error: unknown) => error);
-        expect(refused).toBeInstanceOf(ClaimTakenError);
-        expect((refused as ClaimTakenError).kinds).toEqual(['email']);
+        const error = await commit(two).catch((error: unknown) => error);
+        expect(error).toBeInstanceOf(ClaimTakenError);
+        expect((error as ClaimTakenError).kinds).toEqual(['email']);
         expect(await readTypes(eventStore, two)).toEqual([]);
       });
 
@@ -590,13 +590,13 @@ export function eventStoreContract(
             head = next ?? null;
           }
         };
-        const writing = Promise.all(streams.map(write));
+        const pendingWrites = Promise.all(streams.map(write));
         const seen = await readUntilEnough(
           eventStore,
           from,
           (events) => events.filter((e) => streams.includes(e.stream)).length >= 16 * 25,
         );
-        await writing;
+        await pendingWrites;
         for (const stream of streams) {
           expect(filterByStream(stream, seen).map((e) => e.revision)).toEqual(range(0, 24));
         }
@@ -705,7 +705,7 @@ export function newStream(): string {
 export const at = (n: number): Position => ({ commit: BigInt(n), prepare: BigInt(n) });
 
 /** Creates that event, with n as its revision. */
-export const stored = (n: number): StoredEvent => ({
+export const createStored = (n: number): StoredEvent => ({
   ...event('A'),
   stream: 'thing-1',
   revision: n,

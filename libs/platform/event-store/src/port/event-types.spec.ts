@@ -9,8 +9,8 @@ describe('EventTypes', () => {
     expect(types.findPublicName('OrderPlaced')).toBe('order.placed');
     expect(types.findPublicName('OrderPainted')).toBeUndefined();
     expect(types.findPublicName('constructor')).toBeUndefined();
-    const painted = { id: '7', type: 'OrderPainted', version: 1 };
-    expect(() => types.assertKnown([painted], 'nothing is sent')).toThrow(
+    const unknownEvent = { id: '7', type: 'OrderPainted', version: 1 };
+    expect(() => types.assertKnown([unknownEvent], 'nothing is sent')).toThrow(
       'does not know the type OrderPainted of event 7; nothing is sent until',
     );
   });

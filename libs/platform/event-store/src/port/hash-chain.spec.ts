@@ -37,11 +37,13 @@ describe('hashChain', () => {
   });
 
   it('computes the same hashes whether events are appended together or one by one', () => {
-    const again: NewEvent = { ...itemsAdded, id: '2f0e0d0c-0b0a-4908-8706-050403020100' };
-    const heads = hashChain(stream, null, [orderPlaced, itemsAdded, again]);
+    const itemsAddedAgain: NewEvent = { ...itemsAdded, id: '2f0e0d0c-0b0a-4908-8706-050403020100' };
+    const heads = hashChain(stream, null, [orderPlaced, itemsAdded, itemsAddedAgain]);
     expect(heads.map(({ revision }) => revision)).toEqual([0, 1, 2]);
     const [first] = hashChain(stream, null, [orderPlaced]);
-    expect([first, ...hashChain(stream, first ?? null, [itemsAdded, again])]).toEqual(heads);
+    expect([first, ...hashChain(stream, first ?? null, [itemsAdded, itemsAddedAgain])]).toEqual(
+      heads,
+    );
     expect(hashEvent(stream, first ?? null, itemsAdded)).toBe(heads[1]?.hash);
   });
 });

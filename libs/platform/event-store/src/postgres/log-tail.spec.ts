@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { at, stored } from '../port/event-store.contract.js';
+import { at, createStored } from '../port/event-store.contract.js';
 import type { StoredEvent } from '../port/event-store.js';
 import { LogTail } from './log-tail.js';
 
 const range = (from: number, to: number) =>
-  Array.from({ length: to - from + 1 }, (_, i) => stored(from + i));
+  Array.from({ length: to - from + 1 }, (_, i) => createStored(from + i));
 const revisions = (events: StoredEvent[]) => events.map(({ revision }) => revision);
 
 describe('LogTail', () => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
-import { at, stored } from '../port/event-store.contract.js';
+import { at, createStored } from '../port/event-store.contract.js';
 import type { StoredEvent } from '../port/event-store.js';
 import { SharedLog } from './shared-log.js';
 
@@ -14,7 +14,7 @@ function createGrowingLog(length: number) {
     const from = Number(after.commit);
     log.reads.push([from, limit]);
     await Promise.resolve();
-    return range(from + 1, Math.min(log.length, from + limit)).map(stored);
+    return range(from + 1, Math.min(log.length, from + limit)).map(createStored);
   });
   return { log, shared };
 }
@@ -125,7 +125,7 @@ describe('SharedLog', () => {
     const shared = new SharedLog(async () => {
       await Promise.resolve();
       if (fails) throw new Error('no connection');
-      return [stored(1)];
+      return [createStored(1)];
     });
     const both = await Promise.allSettled([shared.read(at(0), 5), shared.read(at(0), 5)]);
     expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
