@@ -1,22 +1,22 @@
 import { describe, expect, it } from '@jest/globals';
 import { AttemptSlots, MAX_UNRECORDED, SLOW_MS } from './attempt-slots.js';
 
-describe('slots', () => {
-  it('are counted by tier, and full at their number', () => {
+describe('AttemptSlots', () => {
+  it('counts slots by tier, and reports a tier as full when all its slots are in use', () => {
     const slots = new AttemptSlots();
     for (let i = 0; i < 64; i++) slots.begin('probe', 0);
     expect([slots.isFree('probe'), slots.isFree('fast')]).toEqual([false, true]);
     expect(slots.usedByTier).toEqual({ fast: 0, slow: 0, probe: 64 });
   });
 
-  it('are free again when an attempt ends', () => {
+  it('frees a slot when its attempt ends', () => {
     const slots = new AttemptSlots();
     const startedSlots = Array.from({ length: 64 }, () => slots.begin('probe', 0));
     for (const slot of startedSlots.slice(0, 1)) slots.end(slot, true);
     expect([slots.isFree('probe'), slots.inFlight, slots.unrecorded]).toEqual([true, 63, 1]);
   });
 
-  it('of fast queues that take long become slow ones, and end as such', () => {
+  it('moves an attempt of a fast queue to a slow slot after two seconds, and frees that one at its end', () => {
     const slots = new AttemptSlots();
     const slow = slots.begin('fast', 0);
     slots.begin('fast', 1);
@@ -27,10 +27,8 @@ describe('slots', () => {
     slots.end(slow, true);
     expect(slots.usedByTier).toEqual({ fast: 1, slow: 0, probe: 0 });
   });
-});
 
-describe('attempts that are not recorded', () => {
-  it('stop others from beginning at the bound, until one is recorded', () => {
+  it('lets no attempt begin while the maximum of attempts is unrecorded', () => {
     const slots = new AttemptSlots();
     for (let i = 0; i < MAX_UNRECORDED; i++) slots.end(slots.begin('fast', 0), true);
     expect(slots.canBegin).toBe(false);
@@ -38,16 +36,16 @@ describe('attempts that are not recorded', () => {
     expect(slots.markRecorded()).toBe(false);
   });
 
-  it('are only those that were made', () => {
+  it('does not count an attempt that was not made as unrecorded', () => {
     const slots = new AttemptSlots();
     slots.end(slots.begin('fast', 0), false);
     expect(slots.unrecorded).toBe(0);
   });
-});
 
-it('more at once are allowed while the process has time left, with less when many are in flight', () => {
-  const slots = new AttemptSlots();
-  expect([slots.canGrow(0.8), slots.canGrow(0.9)]).toEqual([true, false]);
-  for (let i = 0; i < 256; i++) slots.begin('fast', 0);
-  expect([slots.canGrow(0.4), slots.canGrow(0.8)]).toEqual([true, false]);
+  it('allows more attempts at once up to a busy share, which is lower with many in flight', () => {
+    const slots = new AttemptSlots();
+    expect([slots.canGrow(0.8), slots.canGrow(0.9)]).toEqual([true, false]);
+    for (let i = 0; i < 256; i++) slots.begin('fast', 0);
+    expect([slots.canGrow(0.4), slots.canGrow(0.8)]).toEqual([true, false]);
+  });
 });

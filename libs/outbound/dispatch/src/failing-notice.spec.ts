@@ -10,15 +10,15 @@ const NOW = new Date('2026-03-10T12:00:00Z');
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
-/** What is due for a subscription that has failed for this long. */
-function dueAfter(milliseconds: number, timeScale = 1): string {
+/** Finds what is due for a subscription that has failed for this long. */
+function findDueAction(milliseconds: number, timeScale = 1): string {
   const since = NOW.getTime() - milliseconds;
   const { warn, disable } = getFailingBounds(NOW, timeScale);
   if (since <= disable.getTime()) return 'disable';
   return since <= warn.getTime() ? 'warn' : 'nothing';
 }
 
-describe('what is due of a subscription that fails', () => {
+describe('getFailingBounds', () => {
   it.each([
     [0, 1, 'nothing'],
     [DAY, 1, 'nothing'],
@@ -32,11 +32,13 @@ describe('what is due of a subscription that fails', () => {
     [2 * HOUR, 24, 'warn'],
     [3 * HOUR - 1, 24, 'warn'],
     [3 * HOUR, 24, 'disable'],
-  ])('after %i ms, at %i times the tier, is %s', (milliseconds, timeScale, due) => {
-    expect(dueAfter(milliseconds, timeScale)).toBe(due);
+  ])('after %i ms of failing, at time scale %i, lead to: %s', (milliseconds, timeScale, due) => {
+    expect(findDueAction(milliseconds, timeScale)).toBe(due);
   });
+});
 
-  it('is to be disabled three days after the first failure', () => {
+describe('getDisabledAt', () => {
+  it('returns three days after the first failure, divided by the time scale', () => {
     expect(getDisabledAt(NOW, 1)).toEqual(new Date('2026-03-13T12:00:00Z'));
     expect(getDisabledAt(NOW, 24)).toEqual(new Date('2026-03-10T15:00:00Z'));
   });
@@ -58,8 +60,8 @@ const warning: FailingNotice = {
 
 const HERE = { locale: 'en', timeZone: 'UTC' };
 
-describe('the mail about it', () => {
-  it('says what happens, since when, and what to do', () => {
+describe('renderFailingMail', () => {
+  it('says what fails, since when, and what to do', () => {
     expect(renderFailingMail(warning, HERE)).toEqual({
       subject: 'Corner Café: webhooks to shop.example are failing',
       text: `Nothing that was sent to shop.example has been accepted since 8 March 2026 at 11:30 UTC.
@@ -81,11 +83,11 @@ What to do:
 
   const kinds: [string, Partial<FailingNotice>][] = [
     ['a warning', {}],
-    ['the end', { kind: 'disabled', lastStatus: 500, lastError: 'Answered 500' }],
+    ['a disabled subscription', { kind: 'disabled', lastStatus: 500, lastError: 'Answered 500' }],
     ['a blocked address', { kind: 'disabled', isBlocked: true, failingSince: null }],
   ];
 
-  it.each(kinds)('of %s names no more of the URL than its host', (_name, changes) => {
+  it.each(kinds)('names only the host of the URL in the mail about %s', (_name, changes) => {
     for (const locale of ['en', 'de']) {
       const { subject, text } = renderFailingMail({ ...warning, ...changes }, { ...HERE, locale });
       expect(subject + text).not.toMatch(/sesame|k3y|hooks\//);
@@ -100,11 +102,11 @@ What to do:
     ['den', 'are failing'],
     ['de', 'kommen nicht an'],
     ['de-CH', 'kommen nicht an'],
-  ])('in a store of the language %s says they %s', (locale, words) => {
-    expect(renderFailingMail(warning, { ...HERE, locale }).subject).toContain(words);
+  ])('writes in the language of a store with the locale %s: %s', (locale, phrase) => {
+    expect(renderFailingMail(warning, { ...HERE, locale }).subject).toContain(phrase);
   });
 
-  it('shows times as they are in the store', () => {
+  it('shows times in the time zone of the store', () => {
     const { text } = renderFailingMail(warning, { locale: 'de', timeZone: 'Europe/Berlin' });
     expect(text).toContain('seit 8. März 2026 um 12:30 MEZ');
   });

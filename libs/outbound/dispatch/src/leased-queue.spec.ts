@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { LeasedQueue, type QueueView, type Target } from './leased-queue.js';
 
-type Item = Parameters<LeasedQueue<ReturnType<typeof first>>['isNew']>[0];
+type Item = Parameters<LeasedQueue<ReturnType<typeof firstAttempt>>['isNew']>[0];
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
 
-const first = (id: number, customerId = id) => ({
+const firstAttempt = (id: number, customerId = id) => ({
   id,
   customerId,
   stream: `customer_card-${customerId}`,
@@ -14,9 +14,9 @@ const first = (id: number, customerId = id) => ({
   redeliveryId: 0,
   createdAt: AT,
 });
-const again = (id: number) => ({ ...first(id), tries: 1 });
+const retry = (id: number) => ({ ...firstAttempt(id), tries: 1 });
 const redelivery = (id: number, redeliveryId: number) => ({
-  ...first(id),
+  ...firstAttempt(id),
   manual: true,
   redeliveryId,
 });
@@ -38,7 +38,7 @@ const view = (more: Partial<QueueView> = {}): QueueView => ({
   ...more,
 });
 
-/** A queue that knows these deliveries, as of time 0. */
+/** Creates a queue that knows these deliveries, as of time 0. */
 function createQueue(...deliveries: Item[]): LeasedQueue<Item> {
   const queue = new LeasedQueue<Item>(7, 'fast', 0);
   queue.applyView(view(), 0);
@@ -55,80 +55,82 @@ function begin(queue: LeasedQueue<Item>): Item {
   return delivery;
 }
 
-function recorded(queue: LeasedQueue<Item>, delivery: Item, now = 0): void {
+function record(queue: LeasedQueue<Item>, delivery: Item, now = 0): void {
   queue.deliveries.finishAttempt(delivery, 'success', 5, true);
   queue.settle(delivery, now);
 }
 
-describe('what the queue shows', () => {
-  it('is new once: not while it is known, under way or unrecorded', () => {
+describe('LeasedQueue.isNew', () => {
+  it('is false for a first attempt that is waiting, in flight or unrecorded', () => {
     const queue = createQueue();
-    expect(queue.isNew(first(1))).toBe(true);
-    queue.add([first(1)]);
-    expect(queue.isNew(first(1))).toBe(false);
+    expect(queue.isNew(firstAttempt(1))).toBe(true);
+    queue.add([firstAttempt(1)]);
+    expect(queue.isNew(firstAttempt(1))).toBe(false);
     const delivery = begin(queue);
-    expect(queue.isNew(first(1))).toBe(false);
+    expect(queue.isNew(firstAttempt(1))).toBe(false);
     queue.deliveries.finishAttempt(delivery, 'success', 5, true);
-    expect(queue.isNew(first(1))).toBe(false);
+    expect(queue.isNew(firstAttempt(1))).toBe(false);
     queue.settle(delivery, 0);
-    expect(queue.isNew(first(1))).toBe(true);
+    expect(queue.isNew(firstAttempt(1))).toBe(true);
   });
 
-  it('is not new when it was recorded while the queue was being asked', () => {
-    const queue = createQueue(again(1));
+  it('is false for a retry that was recorded while the queue was being read', () => {
+    const queue = createQueue(retry(1));
     queue.createRefillRequest(64, 128);
     const delivery = begin(queue);
-    recorded(queue, delivery);
+    record(queue, delivery);
     queue.rememberRecorded(delivery);
-    expect(queue.isNew(again(1))).toBe(false);
+    expect(queue.isNew(retry(1))).toBe(false);
     queue.endRefill();
-    expect(queue.isNew(again(1))).toBe(true);
+    expect(queue.isNew(retry(1))).toBe(true);
   });
 
-  it('is not new when it was asked for and recorded while the queue was being asked', () => {
+  it('is false for a redelivery that was recorded while the queue was being read', () => {
     const queue = createQueue(redelivery(1, 5));
     queue.createRefillRequest(64, 128);
     const delivery = begin(queue);
-    recorded(queue, delivery);
+    record(queue, delivery);
     queue.rememberRecorded(delivery);
     expect(queue.isNew(redelivery(1, 5))).toBe(false);
     expect(queue.isNew(redelivery(1, 6))).toBe(true);
-    expect(queue.isNew(again(1))).toBe(true);
+    expect(queue.isNew(retry(1))).toBe(true);
     queue.endRefill();
     expect(queue.isNew(redelivery(1, 5))).toBe(true);
   });
 
-  it('is identified by its request if it was asked for, whatever became of the delivery', () => {
+  it('identifies a redelivery by its request, apart from the delivery and other requests', () => {
     const queue = createQueue(redelivery(1, 5));
     expect(queue.isNew(redelivery(1, 5))).toBe(false);
     expect(queue.isNew(redelivery(1, 6))).toBe(true);
-    expect(queue.isNew(first(1))).toBe(true);
-  });
-
-  it('is too old when it was made before the last end, unless it was asked for', () => {
-    const queue = createQueue();
-    const before = new Date(AT.getTime() + 1);
-    queue.applyView(view({ target: { ...target, giveUpBefore: before } }), 0);
-    expect(queue.findCutoff(first(1))).toEqual(before);
-    expect(queue.findCutoff(redelivery(1, 5))).toBeUndefined();
-    queue.applyView(view({ target: { ...target, giveUpBefore: AT } }), 0);
-    expect(queue.findCutoff(first(1))).toBeUndefined();
+    expect(queue.isNew(firstAttempt(1))).toBe(true);
   });
 });
 
-describe('asking for more', () => {
-  it('continues after the last first attempt, and from the beginning when the queue is idle', () => {
+describe('LeasedQueue.findCutoff', () => {
+  it('returns giveUpBefore for an older delivery, but not for a redelivery', () => {
     const queue = createQueue();
-    queue.isNew(first(9));
-    queue.isNew(again(12));
-    queue.add([first(9)]);
+    const before = new Date(AT.getTime() + 1);
+    queue.applyView(view({ target: { ...target, giveUpBefore: before } }), 0);
+    expect(queue.findCutoff(firstAttempt(1))).toEqual(before);
+    expect(queue.findCutoff(redelivery(1, 5))).toBeUndefined();
+    queue.applyView(view({ target: { ...target, giveUpBefore: AT } }), 0);
+    expect(queue.findCutoff(firstAttempt(1))).toBeUndefined();
+  });
+});
+
+describe('LeasedQueue.createRefillRequest', () => {
+  it('continues after the last first attempt, and starts from the beginning when the queue is idle', () => {
+    const queue = createQueue();
+    queue.isNew(firstAttempt(9));
+    queue.isNew(retry(12));
+    queue.add([firstAttempt(9)]);
     expect(queue.createRefillRequest(64, 128)).toEqual({
       subscriptionId: 7,
       after: 9,
       room: 64,
       skip: 1,
     });
-    recorded(queue, begin(queue));
+    record(queue, begin(queue));
     expect(queue.createRefillRequest(64, 128)).toEqual({
       subscriptionId: 7,
       after: 0,
@@ -137,19 +139,26 @@ describe('asking for more', () => {
     });
   });
 
-  it('skips a bounded number of those that are held', () => {
-    expect(createQueue(first(1), first(2), first(3)).createRefillRequest(64, 2).skip).toBe(2);
+  it('skips at most the given number of held deliveries', () => {
+    expect(
+      createQueue(firstAttempt(1), firstAttempt(2), firstAttempt(3)).createRefillRequest(64, 2)
+        .skip,
+    ).toBe(2);
   });
+});
 
-  it('is for queues with room that stay', () => {
-    const queue = createQueue(first(1));
+describe('LeasedQueue.canRefill', () => {
+  it('is true while the queue has room and is not draining', () => {
+    const queue = createQueue(firstAttempt(1));
     expect([queue.canRefill(2), queue.canRefill(1)]).toEqual([true, false]);
     queue.isDraining = true;
     expect(queue.canRefill(2)).toBe(false);
   });
+});
 
-  it('finds out whether there is more', () => {
-    const queue = createQueue(first(1));
+describe('LeasedQueue.updateHasMore', () => {
+  it('sets hasMore for as many first attempts or retries as requested, or outdated deliveries', () => {
+    const queue = createQueue(firstAttempt(1));
     queue.createRefillRequest(4, 128);
     queue.updateHasMore({ firsts: 4, retries: 0 }, 4, false);
     expect(queue.deliveries.hasMore).toBe(true);
@@ -161,16 +170,16 @@ describe('asking for more', () => {
     expect(queue.deliveries.hasMore).toBe(true);
   });
 
-  it('finds more retries although those that came with the answer are held by now', () => {
+  it('sets hasMore for as many retries as requested, although those in the result are held by now', () => {
     const queue = createQueue();
     queue.createRefillRequest(4, 128);
-    queue.add([again(1), again(2), again(3), again(4)]);
+    queue.add([retry(1), retry(2), retry(3), retry(4)]);
     queue.updateHasMore({ firsts: 0, retries: 4 }, 4, false);
     expect(queue.deliveries.hasMore).toBe(true);
   });
 
-  it('finds more retries although more are held than one question skips, unless it brought no others', () => {
-    const queue = createQueue(again(1), again(2), again(3));
+  it('sets hasMore when more retries are held than a request skips, but not when none waits', () => {
+    const queue = createQueue(retry(1), retry(2), retry(3));
     queue.createRefillRequest(4, 2);
     queue.updateHasMore({ firsts: 0, retries: 6 }, 4, false);
     expect(queue.deliveries.hasMore).toBe(true);
@@ -182,42 +191,42 @@ describe('asking for more', () => {
   });
 });
 
-describe('a queue whose subscription an attempt has ended', () => {
-  it('sends nothing until that is recorded, and then seen', () => {
-    const queue = createQueue(first(1), first(2), first(3));
+describe('LeasedQueue.close', () => {
+  it('stops sending until the end of the subscription is recorded and read back', () => {
+    const queue = createQueue(firstAttempt(1), firstAttempt(2), firstAttempt(3));
     const delivery = begin(queue);
     expect(queue.close()).toBe(2);
     expect([queue.canSend, queue.isClosing, queue.awaitsView]).toEqual([false, true, false]);
-    recorded(queue, delivery);
+    record(queue, delivery);
     queue.markClosed();
     expect([queue.canSend, queue.isClosing, queue.awaitsView]).toEqual([false, true, true]);
     queue.reopen();
     expect([queue.canSend, queue.isClosing]).toEqual([true, false]);
   });
 
-  it('forgets what was dropped, so that a resume brings it again', () => {
-    const queue = createQueue(first(1), first(2));
+  it('forgets the dropped deliveries, so that they are new after a resume', () => {
+    const queue = createQueue(firstAttempt(1), firstAttempt(2));
     begin(queue);
     queue.close();
-    expect([queue.isNew(first(1)), queue.isNew(first(2))]).toEqual([false, true]);
+    expect([queue.isNew(firstAttempt(1)), queue.isNew(firstAttempt(2))]).toEqual([false, true]);
   });
 });
 
-describe('a queue of which something could not be read', () => {
-  it('sends nothing until all of it has been read again', () => {
-    const queue = createQueue(first(1), first(2), first(3));
+describe('LeasedQueue.startOver', () => {
+  it('stops sending until the queue is read again from its beginning', () => {
+    const queue = createQueue(firstAttempt(1), firstAttempt(2), firstAttempt(3));
     const delivery = begin(queue);
     expect(queue.startOver()).toBe(2);
-    recorded(queue, delivery);
+    record(queue, delivery);
     expect([queue.canSend, queue.awaitsView]).toEqual([false, true]);
     queue.reopen();
     expect(queue.canSend).toBe(true);
     expect(queue.createRefillRequest(64, 128).after).toBe(0);
-    expect([1, 2, 3].map((id) => queue.isNew(first(id)))).toEqual([true, true, true]);
+    expect([1, 2, 3].map((id) => queue.isNew(firstAttempt(id)))).toEqual([true, true, true]);
   });
 
-  it('still waits for its end to be recorded', () => {
-    const queue = createQueue(first(1), first(2));
+  it('awaits no view while the end of the subscription is unrecorded', () => {
+    const queue = createQueue(firstAttempt(1), firstAttempt(2));
     begin(queue);
     queue.close();
     queue.startOver();
@@ -225,42 +234,45 @@ describe('a queue of which something could not be read', () => {
   });
 });
 
-describe('a queue that was lost with attempts under way', () => {
-  it('does not make them twice when it comes back', () => {
-    const before = createQueue(first(1), first(2));
-    const delivery = begin(before);
-    before.drop();
-    before.isLost = true;
-    const back = new LeasedQueue<Item>(7, 'slow', 0, before);
-    expect(before.canSend).toBe(false);
-    expect([back.isNew(first(1)), back.isNew(first(2))]).toEqual([false, true]);
-    before.settle(delivery, 0);
-    expect(back.isNew(first(1))).toBe(true);
+describe('a leased queue that was lost with an attempt in flight', () => {
+  it('does not make that attempt twice when it is leased again', () => {
+    const lostQueue = createQueue(firstAttempt(1), firstAttempt(2));
+    const delivery = begin(lostQueue);
+    lostQueue.drop();
+    lostQueue.isLost = true;
+    const newQueue = new LeasedQueue<Item>(7, 'slow', 0, lostQueue);
+    expect(lostQueue.canSend).toBe(false);
+    expect([newQueue.isNew(firstAttempt(1)), newQueue.isNew(firstAttempt(2))]).toEqual([
+      false,
+      true,
+    ]);
+    lostQueue.settle(delivery, 0);
+    expect(newQueue.isNew(firstAttempt(1))).toBe(true);
   });
 });
 
-describe('sending', () => {
+describe('LeasedQueue.canSend', () => {
   it.each([
-    ['leaves', (queue: LeasedQueue<Item>) => (queue.isDraining = true)],
+    ['is draining', (queue: LeasedQueue<Item>) => (queue.isDraining = true)],
     ['is lost', (queue: LeasedQueue<Item>) => (queue.isLost = true)],
     ['is paused', (queue: LeasedQueue<Item>) => (queue.hold = 'paused')],
-  ])('stops when the queue %s', (_, change) => {
-    const queue = createQueue(first(1));
+  ])('is false when the queue %s', (_, change) => {
+    const queue = createQueue(firstAttempt(1));
     expect(queue.canSend).toBe(true);
     change(queue);
     expect(queue.canSend).toBe(false);
   });
 
-  it('continues with what is known when one delivery could not be processed', () => {
-    const queue = createQueue(first(1));
+  it('stays true during a backoff', () => {
+    const queue = createQueue(firstAttempt(1));
     queue.hold = 'backoff';
     expect(queue.canSend).toBe(true);
   });
 });
 
-describe('releasing', () => {
-  it('waits until nothing is known, in flight or unrecorded, and a little longer', () => {
-    const queue = createQueue(first(1));
+describe('LeasedQueue.canBeReleased', () => {
+  it('is false until nothing is waiting, in flight or unrecorded, and for a linger time after that', () => {
+    const queue = createQueue(firstAttempt(1));
     expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
     const delivery = begin(queue);
     expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
@@ -271,33 +283,33 @@ describe('releasing', () => {
     expect(queue.canBeReleased(9_501, 1_000)).toBe(true);
   });
 
-  it('comes at once when the queue leaves or is held', () => {
-    const isDraining = createQueue();
-    isDraining.isDraining = true;
-    const pausedQueue = createQueue();
-    pausedQueue.hold = 'backoff';
-    expect([isDraining, pausedQueue].map((queue) => queue.canBeReleased(1, 1_000))).toEqual([
+  it('is true at once when the queue is draining or held', () => {
+    const drainingQueue = createQueue();
+    drainingQueue.isDraining = true;
+    const heldQueue = createQueue();
+    heldQueue.hold = 'backoff';
+    expect([drainingQueue, heldQueue].map((queue) => queue.canBeReleased(1, 1_000))).toEqual([
       true,
       true,
     ]);
   });
 
-  it('does not come while a statement about it runs, nor while there is more', () => {
+  it('is false while the queue is being filled, needs a refill or has more', () => {
     const refillingQueue = createQueue();
     refillingQueue.operation = 'filling';
-    const hungry = createQueue();
-    hungry.needsRefill = true;
-    const more = createQueue();
-    more.deliveries.hasMore = true;
-    for (const queue of [refillingQueue, hungry, more]) {
+    const queueToRefill = createQueue();
+    queueToRefill.needsRefill = true;
+    const queueWithMore = createQueue();
+    queueWithMore.deliveries.hasMore = true;
+    for (const queue of [refillingQueue, queueToRefill, queueWithMore]) {
       expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
     }
   });
 });
 
-describe('a queue whose lease was not renewed', () => {
-  it('sends nothing until it is shown to be ours', () => {
-    const queue = createQueue(first(1));
+describe('a leased queue whose lease was not renewed', () => {
+  it('sends nothing until the next view of it', () => {
+    const queue = createQueue(firstAttempt(1));
     expect(queue.canSend).toBe(true);
     queue.isLeaseUncertain = true;
     expect(queue.canSend).toBe(false);
@@ -306,8 +318,8 @@ describe('a queue whose lease was not renewed', () => {
   });
 });
 
-describe('what is given up', () => {
-  it('keeps a queue from being released, and is told once', () => {
+describe('LeasedQueue.endGivingUp', () => {
+  it('lets the queue be released, and is reported once', () => {
     const queue = createQueue();
     queue.isGivingUp = true;
     expect(queue.canBeReleased(9_000, 1_000)).toBe(false);
@@ -318,7 +330,7 @@ describe('what is given up', () => {
     expect(queue.takeGivenUp()).toBe(false);
   });
 
-  it('is not all any more once the subscription was enabled again', () => {
+  it('is not reported once the subscription was enabled again', () => {
     const queue = createQueue();
     queue.endGivingUp(true);
     queue.applyView(view(), 5);

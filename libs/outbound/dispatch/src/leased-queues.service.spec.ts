@@ -35,10 +35,10 @@ beforeEach(() => {
 
 afterEach(() => metrics.onApplicationShutdown());
 
-function claimed(): WorkerQueue {
+function leaseQueue(): WorkerQueue {
   queues.lease(7, 'fast');
   const queue = queues.get(7);
-  if (!queue) throw new Error('it was claimed');
+  if (!queue) throw new Error('queue 7 is not leased');
   return queue;
 }
 
@@ -51,25 +51,25 @@ function begin(queue: WorkerQueue): LoadedDelivery {
   return delivery;
 }
 
-// begins 1 | lost, claimed, begins 2 | lost | 1 ends | claimed
-it('a queue that was lost twice waits for nothing that has ended in between', () => {
-  const before = claimed();
-  queues.add(before, [first(1, 1)]);
-  const one = begin(before);
-  queues.markLost(before);
-  const between = claimed();
-  queues.add(between, [first(2, 2)]);
-  const two = begin(between);
-  queues.markLost(between);
-  before.deliveries.finishAttempt(one, 'success', 5, true);
-  queues.settle(before, one);
-  const queue = claimed();
+// attempt 1 begins | lost, leased, attempt 2 begins | lost | attempt 1 ends | leased
+it('a queue that was lost twice waits only for attempts that are still in flight', () => {
+  const firstLease = leaseQueue();
+  queues.add(firstLease, [first(1, 1)]);
+  const one = begin(firstLease);
+  queues.markLost(firstLease);
+  const secondLease = leaseQueue();
+  queues.add(secondLease, [first(2, 2)]);
+  const two = begin(secondLease);
+  queues.markLost(secondLease);
+  firstLease.deliveries.finishAttempt(one, 'success', 5, true);
+  queues.settle(firstLease, one);
+  const queue = leaseQueue();
   queues.add(queue, [first(3, 1), first(4, 2)]);
   const three = begin(queue);
   expect(three.id).toBe(3);
   queue.deliveries.skip(three);
   expect(queue.deliveries.next()).toBeUndefined();
-  between.deliveries.finishAttempt(two, 'success', 5, true);
-  queues.settle(between, two);
+  secondLease.deliveries.finishAttempt(two, 'success', 5, true);
+  queues.settle(secondLease, two);
   expect(queue.deliveries.next()?.id).toBe(4);
 });

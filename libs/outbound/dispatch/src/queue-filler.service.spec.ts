@@ -6,8 +6,8 @@ import { DeliveryMetrics } from './delivery-metrics.service.js';
 import { QueueFiller } from './queue-filler.service.js';
 import { LeasedQueues } from './leased-queues.service.js';
 
-/** Fills nothing, and counts how often it was to be done. */
-class Fillings extends StallDetector {
+/** Counts how often a queue should be filled, and fills none. */
+class FillCounter extends StallDetector {
   count = 0;
   onFill: () => void = () => undefined;
 
@@ -26,16 +26,16 @@ beforeEach(() => {
 
 afterEach(() => metrics.onApplicationShutdown());
 
-// one queue is filled | so many promises later, before anything else can happen, another one asks
+// While one queue is being filled, another one is leased so many microtasks later.
 it.each([0, 1, 2, 3, 4, 5, 6])(
-  'a queue that asks %i promises after another is filled',
+  'QueueFiller fills a queue that is leased %i microtasks after another one',
   async (n) => {
     const queues = new LeasedQueues(metrics);
-    const fillings = new Fillings();
+    const fillCounter = new FillCounter();
     const unused = undefined as never;
-    const filler = new QueueFiller(queues, unused, unused, unused, unused, metrics, fillings);
-    fillings.onFill = () => {
-      fillings.onFill = () => undefined;
+    const filler = new QueueFiller(queues, unused, unused, unused, unused, metrics, fillCounter);
+    fillCounter.onFill = () => {
+      fillCounter.onFill = () => undefined;
       void (async () => {
         for (let i = 0; i < n; i++) await Promise.resolve();
         queues.lease(2, 'fast');
@@ -44,6 +44,6 @@ it.each([0, 1, 2, 3, 4, 5, 6])(
     queues.lease(1, 'fast');
     for (let turns = 0; turns < 5; turns++) await turn();
     await filler.finish();
-    expect(fillings.count).toBe(2);
+    expect(fillCounter.count).toBe(2);
   },
 );

@@ -4,17 +4,18 @@ import { fetchChecked } from './checked-fetch.client.js';
 
 let server: Server;
 let connections: Socket[];
-let received: string;
+let receivedText: string;
 
 beforeEach(async () => {
   connections = [];
-  received = '';
+  receivedText = '';
   server = createServer((socket) => {
     connections.push(socket);
     socket.on('error', () => socket.destroy());
     socket.on('data', (bytes) => {
-      received += bytes.toString();
-      if (received.endsWith('body')) socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
+      receivedText += bytes.toString();
+      if (receivedText.endsWith('body'))
+        socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -31,20 +32,20 @@ const send = (mayBeSent: () => boolean) =>
     mayBeSent,
   );
 
-it('a checked request says how long its body is', async () => {
+it('fetchChecked sends the length of its body', async () => {
   const response = await send(() => true);
   expect([response.status, await response.text()]).toEqual([200, 'ok']);
-  expect(received).toMatch(/\r\ncontent-length: 4\r\n/i);
-  expect(received).not.toMatch(/chunked/i);
+  expect(receivedText).toMatch(/\r\ncontent-length: 4\r\n/i);
+  expect(receivedText).not.toMatch(/chunked/i);
 });
 
-it('a checked request asks once it is connected, and writes nothing of what went out of date', async () => {
-  const connectionsWhenAsked: number[] = [];
-  const sending = send(() => {
-    connectionsWhenAsked.push(connections.length);
+it('fetchChecked calls mayBeSent once it is connected, and writes no body when that is false', async () => {
+  const connectionsAtCheck: number[] = [];
+  const response = send(() => {
+    connectionsAtCheck.push(connections.length);
     return false;
   });
-  await expect(sending).rejects.toThrow(TypeError);
-  expect(connectionsWhenAsked).toEqual([1]);
-  expect(received).not.toContain('body');
+  await expect(response).rejects.toThrow(TypeError);
+  expect(connectionsAtCheck).toEqual([1]);
+  expect(receivedText).not.toContain('body');
 });

@@ -19,9 +19,9 @@ const plain: buildConnector.connector = ({ hostname, port }, callback) => {
 
 let server: Server;
 let sockets: Socket[];
-/** The other ends of these, in the same order. */
+/** The clients' ends of these, in the same order. */
 let clients: Socket[];
-/** What the nth request of all is answered with. */
+/** Responds to the nth request of all. */
 let respond: (socket: Socket, nth: number) => void;
 let connections: HttpConnections;
 
@@ -53,7 +53,7 @@ function send(body = Buffer.from('{}')): Promise<ReceiverResponse> {
   return connections.send({ origin: `http://127.0.0.1:${port}`, path: '/hooks', headers, body });
 }
 
-async function untilEnded(count: number): Promise<void> {
+async function waitUntilClosed(count: number): Promise<void> {
   await eventually(
     () => sockets.filter((socket) => socket.destroyed).length,
     (is) => is === count,
@@ -61,31 +61,31 @@ async function untilEnded(count: number): Promise<void> {
 }
 
 describe('a connection', () => {
-  it('is used again', async () => {
+  it('is reused', async () => {
     for (let i = 0; i < 5; i++) await send();
     expect(sockets).toHaveLength(1);
   });
 
   it.each([
     ['Connection: close', 'connection: Upgrade, CLOSE'],
-    ['a Keep-Alive that is about to end', 'keep-alive: timeout=2, max=100'],
-  ])('is not used again after %s', async (_what, field) => {
+    ['a Keep-Alive timeout of two seconds', 'keep-alive: timeout=2, max=100'],
+  ])('is not reused after a response with %s', async (_what, field) => {
     respond = (socket) => socket.write(`HTTP/1.1 200 OK\r\n${field}\r\ncontent-length: 0\r\n\r\n`);
     await send();
     await send();
     expect(sockets).toHaveLength(2);
-    await untilEnded(2);
+    await waitUntilClosed(2);
   });
 
-  it('is used again after a Keep-Alive that lasts', async () => {
-    const lasting = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=5\r\ncontent-length: 0\r\n\r\n';
-    respond = (socket) => socket.write(lasting);
+  it('is reused after a response with a Keep-Alive timeout of five seconds', async () => {
+    const response = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=5\r\ncontent-length: 0\r\n\r\n';
+    respond = (socket) => socket.write(response);
     await send();
     await send();
     expect(sockets).toHaveLength(1);
   });
 
-  it('is not used again after bytes that follow an answer', async () => {
+  it('is not reused after bytes that follow a response', async () => {
     respond = (socket, nth) => {
       socket.write(nth === 1 ? `${OK}HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n` : OK);
     };
@@ -94,7 +94,7 @@ describe('a connection', () => {
     expect(sockets).toHaveLength(2);
   });
 
-  it('ends when bytes come that nobody has asked for', async () => {
+  it('is closed when bytes arrive without a request', async () => {
     await send();
     sockets[0]?.write('HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n');
     await eventually(
@@ -106,7 +106,7 @@ describe('a connection', () => {
     expect(sockets).toHaveLength(2);
   });
 
-  it('is not used again while a request is still being written', async () => {
+  it('is not reused while a request is still being written', async () => {
     respond = (socket, nth) => {
       if (nth === 1) socket.pause();
       socket.write(OK);
@@ -117,26 +117,26 @@ describe('a connection', () => {
   });
 });
 
-/** On a thread of its own, so that it answers while this one is busy. Counts what it has answered. */
+/** Responds on a thread of its own, even while this one is busy, and counts its responses. */
 const TLS_RECEIVER = `
-  const { parentPort, workerData: { cert, key, ok, answers } } = require('node:worker_threads');
+  const { parentPort, workerData: { cert, key, ok, responseCount } } = require('node:worker_threads');
   const server = require('node:tls').createServer({ cert, key }, (socket) => {
     socket.on('error', () => socket.destroy());
     socket.on('data', () => socket.write(ok, () => {
-      Atomics.add(answers, 0, 1);
-      Atomics.notify(answers, 0);
+      Atomics.add(responseCount, 0, 1);
+      Atomics.notify(responseCount, 0);
     }));
   });
   server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));`;
 
-it('a connection over TLS is used again after an answer that is there before the end of the write is seen', async () => {
+it('a connection over TLS is reused after a response that arrives before the write is reported as finished', async () => {
   const { cert, key } = selfSigned();
-  const answers = new Int32Array(new SharedArrayBuffer(4));
-  const workerData = { cert, key, ok: OK, answers };
+  const responseCount = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { cert, key, ok: OK, responseCount };
   const receiver = new Worker(TLS_RECEIVER, { eval: true, workerData });
   const [port] = (await once(receiver, 'message')) as [number];
   let connectionCount = 0;
-  const overTls = new HttpConnections((_, callback) => {
+  const tlsConnections = new HttpConnections((_, callback) => {
     connectionCount++;
     const socket = connectTls({ host: '127.0.0.1', port, ca: cert });
     socket.once('secureConnect', () => callback(null, socket));
@@ -144,25 +144,25 @@ it('a connection over TLS is used again after an answer that is there before the
   const body = Buffer.from('{}');
   try {
     for (let i = 0; i < 5; i++) {
-      const sent = overTls.send({
+      const response = tlsConnections.send({
         origin: `https://127.0.0.1:${port}`,
         path: '/',
         headers: {},
         body,
       });
-      // Right after the request was written, and before the event loop looks at what has become of that.
-      if (i > 0) setImmediate(() => Atomics.wait(answers, 0, i, 10_000));
-      expect((await sent).status).toBe(200);
+      // Right after the request was written, and before the event loop sees that the write has finished.
+      if (i > 0) setImmediate(() => Atomics.wait(responseCount, 0, i, 10_000));
+      expect((await response).status).toBe(200);
     }
     expect(connectionCount).toBe(1);
   } finally {
-    await overTls.close();
+    await tlsConnections.close();
     await receiver.terminate();
   }
 });
 
 describe('a request', () => {
-  it('whose connection dies idle is sent once more, on a new one, and not twice', async () => {
+  it('is sent again once, on a new connection, when its idle connection dies', async () => {
     await Promise.all([send(), send(), send()]);
     expect(sockets).toHaveLength(3);
     let requestCount = 0;
@@ -181,7 +181,7 @@ describe('a request', () => {
     expect(requestCount).toBe(4);
   });
 
-  it('fails when everything ends, and so do later ones', async () => {
+  it('fails when the connections are closed, and so do later requests', async () => {
     await send();
     let isRequested = false;
     respond = () => (isRequested = true);
@@ -196,6 +196,6 @@ describe('a request', () => {
     for (const one of [...(await pending), ...(await waiting), ...(await later)]) {
       expect(one).toEqual({ status: 'rejected', reason: expect.any(errors.ClientDestroyedError) });
     }
-    await untilEnded(sockets.length);
+    await waitUntilClosed(sockets.length);
   });
 });

@@ -6,11 +6,11 @@ import { HttpResponse } from './http-response.js';
 
 const MAX_START = 1_000_000;
 const RUNS = { numRuns: 400 };
-/** The llhttp of Node.js 20 reads some answers in another way than later ones: there it is no measure. */
+/** The llhttp of Node.js 20 reads some responses differently from later ones, so that it is no oracle. */
 const IS_ORACLE =
   '9.4'.localeCompare(process.versions['llhttp'] ?? '', 'en', { numeric: true }) <= 0;
 
-/** What an answer says, by whichever parser; null: it cannot be followed, or its head is incomplete. */
+/** A response as either parser reads it; null when it is refused or its head is incomplete. */
 type Reading = {
   status: number;
   fields: string[];
@@ -23,7 +23,7 @@ const OK = 'HTTP/1.1 200 OK\r\n';
 const CHUNKED = 'transfer-encoding: chunked\r\n';
 const EMPTY = 'content-length: 0\r\n\r\n';
 
-/** Answers that Node.js takes and this parser does not, each with an example. Everything else is read alike. */
+/** Responses that Node.js accepts and this parser refuses, each with an example. All others are read alike. */
 const STRICTER: [string, RegExp, string][] = [
   [
     'another protocol than HTTP/1.0 or HTTP/1.1',
@@ -71,23 +71,26 @@ const STRICTER: [string, RegExp, string][] = [
   ],
 ];
 
-/** Besides, these do not leave a connection that is used again. */
+/** Responses after which the connection is not reused. */
 const NOT_REUSED = [
   [
     'HTTP/1.0, whatever it says',
     'HTTP/1.0 200 OK\r\nconnection: keep-alive\r\ncontent-length: 0\r\n\r\n',
   ],
   ['bytes after the end', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok\r\n'],
-  ['an answer after the end', `${'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'.repeat(2)}`],
+  [
+    'a second response after the end',
+    `${'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n'.repeat(2)}`,
+  ],
 ] as const;
 
 let server: Server;
-let answer = '';
+let responseText = '';
 
 beforeAll(async () => {
   server = createServer((socket) => {
     socket.on('error', () => socket.destroy());
-    socket.once('data', () => socket.end(answer, 'latin1'));
+    socket.once('data', () => socket.end(responseText, 'latin1'));
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
 });
@@ -96,7 +99,7 @@ afterAll(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-function parsed(text: string, cuts: number[] = []): HttpResponse {
+function parse(text: string, cuts: number[] = []): HttpResponse {
   const bytes = Buffer.from(text, 'latin1');
   const response = new HttpResponse(MAX_START);
   const ends = [...cuts.map((cut) => cut % (bytes.length + 1)), bytes.length];
@@ -109,16 +112,16 @@ function parsed(text: string, cuts: number[] = []): HttpResponse {
   return response;
 }
 
-function ours(text: string, cuts?: number[]): Reading {
-  const { head, start, isOver, isReusable, error } = parsed(text, cuts);
+function readWithOurs(text: string, cuts?: number[]): Reading {
+  const { head, start, isOver, isReusable, error } = parse(text, cuts);
   if (!head) return null;
   const body = isOver && error === undefined ? Buffer.concat(start).toString('latin1') : null;
   return { ...head, body, isReusable };
 }
 
-/** How the client of Node.js, which has llhttp as its parser, reads it from a connection. */
-async function nodes(text: string): Promise<Reading> {
-  answer = text;
+/** Reads a response with the client of Node.js, whose parser is llhttp. */
+async function readWithNode(text: string): Promise<Reading> {
+  responseText = text;
   const agent = new http.Agent({ keepAlive: true });
   const { port } = server.address() as AddressInfo;
   try {
@@ -147,13 +150,13 @@ async function nodes(text: string): Promise<Reading> {
   }
 }
 
-/** What the two read differently, apart from what the list says; null: nothing. */
-async function difference(text: string, at?: number[]): Promise<unknown> {
-  const our = ours(text, at);
-  const theirs = await nodesUnfolded(text);
-  const isListed = STRICTER.some(([, answers]) => answers.test(text));
+/** Finds what the two read differently, apart from what `STRICTER` lists; null when nothing. */
+async function findDifference(text: string, at?: number[]): Promise<unknown> {
+  const our = readWithOurs(text, at);
+  const theirs = await readUnfoldedWithNode(text);
+  const isListed = STRICTER.some(([, pattern]) => pattern.test(text));
   const different = { text, our, theirs };
-  if (our === null) return isListed || (await nodes(text)) === null ? null : different;
+  if (our === null) return isListed || (await readWithNode(text)) === null ? null : different;
   if (our.status !== theirs?.status || our.fields.join() !== theirs.fields.join()) return different;
   if (our.isReusable && !theirs.isReusable) return different;
   if (our.body === theirs.body) return null;
@@ -161,7 +164,7 @@ async function difference(text: string, at?: number[]): Promise<unknown> {
   return isForgiven ? null : different;
 }
 
-/** Bytes after the end are at times a fault to Node.js, and at times nothing: here they cost the connection. */
+/** Tells whether bytes follow the end. Node.js sometimes refuses them; here they only end the reuse. */
 function hasSurplus(text: string): boolean {
   const response = new HttpResponse(MAX_START);
   response.read(Buffer.from(text.slice(0, -1), 'latin1'));
@@ -208,10 +211,10 @@ const REFUSED = [
   ['two spaces before the status', 'HTTP/1.1  200 OK\r\n\r\n'],
   ['another version', 'HTTP/1.2 200 OK\r\n\r\n'],
   ['small letters', 'http/1.1 200 OK\r\n\r\n'],
-  ['an interim answer that closes', `HTTP/1.1 103 A\r\nconnection: close\r\n\r\n${OK}\r\n`],
+  ['an interim response that closes', `HTTP/1.1 103 A\r\nconnection: close\r\n\r\n${OK}\r\n`],
 ] as const;
 
-/** Fields that go on in the next line, and what they are read as (RFC 9112, section 5.2). */
+/** Fields folded over several lines, and the values they are read as (RFC 9112, section 5.2). */
 const FOLDED = [
   ['a: b\r\n c', 'b c'],
   ['a: b\r\n\tc', 'b c'],
@@ -228,15 +231,15 @@ const FOLDED_ENDS = [
   ['transfer-encoding: gzip,\r\n\tchunked\r\n', '2\r\nok\r\n0\r\na: b\r\n c\r\n\r\n'],
 ] as const;
 
-/** As many folds as Node.js needs taken out, which knows none: from the first on, so none that is part of a body. */
-async function nodesUnfolded(text: string): Promise<Reading> {
-  const theirs = await nodes(text);
+/** Reads with Node.js, which refuses folds, after unfolding as few as needed: the first ones, so none in a body. */
+async function readUnfoldedWithNode(text: string): Promise<Reading> {
+  const theirs = await readWithNode(text);
   const unfolded = text.replace(/(?<=[^\r\n\t ])[ \t]*\r\n[ \t]+/, ' ');
   const isRefused = theirs === null || (theirs.body === null && !hasSurplus(text));
-  return isRefused && unfolded !== text ? nodesUnfolded(unfolded) : theirs;
+  return isRefused && unfolded !== text ? readUnfoldedWithNode(unfolded) : theirs;
 }
 
-/** Faults of chunks; the head has been taken by then. */
+/** Invalid chunks after a valid head. */
 const BROKEN = [
   ['a size without CR', '2\nok\r\n0\r\n\r\n'],
   ['a size with a space', '2 \r\nok\r\n0\r\n\r\n'],
@@ -254,62 +257,64 @@ const BROKEN = [
 const LONG = 'b'.repeat(1_000);
 
 const ENDLESS = [
-  ['lines of heads', OK, `a: ${LONG}\r\n`, 20],
+  ['header lines', OK, `a: ${LONG}\r\n`, 20],
   ['fields', OK, 'a:\r\n', 257],
-  ['interim answers', '', 'HTTP/1.1 103 A\r\n\r\n', 17],
+  ['interim responses', '', 'HTTP/1.1 103 A\r\n\r\n', 17],
   ['extensions', `${OK}${CHUNKED}\r\n`, `1;${LONG}\r\nx\r\n`, 20],
   ['trailers', `${OK}${CHUNKED}\r\n0\r\n`, `a: ${LONG}\r\n`, 20],
   ['letters in a line', OK, 'a', 17_000],
 ] as const;
 
-describe('an answer', () => {
-  it.each(SAMPLES)('is read as Node.js reads it, wherever it is cut: %j', async (text) => {
-    const whole = ours(text);
-    for (let cut = 0; cut <= text.length; cut++) expect(ours(text, [cut])).toEqual(whole);
+describe('HttpResponse', () => {
+  it.each(SAMPLES)('reads the same as Node.js, wherever the response is cut: %j', async (text) => {
+    const whole = readWithOurs(text);
+    for (let cut = 0; cut <= text.length; cut++) expect(readWithOurs(text, [cut])).toEqual(whole);
     expect(
-      ours(
+      readWithOurs(
         text,
         [...text].map((_, i) => i),
       ),
     ).toEqual(whole);
     if (!IS_ORACLE) return;
-    expect(whole).toEqual(await nodes(text));
+    expect(whole).toEqual(await readWithNode(text));
     for (let end = 0; end < text.length; end++) {
-      expect(await difference(text.slice(0, end))).toBeNull();
+      expect(await findDifference(text.slice(0, end))).toBeNull();
     }
   });
 
   if (IS_ORACLE) {
-    it('that is valid is read as Node.js reads it', async () => {
+    it('reads a valid response as Node.js does', async () => {
       await fc.assert(
-        fc.asyncProperty(valid(), cuts(), async (text, at) => {
-          expect(ours(text, at)).toEqual(await nodes(text));
+        fc.asyncProperty(validResponses(), cuts(), async (text, at) => {
+          expect(readWithOurs(text, at)).toEqual(await readWithNode(text));
         }),
         RUNS,
       );
     });
 
-    it('with faults is refused or read as Node.js reads it', async () => {
+    it('refuses a changed response or reads it as Node.js does', async () => {
       await fc.assert(
-        fc.asyncProperty(valid(), edits(), cuts(), async (text, changes, at) => {
-          expect(await difference(changes.reduce(edited, text), at)).toBeNull();
+        fc.asyncProperty(validResponses(), edits(), cuts(), async (text, changes, at) => {
+          expect(await findDifference(changes.reduce(applyEdit, text), at)).toBeNull();
         }),
         { numRuns: 1_500 },
       );
     });
 
-    it('with a character too many is refused or read as Node.js reads it, wherever that is', async () => {
+    it('refuses a response with a surplus character or reads it as Node.js does', async () => {
       const texts = [...SAMPLES, ...FIELDS.map((field) => `${OK}${field}\r\n0\r\n\r\n`)];
       for (const text of texts) {
-        for (const added of '\t ,;"\r\n\0a\x80') {
+        for (const insertion of '\t ,;"\r\n\0a\x80') {
           for (let at = 0; at <= text.length; at++) {
-            expect(await difference(edited(text, { at, removed: 0, added }))).toBeNull();
+            expect(
+              await findDifference(applyEdit(text, { at, deleteCount: 0, insertion })),
+            ).toBeNull();
           }
         }
       }
     });
 
-    it('of random pieces is refused or read as Node.js reads it', async () => {
+    it('refuses a response of random pieces or reads it as Node.js does', async () => {
       const some = (pieces: string[], maxLength: number) =>
         fc.array(fc.constantFrom(...pieces), { maxLength }).map((one) => one.join(''));
       const texts = fc
@@ -317,40 +322,52 @@ describe('an answer', () => {
         .map(([line, fields, body, rest]) => `${line || OK}${fields}\r\n${body}${rest}`);
       await fc.assert(
         fc.asyncProperty(texts, cuts(), async (text, at) => {
-          expect(await difference(text, at)).toBeNull();
+          expect(await findDifference(text, at)).toBeNull();
         }),
         { numRuns: 2_000 },
       );
     });
 
-    it.each(REFUSED)('is refused by Node.js too: %s', async (_what, text) => {
-      expect(await nodes(text)).toBeNull();
+    it.each(REFUSED)('is as strict as Node.js, which refuses %s too', async (_what, text) => {
+      expect(await readWithNode(text)).toBeNull();
     });
 
-    it.each(FOLDED)('is read as by Node.js without its fold: %j', async (field, _value) => {
-      const text = `${OK}${field}\r\ncontent-length: 2\r\n\r\nok`;
-      expect(ours(text)).toEqual(await nodesUnfolded(text));
-    });
+    it.each(FOLDED)(
+      'reads the folded field %j as Node.js reads the unfolded one',
+      async (field, _value) => {
+        const text = `${OK}${field}\r\ncontent-length: 2\r\n\r\nok`;
+        expect(readWithOurs(text)).toEqual(await readUnfoldedWithNode(text));
+      },
+    );
 
-    it.each(FOLDED_ENDS)('ends as for Node.js without its fold: %j', async (field, body) => {
-      const text = `${OK}${field}\r\n${body}`;
-      expect(await nodesUnfolded(text)).toMatchObject({ body: 'ok' });
-    });
+    it.each(FOLDED_ENDS)(
+      'agrees with Node.js, which ends the body where the unfolded field %j says',
+      async (field, body) => {
+        const text = `${OK}${field}\r\n${body}`;
+        expect(await readUnfoldedWithNode(text)).toMatchObject({ body: 'ok' });
+      },
+    );
 
-    it.each(STRICTER)('is taken by Node.js: %s', async (_what, _answers, text) => {
-      expect(await nodes(text)).toMatchObject({ body: expect.any(String) });
-    });
+    it.each(STRICTER)(
+      'is stricter than Node.js, which accepts %s',
+      async (_what, _pattern, text) => {
+        expect(await readWithNode(text)).toMatchObject({ body: expect.any(String) });
+      },
+    );
 
-    it.each(BROKEN)('is broken off by Node.js too: %s', async (_what, body) => {
-      const text = `${OK}${CHUNKED}\r\n${body}`;
-      expect(await nodes(text)).toMatchObject({ status: 200, body: null });
-    });
+    it.each(BROKEN)(
+      'is as strict as Node.js, which aborts a body with %s too',
+      async (_what, body) => {
+        const text = `${OK}${CHUNKED}\r\n${body}`;
+        expect(await readWithNode(text)).toMatchObject({ status: 200, body: null });
+      },
+    );
   }
 
-  it.each(FOLDED)('with the folded field %j is read as with spaces', (field, value) => {
+  it.each(FOLDED)('reads the folded field %j with a space for each fold: %j', (field, value) => {
     const text = `${OK}${field}\r\ncontent-length: 2\r\n\r\nok`;
     for (let cut = 0; cut <= text.length; cut++) {
-      expect(ours(text, [cut])).toEqual({
+      expect(readWithOurs(text, [cut])).toEqual({
         status: 200,
         fields: ['a', value, 'content-length', '2'],
         body: 'ok',
@@ -359,42 +376,42 @@ describe('an answer', () => {
     }
   });
 
-  it.each(FOLDED_ENDS)('ends where the folded field %j says', (field, body) => {
+  it.each(FOLDED_ENDS)('ends the body where the folded field %j says', (field, body) => {
     const text = `${OK}${field}\r\n${body}`;
-    expect(ours(text)).toMatchObject({ body: 'ok', isReusable: true });
+    expect(readWithOurs(text)).toMatchObject({ body: 'ok', isReusable: true });
   });
 
-  it('closes the connection that a folded field says is to be closed', () => {
+  it('does not reuse the connection when a folded field says close', () => {
     const text = `${OK}connection: keep-alive,\r\n close\r\ncontent-length: 2\r\n\r\nok`;
-    expect(ours(text)).toMatchObject({ body: 'ok', isReusable: false });
+    expect(readWithOurs(text)).toMatchObject({ body: 'ok', isReusable: false });
   });
 
-  it.each(REFUSED)('is refused: %s', (_what, text) => {
-    expect(parsed(text)).toMatchObject({ head: undefined, error: 'invalid' });
+  it.each(REFUSED)('refuses %s', (_what, text) => {
+    expect(parse(text)).toMatchObject({ head: undefined, error: 'invalid' });
   });
 
-  it.each(STRICTER)('is refused, though not by Node.js: %s', (_what, answers, text) => {
-    expect(text).toMatch(answers);
-    expect(parsed(text).error).toBe('invalid');
+  it.each(STRICTER)('refuses %s, unlike Node.js', (_what, pattern, text) => {
+    expect(text).toMatch(pattern);
+    expect(parse(text).error).toBe('invalid');
   });
 
-  it.each(BROKEN)('is broken off: %s', (_what, body) => {
+  it.each(BROKEN)('reports a body with %s as invalid', (_what, body) => {
     const text = `${OK}${CHUNKED}\r\n${body}`;
-    expect(parsed(text)).toMatchObject({ head: { status: 200 }, error: 'invalid' });
+    expect(parse(text)).toMatchObject({ head: { status: 200 }, error: 'invalid' });
   });
 
-  it.each(ENDLESS)('is refused with too many %s', (_what, start, repeated, count) => {
-    expect(parsed(start + repeated.repeat(count)).error).toBeDefined();
-    expect(parsed(start + repeated.repeat(10)).error).toBeUndefined();
+  it.each(ENDLESS)('refuses too many %s', (_what, start, repeated, count) => {
+    expect(parse(start + repeated.repeat(count)).error).toBeDefined();
+    expect(parse(start + repeated.repeat(10)).error).toBeUndefined();
   });
 
   it.each(['SSH', 'HTTP/2', '\x15\x03\x01', '\r'])(
-    'that begins with %j is refused before its line has ended',
-    (text) => expect(parsed(text).error).toBe('invalid'),
+    'refuses a response that begins with %j before its line has ended',
+    (text) => expect(parse(text).error).toBe('invalid'),
   );
 
-  it.each(NOT_REUSED)('leaves a connection that is not used again: %s', (_what, text) => {
-    expect(parsed(text)).toMatchObject({ isOver: true, isReusable: false });
+  it.each(NOT_REUSED)('does not reuse the connection after %s', (_what, text) => {
+    expect(parse(text)).toMatchObject({ isOver: true, isReusable: false });
   });
 });
 
@@ -453,25 +470,25 @@ function cuts(): fc.Arbitrary<number[]> {
   return fc.array(fc.nat(1_000), { maxLength: 5 });
 }
 
-type Edit = { at: number; removed: number; added: string };
+type Edit = { at: number; deleteCount: number; insertion: string };
 
 function edits(): fc.Arbitrary<Edit[]> {
-  const added = fc.oneof(
+  const insertion = fc.oneof(
     fc.constantFrom('', ...'\r\n\0\t :;,"\\=09afx+-\x7f\x80', '\r\n', '\n\n', '\r\n ', ...PIECES),
     fc.integer({ min: 0, max: 255 }).map((byte) => String.fromCharCode(byte)),
   );
-  return fc.array(fc.record({ at: fc.nat(1_000), removed: fc.nat(3), added }), {
+  return fc.array(fc.record({ at: fc.nat(1_000), deleteCount: fc.nat(3), insertion }), {
     minLength: 1,
     maxLength: 3,
   });
 }
 
-function edited(text: string, { at, removed, added }: Edit): string {
+function applyEdit(text: string, { at, deleteCount, insertion }: Edit): string {
   const from = at % (text.length + 1);
-  return text.slice(0, from) + added + text.slice(from + removed);
+  return text.slice(0, from) + insertion + text.slice(from + deleteCount);
 }
 
-function valid(): fc.Arbitrary<string> {
+function validResponses(): fc.Arbitrary<string> {
   const bytes = (limit: number) =>
     fc.uint8Array({ maxLength: limit }).map((one) => Buffer.from(one).toString('latin1'));
   const name = fc.stringMatching(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,12}$/).map((one) => `x-${one}`);

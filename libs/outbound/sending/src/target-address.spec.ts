@@ -19,7 +19,7 @@ const allowing = (...ranges: string[]) => ({
   webhookAllowedCidrs: ranges.map((range) => ipaddr.parseCIDR(range)),
 });
 
-describe('targetUrlFault', () => {
+describe('findTargetUrlError', () => {
   it.each([
     'https://127.0.0.1/',
     'https://127.1/',
@@ -136,7 +136,7 @@ describe('targetUrlFault', () => {
     'https://[fe80::5efe:808:808]/',
     'https://[fe80::a9fe:a9fe]/',
     'https://[fd20:ce::254]/',
-  ])('refuses %s', (url) => {
+  ])('refuses %s as not publicly reachable', (url) => {
     expect(strict(url)).toBe('must be publicly reachable');
   });
 
@@ -204,11 +204,11 @@ describe('targetUrlFault', () => {
     ['https:\\\\example.com', NOT_A_URL],
     [`https://example.com/${'ß'.repeat(400)}`, 'must have at most 2048 characters'],
     [`https://example.com/${'a'.repeat(2048)}`, 'must have at most 2048 characters'],
-  ])('says what is wrong with %s', (url, fault) => {
-    expect(strict(url)).toBe(fault);
+  ])('says what is wrong with %s', (url, error) => {
+    expect(strict(url)).toBe(error);
   });
 
-  it('lets development use http and this machine, and nothing else', () => {
+  it('allows http and loopback addresses in development, but no other private addresses', () => {
     for (const url of [
       'http://127.0.0.1:9000/',
       'https://127.8.9.10/',
@@ -236,7 +236,7 @@ describe('targetUrlFault', () => {
   });
 });
 
-describe('ranges that the operator allows', () => {
+describe('the ranges that the operator allows', () => {
   const rules = allowing('10.1.0.0/16', 'fd12::/48', '127.0.0.0/8');
 
   it.each([
@@ -250,7 +250,7 @@ describe('ranges that the operator allows', () => {
     'https://[::10.1.2.3]/',
     'https://[2606:4700::5efe:a01:203]/',
     'https://8.8.8.8/',
-  ])('open %s', (url) => {
+  ])('allow %s', (url) => {
     expect(findTargetUrlError(url, rules)).toBeUndefined();
   });
 
@@ -266,8 +266,8 @@ describe('ranges that the operator allows', () => {
     ['https://[fd12:0:1::5efe:a01:203]/', 'must be publicly reachable'],
     ['http://10.1.2.3/', 'must start with https://'],
     ['https://a:b@10.1.2.3/', 'must not contain credentials'],
-  ])('leave %s closed', (url, fault) => {
-    expect(findTargetUrlError(url, rules)).toBe(fault);
+  ])('do not allow %s', (url, error) => {
+    expect(findTargetUrlError(url, rules)).toBe(error);
   });
 
   it.each([
@@ -290,7 +290,7 @@ describe('ranges that the operator allows', () => {
     'https://localhost/',
     'https://[::]/',
     'https://[::1]/',
-  ])('never open %s, which is a service of the cloud or this machine', (url) => {
+  ])('never allow %s, which is a cloud service or this machine', (url) => {
     const open = allowing('0.0.0.0/0', '::/0', '169.254.169.254/32', '127.0.0.0/8', '::1/128');
     expect(findTargetUrlError(url, open)).toBe('must be publicly reachable');
     expect(findTargetUrlError('https://10.1.2.3/', open)).toBeUndefined();
@@ -301,13 +301,13 @@ describe('ranges that the operator allows', () => {
     ['IPv4-compatible', '::/96', (hex: string) => `::${hex}`],
     ['IPv4-translated', '::ffff:0:0:0/96', (hex: string) => `::ffff:0:${hex}`],
     ['NAT64', '64:ff9b::/96', (hex: string) => `64:ff9b::${hex}`],
-    ['NAT64 of its own, /96', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:fffe::${hex}`],
-    ['NAT64 of its own, /48', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout48(hex)}`],
-    ['NAT64 of its own, /56', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout56(hex)}`],
-    ['NAT64 of its own, /64', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout64(hex)}`],
+    ['local-use NAT64, /96', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:fffe::${hex}`],
+    ['local-use NAT64, /48', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout48(hex)}`],
+    ['local-use NAT64, /56', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout56(hex)}`],
+    ['local-use NAT64, /64', '64:ff9b:1::/48', (hex: string) => `64:ff9b:1:${layout64(hex)}`],
     ['6to4', '2002::/16', (hex: string) => `2002:${hex}::1`],
     ['Teredo server', '2001::/32', (hex: string) => `2001:0:${hex}:0:0:f7f7:f7f7`],
-    ['Teredo client', '2001::/32', (hex: string) => `2001:0:808:808:0:0:${inverted(hex)}`],
+    ['Teredo client', '2001::/32', (hex: string) => `2001:0:808:808:0:0:${invert(hex)}`],
     ['ISATAP', 'fd12::/16', (hex: string) => `fd12::5efe:${hex}`],
     ['ISATAP, globally unique', 'fd12::/16', (hex: string) => `fd12::200:5efe:${hex}`],
   ] as const;
@@ -316,28 +316,38 @@ describe('ranges that the operator allows', () => {
       .split(':')
       .map((part) => part.padStart(4, '0'))
       .join('');
-  const inGroups = (digits: string) => (digits.match(/.{4}/g) ?? []).join(':');
+  const toGroups = (digits: string) => (digits.match(/.{4}/g) ?? []).join(':');
   const layout48 = (hex: string) =>
-    inGroups(`${hex8(hex).slice(0, 4)}00${hex8(hex).slice(4)}${'0'.repeat(10)}`);
+    toGroups(`${hex8(hex).slice(0, 4)}00${hex8(hex).slice(4)}${'0'.repeat(10)}`);
   const layout56 = (hex: string) =>
-    inGroups(`12${hex8(hex).slice(0, 2)}00${hex8(hex).slice(2)}${'0'.repeat(8)}`);
-  const layout64 = (hex: string) => inGroups(`123400${hex8(hex)}${'0'.repeat(6)}`);
-  const inverted = (hex: string) =>
-    inGroups((0xffffffff - Number.parseInt(hex8(hex), 16)).toString(16).padStart(8, '0'));
+    toGroups(`12${hex8(hex).slice(0, 2)}00${hex8(hex).slice(2)}${'0'.repeat(8)}`);
+  const layout64 = (hex: string) => toGroups(`123400${hex8(hex)}${'0'.repeat(6)}`);
+  const invert = (hex: string) =>
+    toGroups((0xffffffff - Number.parseInt(hex8(hex), 16)).toString(16).padStart(8, '0'));
 
-  it.each(EMBEDDINGS)('never open what is embedded as %s in %s', (_what, range, embed) => {
-    const open = allowing(range, '0.0.0.0/0', '::/0');
-    for (const hex of ['7f00:1', '7f01:203', 'a9fe:a9fe', 'a9fe:aa02', '6464:64c8', 'a83f:8110']) {
-      const address = embed(hex);
-      expect([address, isBlockedAddress(address, allowing(range))]).toEqual([address, true]);
-      expect([address, isBlockedAddress(address, open)]).toEqual([address, true]);
-    }
-    expect(isBlockedAddress(embed('808:808'), allowing(range))).toBe(false);
-    expect(isBlockedAddress(embed('a01:203'), allowing('10.1.0.0/16', 'fd12::/16'))).toBe(false);
-    expect(isBlockedAddress(embed('a01:203'), PUBLIC_ONLY)).toBe(true);
-  });
+  it.each(EMBEDDINGS)(
+    'never allow a loopback or metadata address embedded as %s in %s',
+    (_what, range, embed) => {
+      const open = allowing(range, '0.0.0.0/0', '::/0');
+      for (const hex of [
+        '7f00:1',
+        '7f01:203',
+        'a9fe:a9fe',
+        'a9fe:aa02',
+        '6464:64c8',
+        'a83f:8110',
+      ]) {
+        const address = embed(hex);
+        expect([address, isBlockedAddress(address, allowing(range))]).toEqual([address, true]);
+        expect([address, isBlockedAddress(address, open)]).toEqual([address, true]);
+      }
+      expect(isBlockedAddress(embed('808:808'), allowing(range))).toBe(false);
+      expect(isBlockedAddress(embed('a01:203'), allowing('10.1.0.0/16', 'fd12::/16'))).toBe(false);
+      expect(isBlockedAddress(embed('a01:203'), PUBLIC_ONLY)).toBe(true);
+    },
+  );
 
-  it('of translators do not open the private addresses behind them', () => {
+  it('do not allow private addresses behind a translator', () => {
     const open = allowing('64:ff9b::/96', '64:ff9b:1::/48', '2002::/16');
     for (const url of ['https://[64:ff9b::10.0.0.1]/', 'https://[2002:a00:1::1]/']) {
       expect(findTargetUrlError(url, open)).toBe('must be publicly reachable');
@@ -345,7 +355,7 @@ describe('ranges that the operator allows', () => {
     expect(findTargetUrlError('https://[64:ff9b::8.8.8.8]/', open)).toBeUndefined();
   });
 
-  it('do not make http one that may be delivered to', () => {
+  it('do not allow delivery over http', () => {
     expect(isBlockedHost('http:', '10.1.2.3', rules)).toBe(true);
     expect(isBlockedHost('https:', '10.1.2.3', rules)).toBe(false);
     expect(isBlockedHost('http:', 'example.com', DEVELOPMENT)).toBe(false);
@@ -353,14 +363,14 @@ describe('ranges that the operator allows', () => {
 });
 
 describe('isBlockedAddress', () => {
-  it('blocks whatever is not an address', () => {
+  it('blocks every text that is not an address', () => {
     for (const text of ['', 'example.com', 'fe80::1%eth0', '1.2.3.4/8', 'fd00:ec2::254%eth0']) {
       expect(isBlockedAddress(text, PUBLIC_ONLY)).toBe(true);
     }
   });
 });
 
-it('tells literals from names', () => {
+it('parseLiteralAddress returns the address of a literal, and undefined for a name', () => {
   expect(parseLiteralAddress('[::1]')).toBe('::1');
   expect(parseLiteralAddress('8.8.8.8')).toBe('8.8.8.8');
   expect(parseLiteralAddress('example.com')).toBeUndefined();

@@ -6,13 +6,13 @@ it.each([
   ['{"a":1}', `whsec_${Buffer.alloc(32, 7).toString('base64')}`],
   ['{"é":"☕"}', `whsec_${Buffer.alloc(24, 255).toString('base64')}`],
   ['', `whsec_${Buffer.alloc(64, 1).toString('base64')}`],
-])('signs %j as the library of Standard Webhooks does', (text, secret) => {
+])('sign returns for %j the signature of the Standard Webhooks library', (text, secret) => {
   const seconds = '1780000000';
   const expected = new Webhook(secret).sign('evt_1', new Date(Number(seconds) * 1000), text);
   expect(sign(createSigningKey(secret), 'evt_1', seconds, Buffer.from(text))).toBe(expected);
 });
 
-it('makes signatures that the library verifies, and only with the secret and the bytes', () => {
+it('sign returns a signature that the library verifies with this secret and body only', () => {
   const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
   const body = '{"type":"stamp.earned"}';
   const seconds = String(Math.floor(Date.now() / 1000));

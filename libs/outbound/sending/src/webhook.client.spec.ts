@@ -52,7 +52,10 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-function newClient(names = new NameLookup(), environment: NodeJS.ProcessEnv = {}): WebhookClient {
+function createClient(
+  names = new NameLookup(),
+  environment: NodeJS.ProcessEnv = {},
+): WebhookClient {
   const config = readConfig({
     DATABASE_URL: 'postgres://nowhere/none',
     MASTER_KEY: Buffer.alloc(32).toString('base64'),
@@ -64,14 +67,14 @@ function newClient(names = new NameLookup(), environment: NodeJS.ProcessEnv = {}
   return client;
 }
 
-async function nameServer(zone: Zone): Promise<NameServer> {
-  const started = await NameServer.start(zone);
-  cleanUps.push(() => started.stop());
-  return started;
+async function startNameServer(zone: Zone): Promise<NameServer> {
+  const names = await NameServer.start(zone);
+  cleanUps.push(() => names.stop());
+  return names;
 }
 
-/** A server that answers with arbitrary bytes. */
-async function rawServer(serve: (socket: Socket, nth: number) => void): Promise<number> {
+/** Starts a server that responds with arbitrary bytes. */
+async function startRawServer(serve: (socket: Socket, nth: number) => void): Promise<number> {
   let nth = 0;
   const sockets = new Set<Socket>();
   const raw: Server = createServer((socket) => {
@@ -90,7 +93,7 @@ async function rawServer(serve: (socket: Socket, nth: number) => void): Promise<
 function send({
   host = LOOPBACK,
   at = port,
-  client = newClient(),
+  client = createClient(),
   ...attempt
 }: { host?: string; at?: number; client?: WebhookClient } & Partial<Attempt> = {}) {
   return client.send({
@@ -103,28 +106,28 @@ function send({
   });
 }
 
-/** Waits, because the client counts a connection as idle only a moment after the answer has ended. */
-async function settledSend(options: Parameters<typeof send>[0]): ReturnType<typeof send> {
-  const attempted = await send(options);
+/** Sends and waits, because the client counts a connection as idle only a moment after the response has ended. */
+async function sendAndSettle(options: Parameters<typeof send>[0]): ReturnType<typeof send> {
+  const result = await send(options);
   await immediate();
-  return attempted;
+  return result;
 }
 
 describe('an attempt', () => {
-  it('sends nothing that goes out of date before its first byte is written', async () => {
-    const client = newClient();
+  it('sends nothing when mayBeSent turns false before the first byte is written', async () => {
+    const client = createClient();
     let isCurrent = true;
     const connecting = send({ client, mayBeSent: () => isCurrent });
     isCurrent = false;
     await expect(connecting).rejects.toThrow(OutdatedError);
-    await settledSend({ client, mayBeSent: () => true });
+    await sendAndSettle({ client, mayBeSent: () => true });
     const onTheSameConnection = send({ client, mayBeSent: () => false });
     await expect(onTheSameConnection).rejects.toThrow(OutdatedError);
-    await settledSend({ client });
+    await sendAndSettle({ client });
     expect(requests).toHaveLength(2);
   });
 
-  it('is signed as Standard Webhooks says', async () => {
+  it('is signed as Standard Webhooks specifies', async () => {
     const { outcome, excerpt, at } = await send();
     expect(outcome).toEqual({ kind: 'answered', status: 200, retryAfter: null });
     expect(excerpt).toBe('thanks');
@@ -151,12 +154,12 @@ describe('an attempt', () => {
     expect(requests).toHaveLength(1);
   });
 
-  it('hands on Retry-After', async () => {
+  it('returns the Retry-After of the response', async () => {
     respond = (response) => response.writeHead(429, { 'retry-after': '7' }).end();
     expect((await send()).outcome).toEqual({ kind: 'answered', status: 429, retryAfter: '7' });
   });
 
-  it('does not take less than no time when the clock is set back', async () => {
+  it('has no negative duration when the clock is set back', async () => {
     const anHourAgo = Date.now() - 3_600_000;
     respond = (response) => {
       jest.spyOn(Date, 'now').mockReturnValue(anHourAgo);
@@ -165,7 +168,7 @@ describe('an attempt', () => {
     expect((await send()).durationMs).toBeGreaterThanOrEqual(0);
   });
 
-  it('cuts a long answer off and keeps its first KiB, whatever the bytes', async () => {
+  it('returns at most 1 KiB of a long response, without NUL characters', async () => {
     respond = (response) => {
       response.write(Buffer.alloc(700, 0));
       response.write(Buffer.alloc(1_000_000, 0xff));
@@ -176,12 +179,12 @@ describe('an attempt', () => {
     expect(excerpt).not.toContain('\0');
   });
 
-  it('closes the connection after 64 KiB, however long the answer is', async () => {
+  it('closes the connection early when the response is longer than 64 KiB', async () => {
     const MIB = 1024 * 1024;
     const chunk = Buffer.alloc(MIB, 'x');
-    let closed = false;
+    let isClosed = false;
     let written = 0;
-    const at = await rawServer((socket) => {
+    const at = await startRawServer((socket) => {
       const write = () => {
         // Begun once, and then as fast as it is taken.
         while (!socket.destroyed && written < 64 * MIB) {
@@ -189,7 +192,7 @@ describe('an attempt', () => {
           if (!socket.write(chunk)) return;
         }
       };
-      socket.on('close', () => (closed = true));
+      socket.on('close', () => (isClosed = true));
       socket.on('drain', write);
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${64 * MIB}\r\n\r\n`);
       write();
@@ -198,23 +201,23 @@ describe('an attempt', () => {
     expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
     expect(excerpt).toBe('x'.repeat(1024));
     await eventually(
-      () => closed,
+      () => isClosed,
       (is) => is,
     );
     // What was on its way is more than 64 KiB, and far less than all.
     expect(written).toBeLessThan(32 * MIB);
   });
 
-  it('waits for the rest of an answer of less than 64 KiB', async () => {
+  it('waits for the end of a response of less than 64 KiB', async () => {
     let finish: () => void = () => undefined;
     respond = (response) => {
       response.write(Buffer.alloc(60 * 1024, 'x'));
       finish = () => response.end();
     };
     let over = false;
-    const sent = send().then((attempted) => {
+    const pending = send().then((result) => {
       over = true;
-      return attempted;
+      return result;
     });
     await eventually(
       () => requests.length,
@@ -222,10 +225,10 @@ describe('an attempt', () => {
     );
     expect(over).toBe(false);
     finish();
-    expect((await sent).outcome).toMatchObject({ status: 200 });
+    expect((await pending).outcome).toMatchObject({ status: 200 });
   });
 
-  it('reports a connection closed without an answer', async () => {
+  it('reports a connection that is closed without a response', async () => {
     respond = (response) => response.socket?.destroy();
     expect((await send()).outcome).toEqual({
       kind: 'failed',
@@ -233,7 +236,7 @@ describe('an attempt', () => {
     });
   });
 
-  it('is signed with both secrets while one replaces the other', async () => {
+  it('is signed with both secrets during a rotation', async () => {
     const { at } = await send({ previousSecret: OLD_SECRET });
     const signed = `evt_1.${Math.floor(at.getTime() / 1000)}.{"é":1}`;
     const signature = (byte: number) =>
@@ -241,9 +244,9 @@ describe('an attempt', () => {
     expect(requests[0]?.headers['webhook-signature']).toBe(`${signature(5)} ${signature(6)}`);
   });
 
-  it('carries nothing over from one answer to the next request', async () => {
+  it('sends no Accept-Encoding, and no cookies of an earlier response', async () => {
     respond = (response) => response.writeHead(200, { 'set-cookie': 'a=1; Path=/' }).end();
-    const client = newClient();
+    const client = createClient();
     await send({ client });
     await send({ client });
     expect(requests[1]?.headers).not.toHaveProperty('cookie');
@@ -255,8 +258,8 @@ describe('an attempt', () => {
     ['X-GZIP', gzipSync],
     ['deflate', deflateSync],
     ['deflate', deflateRawSync],
-  ])('shows an answer in %s decoded', async (encoding, encode) => {
-    const client = newClient();
+  ])('returns the decoded excerpt of a response in %s', async (encoding, encode) => {
+    const client = createClient();
     for (const text of ['Käse fehlt', 'y'.repeat(1023), '']) {
       respond = (response) =>
         response.writeHead(500, { 'content-encoding': encoding }).end(encode(text));
@@ -264,7 +267,7 @@ describe('an attempt', () => {
     }
   });
 
-  it('decodes no more than the beginning of an answer', async () => {
+  it('decodes only the beginning of a compressed response', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000, 'z'));
     respond = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb);
     const { outcome, excerpt } = await send();
@@ -282,15 +285,18 @@ describe('an attempt', () => {
     ['br', Buffer.from('as it came'), 'as it came'],
     ['gzip, gzip', Buffer.from('as it came'), 'as it came'],
     ['identity', Buffer.from('as it came'), 'as it came'],
-  ])('takes an answer that is said to be in %s as it is: %s', async (encoding, body, excerpt) => {
-    respond = (response) => response.writeHead(200, { 'content-encoding': encoding }).end(body);
-    const attempted = await send();
-    expect(attempted.outcome).toMatchObject({ kind: 'answered', status: 200 });
-    expect(attempted.excerpt).toMatch(excerpt);
-  });
+  ])(
+    'returns what it can read of a response with Content-Encoding %s: %s',
+    async (encoding, body, excerpt) => {
+      respond = (response) => response.writeHead(200, { 'content-encoding': encoding }).end(body);
+      const result = await send();
+      expect(result.outcome).toMatchObject({ kind: 'answered', status: 200 });
+      expect(result.excerpt).toMatch(excerpt);
+    },
+  );
 
-  it('survives an encoded answer that is broken, wherever it is', async () => {
-    const client = newClient();
+  it('survives a gzip response with a broken byte, wherever it is', async () => {
+    const client = createClient();
     const whole = gzipSync('a text that is encoded, and repeated, and repeated, and repeated');
     for (let at = 0; at < whole.length; at += 3) {
       const broken = Buffer.from(whole);
@@ -302,7 +308,7 @@ describe('an attempt', () => {
     }
   });
 
-  it('goes directly, whatever proxies the environment names', async () => {
+  it('uses no proxy that the environment names', async () => {
     const before = process.env;
     process.env = { ...before, HTTP_PROXY: 'http://127.0.0.1:1', http_proxy: 'http://127.0.0.1:1' };
     try {
@@ -312,30 +318,30 @@ describe('an attempt', () => {
     }
   });
 
-  it("cannot be made to send somebody else's headers", async () => {
+  it('fails for an event type that would inject a header', async () => {
     const { outcome } = await send({ type: 'stamp.earned\r\nx-admin: 1' });
     expect(outcome).toMatchObject({ kind: 'failed' });
     expect(requests).toHaveLength(0);
   });
 
-  it('does not reveal a secret that cannot be used', async () => {
+  it('fails for an invalid secret without revealing it', async () => {
     const { outcome } = await send({ secret: 'whsec_not base64 at all' });
     expect(outcome).toMatchObject({ kind: 'failed' });
     expect(JSON.stringify(outcome)).not.toContain('not base64');
   });
 
   it.each([
-    ['an answer in many small pieces', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok', 200],
+    ['a response in many small pieces', 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok', 200],
     [
-      'interim answers before the final one',
+      'interim responses before the final one',
       'HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 204 No\r\n\r\n',
       204,
     ],
-    ['a status of its own', 'HTTP/1.1 299 Odd\r\ncontent-length: 0\r\n\r\n', 299],
+    ['an unassigned status', 'HTTP/1.1 299 Odd\r\ncontent-length: 0\r\n\r\n', 299],
     ['a body that ends early', 'HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\nhalf', 200],
-  ])('takes %s', async (_what, answer, status) => {
-    const at = await rawServer((socket) => {
-      for (const letter of answer) socket.write(letter);
+  ])('accepts %s', async (_what, responseText, status) => {
+    const at = await startRawServer((socket) => {
+      for (const letter of responseText) socket.write(letter);
       socket.end();
     });
     expect((await send({ at })).outcome).toMatchObject({ kind: 'answered', status });
@@ -343,10 +349,10 @@ describe('an attempt', () => {
 
   it.each([
     ['something that is not HTTP', 'SSH-2.0-OpenSSH_9.2\r\n', 'The answer was not valid HTTP'],
-    ['broken headers', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The answer was not valid HTTP'],
+    ['an invalid status', 'HTTP/1.1 2x0 OK\r\n\r\n', 'The answer was not valid HTTP'],
     ['incomplete headers', 'HTTP/1.1 200 OK\r\ncontent-', CLOSED],
     [
-      'another protocol',
+      'a switch of protocols',
       'HTTP/1.1 101 Switching Protocols\r\nupgrade: x\r\n\r\n',
       'The answer was not valid HTTP',
     ],
@@ -355,12 +361,12 @@ describe('an attempt', () => {
       `HTTP/1.1 200 OK\r\n${'x-filler: y\r\n'.repeat(10_000)}`,
       'The headers of the answer were too large',
     ],
-  ])('refuses %s', async (_what, answer, error) => {
-    const at = await rawServer((socket) => socket.end(answer));
+  ])('fails on %s', async (_what, responseText, error) => {
+    const at = await startRawServer((socket) => socket.end(responseText));
     expect((await send({ at })).outcome).toEqual({ kind: 'failed', error });
   });
 
-  it('takes an answer that comes before the body was read', async () => {
+  it('accepts a response that arrives before the receiver has read the body', async () => {
     server.removeAllListeners('request');
     server.on('request', (_request, response: http.ServerResponse) =>
       response.writeHead(413, { connection: 'close' }).end('too much'),
@@ -369,71 +375,71 @@ describe('an attempt', () => {
     expect(outcome).toMatchObject({ kind: 'answered', status: 413 });
   });
 
-  it('names no address where nobody listens', async () => {
+  it('reports a refused connection without its address', async () => {
     const { outcome } = await send({ at: 1 });
     expect(outcome).toEqual({ kind: 'failed', error: 'The connection was refused' });
   });
 });
 
-describe('connections', () => {
-  it('are used again', async () => {
-    const client = newClient();
-    for (let i = 0; i < 3; i++) await settledSend({ client });
+describe('a connection', () => {
+  it('is reused', async () => {
+    const client = createClient();
+    for (let i = 0; i < 3; i++) await sendAndSettle({ client });
     expect(requests).toHaveLength(3);
     expect(connections).toBe(1);
   });
 
-  it('that die as they are used again are replaced at once', async () => {
-    const at = await rawServer((socket, nth) => {
+  it('is replaced at once when it dies on reuse', async () => {
+    const at = await startRawServer((socket, nth) => {
       if (nth === 2) socket.destroy();
       else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     });
-    const client = newClient();
-    await settledSend({ client, at });
+    const client = createClient();
+    await sendAndSettle({ client, at });
     expect((await send({ client, at })).outcome).toMatchObject({ status: 200 });
   });
 
-  it('that die in the middle of an answer are not', async () => {
-    let checkCount = 0;
-    const at = await rawServer((socket, nth) => {
-      checkCount = nth;
+  it('is not replaced when it dies in the middle of a response', async () => {
+    let requestCount = 0;
+    const at = await startRawServer((socket, nth) => {
+      requestCount = nth;
       if (nth === 2) socket.end('HTTP/1.1 2');
       else socket.write('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
     });
-    const client = newClient();
-    await settledSend({ client, at });
+    const client = createClient();
+    await sendAndSettle({ client, at });
     expect((await send({ client, at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
-    expect(checkCount).toBe(2);
+    expect(requestCount).toBe(2);
   });
 
-  it('that were new are not: a receiver that closes each is checkCount once', async () => {
-    let checkCount = 0;
-    const at = await rawServer((socket, nth) => {
-      checkCount = nth;
+  it('is not replaced when it dies on its first request', async () => {
+    let requestCount = 0;
+    const at = await startRawServer((socket, nth) => {
+      requestCount = nth;
       socket.destroy();
     });
     expect((await send({ at })).outcome).toEqual({ kind: 'failed', error: CLOSED });
-    expect(checkCount).toBe(1);
+    expect(requestCount).toBe(1);
   });
 
-  it('end after a minute, so that a name may move', async () => {
-    const names = await nameServer(({ nth }) => ({ addresses: [`127.0.0.${nth}`] }));
-    const client = newClient(names.lookup());
-    const again = () => settledSend({ client, host: 'moves.example' });
-    await again();
-    await again();
+  it('is not reused after a minute, so that a name can move to another address', async () => {
+    const names = await startNameServer(({ nth }) => ({ addresses: [`127.0.0.${nth}`] }));
+    const client = createClient(names.lookup());
+    const sendAgain = () => sendAndSettle({ client, host: 'moves.example' });
+    await sendAgain();
+    await sendAgain();
     expect(requests.map(({ from }) => from)).toEqual(['127.0.0.1', '127.0.0.1']);
     const [wall, steady] = [Date.now(), performance.now()];
     jest.spyOn(Date, 'now').mockReturnValue(wall + 61_000);
     jest.spyOn(performance, 'now').mockReturnValue(steady + 61_000);
-    await again();
+    await sendAgain();
     expect(requests.at(-1)?.from).toBe('127.0.0.2');
   });
 });
 
-describe('names', () => {
-  it('are kept as long as DNS says', async () => {
-    const names = await nameServer(({ name }) => ({
+describe('a host name', () => {
+  it('is cached for as long as its TTL', async () => {
+    const names = await startNameServer(({ name }) => ({
       addresses: [LOOPBACK],
       ttl: name === 'lasting.example' ? 3600 : 0,
     }));
@@ -445,12 +451,12 @@ describe('names', () => {
       });
     }
     expect(names.queriedNames.filter((query) => query === 'A lasting.example')).toHaveLength(1);
-    await eventuallyAskedAgain(lookup, names);
+    await waitForSecondQuery(lookup, names);
   });
 
-  it('are looked up once for many requests at the same time', async () => {
-    const names = await nameServer(() => ({ addresses: [LOOPBACK] }));
-    const client = newClient(names.lookup());
+  it('is looked up once for many attempts at the same time', async () => {
+    const names = await startNameServer(() => ({ addresses: [LOOPBACK] }));
+    const client = createClient(names.lookup());
     const all = Array.from({ length: 20 }, () => send({ client, host: 'busy.example' }));
     for (const { outcome } of await Promise.all(all))
       expect(outcome).toMatchObject({ status: 200 });
@@ -458,10 +464,10 @@ describe('names', () => {
   });
 
   it.each(['nxdomain', 'servfail'] as const)(
-    'that end in %s are an ordinary failure',
+    'fails the attempt when its lookup ends in %s',
     async (fault) => {
-      const names = await nameServer(() => fault);
-      const { outcome } = await send({ host: 'no.example', client: newClient(names.lookup()) });
+      const names = await startNameServer(() => fault);
+      const { outcome } = await send({ host: 'no.example', client: createClient(names.lookup()) });
       expect(outcome).toEqual({
         kind: 'failed',
         error: 'The name of the URL could not be resolved',
@@ -469,17 +475,17 @@ describe('names', () => {
     },
   );
 
-  it('without any address are an ordinary failure', async () => {
-    const names = await nameServer(() => ({ addresses: [] }));
-    const { outcome } = await send({ host: 'empty.example', client: newClient(names.lookup()) });
+  it('fails the attempt when it has no addresses', async () => {
+    const names = await startNameServer(() => ({ addresses: [] }));
+    const { outcome } = await send({ host: 'empty.example', client: createClient(names.lookup()) });
     expect(outcome).toMatchObject({ kind: 'failed' });
   });
 
-  it('whose servers are silent delay no others', async () => {
-    const names = await nameServer(({ name }) =>
+  it('does not delay attempts to others when its name servers are silent', async () => {
+    const names = await startNameServer(({ name }) =>
       name.startsWith('dead') ? 'silence' : { addresses: [LOOPBACK] },
     );
-    const client = newClient(names.lookup());
+    const client = createClient(names.lookup());
     const order: string[] = [];
     const to = async (host: string) => {
       const { outcome } = await send({ client, host });
@@ -492,7 +498,7 @@ describe('names', () => {
     expect(order).toContain('dead7.example failed');
   });
 
-  it('are found in the hosts file', () => {
+  it('is found in the hosts file, but not in its comments', () => {
     const file =
       '127.0.0.1 localhost\n# 10.0.0.1 a.example\n10.0.0.2\tB.example a.example # a\nx a.example';
     expect(findInHosts(file, 'a.example')).toEqual([{ address: '10.0.0.2', family: 4 }]);
@@ -500,12 +506,12 @@ describe('names', () => {
   });
 });
 
-describe('addresses that must not be reached', () => {
+describe('a blocked address', () => {
   const strict = { WEBHOOK_ALLOW_INSECURE_TARGETS: 'false' };
 
-  it('are refused as literals, which no resolver ever sees', async () => {
-    const names = await nameServer(() => ({ addresses: [LOOPBACK] }));
-    const client = newClient(names.lookup(), strict);
+  it('is refused as a literal, without a lookup', async () => {
+    const names = await startNameServer(() => ({ addresses: [LOOPBACK] }));
+    const client = createClient(names.lookup(), strict);
     for (const host of ['127.0.0.1', '2130706433', '0x7f.1', '[::ffff:7f00:1]', 'localhost']) {
       for (const protocol of ['http', 'https']) {
         const { outcome } = await send({ client, url: `${protocol}://${host}:${port}/` });
@@ -516,59 +522,59 @@ describe('addresses that must not be reached', () => {
     expect(connections).toBe(0);
   });
 
-  it('are refused where a name leads to nothing else', async () => {
-    const names = await nameServer(() => ({
+  it('is refused when a name has no other addresses', async () => {
+    const names = await startNameServer(() => ({
       addresses: [METADATA, `::ffff:${METADATA}`, 'fd00:ec2::254'],
     }));
-    const client = newClient(names.lookup());
+    const client = createClient(names.lookup());
     expect((await send({ client, host: 'evil.example' })).outcome).toEqual({ kind: 'blocked' });
     expect(connections).toBe(0);
   });
 
-  it('do not count where half of the answer is missing', async () => {
-    const names = await nameServer(({ type }) =>
+  it('fails the attempt without blocking it when half of the lookup has failed', async () => {
+    const names = await startNameServer(({ type }) =>
       type === 'A' ? { addresses: [METADATA] } : 'servfail',
     );
-    const client = newClient(names.lookup());
+    const client = createClient(names.lookup());
     expect((await send({ client, host: 'half.example' })).outcome).toMatchObject({
       kind: 'failed',
     });
     expect(connections).toBe(0);
   });
 
-  it('are left out where a name leads to others too', async () => {
-    const names = await nameServer(() => ({ addresses: [METADATA, LOOPBACK, 'fe80::1'] }));
-    const client = newClient(names.lookup());
+  it('is left out when a name has other addresses too', async () => {
+    const names = await startNameServer(() => ({ addresses: [METADATA, LOOPBACK, 'fe80::1'] }));
+    const client = createClient(names.lookup());
     const { outcome } = await send({ client, host: 'mixed.example' });
     expect(outcome).toMatchObject({ status: 200 });
     expect(names.queriedNames.toSorted()).toEqual(['A mixed.example', 'AAAA mixed.example']);
     expect(requests[0]?.headers.host).toBe(`mixed.example:${port}`);
   });
 
-  it('are refused when a name leads to them only after it was checked', async () => {
-    const names = await nameServer(({ nth }) => ({
+  it('is refused when a name leads to it only after the name was checked', async () => {
+    const names = await startNameServer(({ nth }) => ({
       addresses: [nth === 1 ? '8.8.8.8' : LOOPBACK],
     }));
     const lookup = names.lookup();
     expect(await lookup.resolveWithin('rebinds.example', 5_000)).toEqual(['8.8.8.8']);
-    const client = newClient(lookup, strict);
+    const client = createClient(lookup, strict);
     await expectBlocked(() => send({ client, url: `https://rebinds.example:${port}/` }));
     expect(connections).toBe(0);
   });
 
-  it('are not reached on this machine, whatever the operator allows', async () => {
-    const names = await nameServer(() => ({ addresses: [LOOPBACK, '::1', '::ffff:7f00:1'] }));
+  it('is refused on this machine, whatever the operator allows', async () => {
+    const names = await startNameServer(() => ({ addresses: [LOOPBACK, '::1', '::ffff:7f00:1'] }));
     const environment = { ...strict, WEBHOOK_ALLOWED_CIDRS: '127.0.0.0/8,::/0' };
-    const client = newClient(names.lookup(), environment);
+    const client = createClient(names.lookup(), environment);
     await expectBlocked(() => send({ client, url: `https://in.example:${port}/` }));
     await expectBlocked(() => send({ client, url: `https://127.0.0.1:${port}/` }));
     expect(connections).toBe(0);
   });
 
-  it('are reached over https where the operator allows them', async () => {
-    const names = await nameServer(() => ({ addresses: [ownAddress()] }));
-    const environment = { ...strict, WEBHOOK_ALLOWED_CIDRS: `${ownAddress()}/32` };
-    const client = newClient(names.lookup(), environment);
+  it('is reached over https only when the operator allows it', async () => {
+    const names = await startNameServer(() => ({ addresses: [findOwnAddress()] }));
+    const environment = { ...strict, WEBHOOK_ALLOWED_CIDRS: `${findOwnAddress()}/32` };
+    const client = createClient(names.lookup(), environment);
     const over = (protocol: string) => send({ client, url: `${protocol}://in.example:${port}/` });
     expect((await over('https')).outcome).toEqual({
       kind: 'failed',
@@ -579,16 +585,22 @@ describe('addresses that must not be reached', () => {
   });
 });
 
-describe('several addresses', () => {
-  it('are tried one after the other', async () => {
-    const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+describe('a name with several addresses', () => {
+  it('is tried at one after the other', async () => {
+    const at = await startRawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
     // Nothing listens on the other two.
-    const names = await nameServer(() => ({ addresses: ['127.0.0.2', '127.0.0.3', LOOPBACK] }));
-    const { outcome } = await send({ at, host: 'many.example', client: newClient(names.lookup()) });
+    const names = await startNameServer(() => ({
+      addresses: ['127.0.0.2', '127.0.0.3', LOOPBACK],
+    }));
+    const { outcome } = await send({
+      at,
+      host: 'many.example',
+      client: createClient(names.lookup()),
+    });
     expect(outcome).toMatchObject({ status: 204 });
   });
 
-  it('of both families are tried alternately', () => {
+  it('is tried at IPv4 and IPv6 addresses alternately', () => {
     const four = (n: number) => ({ address: `10.0.0.${n}`, family: 4 });
     const six = { address: 'fd12::1', family: 6 };
     expect(alternateFamilies([four(1), four(2), four(3), six])).toEqual([
@@ -601,25 +613,29 @@ describe('several addresses', () => {
     expect(alternateFamilies([])).toEqual([]);
   });
 
-  it('are not all tried', async () => {
-    const at = await rawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
+  it('is not tried at the fifth', async () => {
+    const at = await startRawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
     const broken = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
-    const names = await nameServer(() => ({ addresses: [...broken, LOOPBACK] }));
-    const { outcome } = await send({ at, host: 'many.example', client: newClient(names.lookup()) });
+    const names = await startNameServer(() => ({ addresses: [...broken, LOOPBACK] }));
+    const { outcome } = await send({
+      at,
+      host: 'many.example',
+      client: createClient(names.lookup()),
+    });
     expect(outcome).toEqual({ kind: 'failed', error: 'The connection was refused' });
   });
 });
 
-/** An address of this machine that is not loopback. */
-function ownAddress(): string {
+/** Finds an address of this machine that is not loopback. */
+function findOwnAddress(): string {
   const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
   const own = all.find(({ internal, family }) => !internal && family === 'IPv4');
   if (!own) throw new Error('this machine has no IPv4 address but loopback');
   return own.address;
 }
 
-/** A name with a TTL of 0 is kept for a millisecond. */
-async function eventuallyAskedAgain(lookup: NameLookup, names: NameServer): Promise<void> {
+/** Waits for a second query: a name with a TTL of 0 is cached for a millisecond. */
+async function waitForSecondQuery(lookup: NameLookup, names: NameServer): Promise<void> {
   await eventually(
     async () => {
       await lookup.resolve('brief.example');
