@@ -51,7 +51,7 @@ const content: PassContent = {
   expiresAt: '2027-07-31T21:59:59.000Z',
   locations: [{ name: 'Market square', latitude: 52.5, longitude: 13.4 }],
 };
-const quiet: LastChange = { notice: null, balanceTag: 0, noticeTag: 0 };
+const silentChange: LastChange = { notice: null, balanceTag: 0, noticeTag: 0 };
 const issuer = {
   passTypeId: 'pass.example.inkpad',
   teamId: 'A1B2C3D4E5',
@@ -59,13 +59,16 @@ const issuer = {
   token: 'x'.repeat(43),
 };
 const NOW = new Date('2026-11-01T12:00:00Z');
-const render = (changes: Partial<PassContent> = {}, lastChange: LastChange = quiet, now = NOW) =>
-  renderApplePass({ ...content, ...changes }, lastChange, issuer, now);
+const render = (
+  changes: Partial<PassContent> = {},
+  lastChange: LastChange = silentChange,
+  now = NOW,
+) => renderApplePass({ ...content, ...changes }, lastChange, issuer, now);
 const findBackField = ({ storeCard }: PassJson, key: string) =>
   storeCard.backFields.find((field) => field.key === key);
 
-describe('pass.json', () => {
-  it('shows what the card says', () => {
+describe('renderApplePass', () => {
+  it('renders the card, its rewards, its locations and its expiry', () => {
     const pass = render();
     expect(findPassErrors(pass)).toEqual([]);
     expect(pass).toMatchObject({
@@ -103,7 +106,7 @@ describe('pass.json', () => {
     );
   });
 
-  it('leaves out what the card leaves out', () => {
+  it('leaves out fields that the card has no value for', () => {
     const pass = render({
       memberName: null,
       stampsToReward: null,
@@ -123,7 +126,7 @@ describe('pass.json', () => {
     expect(pass).not.toHaveProperty('locations');
   });
 
-  it('is voided, off the lock screen and silent when the card is no longer valid', () => {
+  it('voids the pass of an invalid card, without locations and without a change message', () => {
     const lastChange: LastChange = {
       notice: { kind: 'stamped', stamps: 1 },
       balanceTag: 4,
@@ -140,11 +143,11 @@ describe('pass.json', () => {
     });
   });
 
-  it('is voided from the moment its card expires, and keeps what it says', () => {
+  it('voids the pass from the moment the card expires, and keeps its header and news', () => {
     const { expiresAt } = content;
     const end = Date.parse(expiresAt ?? '');
-    const before = render({}, quiet, new Date(end - 1));
-    const after = render({}, quiet, new Date(end));
+    const before = render({}, silentChange, new Date(end - 1));
+    const after = render({}, silentChange, new Date(end));
     expect(before.voided).toBeUndefined();
     expect(after.voided).toBe(true);
     expect(after).not.toHaveProperty('locations');
@@ -165,13 +168,13 @@ describe('pass.json', () => {
       { kind: 'redeemed', rewardName: 'Cake' },
       'Reward redeemed: Cake. You have 3 stamps.',
     ],
-  ])('tells of %s', (_, notice, value) => {
+  ])('announces %s', (_, notice, value) => {
     const pass = render({}, { notice, balanceTag: 9, noticeTag: 9 });
     expect(findPassErrors(pass)).toEqual([]);
     expect(findBackField(pass, 'news')).toMatchObject({ value, changeMessage: '%@' });
   });
 
-  it('tells nothing once the balance has changed silently', () => {
+  it('announces nothing once the balance has changed silently', () => {
     const notice = { kind: 'unlocked', rewardName: 'Cake' } as const;
     const pass = render({}, { notice, balanceTag: 9, noticeTag: 8 });
     expect(findBackField(pass, 'news')).toEqual({
@@ -181,7 +184,7 @@ describe('pass.json', () => {
     });
   });
 
-  it('keeps the field that speaks up as it is when anything but the balance changes', () => {
+  it('keeps the news unchanged when anything but the balance changes', () => {
     const lastChange: LastChange = {
       notice: { kind: 'stamped', stamps: 1 },
       balanceTag: 4,
@@ -205,7 +208,7 @@ describe('pass.json', () => {
     ['fr', 'Tampons', 'Vous avez 1 234 tampons.'],
     ['es-MX', 'Sellos', 'Tienes 1,234 sellos.'],
     ['pt-BR', 'Stamps', 'You have 1,234 stamps.'],
-  ])('speaks the language of the store (%s)', (locale, label, news) => {
+  ])('uses the language of the store: %s', (locale, label, news) => {
     const pass = render({ locale, stampsCount: 1234 });
     expect(findPassErrors(pass)).toEqual([]);
     expect(pass.storeCard.headerFields.at(-1)?.label).toBe(label);
@@ -214,7 +217,7 @@ describe('pass.json', () => {
     );
   });
 
-  it('ends in the time of the store, winter and summer, and at the date line', () => {
+  it('renders the expiry in the time zone of the store', () => {
     const renderEnd = (expiresAt: string, timeZone: string) =>
       render({ expiresAt, timeZone }).expirationDate;
     expect(renderEnd('2027-01-31T22:59:59.000Z', 'Europe/Berlin')).toBe(
@@ -227,7 +230,7 @@ describe('pass.json', () => {
     );
   });
 
-  it('is as it should be at both ends of the years, and before there were time zones', () => {
+  it('renders a valid pass for the earliest and the latest expiry in every time zone', () => {
     for (const expiresAt of [EARLIEST_TIME, LATEST_TIME, Date.parse('1800-01-01T12:00:00Z')]) {
       for (const timeZone of [...Intl.supportedValuesOf('timeZone'), 'Etc/GMT-14']) {
         const pass = render({ expiresAt: new Date(expiresAt).toISOString(), timeZone });
@@ -237,11 +240,11 @@ describe('pass.json', () => {
   });
 });
 
-describe('the schema of pass.json', () => {
+describe('findPassErrors', () => {
   const card = render().storeCard;
   const field = { key: 'x', value: 'y' };
   it.each<[string, object, RegExp]>([
-    ['a key that no phone knows', { colour: 'red' }, /^colour: is unknown/],
+    ['an unknown key', { colour: 'red' }, /^colour: is unknown/],
     ['a deprecated key', { suppressStripShine: true }, /^suppressStripShine: is unknown/],
     ['a missing key', { description: undefined }, /^description: is missing/],
     ['a colour in hex', { labelColor: '#ffffff' }, /^labelColor: must be rgb/],
@@ -261,11 +264,11 @@ describe('the schema of pass.json', () => {
       /^locations: 11/,
     ],
     [
-      'a location off the globe',
+      'a latitude above 90',
       { locations: [{ latitude: 91, longitude: 1, relevantText: 'x' }] },
       /^locations\[0\].latitude/,
     ],
-    ['another barcode', { barcodes: [{ format: 'QR' }] }, /^barcodes\[0\].format/],
+    ['an unknown barcode format', { barcodes: [{ format: 'QR' }] }, /^barcodes\[0\].format/],
     [
       'a change message without its value',
       { storeCard: { ...card, backFields: [{ ...field, changeMessage: 'New' }] } },
@@ -292,29 +295,29 @@ describe('the schema of pass.json', () => {
       /backFields\[0\].size: is unknown/,
     ],
     [
-      'a field over the stamps',
+      'a primary field',
       { storeCard: { ...card, primaryFields: [field] } },
       /primaryFields: must be empty/,
     ],
     [
-      'more on the front than fits',
+      'more secondary fields than fit',
       { storeCard: { ...card, secondaryFields: [...card.secondaryFields, field] } },
       /more than 4 secondary/,
     ],
     [
-      'more above the stamps than fits',
+      'more header fields than fit',
       {
         storeCard: { ...card, headerFields: [1, 2, 3, 4].map((n) => ({ key: `h${n}`, value: n })) },
       },
       /headerFields: more than 3/,
     ],
-  ])('refuses %s', (_, changes, pattern) => {
+  ])('reports %s', (_, changes, pattern) => {
     const errors = findPassErrors({ ...render(), ...changes });
     expect(errors.length).toBeGreaterThan(0);
     expect(errors.join('\n')).toMatch(pattern);
   });
 
-  it('refuses what is no pass at all', () => {
+  it('reports a value that is not a pass', () => {
     expect(findPassErrors(null)).toEqual(['pass: must be an object']);
     expect(findPassErrors({ ...render(), storeCard: [] })).toEqual([
       'storeCard: must be an object',

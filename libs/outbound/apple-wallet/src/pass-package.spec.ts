@@ -56,7 +56,7 @@ describe('a signed pass', () => {
     expect(entries.get('icon.png')).toEqual(ICON);
   });
 
-  it('is refused with one bit changed anywhere', async () => {
+  it('is refused when one bit of its files or its manifest is changed', async () => {
     const bytes = await createPassPackage(files(), sign, NOW);
     const parts = ['"serialNumber":"s"', 'not really', '"icon.png":"'];
     for (const part of parts) {
@@ -67,7 +67,7 @@ describe('a signed pass', () => {
     }
   });
 
-  it('is refused with another manifest under its signature', async () => {
+  it('is refused when its signature is of another manifest', async () => {
     const manifest = Buffer.from('{}');
     const other = Buffer.from('{ }');
     const zip = createStoredZip([
@@ -82,7 +82,7 @@ describe('a signed pass', () => {
     expect(() => readPass(bytes, appleCertificates().root)).toThrow(/PASS-03/);
   });
 
-  it('packs equal passes identically, and keeps large files and long names unchanged', async () => {
+  it('is packed identically from equal files, and keeps large files and long names', async () => {
     const long = `${'ü'.repeat(90)}.png`;
     const large = Buffer.alloc(300_000, 7);
     const zip = createStoredZip([
@@ -125,7 +125,7 @@ describe('a signed pass', () => {
     expect(() => readPass(bytes, certificates.root)).toThrow(new RegExp(`^${rule}`));
   });
 
-  it('is refused by PASS-01, PASS-02 and PASS-05', async () => {
+  it('is refused by PASS-01, PASS-02, PASS-05 and PASS-06 when a part is missing or invalid', async () => {
     const read = (bytes: Buffer) => () => readPass(bytes, certificates.root);
     expect(read(Buffer.from('no archive'))).toThrow(/^PASS-01/);
     expect(read(createStoredZip([createZipEntry('pass.json', pass())]))).toThrow(/^PASS-01/);

@@ -57,10 +57,10 @@ describe('the rewards of a design', () => {
     );
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 21 }), rewards, (stampsRequired, all) => {
-        const marked = createStripDesign({ ...CARD, stampsRequired }, all).rewards;
+        const rewardStamps = createStripDesign({ ...CARD, stampsRequired }, all).rewards;
         for (let stamp = 1; stamp <= 21; stamp++) {
           const isDue = all.some((entry) => entry.active && entry.stampsRequired === stamp);
-          expect(marked.includes(stamp)).toBe(isDue && stamp <= stampsRequired);
+          expect(rewardStamps.includes(stamp)).toBe(isDue && stamp <= stampsRequired);
         }
       }),
     );
@@ -94,13 +94,13 @@ describe('the hash of a design', () => {
   });
 });
 
-it('fills no more stamps than the card has', () => {
+it('countFilledStamps returns no more stamps than the card has', () => {
   expect([0, 9, 10, 25].map((count) => countFilledStamps(count, designWith({})))).toEqual([
     0, 9, 10, 10,
   ]);
 });
 
-it('builds the URLs of images from their design only', () => {
+it('toStripUrl and toLogoUrl build the URLs of images from their hashes', () => {
   expect(toStripUrl('https://x.example', 'ab', 3, 'hero')).toBe(
     'https://x.example/img/strip/ab/3@hero.png',
   );

@@ -13,7 +13,7 @@ const server = (protocol: GeocoderServer['protocol'], url: string): GeocoderServ
 const buildUrl = (protocol: GeocoderServer['protocol'], url: string) =>
   PROTOCOLS[protocol].buildUrl(server(protocol, url), ADDRESS).href;
 
-describe('a request', () => {
+describe('the URL of a request', () => {
   it('follows each protocol, below the path of the server', () => {
     expect(buildUrl('nominatim', 'https://maps.example/v1')).toBe(
       'https://maps.example/v1/search?q=Marktplatz+1%2C+20095+Hamburg&format=jsonv2&limit=1&key=k%26y',
@@ -43,7 +43,7 @@ describe('a response of Nominatim', () => {
     expect(parse(fields)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
-  it('is not a result for a country, or when empty', () => {
+  it('has no result for a country, or when empty', () => {
     expect(parse({ place_rank: 4, addresstype: 'country' })).toBeNull();
     expect(PROTOCOLS.nominatim.parse([], ADDRESS)).toBeNull();
   });
@@ -76,7 +76,7 @@ describe('a response of Photon', () => {
     expect(parse(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
-  it('is not a result for a county, or when empty', () => {
+  it('has no result for a county, or when empty', () => {
     expect(parse({ type: 'county' })).toBeNull();
     expect(PROTOCOLS.photon.parse({ features: [] }, ADDRESS)).toBeNull();
   });
@@ -98,7 +98,7 @@ describe('a response of Pelias', () => {
     expect(parse(properties)).toEqual({ latitude: 53.5503, longitude: 9.9929, precision });
   });
 
-  it('is not a result for a region, and is refused without coordinates', () => {
+  it('has no result for a region, and is refused without coordinates', () => {
     expect(parse({ layer: 'region' })).toBeNull();
     for (const body of [geoJson(house, null), geoJson(house, [9]), { features: {} }, []]) {
       expect(() => PROTOCOLS.pelias.parse(body, ADDRESS)).toThrow(UnexpectedResponseError);

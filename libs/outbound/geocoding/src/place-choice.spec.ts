@@ -3,18 +3,18 @@ import { parseAddress } from './address.js';
 import { choosePlace, listPlaceKeys, type Place } from './place-choice.js';
 
 const PLACES = [
-  placeNamed('toronto', 'CA', 'ON', 2_794_356),
-  placeNamed('toronto', 'US', 'OH', 4_882),
-  placeNamed('ontario', 'US', 'CA', 175_265),
-  placeNamed('hamburg', 'DE', '04', 1_973_896),
-  placeNamed('altona', 'DE', '04', 276_000),
-  placeNamed('springs', 'US', 'NY', 6_592),
-  placeNamed('budapest', 'HU', '', 1_741_041),
-  placeNamed('new york', 'US', 'NY', 8_804_190),
-  placeNamed('st louis', 'US', 'MO', 301_578),
+  createPlace('toronto', 'CA', 'ON', 2_794_356),
+  createPlace('toronto', 'US', 'OH', 4_882),
+  createPlace('ontario', 'US', 'CA', 175_265),
+  createPlace('hamburg', 'DE', '04', 1_973_896),
+  createPlace('altona', 'DE', '04', 276_000),
+  createPlace('springs', 'US', 'NY', 6_592),
+  createPlace('budapest', 'HU', '', 1_741_041),
+  createPlace('new york', 'US', 'NY', 8_804_190),
+  createPlace('st louis', 'US', 'MO', 301_578),
 ];
 
-function placeNamed(key: string, country: string, state: string, population: number): Place {
+function createPlace(key: string, country: string, state: string, population: number): Place {
   return { key, country, state, population, latitude: 0, longitude: 0 };
 }
 

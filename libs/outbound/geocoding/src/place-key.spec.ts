@@ -4,7 +4,7 @@ import { brotliDecompressSync } from 'node:zlib';
 import { getPackageFileUrl } from '#kernel/package-file.js';
 import { toPlaceKey } from './place-key.js';
 
-it('returns the same key for all spellings of a name', () => {
+it('toPlaceKey returns the same key for all spellings of a name', () => {
   expect(toPlaceKey(' MÜNCHEN ')).toBe('munchen');
   expect(toPlaceKey("'s-Gravenhage")).toBe('s gravenhage');
   expect(toPlaceKey('Łódź')).toBe('lodz');
@@ -13,7 +13,7 @@ it('returns the same key for all spellings of a name', () => {
   expect(toPlaceKey('Αθήνα')).toBe('αθηνα');
 });
 
-it('returns the keys of the bundled places', () => {
+it('toPlaceKey leaves the keys of the bundled places as they are', () => {
   const text = brotliDecompressSync(
     readFileSync(getPackageFileUrl('data/places.tsv.br')),
   ).toString();

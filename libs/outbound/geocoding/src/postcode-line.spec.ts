@@ -3,7 +3,7 @@ import { parsePostcodeLine } from './postcode-line.js';
 
 const LINE = 'GB\tSW1A 2AA\tLondon\tEngland\tENG\tGreater London\t\t\t\t51.5035\t-0.1277\t6';
 
-it('parses a line of the files of GeoNames', () => {
+it('parsePostcodeLine parses a line of a GeoNames file', () => {
   expect(parsePostcodeLine(LINE)).toEqual({
     country: 'GB',
     postcode: 'SW1A2AA',
@@ -13,7 +13,7 @@ it('parses a line of the files of GeoNames', () => {
   });
 });
 
-it('refuses any other line', () => {
+it('parsePostcodeLine returns undefined for any other line', () => {
   for (const line of [
     '',
     'country code\tpostal code\tplace name',

@@ -81,7 +81,7 @@ describe('verifyCallback', () => {
     expect(verify(envelope({}, { sender: 'GoogleWalletPasses' }))).toBeDefined();
   });
 
-  it('finds the right one of several root keys and signatures', () => {
+  it('accepts a callback when one of several root keys and signatures fits', () => {
     const both = [...parseRootKeys(publishedKeys({}, other)), ...ROOTS];
     const twice = envelope();
     twice.intermediateSigningKey.signatures.unshift('AAAA');
@@ -95,10 +95,10 @@ describe('verifyCallback', () => {
     ['by an intermediate key that has expired', envelope({}, { expires: NOW.getTime() })],
     ['by a key of another curve', envelope({}, { own: pair('P-384') })],
     ['that has expired', envelope({ expTimeMillis: NOW.getTime() })],
-    ['of an unknown kind', envelope({ eventType: 'view' })],
+    ['of an unknown event type', envelope({ eventType: 'view' })],
     ['without a nonce', envelope({ nonce: undefined })],
-    ['with an endless nonce', envelope({ nonce: 'n'.repeat(300) })],
-    ['without an end', envelope({ expTimeMillis: undefined })],
+    ['with a nonce that is too long', envelope({ nonce: 'n'.repeat(300) })],
+    ['without an expiry', envelope({ expTimeMillis: undefined })],
     ['without an object', envelope({ objectId: 7 })],
     [
       'with another message',
@@ -116,9 +116,9 @@ describe('verifyCallback', () => {
       'without signatures',
       { ...envelope(), intermediateSigningKey: { signedKey: '{}', signatures: [] } },
     ],
-    ['with a signature that is none', { ...envelope(), signature: 'AAAA' }],
-    ['that is no object', 'save'],
-    ['that is nothing', null],
+    ['with an invalid signature', { ...envelope(), signature: 'AAAA' }],
+    ['that is a string', 'save'],
+    ['that is null', null],
     ['that is a list', []],
   ])('refuses a callback %s', (_, body) => {
     expect(verify(body)).toBeUndefined();

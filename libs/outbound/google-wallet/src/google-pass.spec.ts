@@ -160,7 +160,7 @@ describe('the object of a customer card', () => {
     ]);
   });
 
-  it('removes what no longer exists', () => {
+  it('has null for fields without a value, which withoutNulls removes', () => {
     const bare = { ...CONTENT, stampsToReward: null, memberName: null, expiresAt: null };
     const object = renderLoyaltyObject(bare, INSTALLATION, HERO, NOW);
     expect(object).toMatchObject({
@@ -171,14 +171,14 @@ describe('the object of a customer card', () => {
     expect(Object.values(withoutNulls(object))).not.toContain(null);
   });
 
-  it('shows the member where the missing stamps would be', () => {
+  it('shows the member when there are no stamps to a next reward', () => {
     expect(
       renderLoyaltyObject({ ...CONTENT, stampsToReward: null }, INSTALLATION, HERO, NOW)
         .secondaryLoyaltyPoints,
     ).toEqual({ label: 'Member', balance: { string: 'Anna Berg' } });
   });
 
-  it('contains the nearest locations when there are ten or more', () => {
+  it('contains locations only when there are ten or more', () => {
     const object = renderLoyaltyObject(
       { ...CONTENT, locations: many(10) },
       INSTALLATION,
@@ -192,7 +192,7 @@ describe('the object of a customer card', () => {
     ).toEqual([]);
   });
 
-  it('keeps nothing personal once it is void', () => {
+  it('contains nothing personal once the card is void', () => {
     const object = renderLoyaltyObject({ ...CONTENT, state: 'void' }, INSTALLATION, HERO, NOW);
     expect(object.state).toBe('INACTIVE');
     expect(Object.keys(object).sort()).toEqual(
@@ -203,7 +203,7 @@ describe('the object of a customer card', () => {
     }
   });
 
-  it('expires at the end of its card, and is active again when that moves', () => {
+  it('is expired from the end of its card, and active again when the end is removed', () => {
     const end = Date.parse(CONTENT.expiresAt ?? '');
     const stateAt = (at: number, content = CONTENT) =>
       renderLoyaltyObject(content, INSTALLATION, HERO, new Date(at)).state;
@@ -221,8 +221,8 @@ describe('the object of a customer card', () => {
   });
 });
 
-describe('ids', () => {
-  it('are parsed for customer cards of this installation only', () => {
+describe('parseObjectId', () => {
+  it('returns the UUID of customer cards of this installation only', () => {
     expect(parseObjectId(toObjectId(UUID, INSTALLATION), INSTALLATION)).toBe(UUID);
     expect(
       parseObjectId(toObjectId(UUID, { ...INSTALLATION, idSuffix: 'live' }), INSTALLATION),

@@ -22,7 +22,7 @@ describe('parseGoogleResponse', () => {
     [408, '', { kind: 'failed' }],
     [500, body('backendError'), { kind: 'failed', error: 'answered 500: why' }],
     [502, '<html>Bad gateway</html>', { kind: 'failed', error: 'answered 502' }],
-  ])('parses %i %s', (status, text, expected) => {
+  ])('parses status %i with body %s', (status, text, expected) => {
     expect(parse(status, text)).toMatchObject(expected);
   });
 
@@ -41,7 +41,7 @@ describe('parseGoogleResponse', () => {
     expect(parse(429, '', retryAfter)).toMatchObject({ kind: 'limited', retryInMs });
   });
 
-  it('bounds the length of the error', () => {
+  it('limits the length of the error, and ignores a Retry-After that cannot be parsed', () => {
     const response = parse(500, body('backendError', 'x'.repeat(10_000)));
     expect(JSON.stringify(response).length).toBeLessThan(500);
     expect(parse(503, '', 'soon')).toEqual({ kind: 'failed', error: 'answered 503' });

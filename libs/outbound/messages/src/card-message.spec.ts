@@ -11,37 +11,44 @@ function event(type: string, data: object, minutes = 0): StoredEvent {
   return { id: `event-${++events}`, type, data, meta } as unknown as StoredEvent;
 }
 
-const created = (customerId: number, sendCardLinks = true) =>
+const createCustomer = (customerId: number, sendCardLinks = true) =>
   event('CustomerCreated', { customerId, sendCardLinks });
-const issued = (id: number, customerId: number) => event('CustomerCardIssued', { id, customerId });
-const createRequest = (customerId: number, customerCardId: number, minutes: number) =>
+const issueCard = (id: number, customerId: number) =>
+  event('CustomerCardIssued', { id, customerId });
+const requestLinks = (customerId: number, customerCardId: number, minutes: number) =>
   event('CardLinksRequested', { customerId, customerCardId }, minutes);
 
-const cards = (batch: StoredEvent[]) =>
+const listCards = (batch: StoredEvent[]) =>
   findMessageRequests(batch).requests.map(({ customerId, customerCardId }) => [
     customerId,
     customerCardId,
   ]);
 
-describe('the requests in the log', () => {
-  it('are of customers who were created with one, for the card that is issued next', () => {
-    const batch = [created(3), created(4, false), issued(8, 4), issued(7, 3), issued(9, 3)];
-    expect(cards(batch)).toEqual([[3, 7]]);
+describe('findMessageRequests', () => {
+  it('finds customers created with a request, and the first card issued to each', () => {
+    const batch = [
+      createCustomer(3),
+      createCustomer(4, false),
+      issueCard(8, 4),
+      issueCard(7, 3),
+      issueCard(9, 3),
+    ];
+    expect(listCards(batch)).toEqual([[3, 7]]);
     expect(findMessageRequests(batch).issued).toEqual([
       { customerId: 4, customerCardId: 8 },
       { customerId: 3, customerCardId: 9 },
     ]);
   });
 
-  it('wait for a card that comes in a later batch', () => {
-    expect(cards([created(3)])).toEqual([[3, null]]);
-    expect(findMessageRequests([issued(7, 3), issued(9, 3)]).issued).toEqual([
+  it('leaves the card open when it is issued in a later batch', () => {
+    expect(listCards([createCustomer(3)])).toEqual([[3, null]]);
+    expect(findMessageRequests([issueCard(7, 3), issueCard(9, 3)]).issued).toEqual([
       { customerId: 3, customerCardId: 7 },
     ]);
   });
 
-  it('are known by their event', () => {
-    const request = createRequest(3, 7, 5);
+  it('takes the id and the time of a request from its event', () => {
+    const request = requestLinks(3, 7, 5);
     expect(findMessageRequests([request]).requests).toEqual([
       {
         id: request.id,
@@ -54,19 +61,21 @@ describe('the requests in the log', () => {
     ]);
   });
 
-  it('are known by the request of the signup that asks for them, and by no other request', () => {
-    const requestIdOf = (channel: string) => {
-      const event = created(3);
+  it('returns the request id of a signup at a poster, and of no other channel', () => {
+    const findSignupRequestId = (channel: string) => {
+      const event = createCustomer(3);
       const meta = { ...event.meta, channel, requestId: 'till-1' };
       return findMessageRequests([{ ...event, meta } as StoredEvent]).requests[0]?.signupRequestId;
     };
-    expect([requestIdOf('poster'), requestIdOf('api')]).toEqual(['till-1', null]);
+    expect([findSignupRequestId('poster'), findSignupRequestId('api')]).toEqual(['till-1', null]);
   });
 
-  it('count once within ten minutes for the same card', () => {
-    expect(cards([created(3), issued(7, 3), createRequest(3, 7, 9)])).toEqual([[3, 7]]);
+  it('merges requests for the same card within ten minutes', () => {
+    expect(listCards([createCustomer(3), issueCard(7, 3), requestLinks(3, 7, 9)])).toEqual([
+      [3, 7],
+    ]);
     expect(
-      cards([createRequest(3, 7, 0), createRequest(3, 8, 1), createRequest(3, 7, 10)]),
+      listCards([requestLinks(3, 7, 0), requestLinks(3, 8, 1), requestLinks(3, 7, 10)]),
     ).toEqual([
       [3, 7],
       [3, 8],
@@ -75,13 +84,13 @@ describe('the requests in the log', () => {
   });
 });
 
-describe('a message goes', () => {
+describe('chooseRoute', () => {
   const email = 'a@x.example';
   const phone = '+4915112345678';
   const smsCountries = ['DE'];
   const both = { email: true, sms: true, smsCountries };
 
-  it('by e-mail where there is an address', () => {
+  it('sends by e-mail when there is an address', () => {
     expect(chooseRoute({ email, phone }, both, false)).toEqual({
       kind: 'send',
       channel: 'email',
@@ -89,14 +98,14 @@ describe('a message goes', () => {
     });
   });
 
-  it('by SMS where there is none, or the server does not know it, or no server is set up', () => {
+  it('sends by SMS when there is no address, the mail server refuses it, or none is set up', () => {
     const sms = { kind: 'send', channel: 'sms', to: phone };
     expect(chooseRoute({ email: null, phone }, both, false)).toEqual(sms);
     expect(chooseRoute({ email, phone }, both, true)).toEqual(sms);
     expect(chooseRoute({ email, phone }, { ...both, email: false }, false)).toEqual(sms);
   });
 
-  it('nowhere yet while nothing is set up that reaches the customer', () => {
+  it('holds a message while nothing is set up that reaches the customer', () => {
     const none = { email: false, sms: false, smsCountries };
     const byMail = {
       kind: 'hold',
@@ -112,15 +121,15 @@ describe('a message goes', () => {
     expect(chooseRoute({ email, phone: null }, { ...none, sms: true }, false)).toEqual(byMail);
   });
 
-  it('by SMS to the countries of the store only, and to no number that costs more', () => {
+  it('sends SMS to the countries of the store only, and never to a number that costs more', () => {
     const abroad = { email: null, phone: '+18762101234' };
-    const heldContact = {
+    const expectedHold = {
       kind: 'hold',
       channel: 'sms',
       reason: 'the store sends no SMS to Jamaica (Settings, Other countries)',
     };
-    expect(chooseRoute(abroad, both, false)).toEqual(heldContact);
-    expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(heldContact);
+    expect(chooseRoute(abroad, both, false)).toEqual(expectedHold);
+    expect(chooseRoute(abroad, { ...both, smsCountries: [] }, false)).toEqual(expectedHold);
     expect(chooseRoute(abroad, { ...both, smsCountries: ['DE', 'JM'] }, false)).toMatchObject({
       kind: 'send',
     });
@@ -131,10 +140,10 @@ describe('a message goes', () => {
     // A message that cannot go by SMS waits for the mail server.
     const noMail = { ...both, email: false };
     expect(chooseRoute({ ...abroad, email }, noMail, false)).toMatchObject({ channel: 'email' });
-    expect(chooseRoute({ ...abroad, email }, both, true)).toEqual(heldContact);
+    expect(chooseRoute({ ...abroad, email }, both, true)).toEqual(expectedHold);
   });
 
-  it('to nobody without an address that can be used', () => {
+  it('drops a message to a customer without a usable address or number', () => {
     expect(chooseRoute({ email: null, phone: '015112345678' }, both, false)).toEqual({
       kind: 'drop',
       reason: 'the phone number has no country code',

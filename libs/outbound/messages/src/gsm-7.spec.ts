@@ -1,23 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import { toPlainText, countSeptets } from './gsm-7.js';
 
-describe('septets', () => {
+describe('countSeptets', () => {
   it.each([
     ['Hello', 5],
     ['@£$Çé ñ', 7],
     ['{€}', 6],
     ['a~b', 4],
     ['', 0],
-  ])('of %j are %i', (text, septets) => {
+  ])('returns for %j %i', (text, septets) => {
     expect(countSeptets(text)).toBe(septets);
   });
 
-  it.each(['ç', '“', 'Ж', '😀', 'ê'])('carry no %s', (text) => {
+  it.each(['ç', '“', 'Ж', '😀', 'ê'])('returns undefined for %s', (text) => {
     expect(countSeptets(text)).toBeUndefined();
   });
 });
 
-describe('a plain text', () => {
+describe('toPlainText', () => {
   it.each([
     ['“Ça va” – l’été…', '"Ça va" - l\'été...'],
     ['Crêpe, garçon', 'Crepe, garcon'],
@@ -27,7 +27,7 @@ describe('a plain text', () => {
     ['e\u0301', 'é'],
     ['Жук', 'Жук'],
     ['Ship 🚀', 'Ship 🚀'],
-  ])('of %s is %s', (text, plain) => {
+  ])('turns %s into %s', (text, plain) => {
     expect(toPlainText(text)).toBe(plain);
   });
 });

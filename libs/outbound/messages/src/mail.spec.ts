@@ -24,12 +24,12 @@ describe('a mail that could not be sent', () => {
     [23 * HOUR, after(24 * HOUR)],
     [23 * HOUR + 1, undefined],
     [30 * HOUR, undefined],
-  ])('%i ms old is tried again at %s', (age, next) => {
+  ])('is tried again, when it is %i ms old, at %s', (age, next) => {
     expect(findNextMailAttempt(9, CREATED, after(age))).toEqual(next);
   });
 
-  it('is tried for longer where it is of use for longer', () => {
-    const give = (age: number) => findNextMailAttempt(9, CREATED, after(age), after(72 * HOUR));
-    expect([give(71 * HOUR), give(71 * HOUR + 1)]).toEqual([after(72 * HOUR), undefined]);
+  it('is tried again until a later end that is passed in', () => {
+    const findNext = (age: number) => findNextMailAttempt(9, CREATED, after(age), after(72 * HOUR));
+    expect([findNext(71 * HOUR), findNext(71 * HOUR + 1)]).toEqual([after(72 * HOUR), undefined]);
   });
 });

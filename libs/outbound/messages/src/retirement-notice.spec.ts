@@ -20,32 +20,47 @@ const retirement = (changes: Partial<Retirement> = {}): Retirement => ({
   remindedSunsetAt: null,
   ...changes,
 });
-const notified = { notifiedAt: NOTIFIED_AT, sunsetNotifiedAt: NOTIFIED_AT };
+const announced = { notifiedAt: NOTIFIED_AT, sunsetNotifiedAt: NOTIFIED_AT };
 
-describe('what there is to tell', () => {
+describe('findDueOccasion', () => {
   it.each([
-    ['at first', {}, '2026-12-01T00:00:00Z', 'announced'],
-    ['at first, without an end', { sunsetAt: null }, '2026-12-01T00:00:00Z', 'announced'],
-    ['after that', notified, '2026-12-02T00:00:00Z', undefined],
+    ['before any notice', {}, '2026-12-01T00:00:00Z', 'announced'],
     [
-      'after that, without an end',
+      'before any notice, without a sunset date',
+      { sunsetAt: null },
+      '2026-12-01T00:00:00Z',
+      'announced',
+    ],
+    ['after the announcement', announced, '2026-12-02T00:00:00Z', undefined],
+    [
+      'after the announcement, without a sunset date',
       { sunsetAt: null, notifiedAt: NOTIFIED_AT },
       '2036-12-02',
       undefined,
     ],
-    ['once the end is known', { notifiedAt: NOTIFIED_AT }, '2026-12-02T00:00:00Z', 'sunset'],
-    ['a moment before the last 30 days', notified, '2028-01-01T23:59:59.999Z', undefined],
-    ['from then on', notified, MONTH_BEFORE, 'reminder'],
-    ['once that was said', { ...notified, remindedSunsetAt: SUNSET }, MONTH_BEFORE, undefined],
-    ['of another date', { ...notified, remindedSunsetAt: NOTIFIED_AT }, MONTH_BEFORE, 'reminder'],
-    ['when nothing was said in all that time', {}, '2028-01-31T00:00:00Z', 'reminder'],
-    ['after the end', notified, '2028-02-01T00:00:00Z', undefined],
-  ])('%s', (_when, changes, now, occasion) => {
+    [
+      'when the sunset date is set after the announcement',
+      { notifiedAt: NOTIFIED_AT },
+      '2026-12-02T00:00:00Z',
+      'sunset',
+    ],
+    ['a moment before the last 30 days', announced, '2028-01-01T23:59:59.999Z', undefined],
+    ['in the last 30 days', announced, MONTH_BEFORE, 'reminder'],
+    ['after the reminder', { ...announced, remindedSunsetAt: SUNSET }, MONTH_BEFORE, undefined],
+    [
+      'after a reminder of another date',
+      { ...announced, remindedSunsetAt: NOTIFIED_AT },
+      MONTH_BEFORE,
+      'reminder',
+    ],
+    ['in the last 30 days, without an announcement', {}, '2028-01-31T00:00:00Z', 'reminder'],
+    ['after the sunset', announced, '2028-02-01T00:00:00Z', undefined],
+  ])('returns what is due %s', (_when, changes, now, occasion) => {
     expect(findDueOccasion(retirement(changes), new Date(now))).toBe(occasion);
   });
 });
 
-describe('the mail', () => {
+describe('renderRetirementMail', () => {
   const user = (changes: Partial<AffectedUser> = {}): AffectedUser => ({
     email: 'me@shop.example',
     name: 'Ada',
@@ -57,7 +72,7 @@ describe('the mail', () => {
     ...changes,
   });
 
-  it('says what ends when, which tokens are concerned and what to do', () => {
+  it('says which version ends when, which tokens use it and what to do', () => {
     expect(
       renderRetirementMail('announced', retirement(), user(), 'https://cards.example'),
     ).toEqual({
@@ -85,19 +100,19 @@ What to do:
     });
   });
 
-  it('has a subject of its own a month before, and without an end', () => {
-    const subjectOf = (occasion: 'announced' | 'reminder', sunsetAt: Date | null) =>
+  it('has its own subject for a reminder, and without a sunset date', () => {
+    const renderSubject = (occasion: 'announced' | 'reminder', sunsetAt: Date | null) =>
       renderRetirementMail(occasion, retirement({ sunsetAt }), user(), 'https://cards.example')
         .subject;
-    expect(subjectOf('reminder', SUNSET)).toBe(
+    expect(renderSubject('reminder', SUNSET)).toBe(
       'Reminder: cards.example: version v1 of the API ends on 1 February 2028',
     );
-    expect(subjectOf('announced', null)).toBe(
+    expect(renderSubject('announced', null)).toBe(
       'cards.example: version v1 of the API is being retired',
     );
   });
 
-  it('is in German for whoever has a German store', () => {
+  it('is in German for a user with a German store', () => {
     const { subject, text } = renderRetirementMail(
       'reminder',
       retirement(),
@@ -109,7 +124,7 @@ What to do:
     expect(text).toContain('Endet am: 1. Februar 2028, 00:00 UTC\n');
   });
 
-  it('names ten tokens at most', () => {
+  it('names at most ten tokens', () => {
     const tokens = Array.from({ length: 11 }, (_, i) => ({
       name: `till ${i}`,
       usedAt: NOTIFIED_AT,

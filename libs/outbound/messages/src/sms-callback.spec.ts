@@ -6,7 +6,7 @@ import {
   signSmsCallback,
 } from './sms-callback.js';
 
-describe('the signature of a callback', () => {
+describe('isSignedSms', () => {
   // From Twilio's documentation of webhook security.
   const url = 'https://mycompany.com/myapp.php?foo=1&bar=2';
   const form = {
@@ -18,25 +18,25 @@ describe('the signature of a callback', () => {
   };
   const signature = 'RSOYDt4T1cUTdK1PDd93/VVr8B8=';
 
-  it('is that of the provider', () => {
+  it('accepts the documented signature of the provider, which signSmsCallback returns too', () => {
     expect(signSmsCallback(url, form, '12345').toString('base64')).toBe(signature);
     expect(isSignedSms(url, form, '12345', signature)).toBe(true);
   });
 
   it.each([
     ['another token', url, form, '12346', signature],
-    ['another address', `${url}3`, form, '12345', signature],
+    ['another URL', `${url}3`, form, '12345', signature],
     ['another field', url, { ...form, Digits: '1235' }, '12345', signature],
     ['one more field', url, { ...form, Extra: '' }, '12345', signature],
-    ['none', url, form, '12345', undefined],
-    ['something else', url, form, '12345', 'AA=='],
-  ])('does not fit %s', (_, at, fields, token, signature) => {
+    ['a missing signature', url, form, '12345', undefined],
+    ['another signature', url, form, '12345', 'AA=='],
+  ])('refuses %s', (_, at, fields, token, signature) => {
     expect(isSignedSms(at, fields, token, signature)).toBe(false);
   });
 });
 
-describe('what it says', () => {
-  it('is whether a message has arrived, once that is known', () => {
+describe('parseSmsArrival', () => {
+  it('returns whether a message has arrived, or undefined before that is known', () => {
     const parse = (form: object) => parseSmsArrival({ MessageSid: 'SM1', ...form });
     expect(parse({ MessageStatus: 'sent' })).toBeUndefined();
     expect(parse({ MessageStatus: 'constructor' })).toBeUndefined();
@@ -51,8 +51,10 @@ describe('what it says', () => {
     });
     expect(parse({ MessageStatus: 'failed', ErrorCode: 'x' })).toMatchObject({ code: null });
   });
+});
 
-  it('is asked for where the provider can reach us', () => {
+describe('createSmsCallbackUrl', () => {
+  it('returns a URL only when the provider can reach the service', () => {
     const id = '01a1ff5c-02e4-749b-9839-d72c9d71752e';
     expect(createSmsCallbackUrl('https://shop.example/inkpad', id)).toBe(
       `https://shop.example/inkpad/sms/status/${id}`,

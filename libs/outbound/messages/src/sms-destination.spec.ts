@@ -6,7 +6,7 @@ const judge = (phone: string, ...countries: string[]) => {
   return destination.kind === 'foreign' ? destination.country : destination.kind;
 };
 
-describe('an SMS goes to numbers in the countries of the store', () => {
+describe('judgeSmsNumber, for the countries of a store', () => {
   it.each([
     ['DE', '+4915112345678', 'mobile'],
     ['DE', '+4930123456', 'landline'],
@@ -28,13 +28,13 @@ describe('an SMS goes to numbers in the countries of the store', () => {
     ['CX', '+61412345678', 'Christmas Island, with the same mobiles as Australia'],
     ['CW', '+59995181234', 'Curaçao'],
     ['SO', '+252612345678', 'Somalia'],
-  ])('%s: %s, %s', (country, phone) => {
+  ])('allows with %s the number %s: %s', (country, phone) => {
     expect(judge(phone, country)).toBe('allowed');
     expect(judge(phone, 'AR', country)).toBe('allowed');
   });
 });
 
-describe('an SMS goes nowhere else', () => {
+describe('judgeSmsNumber, for other countries', () => {
   it.each([
     ['US', '+18762101234', 'JM'],
     ['US', '+18765551234', 'JM'],
@@ -58,15 +58,17 @@ describe('an SMS goes nowhere else', () => {
     ['AQ', '+4915112345678', 'DE'],
     ['', '+4915112345678', 'DE'],
     ['Germany', '+4915112345678', 'DE'],
-  ])('%s: %s is %s', (country, phone, kind) => expect(judge(phone, country)).toBe(kind));
+  ])('judges with %s the number %s as %s', (country, phone, kind) =>
+    expect(judge(phone, country)).toBe(kind),
+  );
 
-  it('without a country', () => {
+  it('allows no number without countries', () => {
     expect(judge('+4915112345678')).toBe('DE');
     expect(judge('+8816412345678')).toBe('unsuitable');
   });
 });
 
-describe('an SMS never goes, whatever the countries, to', () => {
+describe('judgeSmsNumber, whatever the countries', () => {
   const everywhere = ['DE', 'GB', 'US', 'CA', 'JM', 'AT', 'FR', 'SO', 'ES', 'IT', 'CH', 'RU', 'KZ'];
   it.each([
     ['+870773111632', 'Inmarsat'],
@@ -118,5 +120,5 @@ describe('an SMS never goes, whatever the countries, to', () => {
     ['+', 'nothing that is a number'],
     ['015112345678', 'a number of an unknown country'],
     ['', 'nothing that is a number'],
-  ])('%s, %s', (phone) => expect(judge(phone, ...everywhere)).toBe('unsuitable'));
+  ])('finds %s unsuitable: %s', (phone) => expect(judge(phone, ...everywhere)).toBe('unsuitable'));
 });

@@ -4,8 +4,8 @@ import { parseSmsOutcome } from './sms-response.js';
 const refusal = (code: number) =>
   JSON.stringify({ code, message: 'The number +15005550009 is not taken', status: 400 });
 
-describe('the answer of an SMS provider', () => {
-  it('is taken with the provider’s id', () => {
+describe('parseSmsOutcome', () => {
+  it('returns sent with the provider’s id, or null when there is no valid one', () => {
     const body = JSON.stringify({ sid: 'SM1', status: 'queued', error_code: null });
     expect(parseSmsOutcome(201, body, null)).toEqual({ kind: 'sent', providerId: 'SM1' });
     expect(parseSmsOutcome(200, 'ok', null)).toEqual({ kind: 'sent', providerId: null });
@@ -15,12 +15,12 @@ describe('the answer of an SMS provider', () => {
     });
   });
 
-  it.each([21211, 21610, 21614])('is final for this message with 400 and %i', (code) => {
+  it.each([21211, 21610, 21614])('returns refused for status 400 with code %i', (code) => {
     const outcome = parseSmsOutcome(400, refusal(code), null);
     expect(outcome).toEqual({ kind: 'refused', error: `answered 400 (${code})` });
   });
 
-  it('is final when the message was taken and already lost', () => {
+  it('returns refused for an accepted message that is already undelivered', () => {
     const body = JSON.stringify({ sid: 'SM1', status: 'undelivered', error_code: 30003 });
     expect(parseSmsOutcome(201, body, null)).toEqual({
       kind: 'refused',
@@ -35,7 +35,7 @@ describe('the answer of an SMS provider', () => {
     [408, 0],
     [500, 20500],
     [503, 0],
-  ])('is no reason to give up with %i', (status, code) => {
+  ])('returns failed for status %i with code %i', (status, code) => {
     expect(parseSmsOutcome(status, code ? refusal(code) : '<html>', null).kind).toBe('failed');
   });
 
@@ -45,7 +45,7 @@ describe('the answer of an SMS provider', () => {
     ['Wed, 21 Oct 2026 07:28:00 GMT', 0],
     ['-5', 0],
     ['999999', 3_600_000],
-  ])('asks for patience with 429 and Retry-After %s', (header, retryInMs) => {
+  ])('returns failed with the delay of Retry-After for status 429: %s', (header, retryInMs) => {
     expect(parseSmsOutcome(429, refusal(20429), header)).toEqual({
       kind: 'failed',
       error: 'answered 429 (20429)',
@@ -54,7 +54,7 @@ describe('the answer of an SMS provider', () => {
     expect(parseSmsOutcome(400, refusal(20429), header).kind).toBe('failed');
   });
 
-  it('never repeats what the provider says, which has the number in it', () => {
+  it('never contains the message of the provider, which contains the phone number', () => {
     expect(JSON.stringify(parseSmsOutcome(400, refusal(21211), null))).not.toContain('1500555');
   });
 });

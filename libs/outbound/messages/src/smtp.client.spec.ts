@@ -24,20 +24,20 @@ const MAIL = {
 const send = (mayBeSent: () => boolean) =>
   client.send('1', MAIL, new AbortController().signal, mayBeSent);
 
-it('an e-mail is sent while it is current', async () => {
+it('SmtpClient sends an e-mail while it is current', async () => {
   expect(await send(() => true)).toEqual({ kind: 'sent' });
   expect(server.received).toMatchObject([{ to: MAIL.to, subject: MAIL.subject }]);
 });
 
-it('an e-mail that went out of date is kept back even when the server has asked for its text', async () => {
+it('SmtpClient sends no text when mayBeSent turns false after the server has asked for it', async () => {
   const { startedCount, received } = server;
-  const first = received.length;
-  const begunWhenAsked: number[] = [];
+  const receivedCount = received.length;
+  const startedCountsAtCheck: number[] = [];
   const outcome = await send(() => {
-    begunWhenAsked.push(server.startedCount);
+    startedCountsAtCheck.push(server.startedCount);
     return false;
   });
   expect(outcome).toMatchObject({ kind: 'failed' });
-  expect(begunWhenAsked).toEqual([startedCount + 1]);
-  expect(received).toHaveLength(first);
+  expect(startedCountsAtCheck).toEqual([startedCount + 1]);
+  expect(received).toHaveLength(receivedCount);
 });

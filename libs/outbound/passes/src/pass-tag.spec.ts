@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parseTag } from './pass-tag.js';
 
 describe('parseTag', () => {
-  it('reads digits only', () => {
+  it('parses up to 15 digits, and returns null for anything else', () => {
     expect(['0', '7', '123456789012345'].map(parseTag)).toEqual([0, 7, 123456789012345]);
     const others = [
       undefined,

@@ -206,11 +206,11 @@ describe('the documented payloads', () => {
     ],
   ])('describe %s as it is rendered, field by field', (type, render) => {
     const webhook = publicEvents.find((candidate) => candidate.type === type);
-    const rendered = render();
-    expect(rendered.type).toBe(type);
+    const event = render();
+    expect(event.type).toBe(type);
     // Every field is required and no other is allowed, so nothing is missing and nothing superfluous.
-    expect(findSchemaErrors(getDtoName(webhook?.envelope), rendered)).toBe('');
-    expect(findSchemaErrors(getDtoName(webhook?.data), rendered.data)).toBe('');
+    expect(findSchemaErrors(getDtoName(webhook?.envelope), event)).toBe('');
+    expect(findSchemaErrors(getDtoName(webhook?.data), event.data)).toBe('');
   });
 });
 

@@ -81,13 +81,13 @@ function renderCardEvent(event: PublishedCustomerCardEvent) {
 }
 
 describe('public events', () => {
-  it('finds the public type of every published event, and of no other', () => {
+  it('findPublicType returns the type of a published event, and undefined for others', () => {
     expect(findPublicType(TYPES, 'StampsEarned')).toBe('stamp.earned');
     expect(findPublicType(TYPES, 'CardCreated')).toBeUndefined();
     expect(findPublicType(TYPES, 'constructor')).toBeUndefined();
   });
 
-  it('refuses to skip an unknown type', () => {
+  it('assertKnownTypes refuses an unknown type', () => {
     const id = ID;
     assertKnownTypes(TYPES, [
       { id, type: 'StampsEarned', version: 2 },
@@ -100,14 +100,14 @@ describe('public events', () => {
     }
   });
 
-  it('refuses to skip an unknown version', () => {
+  it('assertKnownTypes refuses an unknown version', () => {
     const newer = { id: ID, type: 'StampsEarned', version: 3 };
     expect(() => assertKnownTypes(TYPES, [newer])).toThrow(
       `does not know version 3 of the type StampsEarned of event ${ID}`,
     );
   });
 
-  it('have an envelope with a deterministic id', () => {
+  it('customer_card.created has an envelope with an evt_ id, the sequence and the card', () => {
     const event = renderCardEvent({
       type: 'CustomerCardIssued',
       data: { id: 12, accountId: 7, customerId: 31, cardId: 3, uuid: 'b1c2', code: 'ABCD2345' },
@@ -137,7 +137,7 @@ describe('public events', () => {
     expect(findPublicType(TYPES, 'CustomerPhoneNormalized')).toBe('customer.updated');
   });
 
-  it('customer.created is the customer with its source', () => {
+  it('customer.created contains the customer with its source', () => {
     const event = toPublicCustomerEvent(
       {
         type: 'CustomerCreated',
@@ -161,7 +161,7 @@ describe('public events', () => {
     expect(event.data).toEqual({ ...PERSON, source: 'poster' });
   });
 
-  it('customer.updated is the customer with the whole old value of each that changed', () => {
+  it('customer.updated contains the customer and the whole old value of each changed field', () => {
     const before = { ...PERSON, last_name: 'King', metadata: { tier: 'gold', visits: 3 } };
     const after = { ...PERSON, last_name: null, metadata: { tier: 'gold', visits: 4 } };
     const event = renderUpdate({ customer: after, before });
@@ -173,7 +173,7 @@ describe('public events', () => {
     });
   });
 
-  it('do not include a change of external references only', () => {
+  it('findPublicType returns undefined for a change of external references only', () => {
     expect(findPublicType(TYPES, 'CustomerUpdated')).toBe('customer.updated');
     expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
   });
@@ -294,7 +294,7 @@ describe('public events', () => {
     });
   });
 
-  it('flat is exactly the bytes of data, whatever keys it has', () => {
+  it('formatBody returns exactly the bytes of data in the flat format', () => {
     const data = '{"b":1,"metadata":{"__proto__":"x","2":"y","é":"\\u2028"},"n":0.1}';
     const text = `{"id":"evt_1","type":"stamp.earned","data":${JSON.stringify(JSON.parse(data))}}`;
     const envelope = Buffer.from(text);

@@ -10,7 +10,7 @@ import {
 
 const NOW = new Date('2026-03-01T12:00:00.000Z');
 const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1000);
-const answered = (status: number, retryAfter: string | null = null): Outcome => ({
+const response = (status: number, retryAfter: string | null = null): Outcome => ({
   kind: 'answered',
   status,
   retryAfter,
@@ -54,7 +54,7 @@ describe('the retry schedule', () => {
     [7, 2400, 2160],
     [8, 3600, 3240],
     [9, 6000, 5400],
-  ])('after attempt %i waits %i s, or down to %i s by chance', (attempt, longest, shortest) => {
+  ])('waits after attempt %i for %i s, or down to %i s by jitter', (attempt, longest, shortest) => {
     const tries = attempt - 1;
     expect(delayAfter(TIMED_OUT, { tries })).toBe(longest);
     expect(delayAfter(TIMED_OUT, { tries, random: 0.9999999 })).toBeCloseTo(shortest, 2);
@@ -72,57 +72,68 @@ describe('the retry schedule', () => {
 
   it('divides every wait by the time scale', () => {
     expect(delayAfter(TIMED_OUT, { tries: 3, timeScale: 100 })).toBe(3);
-    expect(delayAfter(answered(503, '400'), { tries: 3, timeScale: 100 })).toBe(4);
+    expect(delayAfter(response(503, '400'), { tries: 3, timeScale: 100 })).toBe(4);
   });
 });
 
 describe('Retry-After', () => {
   it.each([
-    ['lengthens the delay of a 429', answered(429, '40'), { tries: 1 }, 40],
-    ['lengthens the delay of a 503', answered(503, '40'), { tries: 1 }, 40],
-    ['never beyond twice the planned delay', answered(429, '3600'), { tries: 1 }, 60],
-    ['never shortens', answered(429, '1'), { tries: 1 }, 30],
-    ['is read without the spaces around it', answered(503, ' 40 '), { tries: 1 }, 40],
-    ['is read as a date', answered(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { tries: 1 }, 50],
-    ['in the past is ignored', answered(503, 'Sun, 01 Mar 2026 11:00:00 GMT'), {}, 5],
-    ['that cannot be parsed is ignored', answered(503, 'soon'), {}, 5],
-    ['negative is ignored', answered(503, '-7'), {}, 5],
-    ['of any other status is ignored', answered(500, '40'), { tries: 1 }, 30],
+    ['lengthens the delay of a 429', response(429, '40'), { tries: 1 }, 40],
+    ['lengthens the delay of a 503', response(503, '40'), { tries: 1 }, 40],
+    [
+      'lengthens the delay to at most twice the scheduled one',
+      response(429, '3600'),
+      { tries: 1 },
+      60,
+    ],
+    ['never shortens the delay', response(429, '1'), { tries: 1 }, 30],
+    ['is read without surrounding spaces', response(503, ' 40 '), { tries: 1 }, 40],
+    ['is read as a date', response(503, 'Sun, 01 Mar 2026 12:00:50 GMT'), { tries: 1 }, 50],
+    ['is ignored when it is in the past', response(503, 'Sun, 01 Mar 2026 11:00:00 GMT'), {}, 5],
+    ['is ignored when it cannot be parsed', response(503, 'soon'), {}, 5],
+    ['is ignored when it is negative', response(503, '-7'), {}, 5],
+    ['is ignored with any other status', response(500, '40'), { tries: 1 }, 30],
   ] as const)('%s', (_rule, outcome, options, seconds) => {
     expect(delayAfter(outcome, options)).toBe(seconds);
   });
 
-  it('never moves the last attempt beyond four hours', () => {
+  it('never moves the last attempt beyond four hours after the first', () => {
     // 4 h less the 7,600 s gone and the 10 s of the last attempt leaves 6,790 s, although twice the enqueued delay is
     // 12,000.
     const options = { tries: 8, elapsed: 7600 };
-    expect(delayAfter(answered(429, '9000'), options)).toBe(6790);
+    expect(delayAfter(response(429, '9000'), options)).toBe(6790);
     const scaled = { tries: 8, elapsed: 76, timeScale: 100 };
-    expect(delayAfter(answered(429, '9000'), scaled)).toBe(67.9);
+    expect(delayAfter(response(429, '9000'), scaled)).toBe(67.9);
     let clock = 0;
     for (let tries = 0; tries < 9; tries++) {
       clock += 10;
-      clock += delayAfter(answered(429, '99999'), { tries, elapsed: clock });
+      clock += delayAfter(response(429, '99999'), { tries, elapsed: clock });
     }
     expect(clock).toBeLessThanOrEqual(4 * 3600);
   });
 });
 
-describe('what becomes of the delivery and its subscription', () => {
+describe('decideAfterAttempt', () => {
   const THREE_DAYS = 3 * 24 * 3600;
   it.each([
-    ['200', answered(200), {}, 'delivered', { isKept: true, failingSince: null }],
-    ['299', answered(299), { failingFor: 60 }, 'delivered', { isKept: true, failingSince: null }],
-    ['301', answered(301), {}, 'pending', { isKept: true, failingSince: NOW }],
-    ['400', answered(400), {}, 'pending', { isKept: true, failingSince: NOW }],
+    ['a 200', response(200), {}, 'delivered', { isKept: true, failingSince: null }],
+    [
+      'a 299 that ends a failing period',
+      response(299),
+      { failingFor: 60 },
+      'delivered',
+      { isKept: true, failingSince: null },
+    ],
+    ['a 301', response(301), {}, 'pending', { isKept: true, failingSince: NOW }],
+    ['a 400', response(400), {}, 'pending', { isKept: true, failingSince: NOW }],
     [
       'a failure after others',
-      answered(500),
+      response(500),
       { failingFor: 60 },
       'pending',
       { isKept: true, failingSince: secondsAgo(60) },
     ],
-    ['410', answered(410), {}, 'cancelled', { isKept: false }],
+    ['a 410', response(410), {}, 'cancelled', { isKept: false }],
     [
       'a failure just before three days',
       TIMED_OUT,
@@ -138,7 +149,7 @@ describe('what becomes of the delivery and its subscription', () => {
       { isKept: true, disabled: 'failing', failingSince: secondsAgo(THREE_DAYS) },
     ],
     [
-      'three days by the time scale',
+      'a failure after three days at a time scale of 100',
       TIMED_OUT,
       { failingFor: THREE_DAYS / 100, timeScale: 100 },
       'failed',
@@ -146,7 +157,7 @@ describe('what becomes of the delivery and its subscription', () => {
     ],
     [
       'a success after three days',
-      answered(204),
+      response(204),
       { failingFor: THREE_DAYS },
       'delivered',
       {
@@ -180,20 +191,23 @@ describe('what becomes of the delivery and its subscription', () => {
       { isKept: true, failingSince: null },
     ],
     [
-      'one that never could be',
+      'the last attempt at an event that cannot be rendered',
       { kind: 'unrendered' },
       { tries: MAX_ATTEMPTS - 1 },
       'failed',
       { isKept: true, failingSince: null },
     ],
-  ] as const)('%s', (_case, outcome, options, status, subscription) => {
-    const next = after(outcome, options);
-    expect(next.delivery.status).toBe(status);
-    expect(next.subscription).toEqual(subscription);
-  });
+  ] as const)(
+    'sets the delivery and the subscription after %s',
+    (_case, outcome, options, status, subscription) => {
+      const next = after(outcome, options);
+      expect(next.delivery.status).toBe(status);
+      expect(next.subscription).toEqual(subscription);
+    },
+  );
 });
 
-it('says what ends a subscription', () => {
+it('endsSubscription is true when the subscription is deleted or disabled', () => {
   const failingSince = NOW;
   expect(endsSubscription({ isKept: false })).toBe(true);
   expect(endsSubscription({ isKept: true, disabled: 'failing', failingSince })).toBe(true);
@@ -202,29 +216,35 @@ it('says what ends a subscription', () => {
   expect(endsSubscription({ isKept: true, failingSince: null })).toBe(false);
 });
 
-it('says why an attempt failed', () => {
-  expect(getError(answered(200))).toBeNull();
-  expect(getError(answered(302))).toBe('Answered 302: redirects are not followed');
-  expect(getError(answered(500))).toBe('Answered 500');
+it('getError says why an attempt failed, and isSuccess is true for 2xx only', () => {
+  expect(getError(response(200))).toBeNull();
+  expect(getError(response(302))).toBe('Answered 302: redirects are not followed');
+  expect(getError(response(500))).toBe('Answered 500');
   expect(getError(TIMED_OUT)).toBe('No answer within 10 seconds');
   expect(getError({ kind: 'blocked' })).toBe('The URL does not lead to a public address');
-  expect(isSuccess(answered(199))).toBe(false);
-  expect(isSuccess(answered(300))).toBe(false);
-  expect(getError(answered(300))).toBe('Answered 300: redirects are not followed');
-  expect(getError(answered(399))).toBe('Answered 399: redirects are not followed');
-  expect(getError(answered(400))).toBe('Answered 400');
+  expect(isSuccess(response(199))).toBe(false);
+  expect(isSuccess(response(300))).toBe(false);
+  expect(getError(response(300))).toBe('Answered 300: redirects are not followed');
+  expect(getError(response(399))).toBe('Answered 399: redirects are not followed');
+  expect(getError(response(400))).toBe('Answered 400');
 });
 
-describe('a manual attempt', () => {
-  const unended = (failingSince: Date | null) => ({ isKept: true, failingSince });
+describe('decideAfterManualAttempt', () => {
+  const keptSubscription = (failingSince: Date | null) => ({ isKept: true, failingSince });
   const FAILING = secondsAgo(600);
   it.each([
-    ['a success delivers and ends the failing period', answered(204), FAILING, true, unended(null)],
-    ['a failure changes nothing', answered(500), FAILING, false, unended(FAILING)],
-    ['a failure does not begin a failing period', TIMED_OUT, null, false, unended(null)],
-    ['a 410 deletes', answered(410), null, false, { isKept: false }],
     [
-      'a blocked address disables',
+      'delivers and ends the failing period after a success',
+      response(204),
+      FAILING,
+      true,
+      keptSubscription(null),
+    ],
+    ['changes nothing after a failure', response(500), FAILING, false, keptSubscription(FAILING)],
+    ['begins no failing period after a failure', TIMED_OUT, null, false, keptSubscription(null)],
+    ['deletes the subscription after a 410', response(410), null, false, { isKept: false }],
+    [
+      'disables the subscription after a blocked address',
       { kind: 'blocked' },
       null,
       false,
@@ -241,6 +261,6 @@ describe('a manual attempt', () => {
 it.each([
   [1, 4 * 3600],
   [100, 144],
-])('at a resume, with time scale %i, what is older than %i s is given up', (scale, seconds) => {
+])('getGiveUpBefore returns at time scale %i the time %i s ago', (scale, seconds) => {
   expect(getGiveUpBefore(NOW, scale)).toEqual(secondsAgo(seconds));
 });

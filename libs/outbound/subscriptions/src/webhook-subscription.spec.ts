@@ -19,11 +19,11 @@ import { signingSecret } from '#sending/webhook-secret.js';
 import { Keyring, createMasterKey } from '#kernel/keyring.js';
 import { MasterKeys } from '#database/master-keys.js';
 
-const URL_OF_OURS = 'https://example.com/hooks';
+const TARGET_URL = 'https://example.com/hooks';
 
 function read(body: object) {
   try {
-    const input = readBody(CreateWebhookSubscriptionDto, { target_url: URL_OF_OURS, ...body });
+    const input = readBody(CreateWebhookSubscriptionDto, { target_url: TARGET_URL, ...body });
     // The rule that the commands apply, because it depends on the settings.
     if (findTargetUrlError(input.target_url, PUBLIC_ONLY) !== undefined) return ['target_url'];
     return subscriptionAttributes(input);
@@ -43,14 +43,18 @@ describe('the body of a new subscription', () => {
     ['one event', { event: 'stamp.earned' }, ['stamp.earned']],
     ['every event', { events: ['*'] }, ['*']],
     ['event *', { event: '*' }, ['*']],
-    ['both, the same', { event: 'stamp.earned', events: ['stamp.earned'] }, ['stamp.earned']],
+    [
+      'event and events with the same name',
+      { event: 'stamp.earned', events: ['stamp.earned'] },
+      ['stamp.earned'],
+    ],
     ['duplicates', { events: ['stamp.earned', 'stamp.earned'] }, ['stamp.earned']],
     ['* twice', { events: ['*', '*'] }, ['*']],
     ['event null', { event: null, events: ['stamp.earned'] }, ['stamp.earned']],
-  ])('takes %s', (_case, body, events) => {
+  ])('accepts %s', (_case, body, events) => {
     expect(read(body)).toEqual({
       events,
-      targetUrl: URL_OF_OURS,
+      targetUrl: TARGET_URL,
       description: null,
       payloadFormat: 'envelope',
       enabled: true,
@@ -58,26 +62,26 @@ describe('the body of a new subscription', () => {
   });
 
   it.each([
-    ['neither', {}, ['events']],
+    ['neither event nor events', {}, ['events']],
     ['no events', { events: [] }, ['events']],
-    ['an unknown one in events', { events: ['stamp.lost'] }, ['events']],
+    ['an unknown name in events', { events: ['stamp.lost'] }, ['events']],
     ['* beside others', { events: ['*', 'stamp.earned'] }, ['events']],
     ['events as text', { events: 'stamp.earned' }, ['events']],
     ['webhook.test', { events: ['webhook.test'] }, ['events']],
     ['an unknown event', { event: 'stamp.lost' }, ['event']],
-    ['both, not the same', { event: 'stamp.earned', events: ['*'] }, ['event']],
-    ['flat with *', { event: '*', payload_format: 'flat' }, ['payload_format']],
+    ['event and events with different names', { event: 'stamp.earned', events: ['*'] }, ['event']],
+    ['the flat format with *', { event: '*', payload_format: 'flat' }, ['payload_format']],
     [
-      'flat with two',
+      'the flat format with two events',
       { events: ['stamp.earned', 'stamp.removed'], payload_format: 'flat' },
       ['payload_format'],
     ],
-    ['another format', { event: '*', payload_format: 'xml' }, ['payload_format']],
+    ['an unknown format', { event: '*', payload_format: 'xml' }, ['payload_format']],
     ['a long description', { event: '*', description: 'x'.repeat(256) }, ['description']],
     ['a private target', { event: '*', target_url: 'https://10.0.0.1' }, ['target_url']],
     ['no target', { event: '*', target_url: null }, ['target_url']],
     [
-      'several faults',
+      'several invalid fields',
       { target_url: 'x', payload_format: 'xml' },
       ['target_url', 'payload_format', 'events'],
     ],
@@ -85,7 +89,7 @@ describe('the body of a new subscription', () => {
     expect(read(body)).toEqual(fields);
   });
 
-  it('takes flat with one named event, and a subscription that is not enabled yet', () => {
+  it('accepts the flat format with one event, and a subscription that is not enabled yet', () => {
     expect(read({ events: ['stamp.earned'], payload_format: 'flat', enabled: 0 })).toMatchObject({
       payloadFormat: 'flat',
       enabled: false,
@@ -93,7 +97,7 @@ describe('the body of a new subscription', () => {
   });
 });
 
-it('names the event only when there is exactly one', () => {
+it('getOnlyEvent returns the event when there is exactly one, and isSubscribedTo accepts *', () => {
   expect(getOnlyEvent(['stamp.earned'])).toBe('stamp.earned');
   expect(getOnlyEvent(['stamp.earned', 'stamp.removed'])).toBeNull();
   expect(getOnlyEvent(['*'])).toBeNull();
@@ -101,25 +105,25 @@ it('names the event only when there is exactly one', () => {
   expect(isSubscribedTo(['stamp.removed'], 'stamp.earned')).toBe(false);
 });
 
-it('keeps a secret sealed to its subscription', () => {
+it('WebhookSecrets opens a sealed secret for its own subscription only', () => {
   const key = createMasterKey(randomBytes(32));
   const secrets = new WebhookSecrets(MasterKeys.withKeys(new Keyring([key], key), new Map()));
   const secret = signingSecret(Buffer.alloc(32, 7));
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
-  const sealed = secrets.seal(1, secret);
-  expect(sealed.includes(secret)).toBe(false);
-  expect(secrets.open(1, sealed)).toBe(secret);
-  expect(secrets.open(2, sealed)).toBeNull();
+  const sealedSecret = secrets.seal(1, secret);
+  expect(sealedSecret.includes(secret)).toBe(false);
+  expect(secrets.open(1, sealedSecret)).toBe(secret);
+  expect(secrets.open(2, sealedSecret)).toBeNull();
 });
 
-describe('a change', () => {
+describe('changeSubscription', () => {
   const then = new Date('2026-03-01T10:00:00Z');
   const now = new Date('2026-03-02T10:00:00Z');
-  const running: WebhookSubscription = {
+  const enabledSubscription: WebhookSubscription = {
     id: 1,
     accountId: 1,
     events: ['stamp.earned'],
-    targetUrl: URL_OF_OURS,
+    targetUrl: TARGET_URL,
     description: null,
     payloadFormat: 'flat',
     enabled: true,
@@ -131,8 +135,8 @@ describe('a change', () => {
     createdAt: then,
     updatedAt: then,
   };
-  const failing: WebhookSubscription = {
-    ...running,
+  const disabledSubscription: WebhookSubscription = {
+    ...enabledSubscription,
     enabled: false,
     disabledAt: then,
     disabledReason: 'failing',
@@ -140,22 +144,22 @@ describe('a change', () => {
 
   it.each([
     ['nothing', {}],
-    ['the same', { events: ['stamp.earned'], targetUrl: URL_OF_OURS, enabled: true }],
-  ])('of %s changes nothing', (_case, changes) => {
-    expect(changeSubscription(running, changes, now)).toBeUndefined();
+    ['the same values', { events: ['stamp.earned'], targetUrl: TARGET_URL, enabled: true }],
+  ])('returns undefined for %s', (_case, changes) => {
+    expect(changeSubscription(enabledSubscription, changes, now)).toBeUndefined();
   });
 
-  it('of a setting leaves the rest', () => {
-    expect(changeSubscription(running, { description: 'till' }, now)).toEqual({
-      subscription: { ...running, description: 'till', updatedAt: now },
+  it('changes one setting and keeps the rest', () => {
+    expect(changeSubscription(enabledSubscription, { description: 'till' }, now)).toEqual({
+      subscription: { ...enabledSubscription, description: 'till', updatedAt: now },
       switchedTo: null,
     });
   });
 
-  it('pauses', () => {
-    expect(changeSubscription(running, { enabled: false }, now)).toEqual({
+  it('pauses an enabled subscription', () => {
+    expect(changeSubscription(enabledSubscription, { enabled: false }, now)).toEqual({
       subscription: {
-        ...running,
+        ...enabledSubscription,
         enabled: false,
         disabledAt: now,
         disabledReason: 'disabled_by_user',
@@ -165,23 +169,26 @@ describe('a change', () => {
     });
   });
 
-  it('resumes, and keeps the reason when it pauses what is paused', () => {
-    expect(changeSubscription(failing, { enabled: true }, now)).toEqual({
-      subscription: { ...running, updatedAt: now },
+  it('resumes a disabled subscription, and keeps its reason when it is paused again', () => {
+    expect(changeSubscription(disabledSubscription, { enabled: true }, now)).toEqual({
+      subscription: { ...enabledSubscription, updatedAt: now },
       switchedTo: 'on',
     });
-    expect(changeSubscription(failing, { enabled: false }, now)).toBeUndefined();
+    expect(changeSubscription(disabledSubscription, { enabled: false }, now)).toBeUndefined();
   });
 
-  it('is checked by its result', () => {
-    expect(() => changeSubscription(running, { events: ['*'] }, now)).toThrow(RejectedError);
+  it('checks the result, not each field alone', () => {
+    expect(() => changeSubscription(enabledSubscription, { events: ['*'] }, now)).toThrow(
+      RejectedError,
+    );
     expect(
-      changeSubscription(running, { events: ['*'], payloadFormat: 'envelope' }, now)?.subscription,
+      changeSubscription(enabledSubscription, { events: ['*'], payloadFormat: 'envelope' }, now)
+        ?.subscription,
     ).toMatchObject({ events: ['*'], payloadFormat: 'envelope' });
   });
 });
 
-describe('the changes of a subscription, for the audit log', () => {
+describe('toAuditedChanges', () => {
   const before = {
     targetUrl: 'https://user:pass@old.example:8443/hook',
     events: ['stamp.earned'],
@@ -204,18 +211,18 @@ describe('the changes of a subscription, for the audit log', () => {
       'https://old.example:8443/…',
     ],
     [
-      'another fragment of a path',
+      'another host and path',
       'http://[2001:db8::1]/a%20b/?q',
       'https://old.example:8443/…',
       'http://[2001:db8::1]/…',
     ],
-  ])('have only the host of a URL: %s', (_, targetUrl, from, to) => {
+  ])('contains only the host of a URL: %s', (_, targetUrl, from, to) => {
     expect(toAuditedChanges(before, { ...before, targetUrl })).toEqual({
       target_url: { from, to },
     });
   });
 
-  it('say that a URL has changed, and not how', () => {
+  it('says that a URL has changed, but not how', () => {
     const one = { ...before, targetUrl: 'https://a.example/?key=1' };
     const maskedUrl = 'https://a.example/…';
     expect(toAuditedChanges(one, { ...one, targetUrl: 'https://a.example/?key=2' })).toEqual({
@@ -223,7 +230,7 @@ describe('the changes of a subscription, for the audit log', () => {
     });
   });
 
-  it('are the settings that differ, by their names in the API', () => {
+  it('contains the settings that differ, by their names in the API', () => {
     const after = { ...before, events: ['*'], payloadFormat: 'flat' as const, enabled: false };
     expect(toAuditedChanges(before, after)).toEqual({
       events: { from: ['stamp.earned'], to: ['*'] },

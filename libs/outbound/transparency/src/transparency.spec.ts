@@ -54,7 +54,7 @@ const vectors = JSON.parse(
   readFileSync('clients/verifier/vectors/vectors.json', 'utf8'),
 ) as Vectors;
 
-/** A tree that grew by batches of these sizes, kept in tiles as in the database. */
+/** Grows a tree by batches, and keeps it in tiles as the database does. */
 class GrownTree {
   private readonly tiles = new Map<string, Buffer>();
   private edge: Edge = EMPTY;
@@ -94,10 +94,10 @@ class GrownTree {
   }
 }
 
-const leavesOf = ({ leaves }: Tree) =>
+const hashLeaves = ({ leaves }: Tree) =>
   leaves.map((leaf) => hashLeafData(Buffer.from(leaf, 'base64')));
 
-function grownBy(leaves: Buffer[], batch: number): GrownTree {
+function growTree(leaves: Buffer[], batch: number): GrownTree {
   const tree = new GrownTree();
   for (let at = 0; at < leaves.length; at += batch) {
     tree.add(leaves.slice(at, at + batch));
@@ -111,9 +111,9 @@ describe.each([
   ['many leaves', vectors.many],
 ])('a tree of %s', (_, expected) => {
   test.each([1, 3, 100, 255, 256, 257, 1000])(
-    'that grew %i at a time has the root and the proofs that Go computes',
+    'has the roots and proofs that Go computes when it grows by %i leaves at a time',
     (batch) => {
-      const tree = grownBy(leavesOf(expected), batch);
+      const tree = growTree(hashLeaves(expected), batch);
       expected.roots.forEach((root, i) => {
         expect(tree.hash({ from: 0, to: i + 1 })).toBe(root);
       });
@@ -135,7 +135,7 @@ describe.each([
   );
 });
 
-test('a tree without leaves has the hash of nothing', () => {
+test('a tree without leaves has the hash of no bytes as its root', () => {
   expect(hashRange({ from: 0, to: 0 }, () => Buffer.alloc(32))).toEqual(EMPTY_ROOT);
   expect(EMPTY_ROOT.toString('hex')).toBe(
     'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
@@ -144,47 +144,47 @@ test('a tree without leaves has the hash of nothing', () => {
 
 test('a tree of several levels of tiles has the same hash however it grew', () => {
   const leaves = Array.from({ length: 66_000 }, (_, i) => hashLeafData(Buffer.from(`${i}`)));
-  const atOnce = grownBy(leaves, leaves.length);
-  const inSteps = grownBy(leaves, 4_097);
+  const atOnce = growTree(leaves, leaves.length);
+  const inSteps = growTree(leaves, 4_097);
   const range = { from: 0, to: leaves.length };
   expect(inSteps.hash(range)).toBe(atOnce.hash(range));
   expect(inSteps.rows).toEqual(atOnce.rows);
   expect(atOnce.rows).toHaveLength(3);
-  // An earlier size can be had from the same tiles.
+  // The same tiles yield any earlier size.
   expect(inSteps.at(65_536)).toEqual(growEdge(EMPTY, leaves.slice(0, 65_536)).edge);
 });
 
-test('the root of a tree can be had from its right edge alone', () => {
+test('hashEdge returns the root of a tree from its right edge alone', () => {
   let edge = EMPTY;
   expect(hashEdge(edge)).toEqual(EMPTY_ROOT);
-  leavesOf(vectors.many).forEach((leaf, i) => {
+  hashLeaves(vectors.many).forEach((leaf, i) => {
     edge = growEdge(edge, [leaf]).edge;
     expect(hashEdge(edge).toString('base64')).toBe(vectors.many.roots[i]);
   });
 });
 
-test('a proof of a leaf or a tree that does not exist is refused', () => {
+test('a proof is refused for a leaf or a size that the tree does not have', () => {
   expect(() => listInclusionRanges(3, 3)).toThrow(RangeError);
   expect(() => listInclusionRanges(-1, 3)).toThrow(RangeError);
   expect(() => listConsistencyRanges(0, 3)).toThrow(RangeError);
   expect(() => listConsistencyRanges(4, 3)).toThrow(RangeError);
 });
 
-test('tiles that lack hashes are noticed', () => {
-  const { tiles } = growEdge(EMPTY, leavesOf(vectors.known));
+test('a tile that lacks hashes is refused', () => {
+  const { tiles } = growEdge(EMPTY, hashLeaves(vectors.known));
   const hashes = tiles[0]?.hashes.subarray(0, 5 * 32) ?? Buffer.alloc(0);
   expect(() => readEdge(8, () => hashes)).toThrow('tile 0/0 of the tree lacks hashes');
   expect(() => hashNodeInTile(hashes, { level: 1, index: 3 })).toThrow('lacks hashes');
 });
 
-test('events are chained and become leaves as another implementation computes it', () => {
+test('hashEvent and encodeLeaf return what another implementation computes', () => {
   let before: { revision: number; hash: string } | null = null;
   vectors.events.events.forEach((event, i) => {
     expect(hashEvent(event.stream, before, event)).toBe(event.hash);
     expect(Buffer.from(encodeLeaf(event)).toString('base64')).toBe(vectors.events.leaves[i]);
     before = event;
   });
-  const tree = grownBy(vectors.events.events.map(hashLeaf), 2);
+  const tree = growTree(vectors.events.events.map(hashLeaf), 2);
   expect(tree.hash({ from: 0, to: 3 })).toBe(vectors.events.roots[2]);
 });
 
@@ -200,7 +200,7 @@ describe('a signed checkpoint', () => {
     expect(renderVerifierKey(signer)).toBe(verifier_key);
   });
 
-  test('is opened with the verifier key, also beside the signature of a witness', () => {
+  test('is opened with the verifier key, with or without the signature of a witness', () => {
     expect(openCheckpoint(checkpoint, verifier)).toEqual(head);
     expect(openCheckpoint(witnessed, verifier)).toEqual(head);
   });
@@ -211,11 +211,11 @@ describe('a signed checkpoint', () => {
     ['no signature', checkpoint.slice(0, checkpoint.indexOf('\n\n') + 2)],
     ['nothing after the text', 'shop.example/inkpad\n3\n'],
     ['something after it', `${checkpoint}more`],
-  ])('with %s is not opened', (_, note) => {
+  ])('is not opened with %s', (_, note) => {
     expect(openCheckpoint(note, verifier)).toBeUndefined();
   });
 
-  test('of another key or of another log of the same key is not opened', () => {
+  test('is not opened when it is of another key, or of another log with the same key', () => {
     const other = parseSigner(createSignerKey(signer.name));
     if (!other) throw new Error('a new key must be read');
     expect(openCheckpoint(checkpoint, other)).toBeUndefined();
@@ -225,12 +225,15 @@ describe('a signed checkpoint', () => {
     expect(openCheckpoint(foreign, verifier)).toBeUndefined();
   });
 
-  test.each(['-1', '03', '3.0', '99999999999999999', ''])('of size "%s" is not opened', (size) => {
-    const text = `${signer.name}\n${size}\n${head.root.toString('base64')}\n`;
-    expect(openCheckpoint(signNote(text, signer), verifier)).toBeUndefined();
-  });
+  test.each(['-1', '03', '3.0', '99999999999999999', ''])(
+    'is not opened with the size "%s"',
+    (size) => {
+      const text = `${signer.name}\n${size}\n${head.root.toString('base64')}\n`;
+      expect(openCheckpoint(signNote(text, signer), verifier)).toBeUndefined();
+    },
+  );
 
-  test.each(['', 'AAAA', 'not base64'])('with the root "%s" is not opened', (root) => {
+  test.each(['', 'AAAA', 'not base64'])('is not opened with the root "%s"', (root) => {
     const text = `${signer.name}\n3\n${root}\n`;
     expect(openCheckpoint(signNote(text, signer), verifier)).toBeUndefined();
   });
@@ -241,12 +244,12 @@ describe('a signed checkpoint', () => {
     signer_key,
     verifier_key.replace('shop', 'stop'),
     verifier_key.slice(0, -4),
-  ])('has no verifier key "%s"', (text) => {
+  ])('cannot have the verifier key "%s"', (text) => {
     expect(parseVerifier(text)).toBeUndefined();
   });
 
   test.each(['', verifier_key, signer_key.replace('shop', 'stop'), signer_key.slice(0, -8)])(
-    'has no signer key "%s"',
+    'cannot have the signer key "%s"',
     (text) => {
       expect(parseSigner(text)).toBeUndefined();
     },
