@@ -56,8 +56,8 @@ describe('the description of an audit entry', () => {
     ['token.limited', { type: 'system', name: 'root' }, 'The operator'],
     ['webhook_subscription.disabled', { type: 'system', name: null }, 'Inkpad'],
     ['user.sign_in_failed', { type: 'system', name: null }, 'Somebody'],
-  ])('names the actor: %s by %j', (what, actor, who) => {
-    expect(describeActor(what, actor)).toBe(who);
+  ])('names the actor of %s by %j as %s', (type, actor, name) => {
+    expect(describeActor(type, actor)).toBe(name);
   });
 
   it('spells out a type that has no label', () => {

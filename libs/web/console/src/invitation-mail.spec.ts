@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { createInvitationMail } from './invitation-mail.js';
 
-it('an invitation keeps names on one line and removes characters that change the text direction', () => {
+it('createInvitationMail keeps names on one line and removes characters that change the text direction', () => {
   const hostile = (name: string) => `${name}\r\nBcc: all@x.example\u0000 \u202eevil`;
   const { subject, text } = createInvitationMail(
     {

@@ -19,7 +19,7 @@ it.each([
   ['https://maps.google.com/?q=53.5503%2C9.9929', ''],
   ['https://maps.apple.com/?ll=53.5503,9.9929&z=15', ''],
   ['geo:53.5503,9.9929?z=19', ''],
-])('parses %s and %s', (latitude, longitude) => {
+])('parseCoordinates parses %s and %s', (latitude, longitude) => {
   expect(parseCoordinates(latitude, longitude)).toEqual(COORDINATES);
 });
 
@@ -31,11 +31,11 @@ it.each([
   ['0', '-180.5'],
   ['https://maps.example/short', ''],
   [`${'1'.repeat(3_000)},2`, ''],
-])('refuses %s and %s', (latitude, longitude) => {
+])('parseCoordinates returns undefined for %s and %s', (latitude, longitude) => {
   expect(parseCoordinates(latitude, longitude)).toBeUndefined();
 });
 
-it('parses negative and zero coordinates', () => {
+it('parseCoordinates parses negative and zero coordinates', () => {
   expect(parseCoordinates('-33.8568', '151.2153')).toEqual({
     latitude: -33.8568,
     longitude: 151.2153,

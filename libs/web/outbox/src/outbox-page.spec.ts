@@ -33,17 +33,21 @@ describe('a message in the outbox', () => {
   it('explains its state and what happens next', () => {
     expect(explain({})).toContain('Handed to the mail server on 2 Mar 2026, 00:31');
     expect(explain({ channel: 'sms' })).toContain('the SMS provider');
-    const lost = { channel: 'sms', arrival: { arrived: false, code: 30003 } } as const;
-    expect(explain(lost)).toContain(
+    const undeliveredSms = { channel: 'sms', arrival: { arrived: false, code: 30003 } } as const;
+    expect(explain(undeliveredSms)).toContain(
       'could not be delivered. Please check the customer’s number. Details for your administrator: error 30003.',
     );
-    expect(toOutboxLine({ ...entry, ...lost }, '', time)).toMatchObject({ state: 'Not delivered' });
-    const arrived = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
-    expect(explain(arrived)).toContain('It has arrived.');
+    expect(toOutboxLine({ ...entry, ...undeliveredSms }, '', time)).toMatchObject({
+      state: 'Not delivered',
+    });
+    const deliveredSms = { channel: 'sms', arrival: { arrived: true, code: null } } as const;
+    expect(explain(deliveredSms)).toContain('It has arrived.');
     const dueAt = new Date('2026-03-01T23:40:00Z');
     expect(explain({ state: 'queued', dueAt })).toContain('in a moment');
-    const waiting = explain({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
-    expect(waiting).toMatch(/after 2 attempts[^]*Details for your administrator: answered 503\.$/);
+    const explanation = explain({ state: 'queued', dueAt, reason: 'answered 503', attempts: 2 });
+    expect(explanation).toMatch(
+      /after 2 attempts[^]*Details for your administrator: answered 503\.$/,
+    );
     expect(explain({ state: 'failed', reason: 'answered 400 (21610)' })).toContain('21610');
     expect(explain({ state: 'held', reason: 'no mail server is set up (SMTP_URL)' })).toContain(
       'because no mail server is set up. Once',

@@ -21,8 +21,8 @@ const page = {
   frame: createPlainFrame('/loyalty', 'de'),
 };
 
-describe('a page', () => {
-  it('escapes its data, and shows nothing for missing values', () => {
+describe('renderPage', () => {
+  it('escapes the data, and shows nothing for missing values', () => {
     const { html } = renderPage(page);
     expect(html).toContain(`<title>${ESCAPED}</title>`);
     expect(html).toContain(`<h1>${ESCAPED}</h1>`);
@@ -32,7 +32,7 @@ describe('a page', () => {
     expect(html).toMatch(/href="\/loyalty\/assets\/inkpad-[\w-]{12}\.css"/);
   });
 
-  it('has a policy that allows only what it declares', () => {
+  it('returns a policy that allows only what the page declares', () => {
     expect(renderPage(page).policy).toBe(
       "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     );
@@ -43,7 +43,7 @@ describe('a page', () => {
     expect(policy).not.toContain('script-src');
   });
 
-  it('runs its own scripts by a nonce, which changes with each response', () => {
+  it('allows the scripts of the page by a nonce, which changes with each response', () => {
     const script = { name: 'a.js', path: '/assets/a-123456789012.js', type: '', text: '' };
     const nonces = [1, 2].map(() => {
       const { html, policy } = renderPage({ ...page, scripts: [script] });

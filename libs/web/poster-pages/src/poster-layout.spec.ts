@@ -43,7 +43,7 @@ function getBox(shape: Shape): Box {
       return { left: x - r, top: y - r, right: x + r, bottom: y + r };
     }
     case 'path': {
-      const side = shape.scale * (shape.path.startsWith('M4 4h7') ? codeSide(shape) : 24);
+      const side = shape.scale * (shape.path.startsWith('M4 4h7') ? measureCode(shape) : 24);
       return { left: shape.x, top: shape.y, right: shape.x + side, bottom: shape.y + side };
     }
     case 'text': {
@@ -60,8 +60,8 @@ function getBox(shape: Shape): Box {
   }
 }
 
-/** The three large squares lie in the corners of the code, four modules from the edge of its white. */
-function codeSide({ path }: { path: string }): number {
+/** Measures a code by its three large squares, which lie in its corners, four modules from its edge. */
+function measureCode({ path }: { path: string }): number {
   return Math.max(...[...path.matchAll(/M(\d+) 4h7v/g)].map(([, x]) => Number(x) + 7)) + 4;
 }
 
@@ -83,7 +83,7 @@ const overlap = (a: Box, b: Box) =>
 const within = (a: Box, b: Box) =>
   a.left >= b.left && a.top >= b.top && a.right <= b.right && a.bottom <= b.bottom;
 
-/** Everything is on the paper with a margin for printers, and nothing lies over anything else. */
+/** Expects everything on the paper with a margin for printers, and nothing over anything else. */
 function expectTidy(drawing: Drawing, size: PaperSize) {
   const { width, height } = PAPERS[size];
   const printable = { left: 14, top: 14, right: width - 14, bottom: height - 14 };
@@ -161,20 +161,20 @@ describe.each(SIZES)('a poster on %s', (size) => {
       bottom: height + BLEED,
     });
     const marks = drawing.shapes.slice(-8).map(getBox);
-    const bled = { left: -BLEED, top: -BLEED, right: width + BLEED, bottom: height + BLEED };
+    const bleedBox = { left: -BLEED, top: -BLEED, right: width + BLEED, bottom: height + BLEED };
     const sheet = {
       left: -drawing.margin,
       top: -drawing.margin,
       right: width + drawing.margin,
       bottom: height + drawing.margin,
     };
-    for (const mark of marks) expect(within(mark, sheet) && !overlap(mark, bled)).toBe(true);
+    for (const mark of marks) expect(within(mark, sheet) && !overlap(mark, bleedBox)).toBe(true);
     expect(drawing.shapes.slice(1, -8)).toEqual(drawPoster({}, size).shapes.slice(1));
   });
 });
 
 describe('the stamps of a poster', () => {
-  it.each(Array.from({ length: 21 }, (_, index) => index + 1))('are complete: %i', (count) => {
+  it.each(Array.from({ length: 21 }, (_, index) => index + 1))('are all drawn: %i', (count) => {
     const drawing = drawPoster({ stamps: { count, icon: 'star', rewards: [count] } });
     expectTidy(drawing, 'a4');
     expect(drawing.shapes.filter(({ kind }) => kind === 'disc')).toHaveLength(count);
@@ -184,14 +184,14 @@ describe('the stamps of a poster', () => {
 describe('the code of a poster', () => {
   const inMillimetres = (points: number) => (points / 72) * 25.4;
 
-  it('has modules of three millimetres on A4, for two metres', () => {
+  it('has modules of more than three millimetres on A4, to be read from two metres', () => {
     const code = drawPoster().shapes.find(
       (shape) => shape.kind === 'path' && shape.path.startsWith('M4 4h7'),
     );
     expect(code?.kind === 'path' && inMillimetres(code.scale)).toBeGreaterThan(3);
   });
 
-  it('is never smaller than two centimetres', () => {
+  it('is larger than two centimetres on every paper', () => {
     for (const size of SIZES) {
       const { left, right } = getCodeBox(drawPoster({}, size));
       expect(inMillimetres(right - left)).toBeGreaterThan(20);
@@ -207,7 +207,7 @@ describe('the colours of a poster', () => {
     ['#FFD400', '#FFFFFF', '#FFE600'],
     ['#B3002D', '#00B32D', '#B3002D'],
     ['#00FFFF', '#FF00FF', '#FFFF00'],
-  ])('stay readable on %s with any choice of the shop', (ground, text, stamps) => {
+  ])('stay readable on %s, whatever the store chooses', (ground, text, stamps) => {
     const drawing = drawPoster({ colors: { ground, text, stamps } });
     const panel = getPanelBox(drawing);
     for (const shape of texts(drawing)) {
@@ -222,14 +222,14 @@ describe('the colours of a poster', () => {
   });
 });
 
-describe('letters of a poster', () => {
-  it('without a glyph in any font are removed', () => {
+describe('the texts of a poster', () => {
+  it('leave out characters without a glyph in any font', () => {
     const { title, shapes } = drawPoster({ title: '🍣 Sushi 寿司 club', storeName: '寿司' });
     expect(title).toBe('Sushi club');
     expect(shapes.some((shape) => shape.kind === 'text' && /[🍣寿]/u.test(shape.text))).toBe(false);
   });
 
-  it('are replaced by our own title if none is left', () => {
+  it('include a default title when no character of the title is left', () => {
     for (const title of ['🍣', '寿司', '– …', '\u202E\u0000']) {
       expect(drawPoster({ title, lang: 'de' }).title).toBe('Stempelkarte');
     }

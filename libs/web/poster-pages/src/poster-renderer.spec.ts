@@ -29,7 +29,7 @@ const drawing: Drawing = {
 const renderDrawing = (format: 'pdf' | 'png' | 'svg', overrides: Partial<Drawing> = {}) =>
   new PosterRenderer(fonts).render(1, format, () => ({ ...drawing, ...overrides }));
 
-describe('a document', () => {
+describe('a poster document', () => {
   it.each(['pdf', 'png', 'svg'] as const)(
     'has the same %s bytes for the same drawing',
     async (format) => {
@@ -37,7 +37,7 @@ describe('a document', () => {
     },
   );
 
-  it('in PDF declares its size, its print boxes, its language and embedded fonts', async () => {
+  it('declares in PDF its size, its print boxes, its language and embedded fonts', async () => {
     const pdf = (await renderDrawing('pdf', { margin: 20, bleed: 8 })).toString('latin1');
     expect(pdf).toContain('/MediaBox [0 0 140 190]');
     expect(pdf).toContain('/TrimBox [20 20 120 170]');
@@ -49,7 +49,7 @@ describe('a document', () => {
   });
 
   it.each(Object.entries(PAPERS))(
-    'in PNG has 300 dots per inch, %s',
+    'has 300 dots per inch in PNG on %s',
     async (_, { width, height }) => {
       const png = await renderDrawing('png', { width, height });
       const { density, ...size } = await sharp(png).metadata();
@@ -61,7 +61,7 @@ describe('a document', () => {
     },
   );
 
-  it('in SVG contains no text of a user', async () => {
+  it('contains no text of a user in SVG', async () => {
     expect((await renderDrawing('svg')).toString()).toMatch(
       /^<svg [^>]*>(<(rect|path|circle) [^<>]*\/>)+<\/svg>$/,
     );
@@ -88,16 +88,16 @@ describe('the code of a poster on A4', () => {
     );
     // Wide-angle lenses of phones show 2.77 m at that distance, on 1920 pixels.
     const height = Math.round((297 / 2770) * 1920);
-    const seen = await sharp(await sharp(png).resize({ height }).png().toBuffer())
+    const photo = await sharp(await sharp(png).resize({ height }).png().toBuffer())
       .blur(0.7)
       .png()
       .toBuffer();
     // As readers do with what is small.
-    const larger = await sharp(seen)
+    const enlargedPhoto = await sharp(photo)
       .resize({ height: 4 * height })
       .png()
       .toBuffer();
-    expect(await readQrCode(larger)).toBe(code);
+    expect(await readQrCode(enlargedPhoto)).toBe(code);
   });
 });
 
@@ -110,7 +110,7 @@ describe('fonts', () => {
     expect(Math.max(...xs)).toBeGreaterThan(width * 1000 - 150);
   });
 
-  it('of an operator are refused without glyphs', () => {
+  it('are refused when a file of the operator is missing or no font', () => {
     for (const path of ['/nowhere.ttf', new URL(import.meta.url).pathname]) {
       expect(
         () => new PosterFonts({ readPosterFonts: { regular: null, bold: path } } as Config),

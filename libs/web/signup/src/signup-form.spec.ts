@@ -32,20 +32,20 @@ function createSpec(
 
 const GRACE = { first_name: 'Grace', email: 'grace@navy.example', nonce: NONCE };
 
-function faultsOf(form: Record<string, string>, of = createSpec()) {
-  const read = parseSignup({ ...GRACE, ...form }, of, NOW);
-  return 'faults' in read ? read.faults : undefined;
+function findErrors(form: Record<string, string>, spec = createSpec()) {
+  const result = parseSignup({ ...GRACE, ...form }, spec, NOW);
+  return 'faults' in result ? result.faults : undefined;
 }
 
-function signupOf(form: Record<string, string>, of = createSpec()) {
-  const read = parseSignup({ ...GRACE, ...form }, of, NOW);
-  return 'signup' in read ? read.signup : undefined;
+function findSignup(form: Record<string, string>, spec = createSpec()) {
+  const result = parseSignup({ ...GRACE, ...form }, spec, NOW);
+  return 'signup' in result ? result.signup : undefined;
 }
 
-describe('a signup form', () => {
-  it('becomes what was said in it, without needless spaces', () => {
+describe('parseSignup', () => {
+  it('returns the signup without needless spaces', () => {
     expect(
-      signupOf({ first_name: ' Grace  M. ', last_name: 'Hopper\n', phone: '+49 30 1234567' }),
+      findSignup({ first_name: ' Grace  M. ', last_name: 'Hopper\n', phone: '+49 30 1234567' }),
     ).toEqual({
       nonce: NONCE,
       firstName: 'Grace M.',
@@ -65,42 +65,42 @@ describe('a signup form', () => {
     '0049\u200B30 1234567',
     '030\u00A0١٢٣٤٥٦٧',
     '０３０ー１２３４５６７',
-  ])('reads the number %j', (phone) => {
+  ])('parses the phone number %j', (phone) => {
     const german = createSpec({}, { country: 'DE' });
-    expect(signupOf({ phone }, german)?.phone).toBe('+49301234567');
+    expect(findSignup({ phone }, german)?.phone).toBe('+49301234567');
   });
 
   it.each(['030 FLOWERS', '030 1234567 x5', '4.91711E+11', '030 12345, 030 67890'])(
-    'refuses %j as a number',
+    'refuses the phone number %j',
     (phone) => {
       const german = createSpec({}, { country: 'DE' });
-      expect(faultsOf({ phone }, german)?.fields).toEqual({ phone: 'phoneUnfit' });
-      expect(faultsOf({ phone })?.fields).toEqual({ phone: 'phoneUnfit' });
+      expect(findErrors({ phone }, german)?.fields).toEqual({ phone: 'phoneUnfit' });
+      expect(findErrors({ phone })?.fields).toEqual({ phone: 'phoneUnfit' });
     },
   );
 
-  it('takes what cannot be seen for nothing', () => {
+  it('ignores invisible characters', () => {
     const form = {
       first_name: '\u200BJose\u0301 \u3164',
       last_name: '\u3164\u200E',
       email: '\u202Agrace@\u200Bnavy.example\u202C',
       birthday: '\u200E١٩٩٠-05-31',
     };
-    expect(signupOf(form, createSpec({ requireBirthday: true }))).toMatchObject({
+    expect(findSignup(form, createSpec({ requireBirthday: true }))).toMatchObject({
       firstName: 'José',
       lastName: null,
       email: 'grace@navy.example',
       birthday: '1990-05-31',
     });
     for (const blank of ['\u200B', '\u3164', '\u2800 \u200F']) {
-      expect(faultsOf({ first_name: blank })?.fields).toEqual({ first_name: 'nameMissing' });
-      expect(faultsOf({ email: blank })).toEqual({ form: 'contactMissing', fields: {} });
+      expect(findErrors({ first_name: blank })?.fields).toEqual({ first_name: 'nameMissing' });
+      expect(findErrors({ email: blank })).toEqual({ form: 'contactMissing', fields: {} });
     }
   });
 
   it('leaves out what the poster does not collect, whatever is sent', () => {
     const mail = createSpec({ contactCollectionMode: 'email_only' });
-    expect(signupOf({ phone: '+49301234567', birthday: '1990-05-31' }, mail)).toMatchObject({
+    expect(findSignup({ phone: '+49301234567', birthday: '1990-05-31' }, mail)).toMatchObject({
       phone: null,
       birthday: null,
     });
@@ -114,64 +114,65 @@ describe('a signup form', () => {
     ['me@evil.example', 'nameUnfit'],
     ['<b>', 'nameUnfit'],
     ['a\u0007b', 'nameUnfit'],
-  ])('does not take %j for a name', (first_name, fault) => {
-    expect(faultsOf({ first_name })).toEqual({ form: 'marked', fields: { first_name: fault } });
+  ])('refuses the first name %j as %s', (first_name, error) => {
+    expect(findErrors({ first_name })).toEqual({ form: 'marked', fields: { first_name: error } });
   });
 
   it.each(['O’Hara-Łukasz Jr.', '李', 'José', 'Dr. N. W. W. Wright'])(
-    'takes %s for a name',
+    'accepts the first name %s',
     (name) => {
-      expect(signupOf({ first_name: name })?.firstName).toBe(name);
+      expect(findSignup({ first_name: name })?.firstName).toBe(name);
     },
   );
 
-  it('needs the contacts that the poster requires, and one of them at least', () => {
+  it('requires the contacts that the poster requires, and at least one', () => {
     const both = createSpec({ requireEmail: true, requirePhone: true });
-    expect(faultsOf({ email: '' }, both)?.fields).toEqual({
+    expect(findErrors({ email: '' }, both)?.fields).toEqual({
       email: 'emailMissing',
       phone: 'phoneMissing',
     });
-    expect(faultsOf({ email: '' })).toEqual({ form: 'contactMissing', fields: {} });
-    expect(signupOf({ email: '', phone: '+49301234567' })?.phone).toBe('+49301234567');
+    expect(findErrors({ email: '' })).toEqual({ form: 'contactMissing', fields: {} });
+    expect(findSignup({ email: '', phone: '+49301234567' })?.phone).toBe('+49301234567');
   });
 
   it.each(['grace', 'grace@', 'grace@navy', 'a b@c.example', 'a@b.example, c@d.example'])(
-    'does not take %s for an e-mail address',
+    'refuses the e-mail address %s',
     (email) => {
-      expect(faultsOf({ email })?.fields).toEqual({ email: 'emailUnfit' });
+      expect(findErrors({ email })?.fields).toEqual({ email: 'emailUnfit' });
     },
   );
 
-  it('does not take boxes as ticked below other texts than those that were shown', () => {
-    const of = createSpec({}, { consentTexts: TEXTS });
+  it('refuses ticked consents when the texts have changed since they were shown', () => {
+    const spec = createSpec({}, { consentTexts: TEXTS });
     const ticked = { phone: '+49301234567', marketing_consent: 'yes', sms_consent: 'yes' };
-    expect(faultsOf({ ...ticked, texts: 'another' }, of)?.form).toBe('textsChanged');
-    expect(signupOf({ texts: 'another' }, of)?.agreed).toEqual({ marketing: null, sms: null });
+    expect(findErrors({ ...ticked, texts: 'another' }, spec)?.form).toBe('textsChanged');
+    expect(findSignup({ texts: 'another' }, spec)?.agreed).toEqual({ marketing: null, sms: null });
     const texts = hashTexts(TEXTS);
-    expect(signupOf({ ...ticked, texts }, of)?.agreed).toEqual({
+    expect(findSignup({ ...ticked, texts }, spec)?.agreed).toEqual({
       marketing: TEXTS.marketing,
       sms: TEXTS.sms,
     });
-    expect(signupOf({ ...ticked, texts, phone: '' }, of)?.agreed.sms).toBeNull();
+    expect(findSignup({ ...ticked, texts, phone: '' }, spec)?.agreed.sms).toBeNull();
   });
 
-  it('agrees to nothing where the store asks for nothing', () => {
+  it('records no consent when the store asks for none', () => {
     const texts = hashTexts(NO_CONSENT_TEXTS);
-    expect(signupOf({ marketing_consent: 'yes', texts })?.agreed.marketing).toBeNull();
+    expect(findSignup({ marketing_consent: 'yes', texts })?.agreed.marketing).toBeNull();
   });
 
-  it('has to carry a number that was drawn for it', () => {
+  it('refuses a form without a valid nonce, or with the trap field filled in', () => {
     for (const nonce of ['', 'short', `${NONCE}=`]) {
-      expect(faultsOf({ nonce })?.form).toBe('stale');
+      expect(findErrors({ nonce })?.form).toBe('stale');
     }
-    expect(faultsOf({ website: 'x' })?.form).toBe('filledTrap');
+    expect(findErrors({ website: 'x' })?.form).toBe('filledTrap');
   });
 });
 
 describe('a birthday', () => {
-  const of = (minimumAge: number | null = null, timeZone = 'UTC') =>
+  const createBirthdaySpec = (minimumAge: number | null = null, timeZone = 'UTC') =>
     createSpec({ requireBirthday: true, minimumAge }, { timeZone });
-  const fault = (birthday: string, spec = of()) => faultsOf({ birthday }, spec)?.fields.birthday;
+  const findError = (birthday: string, spec = createBirthdaySpec()) =>
+    findErrors({ birthday }, spec)?.fields.birthday;
 
   it.each([
     ['', 'birthdayMissing'],
@@ -180,23 +181,23 @@ describe('a birthday', () => {
     ['2001-02-29', 'birthdayUnfit'],
     ['1890-01-01', 'birthdayUnfit'],
     ['2026-03-02', 'birthdayUnfit'],
-  ])('cannot be %j', (birthday, expected) => {
-    expect(fault(birthday)).toBe(expected);
+  ])('of %j is refused as %s', (birthday, expected) => {
+    expect(findError(birthday)).toBe(expected);
   });
 
-  it('may be today, wherever the store is', () => {
-    expect(fault('2026-03-01')).toBeUndefined();
-    expect(fault('2026-03-02', of(null, 'Pacific/Kiritimati'))).toBeUndefined();
-    expect(fault('2026-03-01', of(null, 'Pacific/Pago_Pago'))).toBeUndefined();
+  it('may be today in the time zone of the store', () => {
+    expect(findError('2026-03-01')).toBeUndefined();
+    expect(findError('2026-03-02', createBirthdaySpec(null, 'Pacific/Kiritimati'))).toBeUndefined();
+    expect(findError('2026-03-01', createBirthdaySpec(null, 'Pacific/Pago_Pago'))).toBeUndefined();
   });
 
-  it('is old enough from the day on', () => {
-    expect(fault('2010-03-01', of(16))).toBeUndefined();
-    expect(fault('2010-03-02', of(16))).toBe('tooYoung');
-    expect(fault('2010-03-02', of(16, 'Pacific/Kiritimati'))).toBeUndefined();
+  it('is accepted from the day on which the minimum age is reached', () => {
+    expect(findError('2010-03-01', createBirthdaySpec(16))).toBeUndefined();
+    expect(findError('2010-03-02', createBirthdaySpec(16))).toBe('tooYoung');
+    expect(findError('2010-03-02', createBirthdaySpec(16, 'Pacific/Kiritimati'))).toBeUndefined();
   });
 
-  it('on 29 February counts from 1 March in other years', () => {
+  it('on 29 February counts from 1 March in years without that day', () => {
     expect('2008-02-29' <= findLatestBirthday('2026-02-28', 18)).toBe(false);
     expect('2008-02-29' <= findLatestBirthday('2026-03-01', 18)).toBe(true);
     expect('2006-02-28' <= findLatestBirthday('2024-02-29', 18)).toBe(true);

@@ -10,8 +10,8 @@ const content = {
   card: { name: 'Kaffee', stampsRequired: 10 },
 } as PassContent;
 
-const createNotice = (notice: Parameters<typeof createPushNotice>[1], of = content) =>
-  createPushNotice(of, notice, 'https://cards.example');
+const createNotice = (notice: Parameters<typeof createPushNotice>[1], passContent = content) =>
+  createPushNotice(passContent, notice, 'https://cards.example');
 
 describe('createPushNotice', () => {
   it('describes the event and the balance in the language of the store', () => {

@@ -12,7 +12,7 @@ describe('the scripts of browsers', () => {
 });
 
 describe('findCardTranslations', () => {
-  it('has four languages, and falls back to English', () => {
+  it('finds four languages, and falls back to English', () => {
     expect([...cardLanguages].sort()).toEqual(['de', 'en', 'es', 'fr']);
     expect(findCardTranslations('fr-CA').t.rewards).toBe('Récompenses');
     expect(findCardTranslations('ja').locale).toBe('en');

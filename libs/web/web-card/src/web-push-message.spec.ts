@@ -54,8 +54,8 @@ describe('createAuthorization', () => {
       format: 'jwk',
       key: { kty: 'EC', crv: 'P-256', x: x ?? '', y: y ?? '' },
     });
-    const signed = Buffer.from(`${head}.${claims}`);
-    expect(verify('sha256', signed, { key, dsaEncoding: 'ieee-p1363' }, bytes(signature))).toBe(
+    const signedPart = Buffer.from(`${head}.${claims}`);
+    expect(verify('sha256', signedPart, { key, dsaEncoding: 'ieee-p1363' }, bytes(signature))).toBe(
       true,
     );
   });
