@@ -6,16 +6,16 @@ import { isTransient } from '#database/connection.js';
 
 const DAY_MS = 24 * 3_600_000;
 const RETRY_MS = 60_000;
-/** Of one statement, so that it holds its locks only briefly. */
+/** How many cards one statement deletes, so that it holds its locks only briefly. */
 const BATCH_SIZE = 500;
 
 /**
- * Nobody waits so long to find out whether an address was a customer's, and names that strangers have typed are not to
- * be kept for ever. A card that is on a phone stays, like one that is a customer's (ADR-0051).
+ * Nobody waits this long to find out whether an address is a customer's, and names that strangers have typed must not
+ * be kept for ever. A card that is on a phone stays, like that of a customer (ADR-0051).
  */
 const RETENTION_DAYS = 400;
 
-/** The oldest first, which have the lowest ids. Google does not always tell that somebody has saved a card. */
+/** Deletes the oldest first, which have the lowest ids. Google does not always report that a card was saved. */
 const FORGET = {
   name: 'decoy_cards_forget',
   text: `
@@ -48,7 +48,7 @@ export class DecoyCardCleanup {
     }
   }
 
-  /** @returns how many there were */
+  /** Deletes expired decoy cards. @returns how many */
   async forget(signal: AbortSignal): Promise<number> {
     for (let deletedCount = 0; ;) {
       const { rowCount } = await this.pool.query({

@@ -13,7 +13,7 @@ const BATCH_SIZE = 500;
 const GATHER_MS = 500;
 const IDLE_MS = 1_000;
 
-/** Follows the log for what changes passes. One process does this at a time. */
+/** Follows the log for changes of passes. One process does this at a time. */
 @Injectable()
 export class PassChanges {
   private readonly log = new Logger(LEADERSHIP.name);

@@ -12,11 +12,11 @@ export type PassOffer = Omit<Milestone, 'active'>;
 
 /** A reward on this pass, with the stamps that it takes there. */
 export type PassReward = PassOffer & {
-  /** The balance is enough for it. */
+  /** Whether the balance is enough for it. */
   available: boolean;
 };
 
-/** What is seen of a card template besides its rewards. */
+/** The visible part of a card template, except its rewards. */
 export type PassAppearance = Omit<
   Card,
   | 'id'
@@ -38,7 +38,7 @@ export type PassLocation = { name: string; latitude: number; longitude: number }
  */
 export type PassContent = {
   customerCardId: number;
-  /** Whose card it is; shown nowhere. */
+  /** The holder of the card; shown nowhere. */
   customerId: number;
   accountId: number;
   cardId: number;
@@ -52,14 +52,14 @@ export type PassContent = {
   locale: string;
   timeZone: string;
   card: PassAppearance;
-  /** Null when the card does not show the member, or has none any more. */
+  /** Null when the card does not show the member, or the customer was erased. */
   memberName: string | null;
   stampsCount: number;
-  /** Active ones, cheapest first, for what they take on this card. */
+  /** Active rewards, cheapest first, with the stamps that they take on this card. */
   rewards: PassReward[];
-  /** The same for what they take of somebody who has unlocked none: what all passes of the card share. */
+  /** The same with the stamps that they take when none is unlocked, which all passes of the card share. */
   offers: PassOffer[];
-  /** To the next active reward that is not reached, else to a full card; null when the card does not show it. */
+  /** Stamps to the next active reward, else to a full card; null when the card does not show them. */
   stampsToReward: number | null;
   /** ISO 8601; null: never. */
   expiresAt: string | null;
@@ -67,7 +67,7 @@ export type PassContent = {
   locations: PassLocation[];
 };
 
-/** What a pass is made from, as read from the rows. */
+/** The rows that a pass is made from. */
 export type PassParts = {
   customerCard: CustomerCard;
   card: Card;
@@ -113,7 +113,7 @@ export function createPassContent(parts: PassParts): PassContent {
   };
 }
 
-/** Equal for contents that show the same. */
+/** Hashes a content. The hash is equal for contents that show the same. */
 export function hashContent(content: PassContent): string {
   const { customerId: _customerId, ...visible } = content;
   return createHash('sha256').update(toCanonicalJson(visible)).digest('base64url');

@@ -56,7 +56,7 @@ const LOCATIONS = {
   text: 'select account_id, state from locations where account_id = any ($1) and deleted_at is null order by id',
 };
 
-/** Loads what passes show, as of now. */
+/** Loads the current content of passes. */
 @Injectable()
 export class PassContents {
   constructor(
@@ -66,7 +66,7 @@ export class PassContents {
     private readonly keys: PersonalKeys,
   ) {}
 
-  /** By customer card. Those that do not exist are left out. */
+  /** Loads contents by customer card. Leaves out cards that do not exist. */
   async load(customerCardIds: number[]): Promise<Map<number, PassContent>> {
     const parts = await query<PartsRow>(this.pool, { ...PARTS, values: [customerCardIds] });
     const readLocations = await this.locations([
@@ -93,7 +93,7 @@ export class PassContents {
   }
 
   /**
-   * For somebody who opens the pass: from now on they are told of changes. It is noted first, and read then, so that a
+   * Opens a pass, so that its changes are sent from now on. Stores that first and reads the content then, so that a
    * change between the two is sent afterwards instead of going unnoticed.
    */
   async open(customerCard: CustomerCard): Promise<{ pass: Pass; content: PassContent }> {
@@ -105,7 +105,7 @@ export class PassContents {
     return { pass, content };
   }
 
-  /** Opens the names of members; undefined for an erased one. A decoy card has the name that was typed for it. */
+  /** Decrypts the names of members; undefined for an erased one. A decoy card has the name that was typed for it. */
   private async openMembers(parts: PartsRow[]): Promise<(PassParts['member'] | undefined)[]> {
     const decoys = parts.filter(({ sealed }) => sealed !== null);
     const names = await this.keys.openAll(
@@ -141,7 +141,7 @@ export class PassContents {
   }
 }
 
-/** The shop where the card was last stamped comes first, and the others by their distance from it. */
+/** Sorts locations: the one where the card was last stamped first, the others by their distance from it. */
 function sortByDistance(locations: Location[], lastId: number | null): PassLocation[] {
   const precise = locations.flatMap(({ id, name, latitude, longitude, precision }) =>
     latitude === null || longitude === null || !isPrecise(precision)
@@ -155,7 +155,7 @@ function sortByDistance(locations: Location[], lastId: number | null): PassLocat
   return ordered.map(({ name, latitude, longitude }) => ({ name, latitude, longitude }));
 }
 
-/** Good for ordering only. */
+/** Calculates a distance that is exact enough for sorting only. */
 function calculateDistance(
   from: Omit<PassLocation, 'name'>,
   to: Omit<PassLocation, 'name'>,

@@ -6,10 +6,10 @@ import { PassTable } from './pass-table.service.js';
 import { PassesModule } from './passes.module.js';
 import { DecoyCardCleanup } from './decoy-card-cleanup.service.js';
 
-/** The part of passes that runs in the dispatcher. */
+/** Sends updates of passes, in the dispatcher. */
 @Module({})
 export class PassDispatchModule {
-  /** @param senders of each channel, exported by the modules */
+  /** Creates the module. @param senders one for each channel, exported by the modules */
   static forRoot(modules: Type[], senders: Type<PassSender>[]): DynamicModule {
     return {
       module: PassDispatchModule,

@@ -9,7 +9,7 @@ import { PassUpdates, type ClaimedUpdate } from './pass-updates.service.js';
 const POLL_INTERVAL_MS = 500;
 
 /**
- * Sends the updates of passes, each channel apart from the others, so that a vendor who hangs delays nobody else.
+ * Sends the updates of passes, each channel apart from the others, so that a vendor that hangs does not delay another.
  */
 @Injectable()
 export class PassDispatch {
@@ -28,7 +28,7 @@ export class PassDispatch {
     this.running = Promise.all(enabled.map((sender) => this.run(sender, this.stopping.signal)));
   }
 
-  /** Attempts that take longer than the time allowed are cut off; they are made again later. */
+  /** Stops sending. Attempts that take longer than the time allowed are aborted, and made again later. */
   async stop(milliseconds: number): Promise<void> {
     this.stopping.abort();
     const late = setTimeout(() => this.cut.abort(), milliseconds);
@@ -59,7 +59,7 @@ export class PassDispatch {
     await Promise.all(running);
   }
 
-  /** Never fails: what cannot be recorded is claimed again when its lease is over. */
+  /** Sends one update. Never throws: an outcome that cannot be recorded is claimed again when its lease has ended. */
   private async attempt(sender: PassSender, update: ClaimedUpdate): Promise<void> {
     const description = `the update of ${update.channel} ${update.target}`;
     let outcome: PassOutcome;

@@ -1,6 +1,6 @@
 /**
- * SQL for what a pass can be opened of: customer cards, and decoy cards (ADR-0051). To be given
- * a name. `sealed` is the name that a decoy card shows, and null otherwise.
+ * SQL for the cards that can be opened as a pass: customer cards, and decoy cards (ADR-0051). The query gives it an
+ * alias. `sealed` is the name that a decoy card shows, and null for a customer card.
  */
 export const PASS_HOLDERS = `(
   select id, account_id, card_id, customer_id, uuid, state, null::bytea as sealed from customer_cards
@@ -8,7 +8,7 @@ export const PASS_HOLDERS = `(
   select id, account_id, card_id, customer_id, uuid, state, sealed from decoy_cards
 )`;
 
-/** Gets the context that the name of a decoy card is sealed with. */
+/** Returns the context that the name of a decoy card is sealed with. */
 export function getDecoyContext(uuid: string): string {
   return `decoy card ${uuid}`;
 }

@@ -10,9 +10,9 @@ import {
 import { StripImages } from '#card-images/strip-images.service.js';
 import type { PassContent } from './pass-content.js';
 
-/** The images of one pass. What a URL shows never changes. */
+/** The images of one pass. The image at a URL never changes. */
 export type PassImageLinks = {
-  /** Of the design, see `StripImages`. */
+  /** The hash of the design, see `StripImages`. */
   hash: string;
   filled: number;
   strip: Record<StripSize, string>;
@@ -26,7 +26,7 @@ export class PassImages {
     private readonly config: Config,
   ) {}
 
-  /** The URLs are answered from then on. */
+  /** Creates the URLs of a pass's images, and stores the design so that they can be served. */
   async createLinks({
     accountId,
     card,

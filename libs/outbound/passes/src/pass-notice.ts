@@ -1,21 +1,21 @@
 import type { CustomerCardEvent } from '#stamping/customer-card.events.js';
 
-/** What the customer is told of a change. The words follow from the pass and its locale. */
+/** A change that the customer is notified of. The text follows from the pass and its locale. */
 export type PassNotice =
   | { kind: 'stamped'; stamps: number }
   | { kind: 'redeemed'; rewardName: string }
   | { kind: 'unlocked'; rewardName: string };
 
-/** Of several changes at once, one is told: the one that matters most. */
+/** Of several changes at once, the customer is notified of the one with the highest weight. */
 const WEIGHT = { stamped: 0, redeemed: 1, unlocked: 2 } as const;
 
-/** What changes of one card mean for its pass. */
+/** The effect of a card's events on its pass. */
 export type BalanceChange = {
   /** Whether the balance changed at all, silently or not. */
   changed: boolean;
-  /** Null when the holder is not to be told. */
+  /** Null when the customer is not notified. */
   notice: PassNotice | null;
-  /** Whether the last action was silent; what it unlocks is as silent as it was. */
+  /** Whether the last action was silent; then so are the rewards that it unlocks. */
   silent: boolean;
 };
 
@@ -25,7 +25,7 @@ export function applyToNotice(before: BalanceChange, event: CustomerCardEvent): 
   const { type, data } = event;
   switch (type) {
     case 'StampsEarned':
-      // Issued with the card, so no pass was ever without them.
+      // These stamps come with the card, so no pass was ever without them.
       if (data.source === 'welcome_bonus') return { ...before, silent: true };
       return applyAction(before, data.silent, addStamps(before, data.stamps));
     case 'StampsRemoved':

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '#event-store/port/event-store.js';
 
-/** Whose passes a batch of events may have changed. */
+/** The passes that a batch of events may have changed. */
 export type PassScope = {
   /** By customer card, in the order of the log. */
   customerCards: Map<number, StoredEvent[]>;
@@ -12,7 +12,7 @@ export type PassScope = {
   locations: Set<number>;
 };
 
-/** By the names of the streams. Other streams change no pass. */
+/** Finds the scope of a batch by the names of its streams. Other streams change no pass. */
 export function findScope(events: StoredEvent[]): PassScope {
   const scope: PassScope = {
     customerCards: new Map(),

@@ -1,4 +1,4 @@
-/** How a pass on a device is told of changes. */
+/** The way in which changes reach a pass on a device. */
 export type PassChannel = 'apple' | 'google_class' | 'google_object' | 'web';
 
 export type PassUpdate = {
@@ -11,8 +11,9 @@ export type PassUpdate = {
 };
 
 /**
- * done: nothing is left to do, even if there was nothing to do at all. failed: once more later, after the given time
- * if the other side named one. refused: trying again would not help, and the reason is logged.
+ * - done: nothing is left to do, even if there was nothing to do at all
+ * - failed: retried later, after the given time if the vendor named one
+ * - refused: a retry would not help; the reason is logged
  */
 export type PassOutcome =
   | { kind: 'done' }
@@ -21,29 +22,29 @@ export type PassOutcome =
 
 export type UpdateRequest = { channel: PassChannel; target: string; accountId: number };
 
-/** The passes of one card template; null: of the whole store. */
+/** The passes of one card template, or of the whole store when `cardId` is null. */
 export type CardScope = { accountId: number; cardId: number | null };
 
 /**
- * One channel's way of sending. It looks up itself what is to be sent now: an update only says that there may be
- * something.
+ * Sends the updates of one channel. Looks up what to send when it sends it: an update only says that something may have
+ * changed.
  */
 export abstract class PassSender {
   abstract readonly channel: PassChannel;
   /** False without credentials of this vendor: its updates wait. */
   abstract readonly enabled: boolean;
-  /** Updates under way at once. */
+  /** How many updates are sent at once. */
   abstract readonly concurrency: number;
 
-  /** Where passes are installed, as far as this channel reaches. Those of unknown cards and without devices are left out. */
+  /** Finds where passes are installed on this channel. Leaves out unknown cards and those without devices. */
   abstract findTargets(customerCardIds: number[]): Promise<UpdateRequest[]>;
 
-  /** What many passes have in common, and is updated once for all of them. */
+  /** Finds targets that many passes share, which are updated once for all of them. */
   findSharedTargets(_scope: CardScope): Promise<UpdateRequest[]> {
     return Promise.resolve([]);
   }
 
-  /** @param signal aborts when the process must end; the update is then tried again by another */
+  /** Sends an update. @param signal aborts when the process must end; another process then retries the update */
   abstract send(update: PassUpdate, signal: AbortSignal): Promise<PassOutcome>;
 }
 

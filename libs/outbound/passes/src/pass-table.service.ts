@@ -22,7 +22,7 @@ import { PassUpdates } from './pass-updates.service.js';
 
 export const PASS_CHANGES = 'passes';
 
-/** Passes compared in one turn. Between two turns, stamps go first. */
+/** How many passes are compared at once. New stamps go first in between. */
 const BATCH_SIZE = 200;
 
 const OPENED = {
@@ -34,7 +34,7 @@ const OPENED = {
          where r.customer_id = any ($2)`,
 };
 
-/** In the order of the log, since only the holder of the checkpoint takes tags. */
+/** Tags follow the order of the log, since only the holder of the checkpoint takes them. */
 const CHANGE = {
   name: 'passes_change',
   text: `
@@ -89,8 +89,8 @@ type RefreshRow = { account_id: number; card_id: number; last_customer_card_id: 
 type Change = { id: number; hash: string } & Pick<BalanceChange, 'changed' | 'notice'>;
 
 /**
- * Compares what passes show with what they showed, and writes down what has to be sent. All of it happens under the
- * lock of the checkpoint's row: two processes that both believe to lead never compare the same pass at once.
+ * Compares what passes show with what they showed before, and requests the updates. Holds the lock of the checkpoint's
+ * row meanwhile, so that two processes that both believe to lead never compare the same pass at once.
  */
 @Injectable()
 export class PassTable {
@@ -103,7 +103,7 @@ export class PassTable {
     @Inject(PASS_SENDERS) private readonly senders: PassSender[],
   ) {}
 
-  /** @throws OvertakenError */
+  /** Processes a batch of the log, and advances the checkpoint. @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
     const scope = await this.keepOpened(findScope(events));
     const move = {
@@ -130,8 +130,8 @@ export class PassTable {
   }
 
   /**
-   * Most cards were never opened as a pass. One that is opened from now on shows what these events have changed, since it
-   * is read from its stream then.
+   * Keeps the cards that were opened as a pass: most never are. One that is opened later shows what these events have
+   * changed, since it is read from its stream then.
    */
   private async keepOpened(scope: PassScope): Promise<PassScope> {
     if (scope.customerCards.size === 0) return scope;
@@ -144,7 +144,7 @@ export class PassTable {
     return { ...scope, customerCards };
   }
 
-  /** A part of one refresh; the stores take turns. @returns whether there was one */
+  /** Processes a part of one refresh; the stores take turns. @returns whether there was one */
   async refresh(): Promise<boolean> {
     return inTransaction(this.pool, async (client) => {
       await client.query('select from es.checkpoints where subscription = $1 for update', [
@@ -196,7 +196,7 @@ export class PassTable {
       const hash = content && hashContent(content);
       if (hash === undefined) return [];
       const { changed, notice } = balances.get(id) ?? UNCHANGED;
-      // Whoever compared before may have seen a row that the log had not brought yet: its notice is due all the same.
+      // An earlier comparison may have read a row ahead of the log: its notice is still due.
       if (hash === before && !changed && notice === null) return [];
       return [{ id, hash, changed, notice }];
     });
@@ -240,7 +240,7 @@ export class PassTable {
     return balances;
   }
 
-  /** The action whose unlocked rewards begin the batch: it tells whether they are to be announced. */
+  /** Finds the action whose unlocked rewards begin the batch: it decides whether they are announced. */
   private async findCause(first: StoredEvent): Promise<StoredEvent[]> {
     let cause = first;
     while (cause.type === 'RewardUnlocked') {
@@ -253,7 +253,7 @@ export class PassTable {
     return cause === first ? [] : [cause];
   }
 
-  /** Where rows may lag behind the log, content read too early would never be compared again. */
+  /** Waits for rows that lag behind the log: content read too early would never be compared again. */
   private async awaitRows({ customerCards }: PassScope, events: StoredEvent[]): Promise<void> {
     await Promise.all([
       this.rows.waitUntilCaughtUp(customerCardReadModel, [...customerCards.values()].flat()),

@@ -3,9 +3,9 @@ import pg, { Pool } from 'pg';
 import { findLastServed } from '#kernel/turns.js';
 import type { PassChannel, PassUpdate, UpdateRequest } from './pass-sender.js';
 
-/** Longer than an attempt can last: after that, another dispatcher may take the update of one that has died. */
+/** Longer than an attempt can last. After that, another dispatcher may claim the update of one that has died. */
 const LEASE_SECONDS = 60;
-/** Several stamps within it are one update. */
+/** Several stamps within this time are one update. */
 const GATHER_MS = 1_000;
 
 /** @property leaseUntil the end of the lease, which tells one claim from every other */
@@ -26,8 +26,8 @@ const REQUEST = {
 };
 
 /**
- * The stores take turns: whoever has many updates waiting does not delay the others, though only one more may be sent
- * at a time. $1 channel, $2 priority, $3 how many at most, $4 after which store the turns begin.
+ * The stores take turns, so that one with many updates does not delay the others, even when only one update can be
+ * claimed at a time. $1 channel, $2 priority, $3 limit, $4 the store that was served last.
  */
 const CLAIM = {
   name: 'pass_updates_claim',
@@ -68,16 +68,16 @@ type ClaimedRow = {
   lease_until: string;
 };
 
-/** Updates waiting to be sent: at least once each, and once for several changes in a row. */
+/** Stores updates until they are sent: each at least once, and once for several changes in a row. */
 @Injectable()
 export class PassUpdates {
-  /** By channel and priority. */
+  /** The store that was served last, by channel and priority. */
   private readonly lastServed = new Map<string, number>();
 
   constructor(private readonly pool: Pool) {}
 
   /**
-   * Part of the caller's transaction.
+   * Requests updates, in the caller's transaction.
    * @param priority 0 for a change that its customer is waiting for, 1 for one of many
    */
   async request(
@@ -98,7 +98,7 @@ export class PassUpdates {
     });
   }
 
-  /** Nobody else gets these for a minute. Those that a customer is waiting for come first. */
+  /** Claims updates for a minute. Those that a customer is waiting for come first. */
   async claim(channel: PassChannel, limit: number): Promise<ClaimedUpdate[]> {
     const claimed: ClaimedUpdate[] = [];
     for (const priority of [0, 1]) {
@@ -125,7 +125,7 @@ export class PassUpdates {
     return claimed;
   }
 
-  /** It is sent again at once when it was asked for meanwhile. Whoever has outlived the lease changes nothing. */
+  /** Removes an update, or makes it due again when requested meanwhile. Does nothing once the lease has ended. */
   async finish({ channel, target, requestNumber, leaseUntil }: ClaimedUpdate): Promise<void> {
     await this.pool.query({
       name: 'pass_updates_finish',

@@ -5,7 +5,7 @@ import { PassContents } from './pass-contents.service.js';
 import { Passes } from './passes.service.js';
 import { PassUpdates } from './pass-updates.service.js';
 
-/** What the forms of a pass have in common, with or without an API. */
+/** Provides what all forms of a pass share, in the api and in the dispatcher. */
 @Module({
   imports: [StripImagesModule],
   providers: [PassContents, PassImages, Passes, PassUpdates],

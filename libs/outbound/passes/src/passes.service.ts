@@ -11,14 +11,14 @@ export type Pass = {
   customerCardId: number;
   accountId: number;
   cardId: number;
-  /** Rises with every change of what the pass shows, in the order of the log. */
+  /** Grows with every change of the pass's content, in the order of the log. */
   tag: number;
   changedAt: Date;
-  /** The tags of the last change of the balance, and of the last one that the customer is to be told of. */
+  /** The tags of the last change of the balance, and of the last change that the customer is notified of. */
   balanceTag: number;
   noticeTag: number;
   notice: PassNotice | null;
-  /** What it shows has not been noted yet. */
+  /** Whether its content has not been stored yet. */
   isNew: boolean;
 };
 
@@ -70,12 +70,12 @@ const REMOVED = {
          where customer_card_id = any ($1) and platform = $2 and installed_at is not null and removed_at is null`,
 };
 
-/** The passes that somebody has opened, and where they are installed. */
+/** Stores which passes were opened, and where they are installed. */
 @Injectable()
 export class Passes {
   constructor(private readonly pool: Pool) {}
 
-  /** The customer card with this uuid, or what stands in for one; undefined when there is none. */
+  /** Finds the customer card or decoy card with this uuid. */
   async findHolder(uuid: string): Promise<CustomerCard | undefined> {
     if (!isUuid(uuid)) return undefined;
     const [row] = await query<{ state: CustomerCard }>(this.pool, {
@@ -86,7 +86,7 @@ export class Passes {
     return row?.state;
   }
 
-  /** From now on, changes of this pass are noticed. Called by `PassContents.open`. */
+  /** Starts to track changes of this pass. Called by `PassContents.open`. */
   async open({
     id,
     accountId,
@@ -120,9 +120,9 @@ export class Passes {
   }
 
   /**
-   * Finds out whether a tag that somebody shows was given out. After a restored backup phones and pages still have tags
-   * that lie ahead: they have missed everything since, so they are told of everything.
-   * @returns null for none, and for a tag that was never given out
+   * Finds out whether the tag of a client was ever issued. After a backup was restored, phones and pages still have
+   * tags that lie ahead: they have missed everything since, so they get everything.
+   * @returns null for no tag, and for a tag that was never issued
    */
   async findIssuedTag(tag: number | null): Promise<number | null> {
     if (tag === null || tag === 0) return tag;
@@ -133,7 +133,7 @@ export class Passes {
     return newest && tag <= Number(newest.tag) ? tag : null;
   }
 
-  /** Notes what the pass shows, unless a change has done so meanwhile. */
+  /** Stores the hash of the pass's content, unless a change has done so meanwhile. */
   async saveContentHash(customerCardId: number, contentHash: string): Promise<void> {
     await query(this.pool, {
       name: 'passes_shown',
@@ -142,7 +142,7 @@ export class Passes {
     });
   }
 
-  /** By platform. */
+  /** Finds the installations of a pass, by platform. */
   async findInstallations(customerCardId: number): Promise<Map<string, Installation>> {
     const rows = await query<InstallationRow>(this.pool, {
       name: 'pass_installations_of',
@@ -163,7 +163,7 @@ export class Passes {
     );
   }
 
-  /** The customer has put the card on a device. */
+  /** Records that the customer has put the card on a device. */
   async markInstalled(
     customerCardId: number,
     accountId: number,
@@ -172,7 +172,7 @@ export class Passes {
     await query(this.pool, { ...INSTALLED, values: [customerCardId, platform, accountId] });
   }
 
-  /** The same in a transaction, in which the pass cannot change. */
+  /** Does the same in a transaction, during which the pass cannot change. */
   async markInstalledWithin(
     client: pg.ClientBase,
     customerCardId: number,
@@ -183,15 +183,15 @@ export class Passes {
     await client.query({ ...INSTALLED, values: [customerCardId, platform, accountId] });
   }
 
-  /** The card is on no device of this platform any more. */
+  /** Records that the card is on no device of this platform any more. */
   async markRemoved(customerCardId: number, platform: Platform): Promise<void> {
     await query(this.pool, { ...REMOVED, values: [[customerCardId], platform] });
   }
 
   /**
-   * Takes away what keeps cards on a platform, and notes of each of which nothing is left that it was removed: both or
-   * neither. Of two who take the last two away at once, the second waits and sees that.
-   * @param take in the transaction. @returns the cards of which nothing is left
+   * Deletes installations, and records which cards are then on no device of the platform, in one transaction. When two
+   * callers delete the last two installations of a card at once, the second waits and sees that none is left.
+   * @param take deletes in the transaction, and returns the cards of which nothing is left
    */
   async markRemovedAfter(
     client: pg.ClientBase,
@@ -203,7 +203,7 @@ export class Passes {
     await client.query({ ...REMOVED, values: [await take(), platform] });
   }
 
-  /** An update has reached the platform, or the phone has fetched the pass. @param error null: it went well */
+  /** Records that an update reached the platform, or that the phone fetched the pass. @param error null on success */
   async markSynced(
     customerCardId: number,
     accountId: number,
