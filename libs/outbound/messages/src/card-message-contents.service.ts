@@ -8,7 +8,7 @@ import { customerCardReadModel } from '#stamping/customer-card.entity.js';
 import type { Contact } from './card-message.js';
 import type { CardMessageContent } from './card-message-texts.js';
 
-/** @property smsCountries that the store sends SMS to */
+/** @property smsCountries the countries that the store sends SMS to */
 export type FoundContent = {
   customerId: number;
   contact: Contact;
@@ -16,7 +16,7 @@ export type FoundContent = {
   smsCountries: string[];
 };
 
-/** What a message is made from, as it is now. */
+/** Loads the current data that a message is made from. */
 @Injectable()
 export class CardMessageContents {
   constructor(
@@ -25,8 +25,8 @@ export class CardMessageContents {
   ) {}
 
   /**
-   * Of a card that was merged into another one, the one that goes on, for whoever holds it now.
-   * @returns nothing when its holder was erased
+   * Finds the data of a card, or of the card that it was merged into.
+   * @returns undefined when its holder was erased
    */
   async find(customerCardId: number): Promise<FoundContent | undefined> {
     let card = await this.card(customerCardId);

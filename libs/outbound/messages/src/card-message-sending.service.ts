@@ -14,14 +14,14 @@ import { SmtpClient } from './smtp.client.js';
 
 type Outcome = MailOutcome | SmsOutcome;
 
-/** It went out of date before it was sent: somebody was erased, or may have been. */
+/** The delay after a message went out of date before it was sent, because its recipient may have been erased. */
 const REWRITE_DELAY_MS = 1_000;
 
 const SHARE_USED_UP =
   'too many people signed up from the same network today, or at this store in all';
 const PHONE_MISSING = 'no phone number was entered when signing up';
 
-/** Card links to customers. Each message is looked up, addressed and written when it is sent. */
+/** Sends card links to customers. Each message is looked up, addressed and rendered when it is sent. */
 @Injectable()
 export class CardMessageSending {
   private readonly log = new Logger('card messages');
@@ -36,7 +36,7 @@ export class CardMessageSending {
     private readonly config: Config,
   ) {}
 
-  /** One queue for each channel, so that neither waits for the other's server. */
+  /** Creates one queue for each channel, so that neither waits for the other's server. */
   createQueue(channel: MessageChannel): MessageQueue<ClaimedMessage> {
     return {
       name: `card links by ${channel}`,

@@ -2,27 +2,27 @@ import type { Mail } from './mail.js';
 import { MAX_SMS_SEPTETS, toPlainText, countSeptets } from './gsm-7.js';
 import { findMessageTranslations } from './translations.js';
 
-/** What the texts are made from. Nothing of it was typed by the recipient. */
+/** The data that the texts are rendered from. None of them was typed by the recipient. */
 export type CardMessageContent = {
   /** The name that the store shows to people. */
   store: string;
-  /** Of the store, a BCP 47 tag. */
+  /** The store's locale, a BCP 47 tag. */
   locale: string;
   link: string;
 };
 
-/** Below it a name says nothing any more, and the message may rather be sent in two parts. */
+/** A shorter name would say nothing: the message is then sent in two segments instead. */
 const MIN_NAME_LENGTH = 10;
 const ELLIPSIS = '...';
-/** Line ends, other control characters, and marks that turn the direction of what follows. */
+/** Line ends, other control characters, and marks that change the text direction. */
 const INVISIBLE = /[\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]+/gu;
 
-/** A name in one line, for headers and texts. */
+/** Puts a name on one line, for headers and texts. */
 export function toSingleLine(name: string): string {
   return name.replaceAll(INVISIBLE, ' ').replaceAll(/\s+/g, ' ').trim();
 }
 
-/** In the store's name: a plain text, and the same with one button. No pictures, and no link but the card's. */
+/** Renders a mail in the store's name: as text, and as HTML with one button. It has no pictures and no other link. */
 export function renderCardMail({
   store: name,
   locale,
@@ -47,7 +47,7 @@ export function renderCardMail({
   };
 }
 
-/** One segment of GSM-7 where the store's name can be written in it, shortened if need be. */
+/** Renders an SMS: one segment of GSM-7 when that has the name's characters, with the name shortened to fit. */
 export function renderCardSms({ store: name, locale, link }: CardMessageContent): string {
   const { t } = findMessageTranslations(locale);
   const store = toSingleLine(name);
@@ -63,7 +63,7 @@ export function renderCardSms({ store: name, locale, link }: CardMessageContent)
   return whole;
 }
 
-/** Tables and inline styles are what all mail programs understand; colours fit light and dark. */
+/** Renders HTML that all mail programs understand: tables and inline styles. The colours suit light and dark. */
 function renderHtml(
   lang: string,
   texts: Record<'subject' | 'intro' | 'open' | 'link' | 'advice' | 'why' | 'store', string>,

@@ -8,54 +8,54 @@ export type MessageChannel = 'email' | 'sms';
 
 /**
  * - queued: to be sent
- * - held: nothing is set up that could send it; a person may send it later
- * - sent: taken by the mail server or the SMS provider
+ * - held: not sent by itself; a user may send it later
+ * - sent: accepted by the mail server or the SMS provider
  * - failed: refused, or given up
- * - dropped: nobody is to get it
+ * - dropped: there is nobody to send it to
  */
 export type CardMessageState = 'queued' | 'held' | 'sent' | 'failed' | 'dropped';
 
-/** A message as the people of its store see it. */
+/** A message as the users of its store see it. */
 export type OutboxEntry = {
   id: string;
   state: CardMessageState;
   channel: MessageChannel;
   requestedAt: Date;
   finishedAt: Date | null;
-  /** Of the next attempt. */
+  /** The time of the next attempt. */
   dueAt: Date | null;
   attempts: number;
   reason: string | null;
   providerId: string | null;
-  /** What the SMS provider has reported since; null: nothing. @property code why not, by its numbers */
+  /** The later report of the SMS provider; null: none. @property code the provider's error code */
   arrival: { arrived: boolean; code: number | null } | null;
-  /** As the customer is called now. */
+  /** The customer's current name. */
   customer: string;
 };
 
-/** What a message would be if it were sent now. */
+/** A message as it would be sent now. */
 export type MessagePreview = { to: string | null; subject: string | null; text: string };
 
 /** A request for a message with the links of a card. */
 export type MessageRequest = {
-  /** Of the event, and so of the message: the same one is never enqueued twice. */
+  /** The id of the event and of the message, so that the same one is never enqueued twice. */
   id: string;
   accountId: number;
   customerId: number;
   /** Null: the card that is about to be issued. */
   customerCardId: number | null;
   at: Date;
-  /** Of the signup that asks for it; null where something else does. */
+  /** The request id of the signup that asks for it; null when it was not a signup. */
   signupRequestId: string | null;
 };
 
-/** The first card that a batch of events gives to a customer. */
+/** The first card that a batch of events issues to a customer. */
 export type IssuedCard = { customerId: number; customerCardId: number };
 
-/** After that nobody waits for the links any more. */
+/** After this time nobody waits for the links any more. */
 export const MESSAGE_REQUEST_TTL_MS = 3 * 24 * 60 * 60_000;
 
-/** What a batch of events asks for. A request that repeats one of the same batch is left out. */
+/** Finds the message requests in a batch of events. Leaves out a request that repeats one of the same batch. */
 export function findMessageRequests(events: StoredEvent[]): {
   requests: MessageRequest[];
   issued: IssuedCard[];
@@ -115,18 +115,18 @@ function isRepeat(later: MessageRequest, earlier: MessageRequest): boolean {
   );
 }
 
-/** How to reach a customer now. */
+/** The current addresses of a customer. */
 export type Contact = { email: string | null; phone: string | null };
 
 export type Route =
   | { kind: 'send'; channel: MessageChannel; to: string }
-  /** Without a channel that may reach the customer now. */
+  /** No channel can reach the customer now. */
   | { kind: 'hold'; channel: MessageChannel; reason: string }
   | { kind: 'drop'; reason: string };
 
 /**
- * Describes what a message may go through.
- * @property smsCountries of the store, ISO 3166-1 alpha-2
+ * The channels that are set up.
+ * @property smsCountries the countries that the store sends SMS to, ISO 3166-1 alpha-2
  */
 export type Channels = Record<MessageChannel, boolean> & { smsCountries: readonly string[] };
 
@@ -136,7 +136,7 @@ const MISSING: Record<MessageChannel, string> = {
 };
 
 /**
- * E-mail first. SMS go to the phones of people in the store's countries only.
+ * Chooses the channel of a message: e-mail first. SMS go to phones of people in the store's countries only.
  * @param mailRefused the mail server does not know the address
  */
 export function chooseRoute(

@@ -18,7 +18,7 @@ import {
 
 export const CARD_MESSAGES = 'card messages';
 
-/** What is in a store's history by now is not to be sent: another instance has done so. */
+/** Starts to send the messages of a store that comes from another instance, which has sent the earlier ones. */
 export async function startMessages(pool: Pool, accountId: number): Promise<void> {
   await pool.query(
     `insert into card_message_cutoffs as s (account_id, since) values ($1, now())
@@ -27,10 +27,10 @@ export async function startMessages(pool: Pool, accountId: number): Promise<void
   );
 }
 
-/** Longer than an attempt can last: after that, another dispatcher may take the message of one that has died. */
+/** Longer than an attempt can last. After that, another dispatcher may claim the message of one that has died. */
 const LEASE_SECONDS = 60;
 
-/** The card was issued with its customer, but the message request is in the event before. */
+/** Names the card of a message request that came before it: the customer's creation precedes the card's issue. */
 const NAME_CARDS = {
   name: 'card_messages_name_cards',
   text: `update card_messages m set customer_card_id = i.card_id, due_at = now()
@@ -39,7 +39,7 @@ const NAME_CARDS = {
 };
 
 /**
- * Message requests from before the store was taken over from another instance are not enqueued, nor are those that repeat
+ * Enqueues message requests, except those from before the store came from another instance, and those that repeat
  * another. The channel is a guess, so that neither kind of message waits for the other's server.
  */
 const ENQUEUE = {
@@ -64,8 +64,8 @@ const ENQUEUE = {
 };
 
 /**
- * The stores take turns: whoever has many messages waiting does not delay the others, however few are sent at a time.
- * $1 channel, $2 how many at most, $3 after which store the turns begin.
+ * The stores take turns, so that one with many messages does not delay the others, however few are claimed at a time.
+ * $1 channel, $2 limit, $3 the store that was served last.
  */
 const CLAIM = {
   name: 'card_messages_claim',
@@ -105,11 +105,11 @@ export type ClaimedMessage = {
   customerCardId: number;
   channel: MessageChannel;
   mailRefused: boolean;
-  /** Through which a person alone may send it. */
+  /** The channels through which only a user may send it. */
   heldChannels: MessageChannel[];
-  /** A signup asked for it without a phone number: only a person may send it by SMS. */
+  /** Whether a signup asked for it without a phone number: then only a user may send it by SMS. */
   phoneMissing: boolean;
-  /** This one included, and so tells one claim from the next. */
+  /** Includes this one, and so identifies the claim. */
   attempts: number;
   enqueuedAt: Date;
 };
@@ -127,8 +127,8 @@ type ClaimedRow = {
 };
 
 /**
- * Which card links are to be sent, and what became of them. There are only ids: whom a message goes to and what it says
- * is looked up when it is sent, so that an erased person is gone from here as well.
+ * Stores which card links are queued, and their outcomes. It has ids only: recipient and text are looked up when a
+ * message is sent, so that an erased person is gone from here as well.
  */
 @Injectable()
 export class CardMessages {
@@ -139,7 +139,7 @@ export class CardMessages {
     private readonly counts: DailyCounts,
   ) {}
 
-  /** Plans what a batch of the log asks for. @throws OvertakenError */
+  /** Enqueues the requests of a batch of the log, and advances the checkpoint. @throws OvertakenError */
   async advance(from: Position, to: Position, events: StoredEvent[]): Promise<void> {
     const { requests, issued } = findMessageRequests(events);
     const move = {
@@ -182,7 +182,7 @@ export class CardMessages {
     });
   }
 
-  /** Nobody else gets these for a minute. */
+  /** Claims due messages for a minute. */
   async claim(channel: MessageChannel, limit: number): Promise<ClaimedMessage[]> {
     const after = this.lastServed[channel];
     const { rows } = await this.pool.query<ClaimedRow>({
@@ -204,7 +204,7 @@ export class CardMessages {
     }));
   }
 
-  /** Of a store, in the last 24 hours. @param limit to be counted */
+  /** Counts the SMS that a store has sent in the last 24 hours, up to `limit`. */
   async countSentSms(accountId: number, limit: number): Promise<number> {
     const { rows } = await this.pool.query<{ count: number }>({
       name: 'card_messages_sms_sent',
@@ -218,7 +218,7 @@ export class CardMessages {
   }
 
   /**
-   * Counts the message for the address or number that it goes to, once for each channel. One too many is held.
+   * Counts the message for its recipient, once for each channel. Holds it when the recipient got too many today.
    * @returns whether it may be sent
    */
   async countForAddress(
@@ -252,7 +252,7 @@ export class CardMessages {
     });
   }
 
-  /** Through the other channel, at once. */
+  /** Makes the message due at once through another channel. */
   async redirect(
     message: ClaimedMessage,
     channel: MessageChannel,
@@ -266,7 +266,7 @@ export class CardMessages {
     });
   }
 
-  /** Nothing more is to be done by itself. */
+  /** Records the final state of a message. */
   async finish(
     message: ClaimedMessage,
     state: Exclude<CardMessageState, 'queued'>,

@@ -2,10 +2,10 @@
 const BASIC = new Set(
   '@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞÆæßÉ !"#¤%&\'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà',
 );
-/** Those of the extension, two septets each. */
+/** The characters of the extension table, two septets each. */
 const EXTENSION = new Set('^{}\\[~]|€');
 
-/** What one SMS holds that is not part of a longer one. */
+/** The capacity of an SMS of one segment. */
 export const MAX_SMS_SEPTETS = 160;
 
 /** Typographic marks that have a plain form. */
@@ -29,7 +29,7 @@ const PLAIN = new Map(
   }),
 );
 
-/** @returns undefined for a text that only UCS-2 can carry */
+/** Counts the septets of a text. @returns undefined for a text that only UCS-2 can carry */
 export function countSeptets(text: string): number | undefined {
   let septets = 0;
   for (const character of text) {
@@ -41,8 +41,8 @@ export function countSeptets(text: string): number | undefined {
 }
 
 /**
- * The text with plain forms of marks, and letters without those accents that GSM-7 lacks, so that one character does not
- * more than halve what a message holds. Other scripts stay as they are.
+ * Replaces marks by their plain forms, and letters whose accents GSM-7 lacks, so that one character does not more than
+ * halve the capacity of a message. Leaves other scripts as they are.
  */
 export function toPlainText(text: string): string {
   return [...text.normalize('NFC')].map(toPlainCharacter).join('');

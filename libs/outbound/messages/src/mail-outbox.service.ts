@@ -9,7 +9,7 @@ import { MasterKeys } from '#database/master-keys.js';
 import type { SealedColumn } from '#database/sealed-column.js';
 import { GIVE_UP_SECONDS, type Mail } from './mail.js';
 
-/** Longer than an attempt can last: after that, another dispatcher may take the mail of one that has died. */
+/** Longer than an attempt can last. After that, another dispatcher may claim the mail of one that has died. */
 const LEASE_SECONDS = 60;
 
 const PURPOSE = 'mails';
@@ -25,10 +25,10 @@ export const MAIL_COLUMN: SealedColumn = {
   getContext,
 };
 
-/** `attempts` includes the one that the mail is claimed for, and so tells one claim from the next. */
+/** @property attempts includes the one that the mail is claimed for, and so identifies the claim */
 export type QueuedMail = {
   id: string;
-  /** Null when the master key does not open it. */
+  /** Null when the master key cannot decrypt it. */
   mail: Mail | null;
   attempts: number;
   createdAt: Date;
@@ -56,8 +56,8 @@ const CLAIM = {
 };
 
 /**
- * Mails waiting to be sent. Each is sealed as a whole, since it names a person and may hold a link that lets its reader in.
- * A process that dies after sending a mail and before removing it causes a second copy.
+ * Stores queued mails. Each is sealed as a whole, since it names a person and may contain a link that signs its reader
+ * in. A process that dies after sending a mail and before removing it causes a second copy.
  */
 @Injectable()
 export class MailOutbox {
@@ -69,10 +69,10 @@ export class MailOutbox {
   ) {}
 
   /**
-   * Part of the caller's transaction. Without a mail server nothing is stored: once one was set up, the mail would be
-   * out of date.
-   * @param giveUpAt until when they are tried; by default for a day
-   * @returns their ids, none where nothing was stored
+   * Adds mails, in the caller's transaction. Stores nothing without a mail server: by the time one is set up, the mail
+   * would be out of date.
+   * @param giveUpAt until when they are retried; by default for a day
+   * @returns their ids, none when nothing was stored
    */
   async add(
     client: { query: (statement: pg.QueryConfig) => Promise<unknown> },
@@ -96,16 +96,16 @@ export class MailOutbox {
     return ids;
   }
 
-  /** The same within a transaction of TypeORM. */
+  /** Does the same within a transaction of TypeORM. */
   addWithin(manager: EntityManager, mails: Mail[]): Promise<string[]> {
     const query = ({ text, values }: pg.QueryConfig) => manager.query(text, values);
     return this.add({ query }, mails);
   }
 
   /**
-   * Adds a mail to an address that somebody else has entered, unless it got too many of these in a day, from all stores
-   * together: nobody's mailbox is to be filled in the name of this service.
-   * @returns null when it was added, else the seconds until another one can be
+   * Adds a mail to an address that somebody else has entered, unless that got too many in a day from all stores
+   * together: this service must not be used to flood a mailbox.
+   * @returns null when it was added, else the seconds until another one can be added
    */
   async addForStranger(manager: EntityManager, mail: Mail): Promise<number | null> {
     if (this.config.mail === null) return null;
@@ -136,7 +136,7 @@ export class MailOutbox {
     });
   }
 
-  /** The mail was sent, or is not tried any more; notices of a retirement remember which. */
+  /** Removes a mail that was sent or given up, and records the outcome with the retirement notice, if it is one. */
   async remove({ id }: QueuedMail, outcome: 'sent' | 'given_up'): Promise<void> {
     await this.pool.query({
       name: 'mail_remove',

@@ -10,7 +10,7 @@ const NOT_OPENED: MailOutcome = {
   error: 'cannot be decrypted with the master key. Check that MASTER_KEY belongs to this database',
 };
 
-/** Mails to users of stores and to operators, which are stored whole. */
+/** Sends mails to users of stores and to operators, which are stored as a whole. */
 @Injectable()
 export class MailQueue implements MessageQueue<QueuedMail> {
   readonly name = 'mails';
@@ -26,7 +26,7 @@ export class MailQueue implements MessageQueue<QueuedMail> {
     return this.outbox.claim(limit);
   }
 
-  /** One that cannot be opened is retried as long as any other, in which time the operator hears of it. */
+  /** Sends a mail. One that cannot be decrypted is retried like any other, and meanwhile the operator is alerted. */
   async send(queued: QueuedMail, cut: AbortSignal): Promise<void> {
     const { id, mail } = queued;
     const outcome = mail ? await this.smtp.send(id, mail, cut) : NOT_OPENED;

@@ -3,28 +3,28 @@ export type Mail = {
   to: string;
   subject: string;
   text: string;
-  /** The same text for whoever shows HTML. */
+  /** The same text as HTML. */
   html?: string;
-  /** Whose name stands before the sender's address, in place of that of MAIL_FROM. */
+  /** The sender's name, in place of that in MAIL_FROM. */
   fromName?: string;
 };
 
 export type MailOutcome =
   | { kind: 'sent' }
-  /** The server does not know the recipient, and would not at another attempt either. */
+  /** The server does not know the recipient, so a retry would not help. */
   | { kind: 'refused'; error: string }
   | { kind: 'failed'; error: string };
 
 const MINUTE = 60;
 const WAIT_SECONDS = [5, 30, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE];
 const LAST_WAIT_SECONDS = 60 * MINUTE;
-/** How long a mail is of use, unless it says otherwise. */
+/** How long a mail is retried by default. */
 export const GIVE_UP_SECONDS = 24 * 60 * MINUTE;
 
 /**
- * When to try again to send a mail that could not be sent.
+ * Finds the time of the next attempt to send a mail.
  * @param attempts made so far, including this one
- * @returns nothing when the mail would then be too old to be of use
+ * @returns undefined when the mail would be too old by then
  */
 export function findNextMailAttempt(
   attempts: number,

@@ -9,7 +9,7 @@ import { RetirementNotices } from './retirement-notices.service.js';
 import { SmsClient } from './sms.client.js';
 import { SmtpClient } from './smtp.client.js';
 
-/** The part of messages that runs in the dispatcher. */
+/** Sends messages, in the dispatcher. */
 @Module({
   imports: [MessagesModule],
   providers: [

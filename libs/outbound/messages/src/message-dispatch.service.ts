@@ -11,8 +11,8 @@ const CONCURRENCY = 4;
 const POLL_INTERVAL_MS = 1_000;
 
 /**
- * Sends what waits to be sent by e-mail and SMS. Each kind runs apart from the others and from the webhooks, so that a
- * server that hangs delays nothing else.
+ * Sends queued e-mails and SMS. Each kind runs apart from the others and from the webhooks, so that a server that hangs
+ * delays nothing else.
  */
 @Injectable()
 export class MessageDispatch {
@@ -27,7 +27,7 @@ export class MessageDispatch {
     private readonly config: Config,
   ) {}
 
-  /** Card links are looked at even when nothing can send them: they are then held for the owner's outbox. */
+  /** Starts all queues. Card links are claimed even when nothing can send them: they are then held in the outbox. */
   start(): void {
     const { signal } = this.stopping;
     this.running = Promise.all([
@@ -37,7 +37,7 @@ export class MessageDispatch {
     ]);
   }
 
-  /** Attempts that take longer than the time allowed are cut off; their messages are sent again later. */
+  /** Stops sending. Attempts that take longer than the time allowed are aborted, and made again later. */
   async stop(milliseconds: number): Promise<void> {
     this.stopping.abort();
     const timeout = setTimeout(() => this.cut.abort(), milliseconds);

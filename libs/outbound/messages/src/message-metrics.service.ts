@@ -5,7 +5,7 @@ import { getErrorMessage } from '#kernel/errors.js';
 
 const POLL_INTERVAL_MS = 5_000;
 
-/** Each value comes from an index that has only what waits. */
+/** Each value comes from an index that contains queued messages only. */
 const LOOK = `
   select 'mail' as kind, (select extract(epoch from now() - min(created_at)) from mail_outbox)::float8 as seconds
   union all
@@ -16,7 +16,7 @@ const LOOK = `
 
 export type MessageKind = 'mail' | 'card_email' | 'card_sms';
 
-/** Metrics of mails and SMS, by kind only: the number of stores is unbounded. */
+/** Exports metrics of mails and SMS, by kind only: the number of stores is unbounded. */
 @Injectable()
 export class MessageMetrics {
   private readonly log = new Logger('metrics');
@@ -49,7 +49,7 @@ export class MessageMetrics {
     this.attempts.inc({ kind, result });
   }
 
-  /** Concurrent scrapes share one query. When it fails the values stay as they were. */
+  /** Updates the values. Concurrent scrapes share one query; when it fails, the values stay as they were. */
   private look(): Promise<void> {
     if (performance.now() - this.lookedAt < POLL_INTERVAL_MS)
       return this.looking ?? Promise.resolve();

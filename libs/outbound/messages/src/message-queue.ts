@@ -1,8 +1,8 @@
-/** Messages of one kind that wait to be sent. */
+/** The queued messages of one kind. */
 export type MessageQueue<M = unknown> = {
   name: string;
-  /** Nobody else gets these for a while. */
+  /** Claims due messages for a while. */
   claim: (limit: number) => Promise<M[]>;
-  /** Makes an attempt, and records what became of it. Throws only what the database throws. */
+  /** Makes an attempt and records its outcome. Throws errors of the database only. */
   send: (message: M, cut: AbortSignal) => Promise<void>;
 };

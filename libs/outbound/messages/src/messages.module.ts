@@ -5,7 +5,7 @@ import { MailOutbox } from './mail-outbox.service.js';
 import { Outbox } from './outbox.service.js';
 import { SmsCallbackController } from './sms-callback.controller.js';
 
-/** What waits to be sent, for whoever adds to it or shows it. */
+/** Provides the queues of messages to those who enqueue or show them. */
 @Module({
   controllers: [SmsCallbackController],
   providers: [MailOutbox, CardMessages, CardMessageContents, Outbox],

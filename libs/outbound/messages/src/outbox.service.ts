@@ -56,7 +56,7 @@ const ONE = {
   text: `select ${COLUMNS}, m.customer_card_id from card_messages m where id = $1 and account_id = $2`,
 };
 
-/** It counts as enqueued now, so that it is tried for a day. What is on its way already is left alone. */
+/** Enqueues a message anew, so that it is tried for a day, unless it is queued or sent already. */
 const SEND = `
   update card_messages
   set state = 'queued', due_at = now(), enqueued_at = now(), attempts = 0, finished_at = null, reason = null,
@@ -65,7 +65,7 @@ const SEND = `
   where id = $1 and account_id = $2
     and (state in ('held', 'failed', 'dropped') or state = 'sent' and arrival = 'undelivered')`;
 
-/** Card links as the people of a store see them. */
+/** Shows card links to the users of a store, and sends them at their request. */
 @Injectable()
 export class Outbox {
   constructor(
@@ -77,7 +77,7 @@ export class Outbox {
   ) {}
 
   /**
-   * Newest first.
+   * Lists messages, newest first.
    * @param before the id of the last entry of the page before
    */
   async list(
@@ -104,7 +104,7 @@ export class Outbox {
     const isOpen = isLost || ['held', 'failed', 'dropped'].includes(row.state);
     const entry = toOutboxEntry(row);
     if (!content || !route) return { entry, preview: null, canBeSent: false };
-    // Of one that is over, the channel that it went through.
+    // A finished message keeps the channel that it went through.
     const channel = isOpen && route.kind !== 'drop' ? route.channel : row.channel;
     const { subject, text } =
       channel === 'email'

@@ -1,15 +1,15 @@
 import { getReminderStart } from '#kernel/retirement.js';
 import type { Mail } from './mail.js';
 
-/** How far back a use of a token makes its user one who has to know. */
+/** Users are notified when their tokens were used within this many days. */
 export const RECENT_DAYS = 90;
-/** Of a user's tokens, as many are named. */
+/** How many of a user's tokens a mail names. */
 export const MAX_NAMED_TOKENS = 10;
 
-/** On which a user gets one mail, and of reminders one for each sunset date. */
+/** The reasons for a mail. A user gets one for each, and one reminder for each sunset date. */
 export type Occasion = 'announced' | 'sunset' | 'reminder';
 
-/** An announced retirement, and who has been told of it so far. */
+/** An announced retirement, and the notices that were sent of it. */
 export type Retirement = {
   id: number;
   version: string;
@@ -20,16 +20,16 @@ export type Retirement = {
   remindedSunsetAt: Date | null;
 };
 
-/** @property tokens used lately, the latest first, one more than are named */
+/** @property tokens used lately, the latest first, up to one more than a mail names */
 export type AffectedUser = {
   email: string;
   name: string;
-  /** Of the first store, BCP 47; null without any. */
+  /** The locale of the first store, BCP 47; null without a store. */
   locale: string | null;
   tokens: { name: string; usedAt: Date }[];
 };
 
-/** What there is to tell now. A mail for which it is too late is left out, such as one after the sunset. */
+/** Finds the notice that is due now. Leaves out those for which it is too late, such as one after the sunset. */
 export function findDueOccasion(retirement: Retirement, now: Date): Occasion | undefined {
   const { sunsetAt, notifiedAt, sunsetNotifiedAt, remindedSunsetAt } = retirement;
   if (sunsetAt) {
@@ -41,7 +41,7 @@ export function findDueOccasion(retirement: Retirement, now: Date): Occasion | u
   return sunsetAt && !sunsetNotifiedAt ? 'sunset' : undefined;
 }
 
-/** @param publicUrl of this service, without a slash at its end */
+/** Renders a notice. @param publicUrl this service's, without a trailing slash */
 export function renderRetirementMail(
   occasion: Occasion,
   retirement: Pick<Retirement, 'version' | 'deprecatedAt' | 'sunsetAt'>,
@@ -162,7 +162,7 @@ function renderTokens(
   return tokens.length > MAX_NAMED_TOKENS ? [...named, more] : named;
 }
 
-/** Names are typed by people, and stay on their line. */
+/** Keeps a name on its line, since people type names. */
 function toSingleLine(name: string): string {
   return name.replaceAll(/[\s\p{Cc}]+/gu, ' ');
 }

@@ -18,16 +18,16 @@ import {
 const POLL_INTERVAL_MS = 60_000;
 const MIN_INTERVAL_MS = 500;
 const BATCH_SIZE = 200;
-/** Weeks remain: a mail server that is gone for some days is no reason not to tell somebody. */
+/** Weeks remain, so that a mail server that is down for some days must not lose a notice. */
 const GIVE_UP_DAYS = 7;
 const DAY_MS = 24 * 3_600_000;
 
-/** Held until a batch is committed, and not waited for: one dispatcher at a time tells. */
+/** Locks one retirement until a batch is committed. SKIP LOCKED: one dispatcher at a time sends its notices. */
 const OPEN_RETIREMENT = `
   select now() as now, id, version, deprecated_at, sunset_at, notified_at, sunset_notified_at, reminded_sunset_at
   from api_retirements where withdrawn_at is null order by id for no key update skip locked limit 1`;
 
-/** The clock of the database, as everywhere where a wrong one would do harm. */
+/** Finds users to notify. Uses the clock of the database, as everywhere where a wrong clock would do harm. */
 const AFFECTED = `
   select u.id, u.email, u.name,
     (select a.locale from memberships m join accounts a on a.id = m.account_id
@@ -49,7 +49,7 @@ const RECORD_NOTICES = `
   insert into api_retirement_notices (retirement_id, occasion, sunset_at, user_id, mail_id, recorded_at)
   select $1::bigint, $2, $3::timestamptz, user_id, mail_id, now() from unnest($4::bigint[], $5::uuid[]) n (user_id, mail_id)`;
 
-/** A reminder says all that the others would have said. */
+/** Records that all users were notified. A reminder replaces the other notices. */
 const MARK_NOTIFIED = `
   update api_retirements set
     notified_at = coalesce(notified_at, now()),
@@ -72,7 +72,7 @@ type AffectedRow = Omit<AffectedUser, 'tokens'> & {
   tokens: { name: string; usedAt: string }[];
 };
 
-/** Tells users whose tokens were used lately that a version is being retired: each once on each occasion. */
+/** Notifies users whose tokens were used lately that a version is being retired: each once on each occasion. */
 @Injectable()
 export class RetirementNotices {
   private readonly log = new Logger('versions');
@@ -99,7 +99,7 @@ export class RetirementNotices {
   }
 
   /**
-   * Mails, who got them, and that all have them are written in one transaction, so nobody is told twice or forgotten.
+   * Stores mails, their recipients and the progress in one transaction, so that nobody is notified twice or forgotten.
    * @returns whether there may be more to do at once
    */
   private async notifyBatch(): Promise<boolean> {
@@ -120,7 +120,7 @@ export class RetirementNotices {
     return true;
   }
 
-  /** @returns the ids of who was told now */
+  /** Notifies a batch of users. @returns their ids */
   private async notify(
     client: pg.PoolClient,
     retirement: Retirement,

@@ -8,7 +8,7 @@ import { isSignedSms, parseSmsArrival, createSmsCallbackUrl } from './sms-callba
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Reports come in any order, and of an attempt whose answer was lost too: one that has arrived has arrived. */
+/** Records a report, but never replaces `delivered`: reports come in any order, also of attempts without a response. */
 const RECORD = {
   name: 'card_messages_arrival',
   text: `update card_messages set arrival = $3, arrival_code = $4
@@ -16,7 +16,7 @@ const RECORD = {
            and arrival is distinct from 'delivered'`,
 };
 
-/** Called by the SMS provider without a token: its signature says who it is. */
+/** Receives the reports of the SMS provider, which are authenticated by their signature instead of a token. */
 @Controller('sms/status/:message_id')
 export class SmsCallbackController {
   constructor(
@@ -24,7 +24,7 @@ export class SmsCallbackController {
     private readonly config: Config,
   ) {}
 
-  /** @throws NotFoundError also without the signature, so that nobody learns which messages there are */
+  /** Records a report. @throws NotFoundError also for a wrong signature, so that nobody learns which messages exist */
   @Post()
   @HttpCode(204)
   @TakesForm()

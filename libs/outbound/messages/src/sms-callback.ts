@@ -2,11 +2,11 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 
 type Form = Readonly<Record<string, string | undefined>>;
 
-/** What a provider tells of an SMS that it has taken. */
+/** A provider's report about an SMS that it has accepted. */
 export type SmsArrival = {
   providerId: string;
   arrival: 'delivered' | 'undelivered';
-  /** Why it did not arrive, by the provider's numbers. */
+  /** The provider's error code when it did not arrive. */
   code: number | null;
 };
 
@@ -21,8 +21,8 @@ const ARRIVALS: Readonly<Record<string, SmsArrival['arrival']>> = {
 const MAX_CODE = 2_147_483_647;
 
 /**
- * Where the provider reports, as long as it can reach us there: it refuses addresses that it cannot.
- * @param publicUrl the service's
+ * Creates the URL that the provider reports to.
+ * @returns undefined when the provider could not reach it, since it refuses such URLs
  */
 export function createSmsCallbackUrl(publicUrl: string, messageId: string): string | undefined {
   const { protocol, hostname } = new URL(publicUrl);
@@ -33,21 +33,21 @@ export function createSmsCallbackUrl(publicUrl: string, messageId: string): stri
   return isPublic ? `${publicUrl}${PATH}/${messageId}` : undefined;
 }
 
-/** Of Twilio: HMAC-SHA1 with the account's token, over the address and each field with its value, in order of names. */
+/** Signs as Twilio does: HMAC-SHA1 with the account's token over the URL and all fields, sorted by their names. */
 export function signSmsCallback(url: string, form: Form, token: string): Buffer {
   const fields = Object.entries(form).sort(([a], [b]) => (a < b ? -1 : 1));
   const signed = url + fields.map(([name, value = '']) => name + value).join('');
   return createHmac('sha1', token).update(signed).digest();
 }
 
-/** @param header the header X-Twilio-Signature */
+/** Verifies the signature of a report. @param header the header X-Twilio-Signature */
 export function isSignedSms(url: string, form: Form, token: string, header: unknown): boolean {
   const expected = signSmsCallback(url, form, token);
   const signature = Buffer.from(typeof header === 'string' ? header : '', 'base64');
   return signature.length === expected.length && timingSafeEqual(signature, expected);
 }
 
-/** @returns undefined while the message is still on its way */
+/** Parses a report. @returns undefined while the message is still on its way */
 export function parseSmsArrival(form: Form): SmsArrival | undefined {
   const status = form['MessageStatus'] ?? '';
   const arrival = Object.hasOwn(ARRIVALS, status) ? ARRIVALS[status] : undefined;

@@ -8,28 +8,28 @@ import {
 
 /**
  * - foreign: a person's phone in a country that the store does not send to
- * - unsuitable: nobody's phone, such as a premium number, a satellite or a range that nobody has
+ * - unsuitable: not a person's phone, such as a premium number, a satellite phone or an unassigned range
  */
 export type SmsDestination =
   | { kind: 'allowed' }
   | { kind: 'foreign'; country: string }
   | { kind: 'unsuitable' };
 
-/** Phones of people. Every other kind costs its callers more, or reaches no phone. */
+/** The kinds of numbers that people have. Every other kind costs its callers more, or reaches no phone. */
 const TYPES = new Set<NumberType>(['MOBILE', 'FIXED_LINE_OR_MOBILE', 'FIXED_LINE', 'VOIP']);
 
 /**
- * Judges whether an SMS may go to a number. Strangers enter numbers on signup pages, and whoever shares in the price of
- * a message, as owners of premium and satellite numbers do, would enter theirs.
+ * Judges whether an SMS may go to a number. Strangers enter numbers on signup pages, and owners of premium and
+ * satellite numbers, who share in the price of a message, would enter theirs.
  * @param phone E.164
  * @param countries ISO 3166-1 alpha-2
  */
 export function judgeSmsNumber(phone: string, countries: readonly string[]): SmsDestination {
   const number = parsePhoneNumberFromString(phone);
-  // Numbers of no country: satellites (+870, +881), international networks (+882, +883), premium (+979).
+  // Numbers without a country: satellites (+870, +881), international networks (+882, +883), premium (+979).
   if (number?.country === undefined) return { kind: 'unsuitable' };
   const { country: own, countryCallingCode } = number;
-  // One number can be of several countries: those of Martinique's neighbours look like each other's.
+  // One number can belong to several countries, such as Martinique's neighbours.
   for (const country of countries) {
     if (!isSupportedCountry(country)) continue;
     if (getCountryCallingCode(country) !== countryCallingCode) continue;

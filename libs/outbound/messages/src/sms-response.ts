@@ -1,21 +1,22 @@
-/** What became of an SMS. Errors have codes only: what providers write may hold the number. */
+/** The outcome of sending an SMS. Errors have codes only: a provider's message may contain the number. */
 export type SmsOutcome =
   | { kind: 'sent'; providerId: string | null }
-  /** Another attempt would end in the same way. */
+  /** A retry would not help. */
   | { kind: 'refused'; error: string }
   | { kind: 'failed'; error: string; retryInMs?: number };
 
 const MAX_RETRY_MS = 60 * 60_000;
-/** Too many requests, which may also come as a 400. */
+/** Codes for too many requests, which may also come with a 400. */
 const TOO_MANY = new Set([20429, 14107, 30022]);
-/** Ids of messages, not more than that: they are shown to owners. */
+/** Nothing but the id of a message, because it is shown to owners. */
 const PROVIDER_ID = /^[A-Za-z0-9_-]{1,64}$/;
 
-/** The states of a message that was taken and will not reach anybody. */
+/** The states of an accepted message that will not arrive. */
 const LOST = new Set(['failed', 'undelivered', 'canceled']);
 
 /**
- * @param text the body of the answer
+ * Parses the response of a provider.
+ * @param text the body
  * @param retryAfter the header, in seconds
  */
 export function parseSmsOutcome(
@@ -37,7 +38,7 @@ export function parseSmsOutcome(
     const retryMs = Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
     return { kind: 'failed', error, retryInMs: Math.min(retryMs, MAX_RETRY_MS) };
   }
-  // 400 is about this message. Anything else is about the account or the server, which an operator can put right.
+  // A 400 is about this message. Anything else is about the account or the server, which an operator can fix.
   return status === 400 ? { kind: 'refused', error } : { kind: 'failed', error };
 }
 
@@ -45,7 +46,7 @@ function parseBody(text: string): Record<string, unknown> {
   try {
     return Object(JSON.parse(text)) as Record<string, unknown>;
   } catch {
-    // A proxy in between answers with a page of its own.
+    // For example, a proxy responds with a page of its own.
     return {};
   }
 }

@@ -6,7 +6,7 @@ import { fetchChecked } from '#sending/checked-fetch.client.js';
 import { parseSmsOutcome, type SmsOutcome } from './sms-response.js';
 import { createSmsCallbackUrl } from './sms-callback.js';
 
-/** From looking up the name to the end of the answer. */
+/** The time from the lookup of the name to the end of the response. */
 const DEADLINE_MS = 15_000;
 const MOST_BYTES = 64 * 1024;
 const MESSAGING_SERVICE = /^MG/;
@@ -17,12 +17,12 @@ export class SmsClient {
   constructor(private readonly config: Config) {}
 
   /**
-   * Never throws: every failure is an outcome. The interface knows no ids of ours, so a message whose answer is lost is
-   * sent again.
-   * @param id of the message, which the provider names when it reports what became of it
+   * Sends an SMS. Never throws: every failure is an outcome. The interface accepts no id of ours, so a message whose
+   * response is lost is sent again.
+   * @param id the message's, which is part of the URL that the provider reports to
    * @param to E.164
-   * @param cut ends the attempt early
-   * @param mayBeSent asked right before the first byte is written
+   * @param cut aborts the attempt
+   * @param mayBeSent called right before the first byte is written
    */
   async send(
     { id, to, text }: { id: string; to: string; text: string },
@@ -62,7 +62,7 @@ export class SmsClient {
   }
 }
 
-/** What there is of it until it is too much. */
+/** Reads a body up to the maximum length. */
 async function textOf({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -74,7 +74,7 @@ async function textOf({ body }: Response): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** `fetch` hides in the cause why a connection failed. */
+/** Formats the cause of a failed `fetch`, which is why the connection failed. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return getErrorMessage(cause ?? error);

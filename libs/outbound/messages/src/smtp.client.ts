@@ -5,11 +5,11 @@ import type { MailServer } from '#configuration/settings.js';
 import { createCheckedBody } from '#sending/checked-body.client.js';
 import type { Mail, MailOutcome } from './mail.js';
 
-/** From looking up the name to the server's last reply. */
+/** The time from the lookup of the name to the server's last reply. */
 const DEADLINE_MS = 30_000;
 /** A server that is silent for this long is considered dead. */
 const SILENCE_TIMEOUT_MS = 10_000;
-/** What follows could be taken for another header. */
+/** Characters that could begin another header. */
 const SEVERAL_LINES = /[\r\n\0]/;
 
 /** Sends one mail over one connection to the configured mail server. */
@@ -18,10 +18,10 @@ export class SmtpClient {
   constructor(private readonly config: Config) {}
 
   /**
-   * Never throws: every failure is an outcome, described without anybody's address.
-   * @param id the same each time this mail is sent, so that mailboxes may drop a second copy
-   * @param cut ends the attempt early
-   * @param mayBeSent asked when the server has taken sender and recipient, right before the text is written
+   * Sends a mail. Never throws: every failure is an outcome, described without anybody's address.
+   * @param id the same at every attempt, so that mailboxes can drop a second copy
+   * @param cut aborts the attempt
+   * @param mayBeSent called once the server has accepted sender and recipient, right before the text is written
    */
   async send(
     id: string,
@@ -66,7 +66,7 @@ export class SmtpClient {
   }
 }
 
-/** Credentials are only sent over TLS; without credentials TLS is used if the server offers it. */
+/** Sends credentials over TLS only; without credentials, uses TLS if the server offers it. */
 function toTransportOptions({ host, port, tls, login }: MailServer) {
   return {
     host,
@@ -81,7 +81,7 @@ function toTransportOptions({ host, port, tls, login }: MailServer) {
   };
 }
 
-/** @param from as in `Inkpad <inkpad@shop.example>` */
+/** Extracts the address. @param from as in `Inkpad <inkpad@shop.example>` */
 function getAddress(from: string): string {
   return /([^\s<>@]+@[^\s<>@]+)>?$/.exec(from)?.[1] ?? from;
 }
@@ -90,7 +90,7 @@ function getDomain(from: string): string {
   return /@([^\s@>]+)>?$/.exec(from)?.[1] ?? 'inkpad';
 }
 
-/** The server's reply may contain the person's address, so only its codes are passed on. */
+/** Converts an error to an outcome with the codes of the reply only: its text may contain the person's address. */
 function toOutcome(error: unknown): MailOutcome {
   const { code, responseCode, command } = (error ?? {}) as Record<string, unknown>;
   const response = typeof responseCode === 'number' ? `answered ${responseCode}` : undefined;

@@ -1,17 +1,17 @@
 /**
- * What a card link is sent with. `store` and `link` come ready to be shown. Nothing else of a message varies: what a
- * stranger has typed into a form must not reach anybody through it.
+ * The texts that a card link is sent with. `store` and `link` come ready to be shown. Nothing else in a message varies:
+ * text that a stranger typed into a form must not reach anybody through it.
  */
 export type Translations = {
   subject: (store: string) => string;
   intro: (store: string) => string;
-  /** On the button; the text alternative has the link itself. */
+  /** The label of the button; the plain text has the link itself. */
   open: string;
-  /** What to do with the page behind the link. */
+  /** Says how to use the page behind the link. */
   advice: string;
-  /** To whoever has asked for nothing. */
+  /** Explains the mail to a person who did not sign up. */
   why: (store: string) => string;
-  /** One SMS: the shorter, the more room is left for the name of the store. In the characters of GSM-7. */
+  /** An SMS in GSM-7 characters. The shorter it is, the more room is left for the name of the store. */
   sms: (store: string, link: string) => string;
 };
 
