@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { OutdatedError } from './response.js';
 
 /**
- * Gives a body away piece by piece, unless it went out of date: asks right before each piece is written, once the
- * connection is there and everything else has been said. Both can take seconds, and a process can stand still.
+ * Creates a body that is written piece by piece, unless it goes out of date. The check is right before each piece, when
+ * the connection is open and the headers are sent: both can take seconds, and a process can stall.
  */
 export function createCheckedBody(
   body: AsyncIterable<Uint8Array | string>,
@@ -16,7 +16,7 @@ async function* checkPieces(
   body: AsyncIterable<Uint8Array | string>,
   mayBeSent: () => boolean,
 ): AsyncGenerator<Uint8Array | string> {
-  // Not `for await`, which would wait until the rest is given up: what `fetch` makes of a body never says so.
+  // Not `for await`, which waits for the iterator to return: that of `fetch` never does.
   const pieces = body[Symbol.asyncIterator]();
   for (;;) {
     const piece = await pieces.next();

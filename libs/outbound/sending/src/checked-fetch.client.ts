@@ -5,7 +5,7 @@ const agent = new Agent();
 
 /**
  * Fetches, unless the body went out of date before it was written.
- * @throws TypeError when no answer comes, also because nothing was sent
+ * @throws TypeError when no response comes, also because nothing was sent
  */
 export function fetchChecked(
   url: string,
@@ -14,7 +14,7 @@ export function fetchChecked(
 ): Promise<Response> {
   const dispatcher = agent.compose((dispatch) => (options, handler) => {
     const { body } = options;
-    // `fetch` makes such a thing of every body, and says its length in a header.
+    // `fetch` turns every body into an async iterable, and sends its length in a header.
     const isIterable = typeof body === 'object' && body !== null && Symbol.asyncIterator in body;
     return dispatch(
       isIterable ? { ...options, body: createCheckedBody(body, mayBeSent) } : options,

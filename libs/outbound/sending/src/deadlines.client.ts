@@ -6,8 +6,8 @@ export class DeadlineError extends Error {}
 export type Expiring = { expire(): void };
 
 /**
- * Every exchange has the same time allowed, so those that began within the same 100 ms share an entry, and one timer
- * serves all.
+ * Ends exchanges at their deadlines. All have the same time, so those that began within the same 100 ms share an entry,
+ * and one timer serves all.
  */
 export class Deadlines {
   private slots: { at: number; exchanges: Set<Expiring> }[] = [];
@@ -15,7 +15,7 @@ export class Deadlines {
 
   constructor(private readonly milliseconds: number) {}
 
-  /** @returns where to take it out once it has ended */
+  /** Adds an exchange. @returns the set to remove it from once it has ended */
   add(exchange: Expiring): Set<Expiring> {
     const now = performance.now();
     let slot = this.slots.at(-1);
@@ -37,7 +37,7 @@ export class Deadlines {
     this.timer = first && this.wakeIn(Math.max(1, first.at - now));
   }
 
-  /** Does not keep the process running by itself. */
+  /** Sets a timer that does not keep the process running. */
   private wakeIn(milliseconds: number): NodeJS.Timeout {
     return setTimeout(() => this.expire(), milliseconds).unref();
   }

@@ -4,8 +4,8 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6;
 
 /**
  * The IPv4 addresses in an IPv6 address.
- * @property replaced those to which packets go in its place
- * @property mentioned all that any reading of it finds, and those of an address that stays what it is as well
+ * @property replaced those that packets go to in its place
+ * @property mentioned those that any reading of it finds, even if packets go to the IPv6 address itself
  */
 export type Embedded = { replaced: Address[]; mentioned: Address[] };
 
@@ -18,8 +18,8 @@ const TEREDO = ipaddr.IPv6.parseCIDR('2001::/32');
 const SIX_TO_FOUR = ipaddr.IPv6.parseCIDR('2002::/16');
 
 /**
- * Where RFC 6052, section 2.2, puts the bytes of an IPv4 address behind a prefix of so many bits: byte 8 is left out, and
- * what follows is zero.
+ * The positions of the IPv4 address behind each length of prefix (RFC 6052, section 2.2): byte 8 is left out, and the
+ * rest is zero.
  */
 const NAT64_LAYOUTS = [
   [6, 7, 9, 10],
@@ -57,14 +57,14 @@ export function findEmbeddedAddresses(address: Address): Embedded {
       return { ipv4: at(...places), fits: bytes[8] === 0 && rest.every((byte) => byte === 0) };
     });
     const last = at(12, 13, 14, 15);
-    // Its prefix is known to its network alone: whatever fits has to be allowed.
+    // Only its network knows the prefix: every reading that fits has to be allowed.
     const fitting = readings.slice(0, -1).filter(({ fits }) => fits);
     const replaced = fitting.map(({ ipv4 }) => ipv4).filter((one) => !isZero(one));
     if (!isZero(last) || replaced.length === 0) replaced.push(last);
     const mentioned = readings.map(({ ipv4 }) => ipv4).filter((one) => one.octets[0] !== 0);
     return { replaced, mentioned };
   }
-  // With the bit that says whether the IPv4 address is unique in the world, or without.
+  // The bit of globally unique IPv4 addresses may be set or not.
   const isIsatap = (bytes[8] === 0 || bytes[8] === 2) && bytes[9] === 0;
   if (isIsatap && bytes[10] === 0x5e && bytes[11] === 0xfe) {
     return { replaced: [address, at(12, 13, 14, 15)], mentioned: [at(12, 13, 14, 15)] };

@@ -13,22 +13,22 @@ import { DeadlineError } from './deadlines.client.js';
 export const KEEP_ALIVE_MS = 10_000;
 /** Bounds how long an open connection keeps using an address that the name no longer has. */
 export const CONNECTION_MS = 60_000;
-/** Of the addresses of a name this many are tried, each but the last for this long, all within the deadline. */
+/** How many addresses of a name are tried, each but the last for `ADDRESS_MS`, all within the deadline. */
 const MAX_ADDRESSES = 4;
 const ADDRESS_MS = 2_000;
 
-/** Nothing was sent: whoever has given the URL does not decide about our own network. */
+/** Thrown when nothing was sent, because the URL leads into our own network. */
 export class BlockedAddressError extends Error {
   readonly code = 'BLOCKED_ADDRESS';
 }
 
-/** What came is not an answer in HTTP/1.1. */
+/** Thrown when the receiver sent no valid HTTP/1.1 response. */
 export class InvalidResponseError extends Error {}
 
 /**
- * For URLs that others have given. The guard against our own network is in the connector, the only place that sees the
- * address really used. It checks literals, which no resolver ever sees, and every resolved address, and connects only to
- * an address that it has checked.
+ * Creates a connector for URLs that others have entered. It guards our own network, because only a connector sees the
+ * address that is really used. It checks literals, which no resolver sees, and every resolved address, and connects
+ * only to an address that it has checked.
  */
 export function createGuardedConnector(
   names: NameLookup,
@@ -44,8 +44,8 @@ export function createGuardedConnector(
     rejectUnauthorized: true,
   };
   const connect = buildConnector(guarded);
-  // One context for all connections, because making one takes a fifth of a handshake. The first connection makes it: the
-  // root certificates that it reads take memory.
+  // One context for all connections, because creating one takes a fifth of a handshake. The first connection creates
+  // it: the root certificates that it reads take memory.
   let overTls: buildConnector.connector | undefined;
   return (options, callback) => {
     const { protocol, hostname } = options;
@@ -62,8 +62,8 @@ export function createGuardedConnector(
 }
 
 /**
- * A name with a dot at its end is the same host, but TLS has none such (RFC 6066, section 3): with it, receivers would
- * answer with their default certificate.
+ * Removes the trailing dot of a name for TLS, which does not allow one (RFC 6066, section 3): receivers would respond
+ * with their default certificate.
  */
 function withTlsName(options: buildConnector.Options): buildConnector.Options {
   const { hostname } = options;
@@ -72,7 +72,7 @@ function withTlsName(options: buildConnector.Options): buildConnector.Options {
     : options;
 }
 
-/** Returns exactly the addresses that are then connected to, so no second lookup can give others. */
+/** Creates a lookup that returns exactly the addresses connected to, so that no second lookup can return others. */
 function createGuardedLookup(names: NameLookup, rules: TargetRules): LookupFunction {
   return (name, options, callback) => {
     names.resolve(name).then(
@@ -92,7 +92,7 @@ function createGuardedLookup(names: NameLookup, rules: TargetRules): LookupFunct
   };
 }
 
-/** The first few, alternating between IPv4 and IPv6, so that neither being broken here is fatal. */
+/** Takes the first few addresses, alternating between IPv4 and IPv6, in case one of them does not work here. */
 export function alternateFamilies(addresses: Address[]): Address[] {
   const [four, six] = [4, 6].map((family) => addresses.filter((one) => one.family === family));
   return addresses
@@ -124,7 +124,7 @@ const MESSAGES: Record<string, string> = {
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'The TLS certificate could not be verified',
 };
 
-/** Plain words, because the library's own messages name addresses. */
+/** Describes an error in plain words, because the library's own messages name addresses. */
 export function describeError(error: unknown): string {
   if (error instanceof DeadlineError) return 'No answer within 10 seconds';
   if (error instanceof InvalidResponseError) return 'The answer was not valid HTTP';

@@ -10,11 +10,11 @@ import { DeadlineError, type Deadlines, type Expiring } from './deadlines.client
 import { CONNECTION_MS, InvalidResponseError, KEEP_ALIVE_MS } from './guarded-agent.client.js';
 import { HttpResponse } from './http-response.js';
 
-/** How much sooner than its receiver says a connection is given up, because the next request has to get there as well. */
+/** A connection is closed this much earlier than its receiver says, because the next request has to arrive in time. */
 const KEEP_ALIVE_MARGIN_MS = 2_000;
 const TIMEOUT = /(?:^|[,;\s])timeout=(\d{1,9})/i;
 
-/** One request, and what has come of its answer. */
+/** Holds a request and its response so far, and settles once it is over. */
 export class HttpExchange {
   response = new HttpResponse(MAX_START_BYTES);
   connection: HttpConnection | undefined;
@@ -32,7 +32,7 @@ export class HttpExchange {
     this.deadlineSlot = deadlines.add(this);
   }
 
-  /** The deadline has passed: without a head the request has failed; otherwise the body received so far will do. */
+  /** Ends the exchange at its deadline: it fails without a head, otherwise the body received so far is enough. */
   expire(): void {
     if (this.response.head) this.answer();
     else this.fail(new DeadlineError());
@@ -52,7 +52,7 @@ export class HttpExchange {
     if (this.settle()) this.reject(error);
   }
 
-  /** A new attempt has all the time again. */
+  /** Starts over with the full deadline. */
   restart(): this {
     this.response = new HttpResponse(MAX_START_BYTES);
     this.deadlineSlot.delete(this);
@@ -68,7 +68,7 @@ export class HttpExchange {
   }
 }
 
-/** The connections to one place. */
+/** The connections to one origin. */
 export type Origin = Omit<buildConnector.Options, 'port'> & {
   port: string;
   origin: string;
@@ -81,12 +81,12 @@ export type Origin = Omit<buildConnector.Options, 'port'> & {
 type ConnectionPool = {
   connected(): void;
   released(connection: HttpConnection): void;
-  /** The connection failed before a head was complete. */
+  /** Handles a connection that failed before a head was complete. */
   failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void;
   closed(connection: HttpConnection): void;
 };
 
-/** A connection that carries one request at a time. */
+/** Carries one request at a time over one connection. */
 export class HttpConnection {
   private socket: Socket | undefined;
   private error: Error | undefined;
@@ -127,7 +127,7 @@ export class HttpConnection {
     if (this.socket) this.write(this.socket, exchange);
   }
 
-  /** @param error why the exchange, if there is one, has no answer */
+  /** Closes the connection. @param error the reason why its exchange, if there is one, has no response */
   close(error: Error = this.error ?? new errors.SocketError('closed')): void {
     if (this.isClosed) return;
     this.isClosed = true;
@@ -161,7 +161,7 @@ export class HttpConnection {
 
   private read(bytes: Buffer): void {
     const { exchange } = this;
-    // Nobody has asked for anything.
+    // There is no request that these bytes could respond to.
     if (!exchange) return this.close();
     const { response } = exchange;
     response.read(bytes);
@@ -183,14 +183,14 @@ export class HttpConnection {
     this.idleUntil = performance.now() + getIdleMs(response.getField('keep-alive'));
     exchange.answer();
     if (this.isWritten) this.pool.released(this);
-    // A TLS socket says a turn of the event loop later that all was written, by when a quick answer may have been read.
+    // A TLS socket reports a finished write one turn of the event loop later, possibly after a quick response.
     else setImmediate(() => this.release());
   }
 
   private release(): void {
     if (this.isClosed) return;
     if (this.isWritten) this.pool.released(this);
-    // What is still being written belongs to a request that was answered before it was read.
+    // The response came before the receiver had read the request, which is still being written.
     else this.close();
   }
 
@@ -204,7 +204,7 @@ export class HttpConnection {
   }
 }
 
-/** How long a connection may rest, by the answer's header Keep-Alive. */
+/** Finds how long a connection may stay idle, by the Keep-Alive header of the response. */
 function getIdleMs(header: string | undefined): number {
   const [, seconds] = TIMEOUT.exec(header ?? '') ?? [];
   return seconds === undefined

@@ -4,7 +4,7 @@ import type { ReceiverResponse, WebhookRequest } from './response.js';
 import type { Deadlines } from './deadlines.client.js';
 import { HttpConnection, HttpExchange, type Origin } from './http-connection.client.js';
 
-/** Published to for each connection that is made. */
+/** The diagnostics channel that each new connection is published to. */
 export const CONNECTED = 'inkpad:webhooks:connected';
 
 const SWEEP_INTERVAL_MS = 1_000;
@@ -13,9 +13,8 @@ const SENDABLE = /^[\t\x20-\x7e]*$/;
 const connections = channel(CONNECTED);
 
 /**
- * Posts over HTTP/1.1, one request at a time on each connection, and over as many connections as there are requests at
- * once: whoever calls has limits of its own. The status decides the outcome; only as much of the body is read as is
- * needed, and the rest is cut off.
+ * Posts over HTTP/1.1, one request at a time on each connection, and over as many connections as there are concurrent
+ * requests, which the caller limits. The status decides the outcome, so the body is read only as far as needed.
  */
 export class HttpConnections {
   private readonly origins = new Map<string, Origin>();
@@ -29,15 +28,15 @@ export class HttpConnections {
     private readonly deadlines: Deadlines,
   ) {}
 
-  /** @throws DeadlineError, InvalidResponseError, and errors of the connection, when no response arrives */
+  /** Sends a request. @throws DeadlineError, InvalidResponseError or an error of the connection without a response */
   send(request: WebhookRequest): Promise<ReceiverResponse> {
     return new Promise((resolve, reject) => {
       if (this.isStopped) throw new errors.ClientDestroyedError();
       const bytes = toBytes(request);
       const { origin, mayBeSent = () => true } = request;
       const exchange = new HttpExchange(origin, bytes, mayBeSent, this.deadlines, resolve, reject);
-      // Once for all that are sent now, and only after what has already arrived was read: a connection that has ended, or
-      // on which bytes came that nobody asked for, is not used again.
+      // Once for all requests of this turn, and only after reading what has arrived: a connection that has ended, or that
+      // has received bytes without a request, is not reused.
       if (this.waiting.push(exchange) === 1) setImmediate(() => this.sendWaiting());
     });
   }
@@ -60,8 +59,8 @@ export class HttpConnections {
   }
 
   /**
-   * Receivers close idle connections, possibly just as one is used again. Where not a byte came back, the request is sent
-   * once more, on a new connection; a receiver that did get the first one recognises the webhook-id.
+   * Sends a request once more, on a new connection, when not a byte came back: receivers close idle connections,
+   * possibly just as one is reused. A receiver that did get the first request recognises the webhook-id.
    */
   failed(connection: HttpConnection, exchange: HttpExchange, error: Error): void {
     if (connection.isReused && !this.isStopped && !exchange.response.hasBegun)
@@ -129,7 +128,7 @@ function createOrigin(origin: string): Origin {
   };
 }
 
-/** Head and body in one piece, so that they leave together. */
+/** Joins head and body, so that they are written together. */
 function toBytes({ origin, path, headers, body }: WebhookRequest): Buffer {
   let head = `POST ${path} HTTP/1.1\r\nhost: ${origin.slice(origin.indexOf('//') + 2)}\r\nconnection: keep-alive\r\n`;
   for (const [name, value] of Object.entries(headers)) {

@@ -1,6 +1,6 @@
 import { keepStart } from './response.js';
 
-/** Of the lines of all heads of one answer; and again of chunk extensions and trailers. */
+/** Limits the lines of all heads of one response, and separately those of chunk extensions and trailers. */
 const MAX_LINE_BYTES = 16 * 1024;
 const MAX_FIELDS = 256;
 const MAX_INTERIM = 16;
@@ -10,7 +10,7 @@ const NOT_MODIFIED = 304;
 const LF = 0x0a;
 
 const PROTOCOL = 'HTTP/1.';
-// What is matched is bounded, and no part of an expression can match in two ways: nothing backtracks far.
+// Their input is bounded, and no part of them can match in two ways, so they do not backtrack far.
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const FIELD = /^([!#$%&'*+\-.^_`|~\dA-Za-z]+):([\t\x20-\x7e\x80-\xff]*)$/;
 const BLANKS_AT_START = /^[\t ]+/;
@@ -22,7 +22,7 @@ const CHUNK =
 
 type Head = {
   status: number;
-  /** Names as they came and values, in turn. */
+  /** Names, in the case that was received, and values, in turn. */
   fields: string[];
 };
 
@@ -37,16 +37,16 @@ type Expected =
   | 'nothing';
 
 /**
- * The answer to one POST over HTTP/1.1 (RFC 9112), read as its bytes arrive. Whatever leaves room for two readings of
- * where it ends is refused.
+ * Parses the response to one POST over HTTP/1.1 (RFC 9112) as its bytes arrive. Refuses everything that leaves its end
+ * ambiguous.
  */
 export class HttpResponse {
-  /** Of the final answer, once it is complete; interim ones (1xx) are passed over. */
+  /** The head of the final response, once it is complete; interim ones (1xx) are skipped. */
   head: Head | undefined;
   error: 'invalid' | 'too large' | undefined;
   /** Whether anything at all has arrived. */
   hasBegun = false;
-  /** How long the body is so far. */
+  /** The length of the body so far. */
   size = 0;
   /** The beginning of the body. */
   readonly start: Buffer[] = [];
@@ -61,7 +61,7 @@ export class HttpResponse {
   private openField: { name: string; rawValue: string } | undefined;
   private length: number | undefined;
   private codings: string[] = [];
-  /** How much is still to come of the body or chunk. */
+  /** How many bytes of the body or chunk are still to come. */
   private remainingBytes = 0;
   private canPersist = true;
 
@@ -82,7 +82,7 @@ export class HttpResponse {
     let at = 0;
     while (at < bytes.length && this.error === undefined) {
       if (this.isOver) {
-        // Nobody asked for these: they must never be taken for the answer to the next request.
+        // These bytes belong to no request: they must never be read as the response to the next one.
         this.canPersist = false;
         return;
       }
@@ -91,12 +91,12 @@ export class HttpResponse {
     }
   }
 
-  /** The connection has ended. That is how a body of unknown length ends, and nothing else. */
+  /** Handles the end of the connection, which completes a body of unknown length and nothing else. */
   end(): void {
     if (this.expected === 'body' && this.remainingBytes === Infinity) this.expected = 'nothing';
   }
 
-  /** Undefined unless it came exactly once. */
+  /** Finds a field that came exactly once. */
   getField(name: string): string | undefined {
     const { fields = [] } = this.head ?? {};
     let value: string | undefined;
@@ -173,7 +173,7 @@ export class HttpResponse {
     if (this.fields.length >= 2 * MAX_FIELDS) this.error = 'too large';
   }
 
-  /** A value that goes on in the next line is read as if a space stood in between (RFC 9112, section 5.2). */
+  /** Appends a continuation line to a folded value, with a space in between (RFC 9112, section 5.2). */
   private parseContinuation(line: string): void {
     if (!this.openField || !CONTINUED.test(line)) this.error = 'invalid';
     else
@@ -194,7 +194,7 @@ export class HttpResponse {
         if (this.length !== undefined || this.expected === 'trailer') this.error = 'invalid';
         this.codings.push(...splitTokens(value));
         if (!this.codings.every((coding) => CODING.test(coding))) this.error = 'invalid';
-        // With a tab behind it, llhttp does not know "chunked", and other parsers do.
+        // With a tab after it, llhttp does not recognise "chunked", but other parsers do.
         if (rawValue.trimStart().includes('\t')) this.error = 'invalid';
         break;
       case 'connection':
@@ -250,7 +250,7 @@ function splitTokens(value: string): string[] {
     .map((token) => trimBlanks(token));
 }
 
-/** Without the spaces and tabs around it, and only those. */
+/** Trims spaces and tabs, but no other white space. */
 function trimBlanks(value: string): string {
   return trimBlanksAtEnd(value.replace(BLANKS_AT_START, ''));
 }

@@ -7,7 +7,7 @@ import { ExpiringCache } from '#kernel/expiring-cache.js';
 import { isLocalName, LOCAL_ADDRESSES } from './target-address.js';
 
 const HOSTS_FILE = '/etc/hosts';
-/** How long to wait for a server before asking it again; the second wait is twice as long. */
+/** How long to wait for a server before the query is repeated; the second wait is twice as long. */
 const QUERY_TIMEOUT_MS = 1_500;
 const MAX_TRIES = 2;
 const RESOLVE_TIMEOUT_MS = 5_000;
@@ -30,8 +30,8 @@ export class UnresolvedNameError extends Error {
 
 /**
  * Resolves names through c-ares rather than the system's own lookup. That has four threads for the whole process, so a
- * few names whose servers do not answer would delay all others. Like the system's lookup, this one reads the hosts file
- * first; unlike it, it appends no search domains.
+ * few names whose servers do not respond would delay all others. Like the system's lookup, this one reads the hosts
+ * file first; unlike it, it appends no search domains.
  */
 @Injectable()
 export class NameLookup {
@@ -46,7 +46,7 @@ export class NameLookup {
     },
   });
 
-  /** @throws UnresolvedNameError */
+  /** Resolves a name, from the cache if possible. @throws UnresolvedNameError */
   async resolve(name: string): Promise<ResolvedName> {
     if (isLocalName(name)) return { addresses: LOCAL_ADDRESSES.map(toAddress), isComplete: true };
     const result = await this.cache.fetch(name.toLowerCase().replace(/\.$/, ''));
@@ -56,7 +56,7 @@ export class NameLookup {
     return result;
   }
 
-  /** Empty when it cannot be determined in time where the name leads. */
+  /** Resolves a name within a time limit. @returns no addresses when that was not possible in time */
   async resolveWithin(name: string, milliseconds: number): Promise<string[]> {
     let timer: NodeJS.Timeout | undefined;
     const tooLate = new Promise<undefined>((resolve) => {
@@ -74,7 +74,7 @@ export class NameLookup {
     }
   }
 
-  /** One resolver per name: it picks up changes of resolv.conf, and cancelling one does not affect the others. */
+  /** Creates a resolver per name, which picks up changes of resolv.conf and can be cancelled apart from others. */
   protected createResolver(): Resolver {
     return new Resolver({ timeout: QUERY_TIMEOUT_MS, tries: MAX_TRIES });
   }
@@ -119,7 +119,7 @@ export class NameLookup {
   }
 }
 
-/** The addresses that a hosts file (hosts(5)) gives for a name. */
+/** Finds the addresses that a hosts file (hosts(5)) lists for a name. */
 export function findInHosts(file: string, name: string): Address[] {
   return file.split('\n').flatMap((line) => {
     const [address = '', ...names] = line.replace(/#.*/, '').trim().toLowerCase().split(/\s+/);
@@ -145,7 +145,7 @@ function isNotFound(error: unknown): boolean {
   return code === 'ENODATA' || code === 'ENOTFOUND';
 }
 
-/** The error's own code, or else that of its cause; of several errors, the code of the first. */
+/** Returns the error's own code, or that of its cause; of several errors, the code of the first. */
 export function getErrorCode(error: unknown): string | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
   if ('errors' in error && Array.isArray(error.errors)) return getErrorCode(error.errors[0]);

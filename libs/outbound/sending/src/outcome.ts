@@ -1,4 +1,4 @@
-/** How one attempt ended. */
+/** The outcome of one attempt. */
 export type Outcome =
   | { kind: 'answered'; status: number; retryAfter: string | null }
   | { kind: 'failed'; error: string }
@@ -6,17 +6,17 @@ export type Outcome =
   | { kind: 'blocked' }
   /** The event's day was dropped: there is nothing left that could be sent. */
   | { kind: 'missing' }
-  /** There was nothing to send just now. */
+  /** The event could not be rendered: nothing was sent. */
   | { kind: 'unrendered' };
 
-/** An attempt that is over. */
+/** A finished attempt. */
 export type AttemptResult = {
   outcome: Outcome;
-  /** Null when nothing was to be sent. */
+  /** Null when there was nothing to send. */
   url: string | null;
   at: Date;
   durationMs: number;
-  /** The beginning of the answer's body. */
+  /** The beginning of the response body. */
   excerpt: string | null;
 };
 
@@ -24,12 +24,12 @@ export function getEndedAt({ at, durationMs }: AttemptResult): Date {
   return new Date(at.getTime() + durationMs);
 }
 
-/** Of the answer; null when there was none. */
+/** Returns the status of the response; null when there was none. */
 export function getHttpStatus(outcome: Outcome): number | null {
   return outcome.kind === 'answered' ? outcome.status : null;
 }
 
-/** Whether an attempt was made, so that the outcome says something about the receiver. */
+/** Tells whether an attempt was made, so that the outcome says something about the receiver. */
 export function wasTried({ kind }: Outcome): boolean {
   return kind === 'answered' || kind === 'failed' || kind === 'blocked';
 }
@@ -38,7 +38,7 @@ export function isSuccess(outcome: Outcome): boolean {
   return outcome.kind === 'answered' && outcome.status >= 200 && outcome.status < 300;
 }
 
-/** The label under which an attempt is counted; failures are recognised by the words of `webhook.client.ts`. */
+/** Returns the metrics label of an outcome. Failures are recognised by the messages of `webhook.client.ts`. */
 export function getResultLabel(outcome: Outcome): string {
   if (outcome.kind === 'answered') {
     const { status } = outcome;
@@ -57,7 +57,7 @@ const FAILURE_KINDS = [
   [/not valid HTTP|headers of the answer/, 'protocol'],
 ] as const;
 
-/** Why an attempt failed, in words meant for people; null when it succeeded. */
+/** Says why an attempt failed, in words meant for people; null when it succeeded. */
 export function getError(outcome: Outcome): string | null {
   switch (outcome.kind) {
     case 'failed':

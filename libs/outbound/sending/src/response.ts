@@ -2,10 +2,10 @@ import { StringDecoder } from 'node:string_decoder';
 import { constants, createGunzip, createInflate, createInflateRaw, type Gunzip } from 'node:zlib';
 import { copyToKeep } from '#kernel/kept-bytes.js';
 
-/** Of an answer's body: as much is read, so that its connection can be used again; the rest is cut off. */
+/** How much of a body is read, so that its connection can be reused. A longer one ends the connection. */
 export const MAX_BODY_BYTES = 64 * 1024;
 const MAX_EXCERPT_BYTES = 1024;
-/** Of which as much is kept: compressed, the beginning of a text may be longer than the text itself. */
+/** How much of a body is kept: compressed, the beginning of a text may be longer than the text itself. */
 export const MAX_START_BYTES = 4 * 1024;
 
 export type WebhookRequest = {
@@ -14,11 +14,11 @@ export type WebhookRequest = {
   path: string;
   headers: Record<string, string>;
   body: Buffer;
-  /** Asked right before the first byte is written: false stops the request (OutdatedError). */
+  /** Called right before the first byte is written: false stops the request (OutdatedError). */
   mayBeSent?: () => boolean;
 };
 
-/** What was to be sent went out of date before it was written: nothing was sent. */
+/** Thrown when a request went out of date before it was written: nothing was sent. */
 export class OutdatedError extends Error {
   constructor() {
     super('What was to be sent went out of date');
@@ -28,18 +28,18 @@ export class OutdatedError extends Error {
 export type ReceiverResponse = {
   status: number;
   retryAfter: string | null;
-  /** How its body is encoded, if it says so once. */
+  /** The Content-Encoding, if it came exactly once. */
   encoding: string | undefined;
-  /** The beginning of the answer's body. */
+  /** The beginning of the body. */
   start: Buffer[];
 };
 
-/** Cuts what has arrived to what is wanted of it, and does not keep a large piece for a small part. */
+/** Cuts a piece to its beginning, which is copied so that the large piece is not kept in memory. */
 export function keepStart(piece: Buffer, maxBytes: number): Buffer {
   return piece.length > maxBytes ? copyToKeep(piece.subarray(0, maxBytes)) : piece;
 }
 
-/** At most 1 KiB, decoded, and without anything that the database could not store; null of nothing. */
+/** Creates an excerpt of at most 1 KiB, decoded, without characters that the database cannot store; null if empty. */
 export async function createExcerpt({
   start,
   encoding,
@@ -50,18 +50,18 @@ export async function createExcerpt({
 }
 
 /**
- * The two codings that can be undone piece by piece in a fixed 40 KB. Brotli may want a window of 16 MB, and fills it before
- * the first byte comes out; nobody has asked for it either.
+ * Creates a decoder for the two codings that need a fixed 40 KB. Brotli may need a window of 16 MB, which it fills
+ * before the first byte comes out; besides, the request does not accept it.
  */
 function createDecoder(encoding: string, bytes: Buffer): Gunzip | undefined {
-  // The beginning of a stream, so its end is not missed; and no more comes out than is wanted.
+  // Accepts a stream without its end, and returns no more than an excerpt.
   const options = { finishFlush: constants.Z_SYNC_FLUSH, chunkSize: MAX_EXCERPT_BYTES };
   switch (encoding.toLowerCase()) {
     case 'gzip':
     case 'x-gzip':
       return createGunzip(options);
     case 'deflate':
-      // Some leave out the header of zlib (RFC 9110, section 8.4.1.2), which is a multiple of 31 (RFC 1950).
+      // Some senders omit the zlib header (RFC 9110, section 8.4.1.2), which is a multiple of 31 (RFC 1950).
       return bytes.length > 1 && bytes.readUInt16BE(0) % 31 === 0 && (bytes[0] ?? 0) % 16 === 8
         ? createInflate(options)
         : createInflateRaw(options);
@@ -70,7 +70,7 @@ function createDecoder(encoding: string, bytes: Buffer): Gunzip | undefined {
   }
 }
 
-/** @returns the beginning of what is encoded, or the bytes themselves where they are not what they are said to be */
+/** Decodes the beginning of a body. @returns the bytes themselves when they are not encoded as declared */
 function decode(bytes: Buffer, decoder: Gunzip): Promise<Buffer> {
   return new Promise((resolve) => {
     const parts: Buffer[] = [];

@@ -4,7 +4,7 @@ import { parseAbsoluteUrl } from '#kernel/absolute-url.js';
 import type { Config } from '#configuration/config.js';
 import { findEmbeddedAddresses, type Address } from './embedded-address.js';
 
-/** What the operator allows beyond the public internet. The same rules apply to writes and to deliveries. */
+/** The targets that the operator allows beyond the public internet. They apply to writes and to deliveries. */
 export type TargetRules = Pick<Config, 'webhookAllowInsecureTargets' | 'webhookAllowedCidrs'>;
 
 export const PUBLIC_ONLY: TargetRules = {
@@ -12,7 +12,7 @@ export const PUBLIC_ONLY: TargetRules = {
   webhookAllowedCidrs: [],
 };
 
-/** Whatever these rules refuse, no setting can allow. */
+/** No setting can allow what these rules refuse. */
 export const MOST_PERMISSIVE: TargetRules = {
   webhookAllowInsecureTargets: true,
   webhookAllowedCidrs: ['0.0.0.0/0', '::/0'].map((range) => ipaddr.parseCIDR(range)),
@@ -43,10 +43,10 @@ const BLOCKED_V6 = ['2001::/23', '2001:db8::/32', '3fff::/20'].map((range) =>
 );
 
 /**
- * This machine, and where clouds offer credentials to callers from inside. A range that an operator allows may contain
- * one by accident. Link-local addresses are among them as a whole: besides 169.254.169.254 there are those of tasks and
- * pods on AWS (169.254.170.2 and .23), of Tencent (169.254.0.23), Scaleway (169.254.42.42) and OpenStack
- * (fe80::a9fe:a9fe).
+ * This machine, and the metadata services of clouds, which offer credentials to callers from inside. A range that an
+ * operator allows may contain one by accident. All link-local addresses are among them: besides 169.254.169.254 there
+ * are those of tasks and pods on AWS (169.254.170.2 and .23), of Tencent (169.254.0.23), Scaleway (169.254.42.42) and
+ * OpenStack (fe80::a9fe:a9fe).
  */
 const NEVER_ALLOWED = [
   '0.0.0.0/8',
@@ -70,7 +70,7 @@ const NEVER_ALLOWED = [
 const MAX_URL_LENGTH = 2048;
 
 /**
- * Whether a delivery must not connect to this address. One that embeds an IPv4 address is judged by that, because
+ * Tells whether a delivery must not connect to this address. One that embeds an IPv4 address is judged by that, because
  * translators and tunnels send the packets there.
  * @param address as a resolver or a socket gives it; anything that is not an address is blocked
  */
@@ -97,20 +97,20 @@ function isIn(address: Address, ranges: readonly [Address, number][]): boolean {
   return ranges.some((range) => range[0].kind() === address.kind() && address.match(range));
 }
 
-/** The address if the host is one rather than a name. URL has normalised every notation. */
+/** Returns the address if the host is one rather than a name. URL has normalised every notation. */
 export function parseLiteralAddress(hostname: string): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) !== 0 || ipaddr.isValid(bare) ? bare : undefined;
 }
 
-/** Names that mean this machine, whatever a resolver says (RFC 6761). */
+/** Tells whether a name means this machine, whatever a resolver says (RFC 6761). */
 export function isLocalName(hostname: string): boolean {
   return /(^|\.)localhost\.?$/i.test(hostname);
 }
 
 export const LOCAL_ADDRESSES = ['127.0.0.1', '::1'];
 
-/** The addresses of a host, as far as they are known without a resolver. */
+/** Finds the addresses of a host, as far as they are known without a resolver. */
 function findKnownAddresses(hostname: string): string[] | undefined {
   if (isLocalName(hostname)) return LOCAL_ADDRESSES;
   const literal = parseLiteralAddress(hostname);
@@ -118,7 +118,7 @@ function findKnownAddresses(hostname: string): string[] | undefined {
 }
 
 /**
- * Whether nothing may be sent to this URL, as far as can be told without a resolver. Once the name has been resolved,
+ * Tells whether nothing may be sent to this URL, as far as that is known without a resolver. Once the name is resolved,
  * `isBlockedAddress` decides about the rest.
  */
 export function isBlockedHost(protocol: string, hostname: string, rules: TargetRules): boolean {
@@ -128,8 +128,8 @@ export function isBlockedHost(protocol: string, hostname: string, rules: TargetR
 }
 
 /**
- * What is wrong with a target URL, as far as can be told without a resolver (HOOK-21). Never names an
- * address, so that the answer does not help anybody to map our network.
+ * Finds what is wrong with a target URL, as far as that is known without a resolver (HOOK-21). Never names an address,
+ * so that the error does not help anybody to map our network.
  */
 export function findTargetUrlError(text: string, rules: TargetRules): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;

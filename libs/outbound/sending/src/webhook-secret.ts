@@ -1,6 +1,6 @@
 export const SECRET_BYTES = 32;
 
-/** Padded standard base64, because the libraries of some receivers accept no other form. */
+/** Formats a secret as padded standard base64, because the libraries of some receivers accept no other form. */
 export function signingSecret(random: Buffer): string {
   return `whsec_${random.toString('base64')}`;
 }

@@ -23,7 +23,7 @@ export const WEBHOOK_SECRET_COLUMNS: SealedColumn[] = ['secret', 'previous_secre
   }),
 );
 
-/** Signing secrets. Each is stored sealed to its subscription. */
+/** Seals and opens signing secrets. Each is sealed to its subscription. */
 @Injectable()
 export class WebhookSecrets {
   private readonly log = new Logger('webhook secrets');
@@ -38,7 +38,7 @@ export class WebhookSecrets {
     return this.keys.seal(PURPOSE, Buffer.from(secret), getContext(subscriptionId));
   }
 
-  /** @returns null when it cannot be decrypted: only that subscription fails, with `SECRET_LOST` as its error */
+  /** Opens a secret. @returns null when it cannot be decrypted: only that subscription fails, with `SECRET_LOST` */
   open(subscriptionId: number, sealed: Buffer): string | null {
     try {
       return this.keys.open(PURPOSE, sealed, getContext(subscriptionId)).toString();

@@ -3,7 +3,7 @@ import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
 const PREFIX = /^whsec_/;
 
 /**
- * A key object, because making one takes as long as half of a signature.
+ * Creates a key object once for many signatures, because that takes half as long as a signature.
  * @throws when the secret is not base64
  */
 export function createSigningKey(secret: string): KeyObject {
@@ -14,8 +14,8 @@ export function createSigningKey(secret: string): KeyObject {
 }
 
 /**
- * One `v1` signature of Standard Webhooks over id, time and body. Not made by its library, which takes five times as
- * long.
+ * Signs id, time and body with a `v1` signature of Standard Webhooks. Does not use its library, which takes five times
+ * as long.
  * @param seconds since 1970
  */
 export function sign(key: KeyObject, id: string, seconds: string, body: Buffer): string {

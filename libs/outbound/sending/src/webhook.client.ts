@@ -26,21 +26,21 @@ const MAX_PARSED = 5_000;
 export type Attempt = {
   url: string;
   secret: string;
-  /** The secret that `secret` has replaced. For a while both sign, and a receiver may check either signature. */
+  /** The secret that `secret` has replaced. Both sign for a while, and a receiver may verify either signature. */
   previousSecret?: string;
   /** The public event's id; the same at every attempt. */
   eventId: string;
   type: string;
   body: Buffer;
-  /** Asked right before the first byte is written. */
+  /** Called right before the first byte is written. */
   mayBeSent?: () => boolean;
 };
 
-/** Makes signed attempts. */
+/** Sends signed attempts. */
 @Injectable()
 export class WebhookClient implements OnApplicationShutdown {
   private readonly connections: HttpConnections;
-  /** The same few URLs and secrets come again and again, thousands of times a second. */
+  /** Caches parsed targets, since the same few URLs and secrets are used thousands of times a second. */
   private readonly targets = new LRUCache({ max: MAX_PARSED, memoMethod: toTarget });
   private readonly keys = new LRUCache({ max: MAX_PARSED, memoMethod: createSigningKey });
 
@@ -49,7 +49,7 @@ export class WebhookClient implements OnApplicationShutdown {
     this.connections = new HttpConnections(connector, new Deadlines(DEADLINE_MS));
   }
 
-  /** @throws OutdatedError and nothing else: every failure is an outcome */
+  /** Makes an attempt. @throws OutdatedError and nothing else: every failure is an outcome */
   async send(attempt: Attempt): Promise<AttemptResult> {
     const at = new Date();
     const startedAt = performance.now();
