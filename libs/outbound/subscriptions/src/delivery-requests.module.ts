@@ -2,6 +2,6 @@ import { Module } from '@nestjs/common';
 import { DeliveryRequests } from './delivery-requests.service.js';
 import { WorkHints } from './work-hints.service.js';
 
-/** How the API gives work to the dispatchers. */
+/** Provides what hands work from the api to the dispatchers. */
 @Module({ providers: [DeliveryRequests, WorkHints], exports: [DeliveryRequests, WorkHints] })
 export class DeliveryRequestsModule {}

@@ -19,7 +19,7 @@ import { type PublicEventType } from '#public-events/public-event.js';
 /** The name of the checkpoint up to which the log has been enqueued. */
 export const FAN_OUT_CHECKPOINT = 'webhooks';
 
-/** Times are of when events were recorded. */
+/** A request for the events that were recorded in a period. */
 export type Replay = {
   subscriptionId: number;
   accountId: number;
@@ -42,7 +42,7 @@ const REDELIVER = `
     on conflict (subscription_id, delivery_id) do nothing
   ) ${ARM}`;
 
-/** Whether the body is stored, or at least the event's place in the history. */
+/** Selects a delivery whose body is stored, or at least the event's position in the history. */
 const CAN_BE_SENT = `
   select 1 from webhook_deliveries d
   where d.subscription_id = $1 and d.id = $2 and (
@@ -51,8 +51,8 @@ const CAN_BE_SENT = `
                where e.account_id = d.account_id and e.seq = d.event_seq))`;
 
 /**
- * An event is never enqueued before it is recorded, and ids sort by the time of enqueuing; the day allows for clocks that
- * disagree.
+ * Counts the events of a replay. An event is never enqueued before it is recorded, and ids sort by the time of
+ * enqueuing; the day allows for clocks that differ.
  */
 const COUNT_MATCHING = {
   name: 'webhook_replay_matched',
@@ -72,7 +72,7 @@ const REPLAY = `
 
 const MAX_SPANS = 100;
 
-/** A subscription paused more often than this while nothing is enqueued also gets the events between those spans. */
+/** Records an active span. A subscription with more than `MAX_SPANS` also gets the events between its last spans. */
 const PAUSE = `
   with extended as (
     update webhook_active_spans set active_until = $2
@@ -84,7 +84,7 @@ const PAUSE = `
   select id, active_from, $2 from webhook_subscriptions
   where id = $1 and active_from < $2 and not exists (select from extended)`;
 
-/** The work that the API gives to dispatchers. It is stored first, so it survives a crash of any process. */
+/** Stores the work that the api hands to dispatchers, so that it survives a crash of any process. */
 @Injectable()
 export class DeliveryRequests {
   private readonly log = new Logger('webhook deliveries');
@@ -97,8 +97,8 @@ export class DeliveryRequests {
   ) {}
 
   /**
-   * Called after every change and after the end of a subscription, so that enqueued deliveries follow the new state.
-   * Never throws, because the change is committed; if this fails, the sweep finds it a little later.
+   * Tells dispatchers that a subscription has changed or ended, so that enqueued deliveries follow the new state. Never
+   * throws, because the change is committed; if this fails, the sweep finds it a little later.
    */
   async announceChange(subscriptionId: number): Promise<void> {
     try {
@@ -114,7 +114,7 @@ export class DeliveryRequests {
     }
   }
 
-  /** Whether the delivery's event can still be sent; its day may have been dropped. */
+  /** Tells whether the delivery's event can still be sent; its day may have been dropped. */
   async canBeSent(subscriptionId: number, deliveryId: number): Promise<boolean> {
     const values = [subscriptionId, deliveryId];
     return (
@@ -123,8 +123,8 @@ export class DeliveryRequests {
   }
 
   /**
-   * Plans one attempt at once, of kind manual. It does not count in the schedule, but its success marks the delivery as
-   * delivered, and a 410 deletes the subscription. Asked for twice before it is made, it is made once.
+   * Enqueues one manual attempt at once. It does not count in the schedule, but its success marks the delivery as
+   * delivered, and a 410 deletes the subscription. When requested twice before it is made, it is made once.
    */
   async redeliver(
     manager: EntityManager,
@@ -134,14 +134,14 @@ export class DeliveryRequests {
     await manager.query(REDELIVER, [subscriptionId, deliveryId]);
   }
 
-  /** Tells the dispatchers that there is something to do; call it after the commit. */
+  /** Tells dispatchers about new work. Call it after the commit. */
   async announce(subscriptionId: number): Promise<void> {
     await this.hints.notifyAbout(subscriptionId);
   }
 
   /**
-   * Call it in the transaction that pauses a subscription: events recorded up to now are sent after the resume, even
-   * those that are not enqueued yet.
+   * Records the end of an active span, in the transaction that pauses a subscription: events recorded up to now are
+   * sent after the resume, even those that are not enqueued yet.
    * @param head the log's position
    */
   async pause(manager: EntityManager, subscriptionId: number, head: string): Promise<void> {
@@ -149,7 +149,7 @@ export class DeliveryRequests {
   }
 
   /**
-   * How many of the store's public events a replay covers: those that are kept, and those that are not enqueued yet.
+   * Counts the store's public events in a replay: those that are kept, and those that are not enqueued yet.
    * @throws UnavailableError when too many are not enqueued yet to be counted
    */
   async countMatching(replay: Omit<Replay, 'subscriptionId'>): Promise<number> {
@@ -171,10 +171,10 @@ export class DeliveryRequests {
   }
 
   /**
-   * Asks for a delivery for each of the store's public events in that time that are still kept, under their original
-   * ids. Includes events from before the subscription was created and from while it was disabled. The caller holds a
-   * lock on the subscription.
-   * @param request the same when it is asked for again after an unknown outcome
+   * Requests a delivery of each public event of the store in the period that is still kept, under its original id.
+   * Includes events from before the subscription was created and from while it was disabled. The caller holds a lock on
+   * the subscription.
+   * @param request the same when the request is repeated after an unknown outcome
    * @returns false when the subscription already has an open replay
    */
   async replay(manager: EntityManager, replay: Replay, request: string): Promise<boolean> {

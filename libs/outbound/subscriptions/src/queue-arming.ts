@@ -1,8 +1,8 @@
 /**
- * SQL that makes dispatchers look at queues. A queue without an owner becomes due at once; the owner of any other sees by
- * `enqueued` that it must look again before it releases the queue.
+ * Renders SQL that makes dispatchers check queues. A queue without an owner becomes due at once; the owner of any other
+ * sees by `enqueued` that it must read the queue again before it releases it.
  * @param ids an SQL query of subscription ids in ascending order; in any other order two transactions could deadlock
- * @param claim for whom a queue without an owner is claimed instead, and until when; SQL, where a null owner is nobody
+ * @param claim SQL for the owner that a queue without one gets instead, and until when; a null owner means none
  */
 export function armQueues(
   ids: string,

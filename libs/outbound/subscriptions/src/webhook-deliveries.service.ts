@@ -36,7 +36,7 @@ type SealedAttempt = Omit<AttemptRow, 'status'> & {
 /** A delivery joined with one of its attempts, or with none. */
 type DetailRow = DeliveryRow & (SealedAttempt | { attempt: null });
 
-/** Shows what was sent to a subscription, and sends it again. */
+/** Shows the deliveries of a subscription, and sends them again. */
 @Injectable()
 export class WebhookDeliveriesService {
   constructor(
@@ -49,7 +49,7 @@ export class WebhookDeliveriesService {
     private readonly eventStore: EventStore,
   ) {}
 
-  /** Newest first. The caller has made sure that the subscription exists. */
+  /** Lists deliveries, newest first. The caller has made sure that the subscription exists. */
   async list(
     subscriptionId: number,
     { status, type, from, to }: DeliveryFilter,
@@ -57,14 +57,14 @@ export class WebhookDeliveriesService {
   ): Promise<DeliveryJson[]> {
     const values: unknown[] = [subscriptionId];
     const addValue = (value: unknown) => `$${values.push(value)}`;
-    // Only the conditions that are asked for become part of the query, and a status stands in it literally, so that the
-    // planner looks at one half of the view and at as few daily partitions as possible.
+    // The query contains only the conditions of the request, and the status as a literal, so that the planner reads one
+    // half of the view and as few daily partitions as possible.
     const conditions = ['subscription_id = $1'];
     if (status !== null) conditions.push(`status = '${status}'`);
     if (type !== null) conditions.push(`type = ${addValue(type)}`);
     if (from !== null) {
       const time = addValue(from);
-      // An id carries the day on which its plan began, which may be the one before.
+      // The id contains the day on which enqueuing began, which may be the day before.
       conditions.push(
         `created_at >= ${time} and id >= webhook_first_id(${time}::timestamptz - interval '1 hour')`,
       );
@@ -96,7 +96,7 @@ export class WebhookDeliveriesService {
   }
 
   /**
-   * Asks for one more attempt at once.
+   * Requests one more attempt at once.
    * @throws NotFoundError; RejectedError while the subscription is disabled, and when the event is no longer kept
    */
   async redeliver(
@@ -115,7 +115,7 @@ export class WebhookDeliveriesService {
         'Read what became of it from the record itself: events are sent again only while they are kept.',
       );
     }
-    // What receivers answered is personal, and goes with the customer.
+    // Responses of receivers may be personal data, which an erasure removes.
     const echoed = delivery.attempts.some(({ response_excerpt }) => response_excerpt !== null);
     if (context.keyed && echoed) context.keyed.subjectId = customerId;
     await this.writes.write(context, async (transaction) => {
@@ -141,7 +141,7 @@ export class WebhookDeliveriesService {
   }
 
   /**
-   * What the subscription gets, of a time that has passed, sent to it again.
+   * Sends the events of a past period to the subscription again.
    * @throws NotFoundError; RejectedError while it is disabled or another replay of it is open
    */
   async replay(
@@ -220,7 +220,7 @@ export class WebhookDeliveriesService {
     return { delivery, customerId: row.customer_id };
   }
 
-  /** Also null once the customer has been erased, because receivers may echo what they were sent. */
+  /** Decrypts an excerpt. It is also null for an erased customer, because receivers may echo personal data. */
   private async openExcerpt(
     { id, customer_id }: DeliveryRow,
     { response_excerpt: sealed }: SealedAttempt,
@@ -230,7 +230,7 @@ export class WebhookDeliveriesService {
   }
 }
 
-/** Creates what repeated audit entries have in common. */
+/** Creates the key by which repeated audit entries are grouped. */
 function createRepetitionKind(
   action: string,
   { actor, ipAddress }: CommandContext,

@@ -1,8 +1,8 @@
 import { isSuccess, wasTried, type Outcome } from '#sending/outcome.js';
 
 /**
- * Decides what follows from one attempt (docs/webhooks.md). Times are passed in; `timeScale` divides
- * every delay, so that tests need not wait for four hours.
+ * Decides what follows from one attempt (docs/webhooks.md). Times are passed in; `timeScale` divides every delay, so
+ * that tests need not wait for four hours.
  */
 
 /** `tries` counts scheduled attempts; manual ones do not change the schedule. */
@@ -19,7 +19,7 @@ export type FollowUp = {
   subscription: { isKept: true; failingSince: Date | null } | EndedSubscription;
 };
 
-/** Disabled, or deleted. */
+/** A subscription that was disabled or deleted. */
 export type EndedSubscription =
   | { isKept: true; disabled: 'failing' | 'blocked_address'; failingSince: Date | null }
   | { isKept: false };
@@ -44,7 +44,7 @@ export const FAILING_SECONDS = 3 * 24 * 60 * MINUTE;
 
 export const MAX_ATTEMPTS = DELAY_SECONDS.length + 1;
 
-/** @param random from 0 (inclusive) to 1 (exclusive) */
+/** Decides what follows from a scheduled attempt. @param random from 0 (inclusive) to 1 (exclusive) */
 export function decideAfterAttempt(
   delivery: DeliveryState,
   subscription: SubscriptionState,
@@ -88,7 +88,7 @@ export function decideAfterAttempt(
   };
 }
 
-/** What a manual attempt changes: only a success and the end of the subscription count. */
+/** Decides what follows from a manual attempt: only a success and the end of the subscription count. */
 export function decideAfterManualAttempt(
   outcome: Outcome,
   subscription: SubscriptionState,
@@ -111,14 +111,14 @@ export function decideAfterManualAttempt(
   return { delivered: false, subscription: { isKept: true, failingSince } };
 }
 
-/** Whether this disables or deletes the subscription, so that nothing more may be sent to it. */
+/** Tells whether this disables or deletes the subscription, so that nothing more may be sent to it. */
 export function endsSubscription(
   subscription: FollowUp['subscription'],
 ): subscription is EndedSubscription {
   return !subscription.isKept || 'disabled' in subscription;
 }
 
-/** When a subscription resumes, deliveries enqueued before this moment fail instead of being sent. */
+/** Returns the time before which enqueued deliveries fail instead of being sent when a subscription resumes. */
 export function getGiveUpBefore(now: Date, timeScale: number): Date {
   return new Date(now.getTime() - (WINDOW_SECONDS * 1000) / timeScale);
 }
@@ -127,7 +127,7 @@ export function getExcerptContext(deliveryId: number): string {
   return `webhook attempts ${deliveryId}`;
 }
 
-/** An event that cannot be rendered is retried on the schedule like a failure, so that it ends and blocks nothing. */
+/** Retries an event that cannot be rendered on the schedule, like a failure, so that it ends and blocks nothing. */
 function decideUnsent(
   ...[delivery, outcome, now, random, timeScale]: Parameters<typeof scheduleRetry>
 ): FollowUp['delivery'] {
@@ -163,7 +163,7 @@ function scheduleRetry(
   };
 }
 
-/** Retry-After of a 429 or 503, given in seconds or as a date; 0 where there is none or it cannot be parsed. */
+/** Parses Retry-After of a 429 or 503, in seconds or as a date; 0 when it is missing or cannot be parsed. */
 function getRetryAfterSeconds(outcome: Outcome, now: Date): number {
   if (outcome.kind !== 'answered' || outcome.retryAfter === null) return 0;
   if (outcome.status !== 429 && outcome.status !== 503) return 0;

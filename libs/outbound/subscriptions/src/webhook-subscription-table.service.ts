@@ -13,7 +13,7 @@ import {
 } from './webhook-subscription.entity.js';
 import { EVERY_EVENT, type WebhookSubscription } from './webhook-subscription.js';
 
-/** The stored subscriptions. Every method that changes one is called inside an AuditedWrites transaction. */
+/** Stores subscriptions. Every method that changes one is called inside an AuditedWrites transaction. */
 @Injectable()
 export class WebhookSubscriptionTable {
   constructor(
@@ -21,7 +21,7 @@ export class WebhookSubscriptionTable {
     private readonly subscriptions: Repository<WebhookSubscriptionRow>,
   ) {}
 
-  /** Oldest first. @param event null means all */
+  /** Lists subscriptions, oldest first. @param event null: all */
   async list(
     accountId: number,
     event: string | null,
@@ -54,9 +54,10 @@ export class WebhookSubscriptionTable {
   }
 
   /**
+   * Inserts a subscription.
    * @param activeFrom log position from which on events are sent; null while never enabled
-   * @param limit so many the store may have
-   * @returns false when it was there already, from an earlier try
+   * @param limit how many the store may have
+   * @returns false when an earlier attempt has already inserted it
    * @throws CapReachedError
    */
   async insert(
@@ -118,7 +119,7 @@ export class WebhookSubscriptionTable {
       .execute();
   }
 
-  /** @param until how long the old secret also signs; null: not at all */
+  /** Replaces the secret. @param until how long the old secret also signs; null: not at all */
   async rotate(
     manager: EntityManager,
     { id, updatedAt }: WebhookSubscription,
@@ -141,7 +142,7 @@ export class WebhookSubscriptionTable {
     return manager.existsBy(WebhookSubscriptionRow, { id, secret: sealedSecret });
   }
 
-  /** @returns what was removed; undefined when there was none */
+  /** Deletes a subscription. @returns the deleted one; undefined when there was none */
   async remove(
     manager: EntityManager,
     accountId: number,

@@ -83,7 +83,7 @@ export class CreateWebhookSubscriptionHandler implements ICommandHandler<CreateW
     attributes,
   }: CreateWebhookSubscription): Promise<WebhookSubscriptionSecretJson> {
     await assertTarget(attributes.targetUrl, this.names, this.config);
-    // The id is taken before the insert, because the secret is sealed to it.
+    // The id is allocated before the insert, because the secret is sealed to it.
     return withNewId(this.pool, TABLE, (id) => this.create(id, context, attributes));
   }
 
@@ -275,7 +275,7 @@ export class TestWebhookSubscription extends Command<WebhookTestJson> {
 @CommandHandler(TestWebhookSubscription)
 export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebhookSubscription> {
   private readonly log = new Logger('webhook tests');
-  /** A receiver may take ten seconds to answer; slow ones must not fill the process. */
+  /** A receiver may take ten seconds to respond; slow ones must not fill the process. */
   private readonly sending = new Batcher<Attempt, AttemptResult>(MAX_TESTS, 1, (attempts) =>
     Promise.allSettled(attempts.map((attempt) => this.client.send(attempt))),
   );
@@ -318,7 +318,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     return webhookTestJson(eventId, status, error);
   }
 
-  /** Before it is sent. What the request gets depends on the receiver, so its response is not stored here. */
+  /** Audits a test before it is sent. Its result depends on the receiver, so no response is stored for the request. */
   private async record(context: CommandContext, id: number, what: object): Promise<void> {
     const { keyed: _, ...by } = context;
     const { actor, ipAddress } = by;
@@ -337,7 +337,7 @@ export class TestWebhookSubscriptionHandler implements ICommandHandler<TestWebho
     return { secret: opened, ...(previousSecret !== null && { previousSecret }) };
   }
 
-  /** @throws UnavailableError when the store already has several tests running: nothing was sent */
+  /** Limits concurrent tests of a store. @throws UnavailableError when there are too many: nothing was sent */
   private async limitTests(
     accountId: number,
     send: () => Promise<AttemptResult>,

@@ -36,7 +36,7 @@ const WEEK_SECONDS = 7 * 24 * 60 * 60;
 
 const THE_SAME = { description: 'The same as events with one entry' };
 
-/** A request may name its events in either way; null where it did not use one. */
+/** The events of a request, which may use either field; null for a field that it did not use. */
 type Chosen = { events: string[] | null; event: string | null };
 
 @Dto('WebhookSubscriptionInput', {
@@ -225,7 +225,7 @@ export function webhookSubscriptionSecretJson(
   return { ...webhookSubscriptionJson(subscription), secret };
 }
 
-/** @param error described in words; null when the URL answered 2xx */
+/** Renders the result of a test. @param error described in words; null when the URL responded with 2xx */
 export function webhookTestJson(
   eventId: string,
   status: number | null,
@@ -248,7 +248,7 @@ function TargetUrlField(options: FieldOptions = {}): PropertyDecorator {
 function parseTargetUrl(value: unknown): Checked<string> {
   const text = readText(MAX_URL_LENGTH)(value);
   if ('errors' in text) return text;
-  // Not the trimmed text: who sends white space with it may have lost something else as well.
+  // Not the trimmed text: a URL with white space around it may have lost something else as well.
   const fault = findTargetUrlError(String(value), MOST_PERMISSIVE);
   return fault === undefined ? { value: new URL(text.value).href } : { errors: [fault] };
 }

@@ -4,7 +4,7 @@ import type { PlainTable } from '#event-store/read-models/read-models.js';
 import type { PayloadFormat } from '#public-events/public-event.js';
 import type { DisabledReason, WebhookSubscription } from './webhook-subscription.js';
 
-/** A subscription as it is stored. Secrets are sealed. */
+/** A stored subscription. Its secrets are sealed. */
 @Entity('webhook_subscriptions')
 export class WebhookSubscriptionRow {
   @PrimaryColumn('bigint') declare id: number;
@@ -25,7 +25,7 @@ export class WebhookSubscriptionRow {
   /** Deliveries enqueued before this fail instead of being sent. */
   @Column('timestamptz', { nullable: true }) declare give_up_before: Date | null;
   @Column('timestamptz', { nullable: true }) declare failing_since: Date | null;
-  /** The `failing_since` that people were warned about; when it differs, they are warned again. */
+  /** The `failing_since` that users were warned about; when it differs, they are warned again. */
   @Column('timestamptz', { nullable: true }) declare warned_failing_since: Date | null;
   @Column('timestamptz', { nullable: true }) declare last_delivery_at: Date | null;
   @Column('int', { nullable: true }) declare last_delivery_status: number | null;
@@ -65,7 +65,7 @@ export function subscriptionOf(row: WebhookSubscriptionRow): WebhookSubscription
   };
 }
 
-/** The columns that the API's callers change; dispatchers write the rest. */
+/** Returns the columns that callers of the API change; dispatchers write the rest. */
 export function settingsRow(subscription: WebhookSubscription) {
   return {
     events: subscription.events,

@@ -26,7 +26,7 @@ export type WebhookSubscription = {
   updatedAt: Date;
 };
 
-/** What a caller may set. */
+/** The attributes that a caller may set. */
 export type SubscriptionAttributes = Pick<
   WebhookSubscription,
   'events' | 'targetUrl' | 'description' | 'payloadFormat' | 'enabled'
@@ -42,7 +42,7 @@ export type SubscriptionChange = {
 };
 
 /**
- * Undefined when nothing would change; then `updated_at` stays as well (HOOK-44).
+ * Applies changes. Returns undefined when nothing would change; then `updated_at` stays as well (HOOK-44).
  * @throws RejectedError when flat would not have exactly one named event
  */
 export function changeSubscription(
@@ -77,12 +77,12 @@ function getStateAfter(
   return {};
 }
 
-/** For the audit log, which is for ever: without what could be a secret in the URL. */
+/** Renders settings for the audit log, which is kept for ever: without parts of the URL that may be secret. */
 export function toAuditedSettings(settings: SubscriptionAttributes): Record<string, unknown> {
   return { ...toFields(settings), target_url: maskUrl(settings.targetUrl) };
 }
 
-/** The settings that differ, by their names in the API. */
+/** Finds the settings that differ, by their names in the API. */
 export function toAuditedChanges(
   before: SubscriptionAttributes,
   after: SubscriptionAttributes,
@@ -117,7 +117,7 @@ function maskUrl(url: string): string {
   return `${protocol}//${host}/…`;
 }
 
-/** The one event of a subscription that names exactly one (HOOK-30). */
+/** Returns the event of a subscription that names exactly one (HOOK-30). */
 export function getOnlyEvent(events: readonly string[]): string | null {
   const [first, ...others] = events;
   return first === undefined || first === EVERY_EVENT || others.length > 0 ? null : first;

@@ -23,7 +23,7 @@ export class WebhookSubscriptionsService {
     private readonly repeated: RepeatedAudits,
   ) {}
 
-  /** Oldest first. An unknown event has no subscriptions, not even those to every event. */
+  /** Lists subscriptions, oldest first. An unknown event has none, not even those to every event. */
   async list(
     accountId: number,
     event: string | null,
@@ -42,7 +42,7 @@ export class WebhookSubscriptionsService {
     return webhookSubscriptionSecretJson(subscriptionOf(row), secret ?? '');
   }
 
-  /** The same, for somebody who gets to see the secret. @throws NotFoundError */
+  /** Finds a subscription with its secret, and audits that the secret was read. @throws NotFoundError */
   async showSecret(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
     const { accountId, actor, ipAddress } = by;
     const subscription = await this.find(accountId, id);

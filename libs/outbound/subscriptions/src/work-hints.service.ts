@@ -2,12 +2,12 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Pool } from 'pg';
 import { getErrorMessage } from '#kernel/errors.js';
 
-/** Whoever adds work or changes a subscription notifies this channel; dispatchers listen to it. */
+/** The channel that is notified of new work and changed subscriptions; dispatchers listen to it. */
 export const WORK_CHANNEL = 'inkpad_webhooks';
 
 const MIN_INTERVAL_MS = 20;
 
-/** Tells dispatchers to look now. This is only a hint: they also look by themselves a little later. */
+/** Tells dispatchers to check for work now. This is only a hint: they also check by themselves a little later. */
 @Injectable()
 export class WorkHints {
   private readonly log = new Logger('webhook deliveries');
@@ -17,7 +17,7 @@ export class WorkHints {
   constructor(private readonly pool: Pool) {}
 
   /**
-   * There is new work. Notifies at once, then at most every 20 ms, because NOTIFY takes a database-wide lock at commit.
+   * Reports new work: at once, then at most every 20 ms, because NOTIFY takes a database-wide lock at commit.
    */
   wake(): void {
     if (this.timer) {
@@ -35,7 +35,7 @@ export class WorkHints {
     this.timer.unref();
   }
 
-  /** One subscription has changed or has new work. */
+  /** Reports that one subscription has changed or has new work. */
   async notifyAbout(subscriptionId: number): Promise<void> {
     await this.notify(String(subscriptionId));
   }
