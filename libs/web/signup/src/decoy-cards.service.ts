@@ -19,8 +19,8 @@ import { getDecoyContext } from '#passes/pass-holders.js';
 type CardHolder = { firstName: string; lastName: string | null };
 
 /**
- * Cards for those who sign up with the address of a customer: to look at like any new card, wallets included, but no
- * till knows their code. So nobody learns by signing up who is a customer.
+ * Issues cards to visitors who sign up with the address of a customer. They look like any new card, wallets included,
+ * but the API does not know their code. So signing up does not reveal who is a customer.
  */
 @Injectable()
 export class DecoyCards {
@@ -31,9 +31,10 @@ export class DecoyCards {
   ) {}
 
   /**
-   * @param meta as of the events of a card that is issued now
+   * Issues a decoy card.
+   * @param meta like that of the events of a card that is issued now
    * @returns its uuid
-   * @throws RejectedError when the card is not given out any more, or the customer was erased
+   * @throws RejectedError when the card is not issued any more, or the customer was erased
    */
   async issue(
     path: { accountId: number; cardId: number; customerId: number },
@@ -54,7 +55,7 @@ export class DecoyCards {
       JSON.stringify(holder),
       getDecoyContext(uuid),
     );
-    // Erased just now: the link leads nowhere, like that of an erased customer.
+    // The customer was erased just now: the link leads nowhere, like that of an erased customer.
     if (!sealed) return uuid;
     await query(this.pool, {
       name: 'decoy_cards_add',
@@ -66,7 +67,7 @@ export class DecoyCards {
   }
 }
 
-/** As the events of its issue would have made it. */
+/** Creates the state that the events of its issue would lead to. */
 function createState(
   ids: Parameters<typeof issue>[0],
   template: Template,

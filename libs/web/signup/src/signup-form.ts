@@ -6,7 +6,7 @@ import { isDiallable, isEmail, normalizePhone } from '#customers/contact.js';
 import { collectsEmail, collectsPhone } from '#posters/poster.js';
 import type { PosterAttributes } from '#posters/poster.events.js';
 
-/** What the form asks for, and how. */
+/** The parts of a poster and its store that the form depends on. */
 export type FormSpec = {
   poster: Pick<
     PosterAttributes,
@@ -20,10 +20,10 @@ const BOXES = ['marketing_consent', 'sms_consent'] as const;
 export type FieldName = (typeof FIELDS)[number];
 export type BoxName = (typeof BOXES)[number];
 
-/** As they were typed, to be shown again. */
+/** The values as they were typed, to be shown again. */
 export type Values = Record<FieldName | BoxName, string>;
 
-/** What is wrong with a field; the words follow from the language. */
+/** The error of a field; the text follows from the language. */
 export type FieldError =
   | 'nameMissing'
   | 'nameUnfit'
@@ -36,14 +36,14 @@ export type FieldError =
   | 'birthdayUnfit'
   | 'tooYoung';
 
-/** What is wrong with the form as a whole. */
+/** The error of the form as a whole. */
 export type FormError = 'marked' | 'contactMissing' | 'textsChanged' | 'filledTrap' | 'stale';
 
 export type FormErrors = { form: FormError | null; fields: { [name in FieldName]?: FieldError } };
 
-/** What somebody who signs up has said. */
+/** A valid form. */
 export type Signup = {
-  /** Drawn for the form: the same form sent twice counts once. */
+  /** A random value of the form, so that the same form sent twice counts once. */
   nonce: string;
   firstName: string;
   lastName: string | null;
@@ -51,7 +51,7 @@ export type Signup = {
   /** E.164. */
   phone: string | null;
   birthday: string | null;
-  /** Word for word what was agreed to. */
+  /** The texts that were agreed to, word for word. */
   agreed: { marketing: string | null; sms: string | null };
 };
 
@@ -59,7 +59,7 @@ export type Signup = {
 export const TRAP = 'website';
 
 const MAX_CHARACTERS = 100;
-/** Nobody is older. */
+/** No person is older. */
 const MAX_AGE_YEARS = 130;
 const NONCE = /^[A-Za-z0-9_-]{22}$/;
 
@@ -105,7 +105,7 @@ export function parseSignup(
   const nonce = form['nonce'] ?? '';
   const fault = findFormFault({ form, values, fields, nonce, email, phone, consentTexts });
   if (fault !== null || firstName === null) {
-    // Boxes are ticked below the text that is agreed to, never beforehand.
+    // A box must be ticked below the text that it agrees to, never beforehand.
     const unticked = fault === 'textsChanged' ? { marketing_consent: '', sms_consent: '' } : {};
     return { values: { ...values, ...unticked }, faults: { form: fault, fields } };
   }
@@ -113,7 +113,7 @@ export function parseSignup(
   return { values, signup: { nonce, ...person, agreed } };
 }
 
-/** Tells whether the texts below the boxes are still those that were shown. */
+/** Hashes the texts beside the boxes. The form sends it back, to tell whether they are still those that were shown. */
 export function hashTexts({ marketing, sms }: ConsentTexts): string {
   return createHash('sha256')
     .update(JSON.stringify([marketing, sms]))
@@ -121,7 +121,7 @@ export function hashTexts({ marketing, sms }: ConsentTexts): string {
     .slice(0, 12);
 }
 
-/** The last birthday that is old enough, as YYYY-MM-DD. Whoever is born on 29 February waits until 1 March. */
+/** Finds the latest birthday that is old enough, as YYYY-MM-DD. People born on 29 February wait until 1 March. */
 export function findLatestBirthday(today: string, minimumAge: number): string {
   return `${String(Number(today.slice(0, 4)) - minimumAge).padStart(4, '0')}${today.slice(4)}`;
 }
@@ -163,7 +163,7 @@ function findFormFault({
 
 type Parsed<V> = V | null | { fault: FieldError };
 
-/** A name reaches the owner of the address in a message, so it must not be one itself. */
+/** Parses a name. The owner of the address gets it in a message, so it must not contain a message itself. */
 function parseName(typed: string, isRequired: boolean): Parsed<string> {
   if (typed === '') return isRequired ? { fault: 'nameMissing' } : null;
   const unfit = [...typed].length > MAX_CHARACTERS || /:\/|www\.|[@<>]|\p{Cc}/iu.test(typed);

@@ -8,7 +8,7 @@ import { getNetworkKey } from '#http/rate-limit.js';
 import type { MessageChannel } from '#messages/card-message.js';
 import type { Signup } from './signup-form.js';
 
-/** One network may ask for a tenth of what a store sends in a day. */
+/** One network may use a tenth of the messages that a store may send in a day. */
 const MIN_NETWORKS = 10;
 /** Longer than message requests wait to be enqueued. */
 const RETENTION = `interval '4 days'`;
@@ -27,12 +27,12 @@ const HOLD = {
 
 const CHANNELS: MessageChannel[] = ['email', 'sms'];
 
-/** @property ip of whoever signs up */
+/** @property ip the visitor's */
 type Visit = { accountId: number; requestId: string; ip: string };
 
 /**
- * Keeps a stranger from spending what a store may send in a day, for which real customers would then wait: one network may
- * ask for a tenth of it. Messages beyond that are held, and are in the store's outbox.
+ * Keeps a stranger from using up the messages that a store may send in a day: one network may use a tenth of them.
+ * Further messages are held in the store's outbox.
  */
 @Injectable()
 export class SignupHolds {
@@ -43,10 +43,9 @@ export class SignupHolds {
   ) {}
 
   /**
-   * Counts the messages that a signup asks for, for the channels of the contacts that were entered, and notes through which
-   * channels they are not sent by themselves. To be called before the signup is recorded: once it is, its messages are
-   * enqueued at any moment.
-   * @returns the channels whose share is spent
+   * Counts the messages of a signup by the channels of the entered contacts, and stores the channels on which they are
+   * held. Call it before the signup is recorded: from then on, its messages may be enqueued at any moment.
+   * @returns the channels on which they are held
    */
   async hold(
     visit: Visit,
@@ -62,7 +61,7 @@ export class SignupHolds {
       enteredChannels.push('sms');
       if (!(await this.countSms(visit))) usedUpChannels.push('sms');
     }
-    // A known customer may be reached at an address on file that was not entered: not beyond the share of what was.
+    // A known customer may be reached at an address on file that was not entered: the share applies to that as well.
     const heldChannels =
       usedUpChannels.length === enteredChannels.length ? CHANNELS : usedUpChannels;
     const isPhoneMissing = phone === null;

@@ -7,8 +7,8 @@ import { getAddressKey, getNetworkKey } from '#http/rate-limit.js';
 const WINDOW_MS = 10 * 60_000;
 
 /**
- * How often forms may be sent. Everybody in a shop may have one address, so a whole queue must get through; and a poster
- * is limited only by forms that are complete, because otherwise one stranger could close it.
+ * Limits how often forms may be sent. All people in a shop may share one IP address, so a whole queue must get through.
+ * A poster counts complete forms only, because otherwise one stranger could close it.
  */
 @Injectable()
 export class SignupLimits {
@@ -18,7 +18,7 @@ export class SignupLimits {
     private readonly config: Config,
   ) {}
 
-  /** @returns the seconds until the next form is taken, or null: it is taken now */
+  /** Counts a form of an IP address. @returns the seconds until the next one is accepted; null: this one is */
   countAddress(ip: string): Promise<number | null> {
     return this.count(
       `signup ${getAddressKey(ip)}`,
@@ -28,8 +28,8 @@ export class SignupLimits {
   }
 
   /**
-   * Counts a complete form. All addresses of a network together may send as many to a poster as one address may: whoever
-   * has many could otherwise close it.
+   * Counts a complete form. All IP addresses of a network together may send as many to a poster as one of them:
+   * otherwise a person with many could close it.
    */
   async countPoster(id: number, ip: string): Promise<number | null> {
     const { perAddress, perPoster } = this.config.signups;

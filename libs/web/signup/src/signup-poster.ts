@@ -2,15 +2,15 @@ import type { Card } from '#cards/card.js';
 import type { Poster } from '#posters/poster.js';
 import type { FormSpec } from './signup-form.js';
 
-/** A poster with what its form needs of card and store. */
+/** A poster with the parts of its card and store that the form needs. */
 export type SignupPoster = {
   poster: Poster;
   card: Pick<Card, 'id' | 'name' | 'archivedAt' | 'expiresAt'>;
-  /** @property smsCountries that the store sends SMS to */
+  /** @property smsCountries the countries that the store sends SMS to */
   store: FormSpec['store'] & { id: number; name: string; smsCountries: string[] };
 };
 
-/** Whether somebody may sign up now. `gone` is for ever. */
+/** Finds whether visitors can sign up now. `gone` is for ever. */
 export function findAvailability(
   { poster, card }: SignupPoster,
   now: Date,

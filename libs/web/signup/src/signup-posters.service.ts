@@ -13,7 +13,7 @@ type FoundRow = { poster: Poster; card: Card; account: Account; store_name: stri
 export class SignupPosters {
   constructor(private readonly pool: Pool) {}
 
-  /** Also a poster that was deleted, whose page says so in the language of its store. */
+  /** Finds a poster, even a deleted one: its page says so in the language of the store. */
   async find(slug: string): Promise<SignupPoster | undefined> {
     const [row] = await query<FoundRow>(this.pool, {
       name: 'signup_poster',

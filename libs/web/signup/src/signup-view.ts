@@ -21,7 +21,7 @@ type FieldView = {
   autocomplete: string;
   maxlength?: number;
   required: boolean;
-  /** The word behind the label. */
+  /** The word "optional" after the label. */
   optional: string | false;
   hint?: string;
   max?: string;
@@ -30,12 +30,12 @@ type FieldView = {
 
 type BoxView = { name: BoxName; label: string; checked: boolean };
 
-/** What views/signup.eta shows. */
+/** The data of views/signup.eta. */
 export type SignupView = {
   storeName: string;
   title: string;
   intro: string;
-  /** Why the form was not taken. */
+  /** The reason why the form was refused. */
   fault: string | null;
   fields: FieldView[];
   note: string | null;
@@ -52,7 +52,7 @@ export type SignupView = {
 export type FormState = {
   values: Values;
   faults: FormErrors;
-  /** Until the next form is taken. */
+  /** The seconds until the next form is accepted. */
   busySeconds: number | null;
   nonce: string;
   now: Date;

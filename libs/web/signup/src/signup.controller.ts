@@ -27,7 +27,7 @@ const NOTICE = loadView<NoticeView>(import.meta.url, './views/notice.eta');
 
 const NONCE_BYTES = 16;
 
-/** Where the code on a poster leads: a form, and from there to the card. For anybody, without a session. */
+/** Serves the page that the code on a poster leads to: a form, and then the card. It needs no session. */
 @Controller('join/:slug')
 export class SignupController {
   constructor(
@@ -86,19 +86,19 @@ export class SignupController {
       await this.pages.redirect(reply, `/passes/${uuid}?joined=${joined}`);
     } catch (error) {
       if (!(error instanceof RejectedError) || !('card_id' in error.errors)) throw error;
-      // Closed in this very moment.
+      // The poster or its card was closed just now.
       await this.sendClosed(reply, signupPoster);
     }
   }
 
-  /** By what was entered alone: the answer must not tell who is a customer. */
+  /** Chooses the channel by the entered contacts alone: the page must not reveal who is a customer. */
   private routeTo({ email, phone }: Signup, { store }: SignupPoster): Route {
     const { mail, sms } = this.config;
     const channels = { email: mail !== null, sms: sms !== null };
     return chooseRoute({ email, phone }, { ...channels, smsCountries: store.smsCountries }, false);
   }
 
-  /** The poster, or undefined after a page that says why there is none to sign up at. */
+  /** Finds an open poster. Otherwise sends a page that says why it is not open, and returns undefined. */
   private async findOpen(
     slug: string,
     request: FastifyRequest,
@@ -120,7 +120,7 @@ export class SignupController {
     return undefined;
   }
 
-  /** Answers a form that another site has sent through somebody's browser. */
+  /** Tells whether a form comes from our own site. Otherwise sends a page that says so. */
   private async isFromOwnSite(
     signupPoster: SignupPoster,
     request: FastifyRequest,
@@ -175,7 +175,7 @@ export class SignupController {
     ]);
   }
 
-  /** @param of whose poster it is, or a language where none is known */
+  /** Sends a notice. @param of the poster whose store it is for, or a locale without a poster */
   private async sendNotice(
     reply: FastifyReply,
     status: number,

@@ -7,7 +7,7 @@ import { SignupPosters } from './signup-posters.service.js';
 import { Signups } from './signups.service.js';
 import { DecoyCards } from './decoy-cards.service.js';
 
-/** How people get a card by themselves: the page that the codes on posters lead to. */
+/** Lets people get a card by themselves, on the page that the codes on posters lead to. */
 @Module({
   imports: [StampingModule],
   controllers: [SignupController],

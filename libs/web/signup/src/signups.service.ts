@@ -23,23 +23,23 @@ import { SignupHolds } from './signup-holds.service.js';
 import type { SignupPoster } from './signup-poster.js';
 import { DecoyCards } from './decoy-cards.service.js';
 
-/** How long a form that is sent a second time waits for the first. */
+/** How long a form that is sent again waits for the first one. */
 const MAX_WAIT_MS = 10_000;
 const POLL_INTERVAL_MS = 100;
 /**
- * No answer comes sooner: who is a customer is not to be read from a clock. Far longer than either way takes unless the
+ * The minimum time of a response, so that timing does not reveal who is a customer. Both ways take far less unless the
  * database is busy.
  */
 const MIN_RESPONSE_MS = 200;
 
-/** @property ip of whoever signs up */
+/** @property ip the visitor's */
 export type SignupVisit = { requestId: string; ip: string };
 
 type SignedUp = { uuid: string; heldChannels: MessageChannel[] };
 
 type StoredSignup = { customer_card: { uuid: string }; held_channels: MessageChannel[] };
 
-/** Makes a customer with a card of everybody who is new, and tells nobody who is not (ADR-0051). */
+/** Creates a customer with a card for each new person, and reveals to nobody who is a customer already (ADR-0051). */
 @Injectable()
 export class Signups {
   private readonly log = new Logger('signup');
@@ -55,9 +55,10 @@ export class Signups {
   ) {}
 
   /**
-   * @returns the uuid of the card to go to, the same one for the same form, and the channels through which its link is not
-   *   sent by itself
-   * @throws RejectedError for `card_id` when the card is not given out any more
+   * Signs a visitor up.
+   * @returns the uuid of the card to redirect to, the same one for the same form, and the channels through which its
+   *   link is held
+   * @throws RejectedError for `card_id` when the card is not issued any more
    */
   async signUp(at: SignupPoster, signup: Signup, visit: SignupVisit): Promise<SignedUp> {
     const [result] = await Promise.all([this.signUpOnce(at, signup, visit), wait(MIN_RESPONSE_MS)]);
@@ -69,7 +70,7 @@ export class Signups {
     signup: Signup,
     visit: SignupVisit,
   ): Promise<SignedUp> {
-    // With what was said in it: somebody may go back and sign up somebody else.
+    // The key includes the form's content: a visitor may go back and sign up another person.
     const key = this.responses.fingerprint('signup', at.poster.id, JSON.stringify(signup));
     const keyed: KeyedRequest = { key, holder: createId(), status: 303, isStored: false };
     for (const deadline = performance.now() + MAX_WAIT_MS; ; await wait(POLL_INTERVAL_MS)) {
@@ -80,7 +81,7 @@ export class Signups {
           idempotency.body as StoredSignup;
         return { uuid: card.uuid, heldChannels };
       }
-      // Whoever signed up was erased since: the link leads nowhere.
+      // The customer was erased since: the link leads nowhere.
       if (idempotency.state !== 'running') return { uuid: randomUUID(), heldChannels: [] };
       if (performance.now() > deadline)
         throw new UnavailableError('The first signup has not ended yet');
@@ -128,14 +129,14 @@ export class Signups {
       return card.uuid;
     } catch (error) {
       if (!(error instanceof RejectedError) || 'card_id' in error.errors) throw error;
-      // Somebody was faster with the same address.
+      // Another signup with the same address was faster.
       const others = await this.findHolders(accountId, signup);
       if (others.length === 0) throw error;
       return this.signUpKnown(at, signup, others, context);
     }
   }
 
-  /** Whoever sends the form may be a stranger: nothing of theirs gets to the customer, and nothing of the customer's to them. */
+  /** Signs up a known address: the visitor may be a stranger, so no data pass between them and the customer. */
   private async signUpKnown(
     { card, store }: SignupPoster,
     { firstName, lastName }: Signup,
@@ -150,7 +151,7 @@ export class Signups {
     return uuid;
   }
 
-  /** To the addresses on file. */
+  /** Sends the links of a customer's card to the addresses on file. */
   private async sendLinks(
     context: CommandContext,
     customerId: number,
@@ -162,7 +163,7 @@ export class Signups {
         (await this.commands.execute(new EnrolCustomer(context, customerId, cardId))).id;
       await this.commands.execute(new RequestCardLinks(context, { customerId, id }));
     } catch (error) {
-      // Erased, merged or enrolled meanwhile. Sending the form again finds out; saying so here would tell.
+      // Erased, merged or enrolled meanwhile. An error here would reveal a customer; sending the form again works.
       if (!(error instanceof RejectedError)) throw error;
       this.log.warn(`no links of a card are sent: ${getErrorMessage(error)}`, {
         request_id: context.requestId,
@@ -170,7 +171,7 @@ export class Signups {
     }
   }
 
-  /** Finds who holds the address or the number, each of them once; of a merged customer, the one that goes on. */
+  /** Finds the customers with the address or number, each once; for a merged one, the surviving customer. */
   private async findHolders(accountId: number, { email, phone }: Signup): Promise<number[]> {
     const values = listUniqueValues({
       ...toCustomerInput({ email, phone }),
@@ -200,7 +201,7 @@ export class Signups {
     return [...new Set(holders)];
   }
 
-  /** Not one that was merged into another. */
+  /** Finds the customer's card, unless it was merged into another. */
   private async findCard(customerId: number, cardId: number): Promise<number | undefined> {
     const [row] = await query<{ id: number }>(this.pool, {
       name: 'signup_card_of',

@@ -1,6 +1,6 @@
 import type { FieldError, FormError } from './signup-form.js';
 
-/** What the signup form says. Numbers come as text in the form of the language. */
+/** The texts of the signup form. Numbers come as text in the format of the language. */
 export type Translations = {
   intro: (card: string) => string;
   firstName: string;
@@ -9,12 +9,12 @@ export type Translations = {
   phone: string;
   birthday: string;
   optional: string;
-  /** Where either contact will do. */
+  /** The hint when either contact is enough. */
   eitherContact: string;
   minimumAge: (years: string) => string;
   privacy: string;
   submit: string;
-  /** The label of the field that nobody sees. */
+  /** The label of the hidden trap field. */
   leaveEmpty: string;
   faults: Record<Exclude<FieldError, 'tooYoung'>, string>;
   tooYoung: (years: string) => string;

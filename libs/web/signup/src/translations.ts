@@ -6,15 +6,15 @@ import { fr } from './translations-fr.js';
 
 export type { Translations };
 
-/** To add a language: a file like these, and its ISO 639 code here. */
+/** To add a language, add a file like these and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
-/** English is first: whoever asks for none of them gets it. */
+/** English is first, because it is the fallback. */
 export const LANGUAGE_CODES = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
 
 export type SignupLocalization = Localization<Translations>;
 
-/** @param locale of the store, or of a browser */
+/** Finds the texts of a language. @param locale the store's, or the browser's */
 export function findSignupTranslations(locale: string): SignupLocalization {
   return getTranslations(LANGUAGES, locale);
 }
