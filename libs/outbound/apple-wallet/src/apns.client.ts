@@ -26,7 +26,7 @@ export const APNS_TIMEOUTS: ApnsTimeouts = {
 
 /** Apple accepts tokens that are 20 to 60 minutes old. */
 const TOKEN_LIFETIME_MS = 40 * 60_000;
-/** For so long Apple stores a push for a phone that is switched off. */
+/** How long Apple stores a push for a phone that is switched off. */
 const PUSH_LIFETIME_SECONDS = 30 * 24 * 60 * 60;
 /** A response body is a line of JSON. */
 const MAX_BODY_LENGTH = 4_096;
@@ -56,6 +56,7 @@ export class ApnsClient {
   ) {}
 
   /**
+   * Sends a push.
    * @throws Error when there was no response: it is unknown whether the push arrived, but sending it twice is harmless
    */
   async push(deviceToken: string, signal: AbortSignal): Promise<ApnsResponse> {

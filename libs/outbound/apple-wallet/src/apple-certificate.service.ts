@@ -47,7 +47,7 @@ export class AppleCertificate implements OnApplicationBootstrap, OnModuleDestroy
     readiness.addOptionalPart('apple_certificate', () => this.credentials !== null);
   }
 
-  /** Returns null when there are none, or when they have expired. */
+  /** Returns the credentials; null when there are none, or when they have expired. */
   get credentials(): AppleCredentials | null {
     return this.configured !== null && this.configured.expiresAt > new Date()
       ? this.configured

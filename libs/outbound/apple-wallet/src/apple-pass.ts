@@ -177,7 +177,7 @@ function toPassPlaces({ locations, storeName }: PassContent) {
   }));
 }
 
-/** @param hex as #rrggbb or #rgb, the formats that a card may have */
+/** Converts a colour. @param hex as #rrggbb or #rgb, the formats that a card may have */
 function toRgb(hex: string): string {
   const digits = hex.slice(1);
   const full = digits.length === 3 ? [...digits].map((digit) => digit + digit).join('') : digits;

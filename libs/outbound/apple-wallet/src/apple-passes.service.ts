@@ -57,7 +57,7 @@ export class ApplePasses {
     return { bytes: await createPassPackage(files, this.getSigner(credentials), now), pass };
   }
 
-  /** Compares in constant time. */
+  /** Tells whether a token is that of the pass, in constant time. */
   isValidToken(uuid: string, token: string): boolean {
     const expected = Buffer.from(this.deriveToken(uuid));
     const actual = Buffer.from(token);

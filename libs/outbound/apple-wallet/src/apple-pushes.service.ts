@@ -12,9 +12,9 @@ import { APNS_TIMEOUTS, ApnsClient, type ApnsResponse } from './apns.client.js';
 import { AppleCertificate } from './apple-certificate.service.js';
 import { AppleDevices, type AppleDevice } from './apple-devices.service.js';
 
-/** Pushes pause for so long after Apple has refused the certificate or the token. */
+/** How long pushes pause after Apple has refused the certificate or the token. */
 const PAUSE_MS = 5 * 60_000;
-/** For so long the others wait while one push probes whether Apple accepts pushes again. */
+/** How long the others wait while one push probes whether Apple accepts pushes again. */
 const PROBE_MS = 5_000;
 const HOUR_MS = 60 * 60_000;
 

@@ -129,7 +129,7 @@ export class PasskitController {
     }
   }
 
-  /** @throws UnauthorizedError */
+  /** Finds the customer card whose token a request has. @throws UnauthorizedError */
   private async authenticate(
     { pass_type: passType, serial }: Omit<PassPath, 'device'>,
     authorization: string | undefined,

@@ -7,7 +7,7 @@ import { fr } from './translations-fr.js';
 /** To add a language, add a file like these and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
-/** @param locale of the store */
+/** Returns the texts of a language. @param locale the store's */
 export function getAppleTranslations(locale: string): Localization<AppleTranslations> {
   return getTranslations(LANGUAGES, locale);
 }

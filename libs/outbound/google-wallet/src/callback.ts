@@ -125,7 +125,7 @@ function parsePublicKey(value: unknown): KeyObject | undefined {
   }
 }
 
-/** @param milliseconds since 1970, as a number or in digits */
+/** Parses a time. @param milliseconds since 1970, as a number or in digits */
 function parseTime(milliseconds: unknown): Date | undefined {
   const number = isNonEmptyString(milliseconds) ? Number(milliseconds) : milliseconds;
   if (typeof number !== 'number') return undefined;

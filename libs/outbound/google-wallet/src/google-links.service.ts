@@ -20,7 +20,7 @@ import {
 } from './google-pass.js';
 import { GooglePasses } from './google-passes.service.js';
 
-/** A customer who opens the link waits for so long until Google has the pass. */
+/** How long a customer who opens the link waits until Google has the pass. */
 const PUBLISH_TIMEOUT_MS = 3_000;
 /** When two requests publish the same pass at once, one waits for the other. */
 const BUSY_RETRY_MS = 100;
@@ -63,7 +63,7 @@ export class GoogleLinks {
     return jwt.length > MAX_SAVE_JWT_LENGTH ? undefined : `${google.saveUrl}/${jwt}`;
   }
 
-  /** Sends the pass to Google. @returns false: not in time; the dispatcher keeps trying */
+  /** Sends the pass to Google. @returns false when that took too long; the dispatcher keeps trying */
   private async publish({ id, accountId, cardId }: CustomerCard): Promise<boolean> {
     const timeout = AbortSignal.timeout(PUBLISH_TIMEOUT_MS);
     for (;;) {

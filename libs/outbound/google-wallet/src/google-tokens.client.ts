@@ -11,7 +11,7 @@ const MAX_ERROR_LENGTH = 300;
 
 type Token = { value: string; usableUntil: number };
 
-/** There is no access token. The message contains no secret. */
+/** Thrown when there is no access token. The message contains no secret. */
 export class TokenError extends Error {}
 
 /** Fetches access tokens of the service account, one at a time and shared by all requests of the process. */

@@ -20,7 +20,7 @@ type Request = {
   method: 'GET' | 'POST' | 'PATCH';
   path: string;
   body?: object;
-  /** Asked right before the first byte is written. */
+  /** Called right before the first byte is written. */
   mayBeSent?: () => boolean;
 };
 
@@ -38,7 +38,7 @@ export class GoogleWalletClient {
   /**
    * Inserts or patches a record.
    * @param isExisting the likely case; the other one is tried if Google says so
-   * @param mayBeSent asked right before the first byte is written
+   * @param mayBeSent called right before the first byte is written
    */
   async put(
     kind: GoogleKind,

@@ -68,7 +68,7 @@ const fr: GoogleTranslations = {
 /** To add a language, add its texts above and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
-/** @param locale of the store */
+/** Returns the texts of a language. @param locale the store's */
 export function getGoogleTranslations(locale: string): GoogleTranslations {
   return getTranslations<GoogleTranslations>(LANGUAGES, locale).t;
 }
