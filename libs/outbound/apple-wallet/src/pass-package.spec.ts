@@ -60,10 +60,10 @@ describe('a signed pass', () => {
     const bytes = await createPassPackage(files(), sign, NOW);
     const parts = ['"serialNumber":"s"', 'not really', '"icon.png":"'];
     for (const part of parts) {
-      const changed = Buffer.from(bytes);
-      const at = changed.indexOf(part) + part.length - 2;
-      changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
-      expect(() => readPass(changed, certificates.root)).toThrow(/PASS-0/);
+      const changedBytes = Buffer.from(bytes);
+      const at = changedBytes.indexOf(part) + part.length - 2;
+      changedBytes.writeUInt8(changedBytes.readUInt8(at) ^ 1, at);
+      expect(() => readPass(changedBytes, certificates.root)).toThrow(/PASS-0/);
     }
   });
 

@@ -178,7 +178,7 @@ describe('public events', () => {
     expect(findPublicType(TYPES, 'CustomerReferencesUpdated')).toBeUndefined();
   });
 
-  it('stamp.earned shows what was added, the new balance and the note', () => {
+  it('stamp.earned shows the added stamps, the new balance and the note', () => {
     const event = renderCardEvent({
       type: 'StampsEarned',
       data: {
@@ -209,7 +209,7 @@ describe('public events', () => {
     });
   });
 
-  it('stamp.removed shows the same, with the number of removed stamps as a positive number', () => {
+  it('stamp.removed shows the removed stamps as a positive number, and the new balance', () => {
     const event = renderCardEvent({
       type: 'StampsRemoved',
       data: {
@@ -244,7 +244,7 @@ describe('public events', () => {
     });
   });
 
-  it('reward.unlocked shows the reward as it came within reach', () => {
+  it('reward.unlocked shows the reward as it was unlocked, and the balance', () => {
     const event = renderCardEvent({
       type: 'RewardUnlocked',
       data: { customerId: 31, rewardId: 4, name: 'Cake', description: null, stampsRequired: 10 },

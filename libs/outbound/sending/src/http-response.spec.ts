@@ -155,13 +155,14 @@ async function findDifference(text: string, at?: number[]): Promise<unknown> {
   const our = readWithOurs(text, at);
   const theirs = await readUnfoldedWithNode(text);
   const isListed = STRICTER.some(([, pattern]) => pattern.test(text));
-  const different = { text, our, theirs };
-  if (our === null) return isListed || (await readWithNode(text)) === null ? null : different;
-  if (our.status !== theirs?.status || our.fields.join() !== theirs.fields.join()) return different;
-  if (our.isReusable && !theirs.isReusable) return different;
+  const difference = { text, our, theirs };
+  if (our === null) return isListed || (await readWithNode(text)) === null ? null : difference;
+  if (our.status !== theirs?.status || our.fields.join() !== theirs.fields.join())
+    return difference;
+  if (our.isReusable && !theirs.isReusable) return difference;
   if (our.body === theirs.body) return null;
   const isForgiven = our.body === null ? isListed : theirs.body === null && hasSurplus(text);
-  return isForgiven ? null : different;
+  return isForgiven ? null : difference;
 }
 
 /** Tells whether bytes follow the end. Node.js sometimes refuses them; here they only end the reuse. */
@@ -234,9 +235,9 @@ const FOLDED_ENDS = [
 /** Reads with Node.js, which refuses folds, after unfolding as few as needed: the first ones, so none in a body. */
 async function readUnfoldedWithNode(text: string): Promise<Reading> {
   const theirs = await readWithNode(text);
-  const unfolded = text.replace(/(?<=[^\r\n\t ])[ \t]*\r\n[ \t]+/, ' ');
+  const unfoldedText = text.replace(/(?<=[^\r\n\t ])[ \t]*\r\n[ \t]+/, ' ');
   const isRefused = theirs === null || (theirs.body === null && !hasSurplus(text));
-  return isRefused && unfolded !== text ? readUnfoldedWithNode(unfolded) : theirs;
+  return isRefused && unfoldedText !== text ? readUnfoldedWithNode(unfoldedText) : theirs;
 }
 
 /** Invalid chunks after a valid head. */

@@ -183,12 +183,12 @@ describe('an attempt', () => {
     const MIB = 1024 * 1024;
     const chunk = Buffer.alloc(MIB, 'x');
     let isClosed = false;
-    let written = 0;
+    let writtenBytes = 0;
     const at = await startRawServer((socket) => {
       const write = () => {
         // Begun once, and then as fast as it is taken.
-        while (!socket.destroyed && written < 64 * MIB) {
-          written += MIB;
+        while (!socket.destroyed && writtenBytes < 64 * MIB) {
+          writtenBytes += MIB;
           if (!socket.write(chunk)) return;
         }
       };
@@ -205,7 +205,7 @@ describe('an attempt', () => {
       (is) => is,
     );
     // What was on its way is more than 64 KiB, and far less than all.
-    expect(written).toBeLessThan(32 * MIB);
+    expect(writtenBytes).toBeLessThan(32 * MIB);
   });
 
   it('waits for the end of a response of less than 64 KiB', async () => {
@@ -238,9 +238,9 @@ describe('an attempt', () => {
 
   it('is signed with both secrets during a rotation', async () => {
     const { at } = await send({ previousSecret: OLD_SECRET });
-    const signed = `evt_1.${Math.floor(at.getTime() / 1000)}.{"é":1}`;
+    const signedText = `evt_1.${Math.floor(at.getTime() / 1000)}.{"é":1}`;
     const signature = (byte: number) =>
-      `v1,${createHmac('sha256', Buffer.alloc(32, byte)).update(signed).digest('base64')}`;
+      `v1,${createHmac('sha256', Buffer.alloc(32, byte)).update(signedText).digest('base64')}`;
     expect(requests[0]?.headers['webhook-signature']).toBe(`${signature(5)} ${signature(6)}`);
   });
 
@@ -299,9 +299,10 @@ describe('an attempt', () => {
     const client = createClient();
     const whole = gzipSync('a text that is encoded, and repeated, and repeated, and repeated');
     for (let at = 0; at < whole.length; at += 3) {
-      const broken = Buffer.from(whole);
-      broken[at] = (broken[at] ?? 0) ^ 0xff;
-      respond = (response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(broken);
+      const brokenBytes = Buffer.from(whole);
+      brokenBytes[at] = (brokenBytes[at] ?? 0) ^ 0xff;
+      respond = (response) =>
+        response.writeHead(200, { 'content-encoding': 'gzip' }).end(brokenBytes);
       const { outcome, excerpt } = await send({ client });
       expect(outcome).toMatchObject({ kind: 'answered', status: 200 });
       expect(Buffer.byteLength(excerpt ?? '')).toBeLessThanOrEqual(1024);
@@ -615,8 +616,8 @@ describe('a name with several addresses', () => {
 
   it('is not tried at the fifth', async () => {
     const at = await startRawServer((socket) => socket.end('HTTP/1.1 204 No Content\r\n\r\n'));
-    const broken = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
-    const names = await startNameServer(() => ({ addresses: [...broken, LOOPBACK] }));
+    const closedAddresses = ['127.0.0.2', '127.0.0.3', '127.0.0.4', '127.0.0.5'];
+    const names = await startNameServer(() => ({ addresses: [...closedAddresses, LOOPBACK] }));
     const { outcome } = await send({
       at,
       host: 'many.example',

@@ -7,14 +7,14 @@ describe('renderQrCode', () => {
     const { size, data } = qrcode.create('ABCD2345', { errorCorrectionLevel: 'M' }).modules;
     const svg = renderQrCode('ABCD2345', 'Code').text;
     expect(svg).toContain(`viewBox="0 0 ${size + 8} ${size + 8}"`);
-    const drawn = new Set<number>();
+    const drawnModules = new Set<number>();
     for (const [, x, y, length] of svg.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g)) {
       for (let i = 0; i < Number(length); i++) {
-        drawn.add((Number(y) - 4) * size + Number(x) - 4 + i);
+        drawnModules.add((Number(y) - 4) * size + Number(x) - 4 + i);
       }
     }
-    const dark = [...data.keys()].filter((at) => data[at]);
-    expect([...drawn].sort((a, b) => a - b)).toEqual(dark);
+    const darkModules = [...data.keys()].filter((at) => data[at]);
+    expect([...drawnModules].sort((a, b) => a - b)).toEqual(darkModules);
   });
 
   it('escapes its label', () => {
