@@ -94,7 +94,7 @@ export class Outbox {
     return { entries, older: rows.length > PAGE_SIZE ? (entries.at(-1)?.id ?? null) : null };
   }
 
-  /** @throws NotFoundError */
+  /** Finds a message with a preview of it. @throws NotFoundError */
   async find(
     accountId: number,
     id: string,

@@ -46,7 +46,7 @@ const NOWHERE: Installation = {
   lastError: null,
 };
 
-/** @param changedAt when the pass last changed; undefined: nobody has opened it */
+/** Renders the state of a pass. @param changedAt its last change; undefined: nobody has opened it */
 export function toWalletJson(
   customerCardId: number,
   installations: ReadonlyMap<string, Installation>,

@@ -1,6 +1,6 @@
 const SLOT_MS = 100;
 
-/** No response headers arrived in time. */
+/** Thrown when no response headers arrived in time. */
 export class DeadlineError extends Error {}
 
 export type Expiring = { expire(): void };

@@ -72,7 +72,7 @@ export class HttpResponse {
     return this.expected === 'nothing';
   }
 
-  /** Whether the connection may be used for another request. */
+  /** Tells whether the connection may be used for another request. */
   get isReusable(): boolean {
     return this.isOver && this.canPersist && this.error === undefined;
   }

@@ -84,13 +84,13 @@ export class WebhookDeliveriesService {
     return rows.map(toDeliveryJson);
   }
 
-  /** @throws NotFoundError */
+  /** Finds a delivery with its attempts. @throws NotFoundError */
   async find(accountId: number, subscriptionId: number, id: number): Promise<DeliveryDetailJson> {
     await this.subscriptions.find(accountId, subscriptionId);
     return (await this.loadDetail(subscriptionId, id)).delivery;
   }
 
-  /** @throws NotFoundError */
+  /** Asserts that a subscription exists. @throws NotFoundError */
   async assertExists(accountId: number, subscriptionId: number): Promise<void> {
     await this.subscriptions.find(accountId, subscriptionId);
   }

@@ -36,7 +36,7 @@ export class WebhookSubscriptionTable {
     return (await awaitQuery(query.getMany())).map(subscriptionOf);
   }
 
-  /** @throws NotFoundError */
+  /** Finds a subscription. @throws NotFoundError */
   async find(accountId: number, id: number): Promise<WebhookSubscriptionRow> {
     const row = await awaitQuery(this.subscriptions.findOneBy({ id, account_id: accountId }));
     if (!row) throw new NotFoundError('Webhook subscription');

@@ -34,7 +34,7 @@ export class WebhookSubscriptionsService {
     return (await this.table.list(accountId, event, range)).map(webhookSubscriptionJson);
   }
 
-  /** @throws NotFoundError */
+  /** Finds a subscription with its secret. @throws NotFoundError */
   async find(accountId: number, id: number): Promise<WebhookSubscriptionSecretJson> {
     const row = await this.table.find(accountId, id);
     const secret = this.secrets.open(row.id, row.secret);
@@ -42,7 +42,7 @@ export class WebhookSubscriptionsService {
     return webhookSubscriptionSecretJson(subscriptionOf(row), secret ?? '');
   }
 
-  /** Finds a subscription with its secret, and audits that the secret was read. @throws NotFoundError */
+  /** Does the same for a caller who sees the secret, and audits that. @throws NotFoundError */
   async showSecret(by: CommandContext, id: number): Promise<WebhookSubscriptionSecretJson> {
     const { accountId, actor, ipAddress } = by;
     const subscription = await this.find(accountId, id);
