@@ -8,7 +8,8 @@ const LIB = '^libs/.+/src/';
 const EVENTS = '[.]events[.]ts$';
 const PURE_OUTSIDE = '^(node:)?(crypto|util|net|zlib|string_decoder)$';
 /** Pure calculation published as packages. */
-const PURE_PACKAGES = 'node_modules/(ipaddr[.]js|libphonenumber-js|otpauth|(@types/)?qrcode)/';
+const PURE_PACKAGES =
+  'node_modules/(fflate|ipaddr[.]js|jose|libphonenumber-js|otpauth|(@types/)?qrcode)/';
 
 const ladder = LADDER.map((lib, rung) => ({
   name: `ladder-${lib.replace('/', '-')}`,

@@ -1,4 +1,4 @@
-import { sign } from 'node:crypto';
+import { SignJWT } from 'jose';
 import {
   connect,
   constants,
@@ -47,7 +47,8 @@ export type ApnsResponse = {
  */
 export class ApnsClient {
   private session: Promise<ClientHttp2Session> | undefined;
-  private token: { text: string; createdAt: number } | undefined;
+  /** A promise, so that pushes at the same time share one: Apple refuses tokens that change too often. */
+  private token: { jwt: Promise<string>; createdAt: number } | undefined;
   private closed = false;
 
   constructor(
@@ -82,7 +83,7 @@ export class ApnsClient {
   private async sendPush(deviceToken: string, signal: AbortSignal): Promise<ApnsResponse> {
     signal.throwIfAborted();
     const session = await this.getOpenSession();
-    const authorization = this.createAuthorization();
+    const authorization = await this.createAuthorization();
     const stream = session.request({
       ':method': 'POST',
       ':path': `/3/device/${deviceToken}`,
@@ -169,21 +170,19 @@ export class ApnsClient {
   }
 
   /** Creates the provider token. Null: the client certificate authenticates. */
-  private createAuthorization(): string | null {
+  private async createAuthorization(): Promise<string | null> {
     const { token } = this.credentials.push;
     if (token === null) return null;
     const now = Date.now();
     if (!this.token || now - this.token.createdAt > TOKEN_LIFETIME_MS) {
-      const head = encodeJwtPart({ alg: 'ES256', kid: token.id });
-      const claims = encodeJwtPart({ iss: this.credentials.teamId, iat: Math.floor(now / 1000) });
-      const signature = sign('sha256', Buffer.from(`${head}.${claims}`), {
-        key: token.key,
-        dsaEncoding: 'ieee-p1363',
-      });
-      const text = `${head}.${claims}.${signature.toString('base64url')}`;
-      this.token = { text, createdAt: now };
+      const jwt = new SignJWT()
+        .setProtectedHeader({ alg: 'ES256', kid: token.id })
+        .setIssuer(this.credentials.teamId)
+        .setIssuedAt(new Date(now))
+        .sign(token.key);
+      this.token = { jwt, createdAt: now };
     }
-    return `bearer ${this.token.text}`;
+    return `bearer ${await this.token.jwt}`;
   }
 }
 
@@ -245,8 +244,4 @@ function parseJsonBody(body: string): { reason?: unknown; timestamp?: unknown } 
     // Then the status alone decides.
     return {};
   }
-}
-
-function encodeJwtPart(claims: object): string {
-  return Buffer.from(JSON.stringify(claims)).toString('base64url');
 }

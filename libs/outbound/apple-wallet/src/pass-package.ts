@@ -1,12 +1,15 @@
+import { zipSync } from 'fflate';
 import { createHash } from 'node:crypto';
 import type { PassSigner } from './pass-signature.js';
-import { createStoredZip, createZipEntry, type ZipEntry } from './stored-zip.js';
 
 /** A file of a pass with its SHA-1 for the manifest. Many passes share an image, so its hash is computed once. */
-export type PassFile = ZipEntry & { sha1: string };
+export type PassFile = { name: string; bytes: Buffer; sha1: string };
+
+/** Compression does not make PNG images smaller. The first date of the format: equal files result in equal archives. */
+const ZIP_OPTIONS = { level: 0, mtime: new Date(1980, 0, 1) } as const;
 
 export function createPassFile(name: string, bytes: Buffer): PassFile {
-  return { ...createZipEntry(name, bytes), sha1: createHash('sha1').update(bytes).digest('hex') };
+  return { name, bytes, sha1: createHash('sha1').update(bytes).digest('hex') };
 }
 
 /** Creates a .pkpass: the files, a manifest of their hashes, and a signature over the manifest. */
@@ -17,10 +20,13 @@ export async function createPassPackage(
 ): Promise<Buffer> {
   const sums = Object.fromEntries(files.map(({ name, sha1 }) => [name, sha1]));
   const manifest = Buffer.from(JSON.stringify(sums));
+  const entries = Object.fromEntries(files.map(({ name, bytes }) => [name, bytes]));
   const signature = await sign(manifest, signedAt);
-  return createStoredZip([
-    ...files,
-    createZipEntry('manifest.json', manifest),
-    createZipEntry('signature', signature),
-  ]);
+  return createZip({ ...entries, 'manifest.json': manifest, signature });
+}
+
+/** Creates a zip archive without compression. */
+export function createZip(entries: Record<string, Uint8Array>): Buffer {
+  const { buffer, byteOffset, length } = zipSync(entries, ZIP_OPTIONS);
+  return Buffer.from(buffer, byteOffset, length);
 }

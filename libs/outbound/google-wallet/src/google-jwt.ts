@@ -1,21 +1,17 @@
-import { sign } from 'node:crypto';
+import { SignJWT } from 'jose';
 import type { ServiceAccount } from '#configuration/service-account.js';
 
 const SCOPE = 'https://www.googleapis.com/auth/wallet_object.issuer';
-const ASSERTION_SECONDS = 3600;
+const ASSERTION_LIFETIME_MS = 3600_000;
 /** The limit for a save link: browsers and messengers cut off longer URLs. */
 export const MAX_SAVE_JWT_LENGTH = 1800;
 
 /** Creates the assertion that a service account exchanges for an access token (RFC 7523). */
-export function createAssertionJwt(account: ServiceAccount, now: Date): string {
-  const iat = toSeconds(now);
-  return signJwt(account, {
-    iss: account.email,
-    scope: SCOPE,
-    aud: account.tokenUrl,
-    iat,
-    exp: iat + ASSERTION_SECONDS,
-  });
+export function createAssertionJwt(account: ServiceAccount, now: Date): Promise<string> {
+  const jwt = new SignJWT({ scope: SCOPE })
+    .setAudience(account.tokenUrl)
+    .setExpirationTime(new Date(now.getTime() + ASSERTION_LIFETIME_MS));
+  return sign(jwt, account, now);
 }
 
 /**
@@ -27,26 +23,19 @@ export function createSaveJwt(
   payload: { loyaltyClasses?: object[]; loyaltyObjects: object[] },
   origin: string,
   now: Date,
-): string {
-  return signJwt(account, {
-    iss: account.email,
-    aud: 'google',
-    typ: 'savetowallet',
-    iat: toSeconds(now),
-    origins: [origin],
-    payload,
-  });
+): Promise<string> {
+  const jwt = new SignJWT({ typ: 'savetowallet', origins: [origin], payload });
+  return sign(jwt.setAudience('google'), account, now);
 }
 
-function signJwt({ keyId, privateKey }: ServiceAccount, claims: object): string {
-  const text = `${encodeJwtPart({ alg: 'RS256', typ: 'JWT', kid: keyId })}.${encodeJwtPart(claims)}`;
-  return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
-}
-
-function encodeJwtPart(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
-}
-
-function toSeconds(time: Date): number {
-  return Math.floor(time.getTime() / 1000);
+function sign(
+  jwt: SignJWT,
+  { email, keyId, privateKey }: ServiceAccount,
+  now: Date,
+): Promise<string> {
+  return jwt
+    .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: keyId })
+    .setIssuer(email)
+    .setIssuedAt(now)
+    .sign(privateKey);
 }

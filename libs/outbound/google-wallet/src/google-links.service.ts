@@ -59,7 +59,7 @@ export class GoogleLinks {
     const payload = isPublished
       ? { loyaltyObjects: [toIds(content, installation)] }
       : await this.renderPayload(content, installation, hasClass, now);
-    const jwt = createSaveJwt(google.account, payload, new URL(publicUrl).origin, now);
+    const jwt = await createSaveJwt(google.account, payload, new URL(publicUrl).origin, now);
     return jwt.length > MAX_SAVE_JWT_LENGTH ? undefined : `${google.saveUrl}/${jwt}`;
   }
 

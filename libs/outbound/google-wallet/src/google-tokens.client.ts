@@ -64,7 +64,7 @@ async function requestToken(
       method: 'POST',
       body: new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-        assertion: createAssertionJwt(account, now),
+        assertion: await createAssertionJwt(account, now),
       }),
       redirect: 'error',
       signal: AbortSignal.timeout(DEADLINE_MS),

@@ -28,10 +28,10 @@ describe('encryptMessage', () => {
 });
 
 describe('createAuthorization', () => {
-  it('signs with the key that it names, for one push service and half a day', () => {
+  it('signs with the key that it names, for one push service and half a day', async () => {
     const own = createKeyPair(Buffer.alloc(32, 9));
     const now = new Date('2026-11-21T12:00:00.500Z');
-    const header = createAuthorization(
+    const header = await createAuthorization(
       'https://push.example/send/1?x',
       own,
       'https://me.example',

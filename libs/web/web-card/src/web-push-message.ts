@@ -1,4 +1,5 @@
-import { createCipheriv, createECDH, createPrivateKey, hkdfSync, sign } from 'node:crypto';
+import { SignJWT } from 'jose';
+import { createCipheriv, createECDH, createPrivateKey, hkdfSync } from 'node:crypto';
 
 /** The length of an uncompressed point of P-256. */
 export const POINT_BYTES = 65;
@@ -9,7 +10,7 @@ const RECORD_BYTES = 4096;
 /** After the last byte of the last record (RFC 8188, section 2). */
 const LAST_RECORD_DELIMITER = Buffer.from([2]);
 /** Half of the 24 hours that RFC 8292 allows, because clocks differ. */
-const TOKEN_SECONDS = 12 * 60 * 60;
+const TOKEN_LIFETIME_MS = 12 * 60 * 60_000;
 
 /** The browser's public key and authentication secret. */
 export type BrowserKeys = { p256dh: Buffer; auth: Buffer };
@@ -61,15 +62,12 @@ export function encryptMessage(
  * Creates the Authorization header that identifies this service to a push service (VAPID, RFC 8292).
  * @param contact a URL or mailto: address
  */
-export function createAuthorization(
+export async function createAuthorization(
   endpoint: string,
   { privateKey, publicKey }: KeyPair,
   contact: string,
   now: Date,
-): string {
-  const exp = Math.floor(now.getTime() / 1000) + TOKEN_SECONDS;
-  const claims = { aud: new URL(endpoint).origin, exp, sub: contact };
-  const signed = [{ typ: 'JWT', alg: 'ES256' }, claims].map(encodeJson).join('.');
+): Promise<string> {
   const key = createPrivateKey({
     format: 'jwk',
     key: {
@@ -80,13 +78,13 @@ export function createAuthorization(
       d: privateKey.toString('base64url'),
     },
   });
-  const signature = sign('sha256', Buffer.from(signed), { key, dsaEncoding: 'ieee-p1363' });
-  const token = `${signed}.${signature.toString('base64url')}`;
+  const token = await new SignJWT()
+    .setProtectedHeader({ typ: 'JWT', alg: 'ES256' })
+    .setAudience(new URL(endpoint).origin)
+    .setExpirationTime(new Date(now.getTime() + TOKEN_LIFETIME_MS))
+    .setSubject(contact)
+    .sign(key);
   return `vapid t=${token}, k=${publicKey.toString('base64url')}`;
-}
-
-function encodeJson(value: object): string {
-  return Buffer.from(JSON.stringify(value)).toString('base64url');
 }
 
 function derive(key: Buffer, salt: Buffer, info: Buffer, bytes: number): Buffer {

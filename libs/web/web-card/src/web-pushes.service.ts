@@ -68,7 +68,7 @@ export class WebPushes extends PassSender {
     return this.recordOutcome(stored, noticeTag, await this.post(browser, text, mayBeSent));
   }
 
-  private post(
+  private async post(
     { endpoint, p256dh, auth }: WebPushSubscription,
     text: string,
     mayBeSent: () => boolean,
@@ -79,7 +79,7 @@ export class WebPushes extends PassSender {
     };
     const body = encryptMessage(Buffer.from(text), keys, generateKeyPair(), randomBytes(16));
     const headers = {
-      authorization: createAuthorization(
+      authorization: await createAuthorization(
         endpoint,
         this.vapid.pair,
         this.config.publicUrl,

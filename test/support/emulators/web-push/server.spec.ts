@@ -29,7 +29,7 @@ type Wrong = { headers?: Record<string, string | null>; body?: Buffer; url?: str
 async function post({ headers = {}, body, url }: Wrong = {}): Promise<number> {
   const { endpoint } = browser.subscription;
   const all = {
-    authorization: createAuthorization(endpoint, sender, CONTACT, new Date()),
+    authorization: await createAuthorization(endpoint, sender, CONTACT, new Date()),
     ttl: '60',
     'content-encoding': 'aes128gcm',
     ...headers,
@@ -71,14 +71,14 @@ describe('the emulator of a push service', () => {
   });
 
   it('refuses another key than the browser has subscribed with', async () => {
-    expect(await post({ headers: { authorization: token({ pair: generateKeyPair() }) } })).toBe(
-      403,
-    );
+    expect(
+      await post({ headers: { authorization: await token({ pair: generateKeyPair() }) } }),
+    ).toBe(403);
   });
 
   it('refuses a token whose signature is not by the key', async () => {
-    const right = token({});
-    const forged = token({ pair: generateKeyPair() }).replace(
+    const right = await token({});
+    const forged = (await token({ pair: generateKeyPair() })).replace(
       /k=.*/,
       right.slice(right.indexOf('k=')),
     );
@@ -90,18 +90,18 @@ describe('the emulator of a push service', () => {
   });
 
   it('refuses a token for another push service', async () => {
-    const authorizationOf = token({ endpoint: 'https://push.example/1' });
+    const authorizationOf = await token({ endpoint: 'https://push.example/1' });
     expect(await post({ headers: { authorization: authorizationOf } })).toBe(403);
   });
 
   it('refuses a token that has expired, or lasts longer than a day', async () => {
     const hours = (by: number) => new Date(Date.now() + by * 3_600_000);
-    expect(await post({ headers: { authorization: token({ at: hours(-13) }) } })).toBe(403);
-    expect(await post({ headers: { authorization: token({ at: hours(13) }) } })).toBe(403);
+    expect(await post({ headers: { authorization: await token({ at: hours(-13) }) } })).toBe(403);
+    expect(await post({ headers: { authorization: await token({ at: hours(13) }) } })).toBe(403);
   });
 
   it('refuses a token without a contact', async () => {
-    expect(await post({ headers: { authorization: token({ contact: 'me' }) } })).toBe(403);
+    expect(await post({ headers: { authorization: await token({ contact: 'me' }) } })).toBe(403);
   });
 
   it('refuses a message without a TTL', async () => {
