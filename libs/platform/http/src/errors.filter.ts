@@ -7,7 +7,6 @@ import {
 } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import type { FastifyReply } from 'fastify';
-import Negotiator from 'negotiator';
 import type { PlatformConfig } from '#kernel/platform-config.js';
 import {
   CompressedBodyError,
@@ -38,7 +37,7 @@ import {
   type ErrorJson,
 } from './error-response.js';
 import { ERROR_PAGE } from './error.dto.js';
-import { addVary } from './headers.js';
+import { negotiateMediaType } from './negotiation.js';
 import { getPath } from './path.js';
 import { VersionSunsetError } from './versioning.js';
 
@@ -76,7 +75,7 @@ export class StoredRefusal extends Error {
 /** Renders errors as pages for browsers; implemented by the pages. */
 export type ErrorPages = {
   /** Tells whether the request is for a page. */
-  handles: (request: AuthenticatedRequest) => boolean;
+  handles: (request: AuthenticatedRequest, reply: FastifyReply) => boolean;
   /** Tells whether an error is meant to be shown, and is no bug. */
   isExpected: (error: unknown) => boolean;
   send: (
@@ -116,7 +115,7 @@ export class ErrorsFilter implements ExceptionFilter {
       send(CUT_OFF.status, body, request, reply, this.config);
       return;
     }
-    const isPage = this.pages.handles(request);
+    const isPage = this.pages.handles(request, reply);
     // A connection lost during a plain write: it may have been committed.
     const isOutcomeUnknown =
       isConnectionLoss(error) &&
@@ -201,7 +200,7 @@ function negotiate(
   reply: FastifyReply,
   { publicUrl }: PlatformConfig,
 ): ErrorJson {
-  const type = new Negotiator(request).mediaType([JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
+  const type = negotiateMediaType(request, reply, [JSON_TYPE, PROBLEM_TYPE]) ?? JSON_TYPE;
   // The five members of RFC 9457.
   const problem = {
     type: `${publicUrl}${ERROR_PAGE}#${body.code}`,
@@ -210,7 +209,6 @@ function negotiate(
     detail: body.error,
     instance: getPath(request.url),
   };
-  addVary(reply, 'Accept');
   void reply.status(status).type(`${type}; charset=utf-8`);
   return type === PROBLEM_TYPE ? { ...problem, ...body } : body;
 }

@@ -1,3 +1,6 @@
+/** Lists the ISO 639 codes of the translations, English first, because a negotiation without a match takes the first. */
+export const LANGUAGE_CODES = ['en', 'de', 'fr', 'es'];
+
 /** Texts in one language. @property locale for dates and numbers in them */
 export type Localization<T> = { t: T; locale: string };
 

@@ -1,10 +1,10 @@
-import { Negotiator } from '@fastify/accept-negotiator';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createHash } from 'node:crypto';
 import { createReadStream, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, createBrotliDecompress, gzip } from 'node:zlib';
 import { matchesEtag } from '#http/headers.js';
+import { negotiateEncoding } from '#http/negotiation.js';
 
 const BROTLI = {
   params: {
@@ -19,8 +19,6 @@ const COMPRESS = {
 };
 
 type Encoding = keyof typeof COMPRESS;
-
-const negotiator = new Negotiator<Encoding>({ supportedValues: ['br', 'gzip'] });
 
 /** A text that does not change while the process runs. */
 export type FixedText = { type: string; policy: string; body: string | Buffer };
@@ -80,10 +78,6 @@ export function serveCompressedFile(
     if (!isBrotli) return reply.send(stream.pipe(createBrotliDecompress()));
     return reply.headers({ 'content-encoding': 'br', 'content-length': length }).send(stream);
   });
-}
-
-function negotiateEncoding({ headers }: FastifyRequest): Encoding | null {
-  return negotiator.negotiate(headers['accept-encoding'] ?? '');
 }
 
 function computeTag(content: Buffer): string {

@@ -1,11 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import Negotiator from 'negotiator';
 import type { Config } from '#configuration/config.js';
 import { UnknownOutcomeError } from '#kernel/errors.js';
+import { LANGUAGE_CODES } from '#kernel/languages.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import type { ErrorResponse } from '#http/error-response.js';
 import type { ErrorPages } from '#http/errors.filter.js';
-import { addVary } from '#http/headers.js';
+import { negotiateLanguage, negotiateMediaType } from '#http/negotiation.js';
 import { getPath, getRoute } from '#http/path.js';
 import { isConsolePath } from './console-guard.service.js';
 import type { ConsoleRequest } from './current-user.js';
@@ -13,7 +13,7 @@ import { PageError } from './page-error.js';
 import { renderPage, getRootPath, sendRenderedPage } from './page.js';
 import { createPlainFrame } from './page-frame.js';
 import { loadView } from './view.js';
-import { findErrorTranslations, languages, type ErrorTranslations } from './translations.js';
+import { findErrorTranslations, type ErrorTranslations } from './translations.js';
 
 type ErrorView = {
   status: number;
@@ -35,9 +35,9 @@ const PROGRAM_ROUTES = /^[/](api|health|wallet)(?![^/])/;
 export class HtmlErrorPages implements ErrorPages {
   constructor(private readonly config: Config) {}
 
-  handles(request: AuthenticatedRequest): boolean {
+  handles(request: AuthenticatedRequest, reply: FastifyReply): boolean {
     if (isConsolePath(getPath(request.url))) return true;
-    return !PROGRAM_ROUTES.test(getRoute(request)) && prefersPage(request);
+    return !PROGRAM_ROUTES.test(getRoute(request)) && prefersPage(request, reply);
   }
 
   isExpected(error: unknown): boolean {
@@ -52,8 +52,8 @@ export class HtmlErrorPages implements ErrorPages {
   ): void {
     const path = getPath(request.url);
     const isInConsole = isConsolePath(path);
-    const language = isInConsole ? 'en' : new Negotiator(request).language(languages);
-    const { t, locale } = findErrorTranslations(language ?? 'en');
+    const language = isInConsole ? 'en' : negotiateLanguage(request, reply, LANGUAGE_CODES);
+    const { t, locale } = findErrorTranslations(language);
     const text = describeError(error, response, t, locale);
     const link = isInConsole ? buildConsoleLink(request, t) : { path: '/', text: t.start };
     const page = renderPage({
@@ -67,10 +67,6 @@ export class HtmlErrorPages implements ErrorPages {
       },
       frame: createPlainFrame(getRootPath(this.config), locale),
     });
-    if (!isInConsole) {
-      addVary(reply, 'Accept');
-      addVary(reply, 'Accept-Language');
-    }
     void sendRenderedPage(reply.status(text.status), page);
   }
 }
@@ -86,8 +82,8 @@ function buildConsoleLink(
 const MEDIA_TYPES = ['application/json', 'application/problem+json', 'text/html'];
 
 /** Tells whether the client prefers HTML. Programs without an Accept header get JSON. */
-export function prefersPage(request: FastifyRequest): boolean {
-  return new Negotiator(request).mediaType(MEDIA_TYPES) === 'text/html';
+export function prefersPage(request: FastifyRequest, reply: FastifyReply): boolean {
+  return negotiateMediaType(request, reply, MEDIA_TYPES) === 'text/html';
 }
 
 type ErrorText = Pick<ErrorView, 'status' | 'title' | 'text'>;

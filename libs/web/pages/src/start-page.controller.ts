@@ -2,7 +2,6 @@ import { Controller, Get, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { API } from '#http/path.js';
-import { addVary } from '#http/headers.js';
 import { ICON } from './assets.js';
 import { prefersPage } from './error-pages.js';
 import { Pages } from './pages.service.js';
@@ -20,8 +19,7 @@ export class StartPageController {
 
   @Get()
   async show(@Req() request: FastifyRequest, @Res() reply: FastifyReply): Promise<void> {
-    addVary(reply, 'Accept');
-    if (prefersPage(request)) {
+    if (prefersPage(request, reply)) {
       const data = { icon: ICON.path };
       await this.pages.sendPublic(reply, { view, lang: 'en', title: 'Inkpad', data });
       return;

@@ -100,9 +100,6 @@ const es: ErrorTranslations = {
 
 const LANGUAGES = { en, de, fr, es };
 
-/** Lists the codes, English first, because a negotiation without a match takes the first. */
-export const languages: string[] = Object.keys(LANGUAGES);
-
 /** Finds the texts in a language, or in English. @param locale a BCP 47 tag */
 export function findErrorTranslations(locale: string): Localization<ErrorTranslations> {
   return getTranslations(LANGUAGES, locale);

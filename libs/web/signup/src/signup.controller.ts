@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { Body, Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import Negotiator from 'negotiator';
 import { Config } from '#configuration/config.js';
 import { RejectedError } from '#kernel/errors.js';
+import { LANGUAGE_CODES } from '#kernel/languages.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
 import { TakesForm, type Form } from '#http/form-bodies.js';
-import { addVary } from '#http/headers.js';
+import { negotiateLanguage } from '#http/negotiation.js';
 import { chooseRoute, type Route } from '#messages/card-message.js';
 import { assertOwnSite } from '#pages/own-site.js';
 import { PageError } from '#pages/page-error.js';
@@ -18,7 +18,7 @@ import { findAvailability, type SignupPoster } from './signup-poster.js';
 import { SignupPosters } from './signup-posters.service.js';
 import { createSignupView, type FormState, type SignupView } from './signup-view.js';
 import { Signups } from './signups.service.js';
-import { LANGUAGE_CODES, findSignupTranslations, type Translations } from './translations.js';
+import { findSignupTranslations, type Translations } from './translations.js';
 
 type NoticeView = { storeName: string; title: string; text: string };
 
@@ -111,12 +111,8 @@ export class SignupController {
       await this.sendClosed(reply, signupPoster);
       return undefined;
     }
-    if (!signupPoster) addVary(reply, 'Accept-Language');
-    const locale = new Negotiator(request).language(LANGUAGE_CODES) ?? 'en';
-    await this.sendNotice(reply, 404, signupPoster ?? locale, ({ gone, goneWhy }) => [
-      gone,
-      goneWhy,
-    ]);
+    const locale = signupPoster ?? negotiateLanguage(request, reply, LANGUAGE_CODES);
+    await this.sendNotice(reply, 404, locale, ({ gone, goneWhy }) => [gone, goneWhy]);
     return undefined;
   }
 

@@ -9,9 +9,6 @@ export type { Translations };
 /** To add a language, add a file like these and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
-/** English is first, because it is the fallback. */
-export const LANGUAGE_CODES = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
-
 export type SignupLocalization = Localization<Translations>;
 
 /** Finds the texts of a language. @param locale the store's, or the browser's */

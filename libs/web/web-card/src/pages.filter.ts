@@ -1,11 +1,12 @@
 import { Catch, Logger, type ArgumentsHost, type ExceptionFilter } from '@nestjs/common';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import Negotiator from 'negotiator';
 import { getMessageWithCause } from '#kernel/errors.js';
+import { LANGUAGE_CODES } from '#kernel/languages.js';
 import { isTransient } from '#database/connection.js';
 import type { AuthenticatedRequest } from '#http/caller.js';
+import { negotiateLanguage } from '#http/negotiation.js';
 import { renderMessagePage, type Page } from './card-page.js';
-import { cardLanguages, findCardTranslations, type CardLocalization } from './translations.js';
+import { findCardTranslations, type CardLocalization } from './translations.js';
 
 /** Renders an error of the card's page as HTML. */
 @Catch()
@@ -23,8 +24,8 @@ export class PagesFilter implements ExceptionFilter {
       const stack = error instanceof Error ? error.stack : undefined;
       this.log.error(getMessageWithCause(error), about, stack);
     }
-    const { t, locale } = negotiateTranslations(request);
     const reply = http.getResponse<FastifyReply>();
+    const { t, locale } = negotiateTranslations(request, reply);
     void reply.header('cache-control', 'no-store').header('retry-after', 10);
     void sendPage(
       reply.status(canRetry ? 503 : 500),
@@ -34,8 +35,11 @@ export class PagesFilter implements ExceptionFilter {
 }
 
 /** Negotiates the language with the browser, where no store is known. */
-export function negotiateTranslations(request: FastifyRequest): CardLocalization {
-  return findCardTranslations(new Negotiator(request).language(cardLanguages) ?? 'en');
+export function negotiateTranslations(
+  request: FastifyRequest,
+  reply: FastifyReply,
+): CardLocalization {
+  return findCardTranslations(negotiateLanguage(request, reply, LANGUAGE_CODES));
 }
 
 export async function sendPage(reply: FastifyReply, { body, policy }: Page): Promise<void> {

@@ -2,7 +2,7 @@ import { Script } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { CARD_SCRIPT } from './card-script.js';
 import { WORKER_SCRIPT } from './worker-script.js';
-import { cardLanguages, findCardTranslations } from './translations.js';
+import { findCardTranslations } from './translations.js';
 
 describe('the scripts of browsers', () => {
   it('are valid JavaScript', () => {
@@ -13,7 +13,6 @@ describe('the scripts of browsers', () => {
 
 describe('findCardTranslations', () => {
   it('finds four languages, and falls back to English', () => {
-    expect([...cardLanguages].sort()).toEqual(['de', 'en', 'es', 'fr']);
     expect(findCardTranslations('fr-CA').t.rewards).toBe('Récompenses');
     expect(findCardTranslations('ja').locale).toBe('en');
   });

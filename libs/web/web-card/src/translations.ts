@@ -7,9 +7,6 @@ import { fr } from './translations-fr.js';
 /** To add a language, add a file like these, and its ISO 639 code here. */
 const LANGUAGES = { de, en, es, fr };
 
-/** Lists the languages to negotiate, English first, because a negotiation without a match takes the first. */
-export const cardLanguages = ['en', ...Object.keys(LANGUAGES).filter((code) => code !== 'en')];
-
 export type CardLocalization = Localization<CardTranslations>;
 
 /** Finds the texts in the language of a store, or in English. @param locale a BCP 47 tag */

@@ -2,7 +2,6 @@ import { Controller, Get, Header, Param, Query, Req, Res, UseFilters } from '@ne
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { Config } from '#configuration/config.js';
 import { NotFoundError } from '#kernel/errors.js';
-import { addVary } from '#http/headers.js';
 import type { CustomerCard } from '#stamping/customer-card.js';
 import type { PassContent } from '#passes/pass-content.js';
 import { PassContents } from '#passes/pass-contents.service.js';
@@ -54,8 +53,7 @@ export class WebCardController {
   ): Promise<void> {
     const match = await this.cards.find(uuid);
     if (!match) {
-      const { t, locale } = negotiateTranslations(request);
-      addVary(reply, 'Accept-Language');
+      const { t, locale } = negotiateTranslations(request, reply);
       return sendPage(reply.status(404), renderMessagePage(locale, t.notFound, t.notFoundWhy));
     }
     if (match.isMerged) {
