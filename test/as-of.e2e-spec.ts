@@ -17,7 +17,7 @@ import { eventually } from './support/jest/eventually.js';
 import { openHistory } from './support/services/history.js';
 import { startService } from './support/services/service.js';
 import {
-  historyOf,
+  readAllEvents,
   openStore,
   streamKinds,
   untilReadable,
@@ -195,7 +195,7 @@ describe('a long history', () => {
   }
 
   async function count(positions: number[]): Promise<number[]> {
-    const log = await historyOf(service.store);
+    const log = await readAllEvents(service.store);
     const counts: number[] = [];
     for (const time of positions) {
       const last = await newTimes().findPositionAt(time);

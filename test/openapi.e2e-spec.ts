@@ -5,7 +5,7 @@ import { toPublicEventId } from '#kernel/public-id.js';
 import { EventStore } from '#event-store/port/event-store.js';
 import { createClient, InkpadError } from '../clients/typescript/src/client.js';
 import { plainPng } from './support/fixtures/pictures.js';
-import { createAnswerChecker } from './support/http/openapi.js';
+import { createResponseChecker } from './support/http/openapi.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 
 type Operation = {
@@ -67,7 +67,7 @@ describe('the examples of the docs', () => {
   });
 
   it('in curl run as they are', async () => {
-    const faultsOf = createAnswerChecker(document);
+    const faultsOf = createResponseChecker(document);
     const done = await playEach(async ({ id, curl, method, path }, store) => {
       const { url, init } = requestOf(curl, store);
       expect([id, init.method, url.pathname]).toEqual([id, method, path]);

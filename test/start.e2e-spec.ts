@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { Installation, isThere, type Start } from './support/services/installation.js';
-import { ONLY_TO_ADD, rightsOf } from './support/services/role-privileges.js';
+import { ONLY_TO_ADD, readPrivileges } from './support/services/role-privileges.js';
 import { freePort } from './support/services/program.js';
 
 /** The steps build on each other: they are the life of one installation. */
@@ -49,7 +49,7 @@ describe('npm start', () => {
   });
 
   it('connects its programs as a role that can only append to the history', async () => {
-    expect(await rightsOf(installation.readRun())).toEqual(ONLY_TO_ADD);
+    expect(await readPrivileges(installation.readRun())).toEqual(ONLY_TO_ADD);
     const environments = (['api', 'dispatcher'] as const).map((name) =>
       fs.readFileSync(`/proc/${installation.pidOf(name)}/environ`, 'utf8'),
     );

@@ -5,9 +5,9 @@ import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { useService, expectFailure, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
-  balanceOf,
-  noticesOf,
-  objectOf,
+  findBalance,
+  listNotices,
+  findObject,
   openLink,
   saveToGoogle,
   untilBalance,
@@ -70,7 +70,7 @@ const WEB_CARD = 'https://cards.example/passes';
 
 function untilState(uuid: string, state: string) {
   return eventually(
-    () => objectOf(google, uuid),
+    () => findObject(google, uuid),
     (object) => object?.['state'] === state,
   );
 }
@@ -102,7 +102,7 @@ describe('the Google link of a customer card', () => {
       rewards: [3, 8],
     });
     await saveToGoogle(google, store, customerCard.uuid);
-    expect(objectOf(google, customerCard.uuid)).toMatchObject({
+    expect(findObject(google, customerCard.uuid)).toMatchObject({
       state: 'ACTIVE',
       accountId: customerCard.code,
       barcode: { type: 'QR_CODE', value: customerCard.code },
@@ -122,7 +122,7 @@ describe('the Google link of a customer card', () => {
     expect(JSON.stringify(loyaltyClass)).toContain('Reward at 3: 3 stamps');
     const images = [
       loyaltyClass?.['programLogo'],
-      objectOf(google, customerCard.uuid)?.['heroImage'],
+      findObject(google, customerCard.uuid)?.['heroImage'],
     ];
     for (const image of images as { sourceUri: { uri: string } }[]) {
       const url = image.sourceUri.uri.replace('https://cards.example', store.baseUrl);
@@ -183,12 +183,12 @@ describe('a card in Google Wallet', () => {
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
     await eventually(
-      () => noticesOf(google, uuid),
+      () => listNotices(google, uuid),
       ([notice]) => notice?.text === '1 / 10',
     );
     await stamp(store, path, { stamps: 2 });
     await untilBalance(google, uuid, '3 / 10');
-    expect(noticesOf(google, uuid).map(({ kind, text, seen }) => [kind, text, seen])).toEqual([
+    expect(listNotices(google, uuid).map(({ kind, text, seen }) => [kind, text, seen])).toEqual([
       ['update', '1 / 10', true],
       ['update', '3 / 10', true],
     ]);
@@ -198,20 +198,20 @@ describe('a card in Google Wallet', () => {
     const { store, path, uuid } = await saved();
     await stamp(store, path, { skip_notifications: true });
     await untilBalance(google, uuid, '1 / 10');
-    expect(noticesOf(google, uuid)).toEqual([]);
+    expect(listNotices(google, uuid)).toEqual([]);
   });
 
   it('GOOGLE-07 An unlocked reward is told of with a message of its own', async () => {
     const { store, path, uuid } = await saved({ rewards: [2] });
     await stamp(store, path, { stamps: 2 });
     const notices = await eventually(
-      () => noticesOf(google, uuid),
+      () => listNotices(google, uuid),
       ({ length }) => length > 0,
     );
     expect(notices).toMatchObject([
       { kind: 'message', text: 'Ready for you: Reward at 2', seen: true },
     ]);
-    expect(balanceOf(google, uuid)).toBe('2 / 10');
+    expect(findBalance(google, uuid)).toBe('2 / 10');
   });
 
   it('GOOGLE-08 Google tells of three changes and shows three messages in 24 hours; beyond that, passes change silently', async () => {
@@ -220,7 +220,11 @@ describe('a card in Google Wallet', () => {
       await stamp(store, path);
       await untilBalance(google, uuid, `${n} / 10`);
     }
-    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['1 / 10', '2 / 10', '3 / 10']);
+    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+      '1 / 10',
+      '2 / 10',
+      '3 / 10',
+    ]);
     const requests = google.writes.filter(
       ({ path: to, body }) => to.includes(uuid) && body['notifyPreference'] !== undefined,
     );
@@ -233,7 +237,7 @@ describe('a card in Google Wallet', () => {
       one.store.patch(`${one.store.store}/cards/${one.card.id}`, { card: { expires_at } });
     expect((await expire('2020-01-01T00:00:00Z')).status).toBe(200);
     await untilState(one.uuid, 'EXPIRED');
-    expect(balanceOf(google, one.uuid)).toBe('0 / 10');
+    expect(findBalance(google, one.uuid)).toBe('0 / 10');
     expect((await expire('2199-01-01T00:00:00Z')).status).toBe(200);
     await untilState(one.uuid, 'ACTIVE');
     const { body: other } = await one.store.post<CreatedCustomerJson>(
@@ -245,9 +249,9 @@ describe('a card in Google Wallet', () => {
     const path = `${one.store.store}/customers/${one.customer.id}/merge`;
     expect((await one.store.post(path, { from_customer_id: other.id })).status).toBe(200);
     await untilState(merged, 'INACTIVE');
-    expect(objectOf(google, one.uuid)).toMatchObject({ state: 'ACTIVE' });
+    expect(findObject(google, one.uuid)).toMatchObject({ state: 'ACTIVE' });
     const { store, customer, uuid } = await saved({ card: { show_member_field: true } });
-    expect(JSON.stringify(objectOf(google, uuid))).toContain('Anna');
+    expect(JSON.stringify(findObject(google, uuid))).toContain('Anna');
     await store.post(`${store.store}/customers/${customer.id}/erase`);
     const object = await untilState(uuid, 'INACTIVE');
     expect(JSON.stringify(object)).not.toContain('Anna');
@@ -255,13 +259,16 @@ describe('a card in Google Wallet', () => {
 
   it('GOOGLE-15 Archiving a card changes nothing about its passes: they stay active, are kept up to date, and can be saved', async () => {
     const { store, card, path, uuid } = await saved();
-    const before = objectOf(google, uuid);
+    const before = findObject(google, uuid);
     expect((await store.post(`${store.store}/cards/${card.id}/archive`)).status).toBe(200);
     expect(await openLink(store, uuid)).toContain(`${google.saveUrl}/`);
-    expect(objectOf(google, uuid)).toEqual(before);
+    expect(findObject(google, uuid)).toEqual(before);
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
-    expect(objectOf(google, uuid)).toMatchObject({ state: 'ACTIVE', barcode: { type: 'QR_CODE' } });
+    expect(findObject(google, uuid)).toMatchObject({
+      state: 'ACTIVE',
+      barcode: { type: 'QR_CODE' },
+    });
   });
 });
 
@@ -269,7 +276,7 @@ describe('a callback from Google', () => {
   it('GOOGLE-10 `pass_installed` follows it', async () => {
     const { store, path, uuid } = await saved();
     expect(await isInstalled(store, path)).toBe(false);
-    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     expect((await callBack({ objectId })).status).toBe(200);
     expect(await isInstalled(store, path)).toBe(true);
     expect((await callBack({ objectId, eventType: 'del' })).status).toBe(200);
@@ -278,7 +285,7 @@ describe('a callback from Google', () => {
 
   it('GOOGLE-11 What Google has not signed for this issuer, and what has expired, is 422, and changes nothing', async () => {
     const { store, path, uuid } = await saved();
-    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     for (const wrong of [
       { rootless: true },
       { recipientId: '3388000000022999999' },
@@ -301,7 +308,7 @@ describe('a callback from Google', () => {
 
   it('GOOGLE-12 The same callback a second time changes nothing', async () => {
     const { store, path, uuid } = await saved();
-    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     const body = google.envelope({ classId: 'any', objectId, eventType: 'save' });
     expect((await post(body)).status).toBe(200);
     expect((await callBack({ objectId, eventType: 'del' })).status).toBe(200);

@@ -11,7 +11,13 @@ import { eventually } from '../support/jest/eventually.js';
 import { MailServer } from '../support/emulators/mail-server.js';
 import { MessageFollower } from '../support/services/message-dispatcher.js';
 import { cli } from '../support/services/service.js';
-import { faultOf, newPoster, shownIn, SignupForm, type Sent } from '../support/browser/signup.js';
+import {
+  findFieldError,
+  newPoster,
+  findFieldValue,
+  SignupForm,
+  type Sent,
+} from '../support/browser/signup.js';
 import { SmsProvider } from '../support/emulators/sms/sms-provider.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
@@ -118,7 +124,7 @@ describe('the signup page', () => {
     const fieldsOf = async (settings: object) => {
       const { page } = await open(await newPoster(store, settings));
       return ['first_name', 'last_name', 'email', 'phone', 'birthday'].filter(
-        (name) => shownIn(page.text, name) !== undefined,
+        (name) => findFieldValue(page.text, name) !== undefined,
       );
     };
     const requiredOf = async (settings: object) => {
@@ -269,13 +275,17 @@ describe('signing up', () => {
       phone: '12',
     });
     expect([status, headers.get('cache-control')]).toEqual([422, 'no-store']);
-    expect(shownIn(text, 'last_name')).toBe('O&quot;Hara &lt;b&gt;');
-    expect(shownIn(text, 'email')).toBe('grace@');
-    expect(shownIn(text, 'phone')).toBe('12');
-    expect(faultOf(text, 'first_name')).toBe('Please enter your first name.');
-    expect(faultOf(text, 'last_name')).toBe('Please enter a name without links or addresses.');
-    expect(faultOf(text, 'email')).toBe('Please enter a whole address, such as anna@example.com.');
-    expect(faultOf(text, 'phone')).toBe('Please begin with the country code, such as +44.');
+    expect(findFieldValue(text, 'last_name')).toBe('O&quot;Hara &lt;b&gt;');
+    expect(findFieldValue(text, 'email')).toBe('grace@');
+    expect(findFieldValue(text, 'phone')).toBe('12');
+    expect(findFieldError(text, 'first_name')).toBe('Please enter your first name.');
+    expect(findFieldError(text, 'last_name')).toBe(
+      'Please enter a name without links or addresses.',
+    );
+    expect(findFieldError(text, 'email')).toBe(
+      'Please enter a whole address, such as anna@example.com.',
+    );
+    expect(findFieldError(text, 'phone')).toBe('Please begin with the country code, such as +44.');
     expect(await customers()).toEqual(before);
   });
 
@@ -300,7 +310,7 @@ describe('signing up', () => {
     const poster = await newPoster(store, { require_phone: true });
     const signUp = (phone: string) => send(poster, { first_name: 'Ada', email: newEmail(), phone });
     const { status, text } = await signUp('0151 / 123 456 78');
-    expect([status, faultOf(text, 'phone')]).toEqual([
+    expect([status, findFieldError(text, 'phone')]).toEqual([
       422,
       'Please begin with the country code, such as +44.',
     ]);
@@ -312,7 +322,7 @@ describe('signing up', () => {
     const poster = await newPoster(berlin, { require_email: false });
     const faultWith = async (phone: string) => {
       const { status, text } = await send(poster, { first_name: 'Ada', phone });
-      return status === 422 ? faultOf(text, 'phone') : undefined;
+      return status === 422 ? findFieldError(text, 'phone') : undefined;
     };
     const check = 'This number cannot be right. Please check its digits.';
     for (const phone of ['0151 12', '123', '+49 151 12', '0151 1234567812345678']) {
@@ -332,7 +342,7 @@ describe('signing up', () => {
     const sixteen = [Number(year) - 16, ...rest].join('-');
     const dayAfter = new Date(Date.parse(sixteen) + 24 * 60 * 60_000).toISOString().slice(0, 10);
     const faultWith = async (birthday: string) =>
-      faultOf(
+      findFieldError(
         (await send(poster, { first_name: 'Ada', email: newEmail(), birthday })).text,
         'birthday',
       );
@@ -632,7 +642,7 @@ describe('forms', () => {
     const { status, headers, text } = await send(poster, { first_name: 'Ada', email }, from);
     expect(status).toBe(429);
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(500);
-    expect(shownIn(text, 'email')).toBe(email);
+    expect(findFieldValue(text, 'email')).toBe(email);
     expect((await send(poster, { first_name: 'Ada', email })).status).toBe(303);
   });
 

@@ -22,7 +22,7 @@ import {
   PHOTOGRAPHS,
   photograph,
   pixelAt,
-  pixelsOf,
+  readPixels,
   plainPng,
   pngChunk,
   quarters,
@@ -72,7 +72,7 @@ async function fetchStrip(card: CardJson): Promise<Pixels> {
   const { hash } = await remembered(card);
   const response = await fetched(toStripUrl('', hash, 0, '3x'));
   expect(response.status).toBe(200);
-  return pixelsOf(new Uint8Array(await response.arrayBuffer()));
+  return readPixels(new Uint8Array(await response.arrayBuffer()));
 }
 
 function expectColor(actual: number[], expected: number[]) {
@@ -369,7 +369,7 @@ describe('the public images', () => {
       const full = await sharp(photo).resize(width, height).png().toBuffer();
       bytes.palette += png.length;
       bytes.full += full.length;
-      const [drawn, expectedPixels] = [await pixelsOf(png), await pixelsOf(full)];
+      const [drawn, expectedPixels] = [await readPixels(png), await readPixels(full)];
       // A corner of 32 pixels, where no stamp is: as light and as coloured as before.
       const mean = (pixels: Pixels, channel: number) =>
         Array.from(

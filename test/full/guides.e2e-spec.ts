@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { eventually } from '../support/jest/eventually.js';
 import { GuideReader, type Desk } from '../support/guides/guide-reader.js';
-import { guideNames, LANGUAGES, stepsOf } from '../support/guides/guide-parser.js';
+import { guideNames, LANGUAGES, parseSteps } from '../support/guides/guide-parser.js';
 import { freePort, type Program } from '../support/services/program.js';
 import { isSigned, Receiver, type Received } from '../support/emulators/webhook-receiver.js';
 import { RecordingProxy } from '../support/http/recording-proxy.js';
@@ -301,7 +301,7 @@ type Module = {
 
 /** As Make does: puts values into {{…}}, and keeps of the answer what `response.data` names. */
 async function make(name: string, values: object): Promise<Record<string, unknown>> {
-  const fence = stepsOf(AUTOMATION)
+  const fence = parseSteps(AUTOMATION)
     .flat()
     .find((one) => one.name === name);
   const filled = (value: unknown, from: object): unknown =>

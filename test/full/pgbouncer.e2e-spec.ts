@@ -8,7 +8,12 @@ import { eventually } from '../support/jest/eventually.js';
 import { startPgBouncer, type PgBouncer } from '../support/database/pgbouncer.js';
 import { startService, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { countsOf, stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
+import {
+  listReceivedBalances,
+  stamp,
+  subscribe,
+  useWebhooks,
+} from '../support/services/webhook-dispatcher.js';
 
 /** Tests the statements of docs/operating.md about PgBouncer. */
 
@@ -71,13 +76,13 @@ describe('PgBouncer that pools by session', () => {
         () => receiver.events.length,
         (count) => count >= all.length,
       );
-      expect(countsOf(receiver)).toEqual(all);
+      expect(listReceivedBalances(receiver)).toEqual(all);
       expect(await leadersIn(service.database)).toHaveLength(1);
       await killed.kill('SIGKILL');
       await webhooks.startDispatcher();
       await stamp(store, path);
       await eventually(
-        () => countsOf(receiver),
+        () => listReceivedBalances(receiver),
         (counts) => counts.includes(21),
       );
       // Perhaps over the same session of the server, which PgBouncer has cleared in between.

@@ -11,7 +11,7 @@ import {
   type Start,
 } from '../support/services/installation.js';
 import { runNode } from '../support/services/program.js';
-import { ONLY_TO_ADD, rightsOf } from '../support/services/role-privileges.js';
+import { ONLY_TO_ADD, readPrivileges } from '../support/services/role-privileges.js';
 
 /** The steps build on each other: they are the life of one installation. */
 describe('npm start', () => {
@@ -84,7 +84,7 @@ describe('npm start', () => {
       expect(
         await tokenStatus(installation.readJson<{ api_token: string }>('local.json').api_token),
       ).toBe(200);
-      expect(await rightsOf(installation.readRun())).toEqual(ONLY_TO_ADD);
+      expect(await readPrivileges(installation.readRun())).toEqual(ONLY_TO_ADD);
     } finally {
       starter.process.kill('SIGINT');
       await starter.ended;

@@ -12,7 +12,7 @@ import { startEventStoreDb, type EventStoreDb } from '../support/emulators/event
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram } from '../support/services/program.js';
 import { Client, startService, type LocalService } from '../support/services/service.js';
-import { historyOf, openStore } from '../support/database/event-store.js';
+import { readAllEvents, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Failure = { code: string; resolution: string };
@@ -131,7 +131,7 @@ describe('while the event store is unavailable', () => {
     'reads work, writes are a 503 that wrote nothing, and all goes on afterwards',
     async () => {
       const { path, card } = await enrol(store);
-      const before = (await historyOf(other.store)).length;
+      const before = (await readAllEvents(other.store)).length;
       await server.stopListening();
       for (let i = 0; i < 20; i++) {
         const refused = await store.post<Failure>(`${path}/stamp`, { stamps: 1 });
@@ -153,7 +153,7 @@ describe('while the event store is unavailable', () => {
         (status) => status === 200,
       );
       expect(await balanceOf(path)).toBe(1);
-      expect((await historyOf(other.store)).length).toBe(before + 1);
+      expect((await readAllEvents(other.store)).length).toBe(before + 1);
       const again = await store.post(`${store.store}/customers`, { customer: person });
       expect(again.status).toBe(201);
     },

@@ -19,7 +19,7 @@ import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
 import { Client, startService, type Answer, type Service } from '../support/services/service.js';
-import { historyOf, openStore } from '../support/database/event-store.js';
+import { readAllEvents, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 /**
@@ -108,7 +108,7 @@ const letRecover = (): Promise<unknown> =>
 const intents = async () => (await service.database.query('select id from es.intents')).rowCount;
 
 const stampsIn = async (stream: string) =>
-  (await historyOf(dead.store))
+  (await readAllEvents(dead.store))
     .filter((event) => event.stream === stream && event.type === 'StampsEarned')
     .map(({ data }) => data['stamps']);
 
@@ -253,7 +253,7 @@ describe('with a second api', () => {
       const { status, body: answer } = await creation;
       expect(status).toBe(201);
       expect((await store.get(`${store.store}/customers/${answer.id}`)).status).toBe(200);
-      const written = (await historyOf(dead.store)).filter(
+      const written = (await readAllEvents(dead.store)).filter(
         ({ stream, data }) =>
           stream === `customer-${answer.id}` || data['customerId'] === answer.id,
       );

@@ -6,9 +6,9 @@ import { GooglePasses } from '#google-wallet/google-passes.service.js';
 import { GoogleTokens } from '#google-wallet/google-tokens.client.js';
 import { eventually } from '../support/jest/eventually.js';
 import {
-  balanceOf,
-  noticesOf,
-  objectOf,
+  findBalance,
+  listNotices,
+  findObject,
   openLink,
   saveToGoogle,
   untilBalance,
@@ -100,7 +100,7 @@ describe('what is sent to Google', () => {
     expect(sent.map(({ method, path }) => [method, path.split('/')[0]])).toEqual([
       ['PATCH', 'loyaltyClass'],
     ]);
-    expect(uuids.map((uuid) => noticesOf(google, uuid).length)).toEqual([0, 0, 0]);
+    expect(uuids.map((uuid) => listNotices(google, uuid).length)).toEqual([0, 0, 0]);
   });
 
   it('is nothing that Google has already', async () => {
@@ -147,7 +147,7 @@ describe('what is sent to Google', () => {
     await google.listenAgain();
     await untilBalance(google, uuid, '4 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
+    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual(['4 / 10']);
   });
 
   it('outlasts errors, limits and tokens that are taken back', async () => {
@@ -163,7 +163,11 @@ describe('what is sent to Google', () => {
     await stamp(store, path);
     await untilBalance(google, uuid, '3 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['1 / 10', '2 / 10', '3 / 10']);
+    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+      '1 / 10',
+      '2 / 10',
+      '3 / 10',
+    ]);
   });
 
   it('is inserted again when Google has lost it', async () => {
@@ -183,12 +187,12 @@ describe('what is sent to Google', () => {
     await stamp(store, path);
     await untilBalance(google, uuid, '1 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid)).toHaveLength(1);
+    expect(listNotices(google, uuid)).toHaveLength(1);
     google.fail(1, { status: 500, afterwards: true, on: 'addMessage' });
     await stamp(store, path);
     await untilBalance(google, uuid, '2 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
+    expect(listNotices(google, uuid).map(({ kind }) => kind)).toEqual(['update', 'message']);
     expect(writesTo(`${uuid}_inkpad/addMessage`)).toHaveLength(1);
   });
 
@@ -200,10 +204,10 @@ describe('what is sent to Google', () => {
     google.fail(1, { status: 500, afterwards: true });
     await adjust(1);
     expect((await passes.publishObject(customerCard.id, 1, never)).kind).toBe('failed');
-    expect(balanceOf(google, uuid)).toBe('1 / 10');
+    expect(findBalance(google, uuid)).toBe('1 / 10');
     await adjust(-1);
     expect(await passes.publishObject(customerCard.id, 2, never)).toEqual({ kind: 'done' });
-    expect(balanceOf(google, uuid)).toBe('0 / 10');
+    expect(findBalance(google, uuid)).toBe('0 / 10');
 
     const rename = (name: string) =>
       store.send('PATCH', `${store.store}/cards/${card.id}`, { card: { name } });
@@ -261,7 +265,7 @@ describe('what is sent to Google', () => {
     for (const { uuid } of cards) await untilBalance(google, uuid, '2 / 10');
     await untilSent();
     for (const { uuid } of cards) {
-      const notices = noticesOf(google, uuid).map(({ text }) => text);
+      const notices = listNotices(google, uuid).map(({ text }) => text);
       expect(notices.at(-1)).toBe('2 / 10');
       expect(new Set(notices).size).toBe(notices.length);
     }
@@ -298,7 +302,9 @@ describe('what is sent to Google', () => {
     await dispatch();
     await untilBalance(google, uuid, '1 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual(['Ready for you: Reward at 1']);
+    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
+      'Ready for you: Reward at 1',
+    ]);
   });
 });
 
@@ -311,20 +317,20 @@ describe('three notices a day', () => {
       await untilBalance(google, uuid, `${n} / 10`);
     }
     await untilSent();
-    expect(noticesOf(google, uuid)).toHaveLength(3);
+    expect(listNotices(google, uuid)).toHaveLength(3);
     await service.database.query(
       `update google_notices set sent_at = sent_at - interval '24 hours' where tag =
          (select min(tag) from google_notices n join google_objects o using (customer_card_id)
           where o.account_id = $1)`,
       [store.accountId],
     );
-    for (const notice of noticesOf(google, uuid)) notice.at -= 25 * 3600_000;
+    for (const notice of listNotices(google, uuid)) notice.at -= 25 * 3600_000;
     await stamp(store, path);
     await untilBalance(google, uuid, '5 / 10');
     await stamp(store, path);
     await untilBalance(google, uuid, '6 / 10');
     await untilSent();
-    expect(noticesOf(google, uuid).map(({ text }) => text)).toEqual([
+    expect(listNotices(google, uuid).map(({ text }) => text)).toEqual([
       '1 / 10',
       '2 / 10',
       '3 / 10',
@@ -335,18 +341,18 @@ describe('three notices a day', () => {
   it('become texts where Google counts otherwise', async () => {
     await dispatch();
     const { uuid, path } = await saved({ rewards: [1] });
-    const { id: objectId } = objectOf(google, uuid) ?? { id: '' };
+    const { id: objectId } = findObject(google, uuid) ?? { id: '' };
     for (let i = 0; i < 3; i++) {
       google.notices.push({ kind: 'message', objectId, text: 'x', at: Date.now(), seen: true });
     }
     await stamp(store, path);
     await eventually(
-      () => JSON.stringify(objectOf(google, uuid)?.['messages'] ?? []),
+      () => JSON.stringify(findObject(google, uuid)?.['messages'] ?? []),
       (messages) => messages.includes('Reward at 1'),
     );
     await untilSent();
-    expect(balanceOf(google, uuid)).toBe('1 / 10');
-    expect(noticesOf(google, uuid)).toHaveLength(3);
+    expect(findBalance(google, uuid)).toBe('1 / 10');
+    expect(listNotices(google, uuid)).toHaveLength(3);
   });
 });
 

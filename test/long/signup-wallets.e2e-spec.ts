@@ -5,7 +5,7 @@ import type { PosterJson } from '#posters/poster.dto.js';
 import type { Phone } from '../support/emulators/apple/phone.mjs';
 import { appleWorld, type AppleWorld } from '../support/emulators/apple/world.js';
 import { eventually } from '../support/jest/eventually.js';
-import { objectOf, openLink, saveToGoogle } from '../support/emulators/google/passes.js';
+import { findObject, openLink, saveToGoogle } from '../support/emulators/google/passes.js';
 import { startGoogleWallet, type GoogleWallet } from '../support/emulators/google/server.mjs';
 import type { Program } from '../support/services/program.js';
 import { startService, type Client, type LocalService } from '../support/services/service.js';
@@ -87,7 +87,7 @@ describe('the cards of somebody new and somebody known', () => {
       lengths.push((await openLink(store, uuid)).length);
       await saveToGoogle(google, store, uuid);
     }
-    const [one, other] = uuids.map((uuid) => alike(objectOf(google, uuid)));
+    const [one, other] = uuids.map((uuid) => alike(findObject(google, uuid)));
     expect(other).toEqual(one);
     expect(one).toBeDefined();
     expect(lengths[1]).toBe(lengths[0]);
@@ -122,7 +122,7 @@ describe('the cards of somebody new and somebody known', () => {
       expect((await fetch(`${service.baseUrl}/passes/${uuid}`)).status).toBe(404);
     }
     const states = () =>
-      uuids.map((uuid) => (objectOf(google, uuid) as { state?: string } | undefined)?.state);
+      uuids.map((uuid) => (findObject(google, uuid) as { state?: string } | undefined)?.state);
     await eventually(states, ([a, b]) => a !== 'ACTIVE' && a === b);
   });
 });

@@ -14,7 +14,7 @@ import {
 import { StripImages } from '#card-images/strip-images.service.js';
 import {
   pixelAt,
-  pixelsOf,
+  readPixels,
   speckled,
   quarters,
   type Pixels,
@@ -119,7 +119,7 @@ async function expectLikeFixture(name: string, sheet: Buffer): Promise<void> {
     writeFileSync(file, sheet);
   }
   if (!existsSync(file)) throw new Error(`${file} is missing: run with STRIP_SHEETS=write`);
-  const [actual, expected] = [await pixelsOf(sheet), await pixelsOf(readFileSync(file))];
+  const [actual, expected] = [await readPixels(sheet), await readPixels(readFileSync(file))];
   expect([actual.width, actual.height]).toEqual([expected.width, expected.height]);
   const different = actual.data.reduce(
     (count, value, i) => count + Number(Math.abs(value - (expected.data[i] ?? 0)) > 24),
@@ -219,9 +219,9 @@ function differing(
 
 describe('the opacity of the strip', () => {
   it.each([1, 5, 10, 21])('at 100 leaves the picture around %i stamps as it is', async (stamps) => {
-    const source = await pixelsOf(await photo());
+    const source = await readPixels(await photo());
     const looks = { ...withPicture('photo'), stampsRequired: stamps };
-    const drawn = await pixelsOf(await draw(looks, 1, { rewards: at(stamps) }));
+    const drawn = await readPixels(await draw(looks, 1, { rewards: at(stamps) }));
     // As far as 256 colours can tell its shades apart.
     const limit = STRIP.width * STRIP.height * 0.005;
     expect(differing(stamps, drawn, source, 8)).toBeLessThan(limit);
@@ -232,7 +232,7 @@ describe('the opacity of the strip', () => {
     ['a preset', () => ({ stripType: 'preset' as const, stripPreset: 'books' })],
     ['a colour', () => ({ stripColor: '#FF0000' })],
   ])("at 0 shows the card's colour instead of %s", async (_what, looks) => {
-    const drawn = await pixelsOf(
+    const drawn = await readPixels(
       await draw({ ...looks(), stripOpacity: 0, cardColor: '#123456' }, 1),
     );
     expect(differing(10, drawn, [0x12, 0x34, 0x56])).toBe(0);
@@ -240,7 +240,7 @@ describe('the opacity of the strip', () => {
 
   it('at 25 mixes a quarter of the layer with the card', async () => {
     const looks = { stripColor: '#FFFFFF', cardColor: '#000000', stripOpacity: 25 };
-    expect(differing(10, await pixelsOf(await draw(looks, 1)), [64, 64, 64])).toBe(0);
+    expect(differing(10, await readPixels(await draw(looks, 1)), [64, 64, 64])).toBe(0);
   });
 });
 
@@ -253,7 +253,7 @@ it('fills stamps in their order, each where the grid places it', async () => {
   };
   const looks = { stampsRequired: 7, cardColor: '#000000', stampBackgroundColor: '#FFFFFF' };
   for (let filled = 0; filled <= 7; filled++) {
-    const drawn = await pixelsOf(await draw(looks, filled));
+    const drawn = await readPixels(await draw(looks, filled));
     const white = COUNTS.slice(0, 7).map(
       (_, index) => (pixelAt(drawn, ...beside(7, index))[0] ?? 0) > 200,
     );
@@ -265,7 +265,7 @@ it('marks the stamps at which a reward is due, and no others', async () => {
   const looks = { stampsRequired: 12, stampColor: '#FF0000', cardColor: '#000000' };
   const { cellSize, centres } = arrangeStamps(12);
   for (const marked of [[], [1], [12], [3, 7, 12]]) {
-    const drawn = await pixelsOf(await draw(looks, 0, { rewards: at(...marked) }));
+    const drawn = await readPixels(await draw(looks, 0, { rewards: at(...marked) }));
     // Within the badge, below its present.
     const badges = centres.map(({ x, y }) =>
       pixelAt(drawn, x + cellSize * 0.31, y - cellSize * 0.185),

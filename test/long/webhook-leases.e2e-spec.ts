@@ -10,7 +10,12 @@ import { samples } from '../support/services/metrics.js';
 import { freePort } from '../support/services/program.js';
 import { startService, type LocalService } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
-import { countsOf, stamp, subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
+import {
+  listReceivedBalances,
+  stamp,
+  subscribe,
+  useWebhooks,
+} from '../support/services/webhook-dispatcher.js';
 
 type Subscription = { id: number };
 type StampData = { customer_id: number; stamps_count: number };
@@ -305,7 +310,9 @@ describe('an owner whose connections to the database fall silent', () => {
       const dispatcher = await startDispatcher({ DATABASE_URL: line.url });
       try {
         await delivered(subscription, 10);
-        const counts = countsOf(receiver).filter((count, i, all) => all.indexOf(count) === i);
+        const counts = listReceivedBalances(receiver).filter(
+          (count, i, all) => all.indexOf(count) === i,
+        );
         expect(counts).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
       } finally {
         line.unmute();

@@ -66,13 +66,13 @@ function sent({ status, headers }: Response, text: string): Sent {
   return { status, headers, text, location: headers.get('location') ?? '' };
 }
 
-/** The value of a field as the page shows it. */
-export function shownIn(page: string, name: string): string | undefined {
+/** Finds the value of a field in the page. */
+export function findFieldValue(page: string, name: string): string | undefined {
   const field = new RegExp(`<input[^>]* name="${name}"[^>]*>`).exec(page)?.[0];
   return field === undefined ? undefined : (/ value="([^"]*)"/.exec(field)?.[1] ?? '');
 }
 
-/** Reads the error beside a refused field. */
-export function faultOf(page: string, name: string): string | undefined {
+/** Finds the error message of a field. */
+export function findFieldError(page: string, name: string): string | undefined {
   return new RegExp(`id="field-${name}-error">([^<]*)<`).exec(page)?.[1];
 }

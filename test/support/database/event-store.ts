@@ -42,13 +42,13 @@ export async function openStore(config: Config, kinds: StreamKind[] = readModels
   };
 }
 
-/** Names whose streams are read, for streams without a table. */
+/** Names the kinds of streams to read, for streams without a table. */
 export function streamKinds(...names: string[]): StreamKind[] {
   return names.map((name) => ({ aggregate: { name }, table: name }));
 }
 
-/** Every event so far. */
-export async function historyOf(store: EventStore): Promise<StoredEvent[]> {
+/** Reads every event so far. */
+export async function readAllEvents(store: EventStore): Promise<StoredEvent[]> {
   const events: StoredEvent[] = [];
   for (let after = BEGINNING; ;) {
     const page = await store.readAll(after, 500);
@@ -82,7 +82,7 @@ export async function historyIn(environment: NodeJS.ProcessEnv): Promise<StoredE
   try {
     const pool = getPool(source);
     if (config.eventStoreUrl === null) await untilReadable({ query: pool.query.bind(pool) });
-    return await historyOf(store);
+    return await readAllEvents(store);
   } finally {
     await close();
   }

@@ -5,7 +5,7 @@ import { DATA_KEY_PURPOSES, MasterKeys } from '#database/master-keys.js';
 import { NOBODY } from '#event-store/personal-keys/personal-keys.js';
 import { sealedColumns } from '../../../apps/sealed-columns.js';
 import type { TestDatabase } from './database.js';
-import { historyOf, openStore, untilReadable } from './event-store.js';
+import { readAllEvents, openStore, untilReadable } from './event-store.js';
 
 const PREFIX = { none: 0, keyId: 8, customer: 9 };
 const HEAD_BYTES = 28;
@@ -50,7 +50,7 @@ export async function findValues(
       for (const { text } of rows) search(name, text);
     }
     if (config.eventStoreUrl === null) await untilReadable(owner);
-    for (const event of await historyOf(opened.store)) {
+    for (const event of await readAllEvents(opened.store)) {
       search(
         'events',
         JSON.stringify(event, (_, part: unknown) => plain(part)),

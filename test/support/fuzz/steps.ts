@@ -73,8 +73,8 @@ const ODD_IDS = [
   '1'.repeat(3_000),
 ];
 
-/** Any request to any operation of an OpenAPI document. */
-export function stepsOf(document: Json): fc.Arbitrary<Step> {
+/** Creates an arbitrary for any request to any operation of an OpenAPI document. */
+export function createStepArbitrary(document: Json): fc.Arbitrary<Step> {
   const at = (reference: string) =>
     reference
       .slice(2)

@@ -29,7 +29,7 @@ export function guideNames(): string[] {
   return [...named, 'README'];
 }
 
-export function stepsOf(guide: string): Step[] {
+export function parseSteps(guide: string): Step[] {
   const steps: Step[] = [];
   let last: Token | undefined;
   for (const token of new Marked().lexer(read(guide))) {
@@ -64,11 +64,11 @@ const FREE: Record<string, RegExp> = {
   request_id: /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/,
 };
 
-/** Equals what has at least the fields that a guide shows, with their values, where … is anything; lists are shown whole. */
-export function matcherOf(expected: unknown, field = ''): unknown {
-  if (Array.isArray(expected)) return expected.map((one) => matcherOf(one));
+/** Creates a matcher for values with at least the fields of a guide's sample. … stands for anything; lists are complete. */
+export function createMatcher(expected: unknown, field = ''): unknown {
+  if (Array.isArray(expected)) return expected.map((one) => createMatcher(one));
   if (typeof expected === 'object' && expected !== null) {
-    const fields = Object.entries(expected).map(([name, one]) => [name, matcherOf(one, name)]);
+    const fields = Object.entries(expected).map(([name, one]) => [name, createMatcher(one, name)]);
     return expect.objectContaining(Object.fromEntries(fields) as Record<string, unknown>);
   }
   const free = FREE[field];
@@ -77,14 +77,14 @@ export function matcherOf(expected: unknown, field = ''): unknown {
   return isShortened ? expect.stringMatching(patternOf(expected)) : expected;
 }
 
-/** The code of a refusal, if this is one. */
-export function refusalOf({ text }: Fence): string | undefined {
+/** Finds the error code, if the sample is an error response. */
+export function findRefusalCode({ text }: Fence): string | undefined {
   const body = JSON.parse(text) as { code?: unknown };
   return typeof body.code === 'string' && /^[a-z_]+$/.test(body.code) ? body.code : undefined;
 }
 
-/** `Name: value`. */
-export function headersOf({ text }: Fence): [string, RegExp][] {
+/** Parses lines of `Name: value`; … stands for anything. */
+export function parseHeaders({ text }: Fence): [string, RegExp][] {
   return text.split('\n').map((line) => {
     const [name = '', value = ''] = line.split(/: (.*)/);
     return [name.toLowerCase(), patternOf(value)];

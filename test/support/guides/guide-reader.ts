@@ -5,10 +5,10 @@ import ts from 'typescript';
 import { CATALOGUE } from '#kernel/error-catalogue.js';
 import { eventually } from '../jest/eventually.js';
 import {
-  headersOf,
-  matcherOf,
-  refusalOf,
-  stepsOf,
+  parseHeaders,
+  createMatcher,
+  findRefusalCode,
+  parseSteps,
   type Fence,
   type Language,
   type Step,
@@ -62,7 +62,7 @@ export class GuideReader {
 
   private async goThrough(guide: string): Promise<Exchange[]> {
     const all: Exchange[] = [];
-    const steps = stepsOf(guide).map((step) => step.map((fence) => this.asHere(fence)));
+    const steps = parseSteps(guide).map((step) => step.map((fence) => this.asHere(fence)));
     for (const [at, step] of steps.entries()) {
       const before = this.exchanges;
       await this.take(step, guide, steps);
@@ -85,7 +85,7 @@ export class GuideReader {
 
   /** The program in the language of the reader: every sample of the guide that is in it. */
   programOf(guide: string): string {
-    return this.piecesOf(stepsOf(guide).map((step) => step.map((one) => this.asHere(one)))).join(
+    return this.piecesOf(parseSteps(guide).map((step) => step.map((one) => this.asHere(one)))).join(
       '\n',
     );
   }
@@ -104,7 +104,7 @@ export class GuideReader {
       for (const { name = '', text } of step) writeFileSync(join(this.desk.folder, name), text);
     } else if (first.name === 'background') await this.start(chosen(step, this.language));
     else if (first.name === 'arrives') {
-      expectSame(await this.desk.arrived?.(), matcherOf(JSON.parse(first.text)));
+      expectSame(await this.desk.arrived?.(), createMatcher(JSON.parse(first.text)));
     } else if (first.language === 'json' && !ATTACHED.has(String(first.name))) {
       await this.compare(first);
     } else if (first.language === 'http') this.compareHeaders(first);
@@ -196,8 +196,8 @@ export class GuideReader {
   }
 
   private async compare(fence: Fence): Promise<void> {
-    const matcher = matcherOf(JSON.parse(fence.text));
-    const code = refusalOf(fence);
+    const matcher = createMatcher(JSON.parse(fence.text));
+    const code = findRefusalCode(fence);
     if (code !== undefined) {
       const { status } = CATALOGUE[code as keyof typeof CATALOGUE];
       expectAmong(
@@ -230,7 +230,7 @@ export class GuideReader {
   }
 
   private compareHeaders(fence: Fence): void {
-    for (const [name, pattern] of headersOf(fence)) {
+    for (const [name, pattern] of parseHeaders(fence)) {
       const values = this.exchanges.map(({ headers }) => headers[name]);
       const matching = values.filter((value) => pattern.test(String(value)));
       expectSame([name, values, matching.length > 0], [name, values, true]);
@@ -242,7 +242,7 @@ export class GuideReader {
     const end = following.findIndex(([one]) => one?.language === 'sh');
     const lines = following.slice(0, end === -1 ? undefined : end).flat();
     const answers = lines.filter(({ language, name }) => language === 'json' && !name);
-    if (answers.some((fence) => refusalOf(fence) !== undefined)) return;
+    if (answers.some((fence) => findRefusalCode(fence) !== undefined)) return;
     for (const { method, path, status, body } of this.exchanges) {
       const at = [method, path, status, body];
       expectSame([...at, status < 300], [...at, true]);

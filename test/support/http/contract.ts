@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { TestDatabase } from '../database/database.js';
-import { createAnswerChecker } from './openapi.js';
+import { createResponseChecker } from './openapi.js';
 import { Client, startService, type Answer, type Service } from '../services/service.js';
 import { sharedService } from '../services/shared-service.js';
 
@@ -117,13 +117,13 @@ function use<S extends Service>(start: () => Promise<S>) {
 }
 
 /** The document is the same for most files; compiling its schemas takes half a second. */
-const checkers = new Map<string, ReturnType<typeof createAnswerChecker>>();
+const checkers = new Map<string, ReturnType<typeof createResponseChecker>>();
 
 async function createCheck(baseUrl: string): Promise<Check> {
   const { text, body } = await new Client(baseUrl, 0, null).get<Record<string, unknown>>(
     '/openapi.json',
   );
-  const faultsOf = checkers.get(text) ?? createAnswerChecker(body);
+  const faultsOf = checkers.get(text) ?? createResponseChecker(body);
   checkers.set(text, faultsOf);
   // The document does not describe responses to HEAD and OPTIONS.
   const documented = (request: Request, answer: Answer) =>

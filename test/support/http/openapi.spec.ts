@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAnswerChecker } from './openapi.js';
+import { createResponseChecker } from './openapi.js';
 
 const error = { type: 'object', required: ['error'], properties: { error: { type: 'string' } } };
 const stamp = {
@@ -7,7 +7,7 @@ const stamp = {
   required: ['id'],
   properties: { id: { type: 'integer' }, note: { type: ['string', 'null'] } },
 };
-const faultsOf = createAnswerChecker({
+const faultsOf = createResponseChecker({
   openapi: '3.1.0',
   paths: {
     '/stamps/{id}': {

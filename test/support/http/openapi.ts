@@ -3,7 +3,7 @@ import formats from 'ajv-formats';
 
 type Json = Record<string, unknown>;
 
-export type CheckedAnswer = {
+export type CheckedResponse = {
   method: string;
   /** With or without a query. */
   path: string;
@@ -20,7 +20,7 @@ const DOCUMENT = 'openapi';
  * Stricter than a client may be: a status, media type or field that is not documented is an error, and so
  * is a missing required header. A path that is not documented may only be refused, with the error payload.
  */
-export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => string[] {
+export function createResponseChecker(document: Json): (answer: CheckedResponse) => string[] {
   const closed = close(document) as Json;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
@@ -48,7 +48,7 @@ export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => 
     return $ref ? resolve($ref.slice(2).split('/')) : { pointer, value: value as Json };
   };
 
-  const checkHeaders = (pointer: string[], headers: Json, answer: CheckedAnswer): string[] =>
+  const checkHeaders = (pointer: string[], headers: Json, answer: CheckedResponse): string[] =>
     Object.keys(headers).flatMap((name) => {
       const header = resolve([...pointer, 'headers', name]);
       if (!header) return [`header ${name}: the document points nowhere`];
@@ -61,7 +61,7 @@ export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => 
       );
     });
 
-  const checkBody = (pointer: string[], content: Json, answer: CheckedAnswer): string[] => {
+  const checkBody = (pointer: string[], content: Json, answer: CheckedResponse): string[] => {
     const type = headerOf(answer, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
     if (Object.keys(content).length === 0) {
       return answer.body === undefined || answer.body === ''
@@ -75,7 +75,7 @@ export function createAnswerChecker(document: Json): (answer: CheckedAnswer) => 
     return faultsAt([...pointer, 'content', type, 'schema'], answer.body);
   };
 
-  const check = (answer: CheckedAnswer): string[] => {
+  const check = (answer: CheckedResponse): string[] => {
     const method = answer.method.toLowerCase();
     const path = answer.path.split('?', 1)[0] ?? '';
     const route = routes.find(
@@ -122,7 +122,7 @@ function close(value: unknown): unknown {
     : copy;
 }
 
-function headerOf({ headers }: CheckedAnswer, name: string): string | null {
+function headerOf({ headers }: CheckedResponse, name: string): string | null {
   if (headers instanceof Headers) return headers.get(name);
   const entry = Object.entries(headers).find(([key]) => key.toLowerCase() === name.toLowerCase());
   const value = entry?.[1];

@@ -4,8 +4,8 @@ import type { Run } from './installation.js';
 /** The expected privileges of the service's role. */
 export const ONLY_TO_ADD = { superuser: false, adds: true, removes: false, owns: false };
 
-/** Reads what the role that the programs connect as may do. */
-export async function rightsOf({ postgres }: Run): Promise<unknown> {
+/** Reads the privileges of the role that the programs connect as. */
+export async function readPrivileges({ postgres }: Run): Promise<unknown> {
   const client = new pg.Client(postgres?.url);
   await client.connect();
   const { rows } = await client.query(

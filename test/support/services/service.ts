@@ -11,7 +11,7 @@ import { AddMember } from '#identity/member.commands.js';
 import type { AuditedWriter } from '#event-store/commands/audited-writes.service.js';
 import { rememberExchange } from '../http/exchanges.mjs';
 import { testConfig, testDatabase, testEngine, type TestDatabase } from '../database/database.js';
-import { historyOf, untilReadable } from '../database/event-store.js';
+import { readAllEvents, untilReadable } from '../database/event-store.js';
 
 export const cli: AuditedWriter = {
   actor: { type: 'system', id: 0 },
@@ -121,7 +121,7 @@ export async function startService(
     baseUrl,
     history: async () => {
       await untilReadable(database);
-      return historyOf(app.get(EventStore));
+      return readAllEvents(app.get(EventStore));
     },
     execute,
     newStore: (attributes) => createStore(baseUrl, execute, attributes),

@@ -113,6 +113,6 @@ export async function stamp(store: Client, path: string, times = 1): Promise<voi
   }
 }
 
-/** The balances that a receiver was told, in the order in which they came. */
-export const countsOf = ({ events }: Receiver): unknown[] =>
+/** Lists the balances that a receiver got, in the order of arrival. */
+export const listReceivedBalances = ({ events }: Receiver): unknown[] =>
   events.map(({ body }) => (body['data'] as { stamps_count: number }).stamps_count);

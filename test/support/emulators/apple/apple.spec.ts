@@ -9,7 +9,7 @@ import { createPassFile, createPassPackage } from '#apple-wallet/pass-package.js
 import { createPassSigner } from '#apple-wallet/pass-signature.js';
 import { Apns } from './apns.mjs';
 import { appleCertificates, PASS_TYPE, TEAM, type AppleCertificates } from './certificates.mjs';
-import { messageOf, Phone } from './phone.mjs';
+import { findChangeMessage, Phone } from './phone.mjs';
 
 const TOKEN = 'ab'.repeat(32);
 let certificates: AppleCertificates;
@@ -196,10 +196,12 @@ describe('the emulator of an iPhone', () => {
 
   it('shows messages by PHONE-05', () => {
     const before = withFields({ key: 'a', value: 1 }, { key: 'b', value: 1 });
-    expect(messageOf(before, withFields(telling('a', 2)))).toBe('Now 2');
-    expect(messageOf(before, withFields(telling('a', 1)))).toBeUndefined();
-    expect(messageOf(before, withFields({ key: 'a', value: 2 }))).toBeUndefined();
-    expect(messageOf(before, withFields(telling('a', 2), telling('b', 2)))).toBe('Card changed');
-    expect(messageOf(before, withFields(telling('a', 2, 'New')))).toBe('Card changed');
+    expect(findChangeMessage(before, withFields(telling('a', 2)))).toBe('Now 2');
+    expect(findChangeMessage(before, withFields(telling('a', 1)))).toBeUndefined();
+    expect(findChangeMessage(before, withFields({ key: 'a', value: 2 }))).toBeUndefined();
+    expect(findChangeMessage(before, withFields(telling('a', 2), telling('b', 2)))).toBe(
+      'Card changed',
+    );
+    expect(findChangeMessage(before, withFields(telling('a', 2, 'New')))).toBe('Card changed');
   });
 });

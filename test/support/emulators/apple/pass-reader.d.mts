@@ -7,4 +7,4 @@ export class RefusedPass extends Error {
 export type ReadPass = { pass: PassJson; files: Map<string, Buffer> };
 
 export function readPass(bytes: Buffer, root: string): ReadPass;
-export function fieldsOf(pass: PassJson): PassField[];
+export function listFields(pass: PassJson): PassField[];

@@ -68,12 +68,12 @@ function checkKeys(pass) {
   for (const [key, instead] of Object.entries(DEPRECATED)) {
     refuse('PASS-11', pass[key] !== undefined, `${key} is deprecated: ${instead}`);
   }
-  const keys = fieldsOf(pass).map(({ key }) => key);
+  const keys = listFields(pass).map(({ key }) => key);
   refuse('PASS-10', new Set(keys).size < keys.length, 'two fields have one key');
 }
 
-/** Of all places. */
-export function fieldsOf({ storeCard = {} }) {
+/** Lists the fields of every section of a pass. */
+export function listFields({ storeCard = {} }) {
   return Object.values(storeCard).flat();
 }
 

@@ -17,4 +17,4 @@ export class Phone {
   refresh(): Promise<void>;
 }
 
-export function messageOf(before: PassJson, after: PassJson): string | undefined;
+export function findChangeMessage(before: PassJson, after: PassJson): string | undefined;

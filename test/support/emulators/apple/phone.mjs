@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { fieldsOf, readPass } from './pass-reader.mjs';
+import { listFields, readPass } from './pass-reader.mjs';
 
 /** Of Safari, which opens the link. */
 const BROWSER = {
@@ -109,7 +109,7 @@ export class Phone {
     // PHONE-04
     if (read.pass.serialNumber !== serial) throw new Error('the serial number has changed');
     this.#passes.set(serial, { ...read, modified: response.headers.get('last-modified') });
-    const message = messageOf(old, read.pass);
+    const message = findChangeMessage(old, read.pass);
     if (message !== undefined) this.messages.push(message);
   }
 
@@ -146,9 +146,9 @@ export class Phone {
  * Finds the notification that a phone shows when a pass is replaced: the change message of the one field that has one and another value than
  * before, or a line that says nothing when there are several (PHONE-05).
  */
-export function messageOf(before, after) {
-  const old = new Map(fieldsOf(before).map(({ key, value }) => [key, value]));
-  const changed = fieldsOf(after).filter(
+export function findChangeMessage(before, after) {
+  const old = new Map(listFields(before).map(({ key, value }) => [key, value]));
+  const changed = listFields(after).filter(
     ({ key, value, changeMessage }) => changeMessage !== undefined && old.get(key) !== value,
   );
   const [only, ...others] = changed;

@@ -5,8 +5,8 @@ const DEFAULTS = {
 };
 const ADMIN = 'admin';
 
-/** By basic authentication; null without it. */
-export function callerOf(call) {
+/** Finds the credentials of basic authentication; null without them. */
+export function findCaller(call) {
   return credentialsIn(call.metadata.get('authorization')[0]);
 }
 

@@ -47,7 +47,7 @@ export function comparePositions(left, right) {
 }
 
 /** @param {Recorded} event */
-export const positionOf = (event) => ({ commit: event.position, prepare: event.position });
+export const toPosition = (event) => ({ commit: event.position, prepare: event.position });
 
 /**
  * The log and the rules of an append, without any gRPC. There is one process with one thread: an append is decided,
@@ -102,7 +102,7 @@ export class EventLog {
     let high = this.events.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      const order = comparePositions(positionOf(this.events[middle]), position);
+      const order = comparePositions(toPosition(this.events[middle]), position);
       if (order > 0 || (order === 0 && !exclusive)) high = middle;
       else low = middle + 1;
     }

@@ -191,8 +191,8 @@ export function uuid(message) {
   return UUID.test(text) ? text : null;
 }
 
-/** Both request types use the same four cases. @returns {Expected | null} */
-export function expectedOf(options) {
+/** Parses the expected revision of an append or a batch append. @returns {Expected | null} */
+export function parseExpected(options) {
   if (options.hasAny()) return 'any';
   if (options.hasStreamExists()) return 'stream_exists';
   if (options.hasNoStream()) return 'no_stream';
@@ -291,8 +291,8 @@ export function supportedMethods({ batchAppend }) {
   return supported;
 }
 
-/** A cluster of one node, for connection strings that use discovery. */
-export function clusterOfOne(host, port) {
+/** Creates the cluster info of a single node, for connection strings that use discovery. */
+export function createOneNodeCluster(host, port) {
   const member = new gossip.MemberInfo();
   member.setState(gossip.MemberInfo.VNodeState.LEADER);
   member.setIsAlive(true);

@@ -1,4 +1,4 @@
-import { comparePositions, positionOf } from './event-log.mjs';
+import { comparePositions, toPosition } from './event-log.mjs';
 import {
   ReadDirection,
   caughtUp,
@@ -150,7 +150,7 @@ async function* subscribeToAll(log, options, signal) {
       pageStart = { commit: event.end, prepare: 0n };
       if (!passes(event)) continue;
       sent += 1;
-      reached = positionOf(event);
+      reached = toPosition(event);
       yield eventResponse(event, how);
     }
     considered += searched;
@@ -169,7 +169,7 @@ async function* subscribeToAll(log, options, signal) {
     await appendAfter(log, () => index < log.events.length, signal);
     for (; index < log.events.length && !signal.aborted; index += 1) {
       const event = log.events[index];
-      const position = positionOf(event);
+      const position = toPosition(event);
       if (after !== null && comparePositions(position, after) <= 0) continue;
       if (passes(event)) yield eventResponse(event, how);
       considered += 1;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { setTimeout as wait } from 'node:timers/promises';
-import { callerOf, mayAccess } from './access.mjs';
+import { findCaller, mayAccess } from './access.mjs';
 import { usersApi } from './users.mjs';
 import { EventLog } from './event-log.mjs';
 import {
@@ -11,8 +11,8 @@ import {
   ServerFeaturesService,
   StreamsService,
   batchSuccess,
-  clusterOfOne,
-  expectedOf,
+  createOneNodeCluster,
+  parseExpected,
   failures,
   grpc,
   proposed,
@@ -98,7 +98,7 @@ export async function startEventStoreDb({
   /** @returns {Failure | null} */
   function refusal(call) {
     if (!users) return null;
-    const caller = callerOf(call);
+    const caller = findCaller(call);
     if (caller === null) return failures.accessDenied();
     const isAuthenticated =
       Object.hasOwn(users, caller.name) && users[caller.name] === caller.password;
@@ -108,7 +108,7 @@ export async function startEventStoreDb({
   /** Access control lists are obeyed where there is an administrator to change them. */
   function isDenied(call, action, stream) {
     if (!users || !Object.hasOwn(users, 'admin')) return false;
-    return !mayAccess(log, callerOf(call)?.name ?? '', action, stream);
+    return !mayAccess(log, findCaller(call)?.name ?? '', action, stream);
   }
 
   /**
@@ -170,7 +170,7 @@ export async function startEventStoreDb({
       if (answered) return;
       if (message.hasOptions()) {
         const options = message.getOptions();
-        const expected = expectedOf(options);
+        const expected = parseExpected(options);
         if (expected === null) return refuse(failures.invalidArgument('no expected revision'));
         const stream = streamName(options.getStreamIdentifier());
         if (isDenied(call, 'write', stream)) return refuse(failures.accessDenied());
@@ -225,7 +225,7 @@ export async function startEventStoreDb({
         const deadline = options.getDeadline()?.toDate().getTime() ?? Infinity;
         if (refused || isDenied(call, 'write', stream)) return error(statuses.accessDenied());
         if (deadline <= Date.now()) return error(statuses.timeout());
-        const expected = expectedOf(options);
+        const expected = parseExpected(options);
         if (expected === null) return error(statuses.badRequest('no expected revision'));
         arriving.set(id, { stream, expected, events: [], deadline, size: 0 });
       }
@@ -329,7 +329,7 @@ export async function startEventStoreDb({
     getSupportedMethods: (_call, callback) => callback(null, supportedMethods({ batchAppend })),
   });
   server.addService(GossipService, {
-    read: (_call, callback) => callback(null, clusterOfOne(tls ? 'localhost' : HOST, port)),
+    read: (_call, callback) => callback(null, createOneNodeCluster(tls ? 'localhost' : HOST, port)),
   });
   server.addService(StreamsService, {
     read,

@@ -9,7 +9,7 @@ const SKEW_SECONDS = 60;
  * @param {{ publicKey: string, keyId: string }} account
  * @returns {Record<string, any> | undefined} the claims; undefined for what the account's key has not signed
  */
-export function claimsOf(jwt, { publicKey, keyId }) {
+export function findSignedClaims(jwt, { publicKey, keyId }) {
   const [head = '', claims = '', signature = '', ...more] = jwt.split('.');
   if (more.length > 0 || !signature) return undefined;
   const header = jsonOf(head);
@@ -33,7 +33,7 @@ function jsonOf(part) {
 }
 
 /** @param {Record<string, any>} claims @param {{ email: string, tokenUrl: string, nowSeconds: number }} expected */
-export function faultOfAssertion(claims, { email, tokenUrl, nowSeconds }) {
+export function findAssertionFault(claims, { email, tokenUrl, nowSeconds }) {
   if (claims.iss !== email) return 'iss is not the account';
   if (!String(claims.scope).split(' ').includes(SCOPE)) return 'scope lacks wallet_object.issuer';
   if (claims.aud !== tokenUrl) return 'aud is not the token address';
@@ -44,7 +44,7 @@ export function faultOfAssertion(claims, { email, tokenUrl, nowSeconds }) {
 }
 
 /** @param {Record<string, any>} claims @param {string} email */
-export function faultOfSave(claims, email) {
+export function findSaveFault(claims, email) {
   if (claims.iss !== email) return 'iss is not the account';
   if (claims.aud !== 'google') return 'aud must be google';
   if (claims.typ !== 'savetowallet') return 'typ must be savetowallet';

@@ -21,25 +21,25 @@ export async function saveToGoogle(
   expect((await google.save(link)).status).toBe(200);
 }
 
-/** The object of a customer card; undefined while Google has none. */
-export function objectOf(google: GoogleWallet, uuid: string): GoogleRecord | undefined {
+/** Finds the object of a customer card. */
+export function findObject(google: GoogleWallet, uuid: string): GoogleRecord | undefined {
   return [...google.objects.values()].find(({ id }) => id.includes(uuid));
 }
 
-export function balanceOf(google: GoogleWallet, uuid: string): string | undefined {
-  const { loyaltyPoints } = (objectOf(google, uuid) ?? {}) as {
+export function findBalance(google: GoogleWallet, uuid: string): string | undefined {
+  const { loyaltyPoints } = (findObject(google, uuid) ?? {}) as {
     loyaltyPoints?: { balance: { string: string } };
   };
   return loyaltyPoints?.balance.string;
 }
 
-export function noticesOf(google: GoogleWallet, uuid: string): GoogleNotice[] {
+export function listNotices(google: GoogleWallet, uuid: string): GoogleNotice[] {
   return google.notices.filter(({ objectId }) => objectId.includes(uuid));
 }
 
 export function untilBalance(google: GoogleWallet, uuid: string, balance: string) {
   return eventually(
-    () => balanceOf(google, uuid),
+    () => findBalance(google, uuid),
     (shownBalance) => shownBalance === balance,
   );
 }

@@ -3,12 +3,12 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { CallbackSigner } from './callbacks.mjs';
-import { claimsOf, faultOfAssertion, faultOfSave } from './jwt.mjs';
+import { findSignedClaims, findAssertionFault, findSaveFault } from './jwt.mjs';
 import {
-  faultOfClass,
-  faultOfFields,
-  faultOfId,
-  faultOfObject,
+  findClassFault,
+  findFieldsFault,
+  findIdFault,
+  findObjectFault,
   isOverQuota,
   LONGEST_JWT,
   merged,
@@ -203,10 +203,10 @@ class GoogleWallet {
       return refuse('must be a posted form');
     }
     if (form.get('grant_type') !== GRANT) return refuse('grant_type');
-    const claims = claimsOf(form.get('assertion') ?? '', this.account);
+    const claims = findSignedClaims(form.get('assertion') ?? '', this.account);
     if (!claims) return refuse('Invalid JWT Signature.');
     const nowSeconds = Math.floor(this.now() / 1000);
-    const fault = faultOfAssertion(claims, {
+    const fault = findAssertionFault(claims, {
       email: this.account.email,
       tokenUrl: this.tokenUrl,
       nowSeconds,
@@ -259,7 +259,7 @@ class GoogleWallet {
     if (method === 'POST' && id === undefined) return this.#insert(kind, records, resource);
     const existing = records.get(id);
     if (id !== undefined && !existing) {
-      const fault = faultOfId(this.issuerId, id);
+      const fault = findIdFault(this.issuerId, id);
       if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
       throw new Refusal(404, kind === 'loyaltyClass' ? 'classNotFound' : 'resourceNotFound', id);
     }
@@ -273,7 +273,7 @@ class GoogleWallet {
   }
 
   #insert(kind, records, resource) {
-    const fault = faultOfId(this.issuerId, resource.id) ?? faultOfFields(kind, resource);
+    const fault = findIdFault(this.issuerId, resource.id) ?? findFieldsFault(kind, resource);
     if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
     if (records.has(resource.id))
       throw new Refusal(409, 'existingResource', `${resource.id} exists`);
@@ -286,7 +286,7 @@ class GoogleWallet {
   }
 
   #update(kind, base, existing, resource) {
-    const fault = faultOfFields(kind, resource);
+    const fault = findFieldsFault(kind, resource);
     if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
     if (kind === 'loyaltyClass' && resource.reviewStatus !== 'UNDER_REVIEW') {
       throw new Refusal(400, 'invalidReviewStatus', 'reviewStatus must be UNDER_REVIEW');
@@ -307,8 +307,8 @@ class GoogleWallet {
   #check(kind, record) {
     const fault =
       kind === 'loyaltyClass'
-        ? faultOfClass(record, this.allowHttp)
-        : faultOfObject(record, this.classes, this.allowHttp);
+        ? findClassFault(record, this.allowHttp)
+        : findObjectFault(record, this.classes, this.allowHttp);
     if (fault) throw new Refusal(fault.status, fault.reason, fault.message);
   }
 
@@ -342,9 +342,9 @@ class GoogleWallet {
 
   #save(jwt) {
     if (jwt.length > LONGEST_JWT) throw new Refusal(414, 'tooLong', 'The JWT is too long');
-    const claims = claimsOf(jwt, this.account);
+    const claims = findSignedClaims(jwt, this.account);
     if (!claims) throw new Refusal(400, 'invalidSignature', 'The JWT is not signed by the issuer');
-    const fault = faultOfSave(claims, this.account.email);
+    const fault = findSaveFault(claims, this.account.email);
     if (fault) throw new Refusal(400, 'invalidJwt', fault);
     for (const loyaltyClass of claims.payload.loyaltyClasses ?? []) {
       if (!this.classes.has(loyaltyClass.id))
