@@ -31,13 +31,13 @@ afterAll(async () => {
   await mails?.goAway();
 });
 
-async function signedIn(email: string, password = PASSWORD): Promise<Browser> {
+async function signIn(email: string, password = PASSWORD): Promise<Browser> {
   const browser = new Browser(service);
   expect(await browser.signIn(email, password)).toMatchObject({ status: 303, location: '/app' });
   return browser;
 }
 
-async function userId(email: string): Promise<number> {
+async function getUserId(email: string): Promise<number> {
   const { rows } = await service.database.query<{ id: number }>(
     'select id from users where email = $1',
     [email],
@@ -45,28 +45,28 @@ async function userId(email: string): Promise<number> {
   return Number(rows[0]?.id);
 }
 
-describe('a password that others try first', () => {
+describe('a password that is easy to guess', () => {
   const cases: [string, string][] = [
     ['one of the most common', 'password123'],
-    ['one of them, written differently', 'P@ssw0rd2026'],
+    ['a common one in another spelling', 'P@ssw0rd2026'],
     ['the name of the service', 'Inkpad-2026'],
-    ["one's own name", 'Grace-Hopper'],
-    ["a part of one's own address", 'hopper1906!'],
+    ["the user's name", 'Grace-Hopper'],
+    ["a part of the user's e-mail address", 'hopper1906!'],
   ];
 
-  it.each(cases)('is not taken by user:create: %s', async (_what, password) => {
+  it.each(cases)('is refused by user:create: %s', async (_what, password) => {
     const email = 'grace.hopper@shop.example';
-    const creating = service.execute(new CreateUser(cli, email, 'Grace Hopper', password));
-    await expect(creating).rejects.toThrow('is too easy to guess');
+    const creation = service.execute(new CreateUser(cli, email, 'Grace Hopper', password));
+    await expect(creation).rejects.toThrow('is too easy to guess');
   });
 
-  it('is not taken in the console, by a link in a mail, nor with an invitation; nor is the name of the store', async () => {
+  it('is refused with 422 on the account page, by a reset link and with an invitation, as is the store’s name', async () => {
     const own = await service.newStore();
     await service.database.query(
       `update accounts set state = jsonb_set(state, '{name}', '"Kaffeehaus Prohaska"') where id = $1`,
       [own.accountId],
     );
-    const weak = [
+    const weakPasswords = [
       'password123',
       'qwertyuiop',
       'inkpad2026!',
@@ -74,13 +74,13 @@ describe('a password that others try first', () => {
       'Kaffeehaus-Prohaska',
     ];
 
-    const browser = await signedIn(own.email);
-    for (const password of weak) {
+    const browser = await signIn(own.email);
+    for (const password of weakPasswords) {
       await browser.get('/app/account');
       const fields = { current_password: PASSWORD, password };
-      const answer = await browser.post('/app/account/password', fields);
-      expect([password, answer.status]).toEqual([password, 422]);
-      expect(answer.text).toContain('too easy to guess');
+      const response = await browser.post('/app/account/password', fields);
+      expect([password, response.status]).toEqual([password, 422]);
+      expect(response.text).toContain('too easy to guess');
     }
 
     const forgetful = new Browser(service);
@@ -91,16 +91,16 @@ describe('a password that others try first', () => {
       (result) => result !== undefined,
     );
     const token = /token=([\w-]+)/.exec(mail?.text ?? '')?.[1] ?? '';
-    for (const password of weak) {
-      const answer = await forgetful.post('/app/password/reset', { token, password });
-      expect([password, answer.status]).toEqual([password, 422]);
+    for (const password of weakPasswords) {
+      const response = await forgetful.post('/app/password/reset', { token, password });
+      expect([password, response.status]).toEqual([password, 422]);
     }
 
     const email = `${randomUUID()}@new.example`;
     const { secret } = await service.execute(
       new InviteUser(
         cli,
-        await userId(own.email),
+        await getUserId(own.email),
         own.accountId,
         email,
         'staff',
@@ -109,21 +109,21 @@ describe('a password that others try first', () => {
     );
     const newcomer = new Browser(service);
     await newcomer.get(`/app/invitations/${secret}`);
-    for (const password of [...weak, 'Ada-Lovelace']) {
+    for (const password of [...weakPasswords, 'Ada-Lovelace']) {
       const fields = { name: 'Ada Lovelace', password };
-      const answer = await newcomer.post(`/app/invitations/${secret}`, fields);
-      expect([password, answer.status]).toEqual([password, 422]);
+      const response = await newcomer.post(`/app/invitations/${secret}`, fields);
+      expect([password, response.status]).toEqual([password, 422]);
     }
     const good = { name: 'Ada Lovelace', password: 'twelve green bottles' };
     expect((await newcomer.post(`/app/invitations/${secret}`, good)).status).toBe(303);
   });
 });
 
-describe('wrong codes', () => {
+describe('wrong sign-in codes', () => {
   let userCount = 0;
 
-  /** @returns what makes the codes, and the recovery codes */
-  async function setUp(browser: Browser) {
+  /** Sets up two-step sign-in. @returns the generator of codes, and the recovery codes */
+  async function setUpTwoStepSignIn(browser: Browser) {
     await browser.get('/app/account/codes');
     await browser.post('/app/account/codes/begin', { password: PASSWORD });
     const page = await browser.get('/app/account/codes');
@@ -139,8 +139,8 @@ describe('wrong codes', () => {
     return { totp, codes };
   }
 
-  /** Somebody who knows the password. */
-  async function thief(
+  /** Signs in with the password alone. @returns a function that enters a code */
+  async function enterPassword(
     email: string,
     password = PASSWORD,
   ): Promise<(code: string) => Promise<number>> {
@@ -149,30 +149,30 @@ describe('wrong codes', () => {
     expect((await browser.signIn(email, password)).location).toBe('/app/sign-in/code');
     let attempts = 0;
     return async (code) => {
-      // From many addresses, each of which may try thirty times a minute.
+      // Each attempt has its own IP address: one address may try thirty times a minute.
       browser.address = `2001:db8:${userCount.toString(16)}:${(attempts++).toString(16)}::1`;
       return (await browser.post('/app/sign-in/code', { code })).status;
     };
   }
 
-  const forgetPauses = () => service.database.query('delete from sign_in_failures');
-  const failures = async (email: string) => {
+  const endPauses = () => service.database.query('delete from sign_in_failures');
+  const countFailures = async (email: string) => {
     const { rows } = await service.database.query<{ code_failures: number }>(
       'select code_failures from second_factors where user_id = $1',
-      [await userId(email)],
+      [await getUserId(email)],
     );
     return rows[0]?.code_failures;
   };
-  const mailsTo = (email: string) =>
+  const findMails = (email: string) =>
     mails.received.filter(({ to, text }) => to === email && text.includes('wrong codes'));
 
-  it('pause codes of the app, and no recovery code', async () => {
+  it('block authenticator codes with 429 after ten, but not recovery codes, and are reported by e-mail', async () => {
     const own = await service.newStore();
-    const { totp, codes } = await setUp(await signedIn(own.email));
-    const enter = await thief(own.email);
-    for (let i = 0; i < 10; i++) expect(await enter('000000')).toBe(422);
+    const { totp, codes } = await setUpTwoStepSignIn(await signIn(own.email));
+    const enterCode = await enterPassword(own.email);
+    for (let i = 0; i < 10; i++) expect(await enterCode('000000')).toBe(422);
     const next = totp.generate({ timestamp: Date.now() + 30_000 });
-    expect(await enter(next)).toBe(429);
+    expect(await enterCode(next)).toBe(429);
     const browser = new Browser(service);
     await browser.signIn(own.email, PASSWORD);
     expect((await browser.post('/app/sign-in/code', { code: next })).text).toContain(
@@ -181,27 +181,27 @@ describe('wrong codes', () => {
     expect((await browser.post('/app/sign-in/code', { code: codes[0] ?? '' })).location).toBe(
       '/app',
     );
-    expect(await failures(own.email)).toBe(0);
+    expect(await countFailures(own.email)).toBe(0);
     await eventually(
-      () => mailsTo(own.email).length,
+      () => findMails(own.email).length,
       (count) => count === 1,
     );
   });
 
-  it('are counted in all: after fifty, the app is of no use until a recovery code or a new password', async () => {
+  it('block authenticator codes for good after fifty, until a recovery code is used', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const { totp, codes } = await setUp(browser);
-    const enter = await thief(own.email);
+    const browser = await signIn(own.email);
+    const { totp, codes } = await setUpTwoStepSignIn(browser);
+    const enterCode = await enterPassword(own.email);
     for (let i = 0; i < 50; i++) {
-      if (i % 10 === 0) await forgetPauses();
-      expect(await enter(String(i).padStart(6, '0'))).toBe(422);
+      if (i % 10 === 0) await endPauses();
+      expect(await enterCode(String(i).padStart(6, '0'))).toBe(422);
     }
-    await forgetPauses();
-    const right = () => totp.generate({ timestamp: Date.now() + 30_000 });
-    expect(await enter(right())).toBe(422);
+    await endPauses();
+    const generateNextCode = () => totp.generate({ timestamp: Date.now() + 30_000 });
+    expect(await enterCode(generateNextCode())).toBe(422);
     const mailsSent = await eventually(
-      () => mailsTo(own.email),
+      () => findMails(own.email),
       ({ length }) => length === 2,
     );
     expect(mailsSent.map(({ text }) => /(\d+) wrong codes/.exec(text)?.[1])).toEqual(['10', '50']);
@@ -215,51 +215,51 @@ describe('wrong codes', () => {
     );
     expect(rows).toHaveLength(1);
 
-    expect(await enter(codes[5] ?? '')).toBe(303);
-    expect(await failures(own.email)).toBe(0);
-    await forgetPauses();
-    expect(await (await thief(own.email))(right())).toBe(303);
+    expect(await enterCode(codes[5] ?? '')).toBe(303);
+    expect(await countFailures(own.email)).toBe(0);
+    await endPauses();
+    expect(await (await enterPassword(own.email))(generateNextCode())).toBe(303);
   });
 
-  it('are reset by a new password that the guesser does not know', async () => {
+  it('no longer block authenticator codes once the user has changed the password', async () => {
     const own = await service.newStore();
-    const browser = await signedIn(own.email);
-    const { totp } = await setUp(browser);
+    const browser = await signIn(own.email);
+    const { totp } = await setUpTwoStepSignIn(browser);
     await service.database.query(
       'update second_factors set code_failures = 70 where user_id = $1',
-      [await userId(own.email)],
+      [await getUserId(own.email)],
     );
-    await forgetPauses();
-    const right = () => totp.generate({ timestamp: Date.now() + 30_000 });
-    expect(await (await thief(own.email))(right())).toBe(422);
+    await endPauses();
+    const generateNextCode = () => totp.generate({ timestamp: Date.now() + 30_000 });
+    expect(await (await enterPassword(own.email))(generateNextCode())).toBe(422);
     await browser.get('/app/account');
     const fields = { current_password: PASSWORD, password: 'battery staple' };
     expect((await browser.post('/app/account/password', fields)).status).toBe(303);
-    await forgetPauses();
-    expect(await (await thief(own.email, 'battery staple'))(right())).toBe(303);
+    await endPauses();
+    expect(await (await enterPassword(own.email, 'battery staple'))(generateNextCode())).toBe(303);
   });
 
-  it('count when they come at the same time', async () => {
+  it('are all counted when sent concurrently, and a recovery code sent twice signs in once', async () => {
     const own = await service.newStore();
-    const { codes } = await setUp(await signedIn(own.email));
-    const enter = await thief(own.email);
-    await Promise.all(Array.from({ length: 8 }, () => enter('000000')));
-    expect(await failures(own.email)).toBe(8);
-    const same = await Promise.all([enter(codes[1] ?? ''), enter(codes[1] ?? '')]);
-    expect(same.filter((status) => status === 303)).toHaveLength(1);
+    const { codes } = await setUpTwoStepSignIn(await signIn(own.email));
+    const enterCode = await enterPassword(own.email);
+    await Promise.all(Array.from({ length: 8 }, () => enterCode('000000')));
+    expect(await countFailures(own.email)).toBe(8);
+    const statuses = await Promise.all([enterCode(codes[1] ?? ''), enterCode(codes[1] ?? '')]);
+    expect(statuses.filter((status) => status === 303)).toHaveLength(1);
   });
 
-  it('that look like recovery codes count as well, and tell nothing of the stored ones', async () => {
+  it('are counted when they look like recovery codes, which are stored as hashes and accepted in capitals', async () => {
     const own = await service.newStore();
-    const { codes } = await setUp(await signedIn(own.email));
-    const enter = await thief(own.email);
-    for (let i = 0; i < 12; i++) expect(await enter('abcd efgh ijkl mnop')).toBe(422);
-    expect(await failures(own.email)).toBe(12);
+    const { codes } = await setUpTwoStepSignIn(await signIn(own.email));
+    const enterCode = await enterPassword(own.email);
+    for (let i = 0; i < 12; i++) expect(await enterCode('abcd efgh ijkl mnop')).toBe(422);
+    expect(await countFailures(own.email)).toBe(12);
     const { rows } = await service.database.query<{ hash: Buffer }>(
       'select hash from recovery_codes where user_id = $1',
-      [await userId(own.email)],
+      [await getUserId(own.email)],
     );
     expect(rows.map(({ hash }) => hash.length)).toEqual(Array(10).fill(32));
-    expect(await enter(`  ${(codes[2] ?? '').toUpperCase().replaceAll(' ', '-')}`)).toBe(303);
+    expect(await enterCode(`  ${(codes[2] ?? '').toUpperCase().replaceAll(' ', '-')}`)).toBe(303);
   });
 });

@@ -30,48 +30,48 @@ afterAll(async () => {
   await mails?.goAway();
 });
 
-async function signedIn(email: string): Promise<Browser> {
+async function signIn(email: string): Promise<Browser> {
   const browser = new Browser(service);
   expect(await browser.signIn(email, PASSWORD)).toMatchObject({ status: 303, location: '/app' });
   return browser;
 }
 
-/** Somebody with an account, in front of a browser, and an address that they want. */
-async function somebody() {
+/** Creates a user, signs them in, and names an address that they could change to. */
+async function signInNewUser() {
   const { email } = await service.newStore();
-  return { email, browser: await signedIn(email), newEmail: email.replace('@', '+new@') };
+  return { email, browser: await signIn(email), newEmail: email.replace('@', '+new@') };
 }
 
-async function want(browser: Browser, email: string) {
+async function requestChange(browser: Browser, email: string) {
   await browser.get('/app/account');
   return browser.post('/app/account', { name: 'Grace', email, current_password: PASSWORD });
 }
 
 const SENT = '/app/account?done=address_link';
 
-const mailTo = (address: string, subject = 'Your e-mail address for Inkpad') =>
+const waitForMail = (address: string, subject = 'Your e-mail address for Inkpad') =>
   eventually(
     () => mails.received.findLast((mail) => mail.to === address && mail.subject === subject),
     (result) => result !== undefined,
   );
 
-/** @returns the path of the link in the newest mail to the address */
-async function linkTo(address: string): Promise<string> {
-  const text = (await mailTo(address))?.text ?? '';
+/** Waits for the newest mail to the address, and returns the path of its link. */
+async function waitForLink(address: string): Promise<string> {
+  const text = (await waitForMail(address))?.text ?? '';
   const link = /https:\/\/cards\.example(\/app\/account\/address\?token=[\w-]{43})\s/.exec(text);
   if (!link?.[1]) throw new Error(`no link in ${text}`);
   return link[1];
 }
 
-async function open(browser: Browser, link: string) {
+async function openLink(browser: Browser, link: string) {
   const page = await browser.get(link);
   // A page that says what is wrong has no form.
   if (page.status !== 200) await browser.get('/app/account');
   const token = link.split('token=')[1] ?? '';
-  return { page, answer: await browser.post('/app/account/address', { token }) };
+  return { page, confirmation: await browser.post('/app/account/address', { token }) };
 }
 
-async function addressesOf(...addresses: string[]): Promise<string[]> {
+async function findExisting(...addresses: string[]): Promise<string[]> {
   const { rows } = await service.database.query<{ email: string }>(
     'select email from users where email = any ($1) order by email',
     [addresses],
@@ -79,86 +79,86 @@ async function addressesOf(...addresses: string[]): Promise<string[]> {
   return rows.map(({ email }) => email);
 }
 
-describe('a new address', () => {
-  it('is taken only with the password', async () => {
-    const { browser, newEmail } = await somebody();
+describe('a new e-mail address', () => {
+  it('is refused with 422 without the current password, or when it is not an e-mail address', async () => {
+    const { browser, newEmail } = await signInNewUser();
     await browser.get('/app/account');
     const refused = await browser.post('/app/account', { name: 'Grace', email: newEmail });
     expect([refused.status, refused.text.includes('is wrong')]).toEqual([422, true]);
-    const wrong = await want(browser, 'no address');
+    const wrong = await requestChange(browser, 'no address');
     expect([wrong.status, wrong.text.includes('is not an e-mail address')]).toEqual([422, true]);
   });
 
-  it('counts once its link is opened, and the former one is told', async () => {
-    const { browser, email, newEmail } = await somebody();
-    expect((await want(browser, newEmail)).location).toBe(SENT);
+  it('takes effect once its link is opened, and is announced to the former address', async () => {
+    const { browser, email, newEmail } = await signInNewUser();
+    expect((await requestChange(browser, newEmail)).location).toBe(SENT);
     expect((await browser.get(SENT)).text).toContain('open the link that we have sent to it');
-    expect(await addressesOf(email, newEmail)).toEqual([email]);
-    const { page, answer } = await open(browser, await linkTo(newEmail));
+    expect(await findExisting(email, newEmail)).toEqual([email]);
+    const { page, confirmation } = await openLink(browser, await waitForLink(newEmail));
     expect([page.status, page.text.includes(newEmail)]).toEqual([200, true]);
-    expect(answer.location).toBe('/app/account?done=address');
+    expect(confirmation.location).toBe('/app/account?done=address');
     expect((await browser.get('/app/account?done=address')).text).toContain(newEmail);
-    expect(await addressesOf(email, newEmail)).toEqual([newEmail]);
+    expect(await findExisting(email, newEmail)).toEqual([newEmail]);
     const { rows } = await service.database.query<{ confirmed: boolean }>(
       'select email_confirmed_at is not null as confirmed from users where email = $1',
       [newEmail],
     );
     expect(rows).toEqual([{ confirmed: true }]);
-    const notices = await mailTo(email, 'Your e-mail address for Inkpad has changed');
+    const notices = await waitForMail(email, 'Your e-mail address for Inkpad has changed');
     expect(notices?.text).toContain(newEmail);
-    await signedIn(newEmail);
+    await signIn(newEmail);
   });
 
-  it('ends the links for a new password that went to the former one', async () => {
-    const { browser, email, newEmail } = await somebody();
+  it('invalidates the password reset links that went to the former address', async () => {
+    const { browser, email, newEmail } = await signInNewUser();
     await browser.post('/app/password/forgot', { email });
-    const reset = await mailTo(email, 'A new password for Inkpad');
+    const reset = await waitForMail(email, 'A new password for Inkpad');
     const [, path = ''] = /cards\.example(\S+)/.exec(reset?.text ?? '') ?? [];
     expect((await browser.get(path)).status).toBe(200);
-    await want(browser, newEmail);
-    await open(browser, await linkTo(newEmail));
+    await requestChange(browser, newEmail);
+    await openLink(browser, await waitForLink(newEmail));
     expect((await browser.get(path)).status).toBe(404);
   });
 
-  it('is refused for another user who opens its link', async () => {
-    const thief = await somebody();
-    const victim = await somebody();
-    await want(thief.browser, thief.newEmail);
-    const link = await linkTo(thief.newEmail);
-    const { page, answer } = await open(victim.browser, link);
-    expect([page.status, answer.status]).toEqual([404, 404]);
+  it('cannot be confirmed by another user, who gets 404, or without signing in', async () => {
+    const thief = await signInNewUser();
+    const victim = await signInNewUser();
+    await requestChange(thief.browser, thief.newEmail);
+    const link = await waitForLink(thief.newEmail);
+    const { page, confirmation } = await openLink(victim.browser, link);
+    expect([page.status, confirmation.status]).toEqual([404, 404]);
     expect(page.text).toContain(`signed in as ${victim.email}`);
     const stranger = await new Browser(service).get(link);
     expect(stranger.location).toBe(`/app/sign-in?return_to=${encodeURIComponent(link)}`);
-    expect(await addressesOf(thief.email, thief.newEmail, victim.email)).toEqual(
+    expect(await findExisting(thief.email, thief.newEmail, victim.email)).toEqual(
       [thief.email, victim.email].sort(),
     );
   });
 
-  it('that another user has is refused to that user alone', async () => {
-    const { browser, email } = await somebody();
+  it('that belongs to another user gets the usual response, but a mail without a link', async () => {
+    const { browser, email } = await signInNewUser();
     const { email: takenEmail } = await service.newStore();
     const spelled = takenEmail.replace(/^./, (letter) => letter.toUpperCase());
-    expect((await want(browser, spelled)).location).toBe(SENT);
-    const mail = await mailTo(spelled);
+    expect((await requestChange(browser, spelled)).location).toBe(SENT);
+    const mail = await waitForMail(spelled);
     expect(mail?.text).toContain('It already has an account');
     expect(mail?.text).not.toContain('token=');
-    expect(await addressesOf(email, takenEmail)).toEqual([email, takenEmail].sort());
+    expect(await findExisting(email, takenEmail)).toEqual([email, takenEmail].sort());
   });
 
-  it('that looks like that of another user is mailed to as what it is', async () => {
-    const { browser, email } = await somebody();
+  it('that looks like another user’s is a different address with its own mailbox', async () => {
+    const { browser, email } = await signInNewUser();
     const victim = email.replace('owner.example', 'github.example');
     await service.execute(new CreateUser(cli, victim, 'Victim', PASSWORD));
     const lookalike = victim.replace('github', 'gİthub');
-    expect((await want(browser, lookalike)).location).toBe(SENT);
+    expect((await requestChange(browser, lookalike)).location).toBe(SENT);
     const mailbox = victim.replace('github', 'xn--github-qyd');
-    // As the mail server of the tests shows it.
+    // The spelling in which the mail server receives it.
     const normalized = victim.replace('github', 'gi\u0307thub');
-    expect((await open(browser, await linkTo(normalized))).answer.location).toContain(
-      'done=address',
-    );
-    expect(await addressesOf(victim, lookalike)).toEqual([victim, lookalike].sort());
+    expect(
+      (await openLink(browser, await waitForLink(normalized))).confirmation.location,
+    ).toContain('done=address');
+    expect(await findExisting(victim, lookalike)).toEqual([victim, lookalike].sort());
     const { rows } = await service.database.query(
       'select email from users where email_key = any ($1) order by email_key',
       [[victim, mailbox]],
@@ -169,82 +169,82 @@ describe('a new address', () => {
     expect((await stranger.signIn(lookalike, PASSWORD)).status).toBe(303);
   });
 
-  it('that another user has got meanwhile is refused', async () => {
-    const [first, second] = [await somebody(), await somebody()];
-    await want(first.browser, first.newEmail);
-    const link = await linkTo(first.newEmail);
+  it('is refused with 409 when another user has taken it before its link is opened', async () => {
+    const [first, second] = [await signInNewUser(), await signInNewUser()];
+    await requestChange(first.browser, first.newEmail);
+    const link = await waitForLink(first.newEmail);
     await service.database.query('update users set email = $2, email_key = $2 where email = $1', [
       second.email,
       first.newEmail,
     ]);
-    const { answer } = await open(first.browser, link);
-    expect([answer.status, answer.text.includes('Another user signs in with it')]).toEqual([
-      409,
-      true,
-    ]);
-    expect(await addressesOf(first.email)).toEqual([first.email]);
+    const { confirmation } = await openLink(first.browser, link);
+    expect([
+      confirmation.status,
+      confirmation.text.includes('Another user signs in with it'),
+    ]).toEqual([409, true]);
+    expect(await findExisting(first.email)).toEqual([first.email]);
   });
 });
 
-describe('a link to a new address', () => {
-  it('works once, even when it is used twice at the same time', async () => {
-    const { browser, newEmail } = await somebody();
-    await want(browser, newEmail);
-    const link = await linkTo(newEmail);
+describe('the confirmation link for a new e-mail address', () => {
+  it('works once, even when it is used twice concurrently', async () => {
+    const { browser, newEmail } = await signInNewUser();
+    await requestChange(browser, newEmail);
+    const link = await waitForLink(newEmail);
     await browser.get(link);
     const token = link.split('token=')[1] ?? '';
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       [1, 2].map(() => browser.post('/app/account/address', { token })),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([303, 404]);
+    expect(responses.map(({ status }) => status).sort()).toEqual([303, 404]);
     expect((await browser.get(link)).status).toBe(404);
   });
 
-  it('works for a day', async () => {
-    const { browser, email, newEmail } = await somebody();
-    await want(browser, newEmail);
-    const link = await linkTo(newEmail);
+  it('expires after 24 hours', async () => {
+    const { browser, email, newEmail } = await signInNewUser();
+    await requestChange(browser, newEmail);
+    const link = await waitForLink(newEmail);
     const { rows } = await service.database.query(
       `update address_changes n set created_at = n.created_at - interval '1 day', expires_at = n.expires_at - interval '1 day'
        where n.email = $1 returning n.expires_at <= now() as late, n.expires_at - n.created_at = interval '24 hours' as a_day`,
       [newEmail],
     );
     expect(rows).toEqual([{ late: true, a_day: true }]);
-    const { page, answer } = await open(browser, link);
-    expect([page.status, answer.status]).toEqual([404, 404]);
-    expect(await addressesOf(email, newEmail)).toEqual([email]);
+    const { page, confirmation } = await openLink(browser, link);
+    expect([page.status, confirmation.status]).toEqual([404, 404]);
+    expect(await findExisting(email, newEmail)).toEqual([email]);
   });
 
-  it('ends with the next one, and there are three in an hour', async () => {
-    const { browser, email, newEmail } = await somebody();
-    await want(browser, `1${newEmail}`);
-    const first = await linkTo(`1${newEmail}`);
-    await want(browser, `2${newEmail}`);
-    expect((await open(browser, first)).answer.status).toBe(404);
+  it('is invalidated by the next one, and the fourth within an hour is refused with 422', async () => {
+    const { browser, email, newEmail } = await signInNewUser();
+    await requestChange(browser, `1${newEmail}`);
+    const first = await waitForLink(`1${newEmail}`);
+    await requestChange(browser, `2${newEmail}`);
+    expect((await openLink(browser, first)).confirmation.status).toBe(404);
     const two = [`3${newEmail}`, `4${newEmail}`];
-    const answers = await Promise.all(two.map((address) => want(browser, address)));
-    expect(answers.map(({ status }) => status).sort()).toEqual([303, 422]);
-    expect(answers.map(({ text }) => text).join()).toContain('Try again in an hour');
-    expect(await addressesOf(email)).toEqual([email]);
+    const responses = await Promise.all(two.map((address) => requestChange(browser, address)));
+    expect(responses.map(({ status }) => status).sort()).toEqual([303, 422]);
+    expect(responses.map(({ text }) => text).join()).toContain('Try again in an hour');
+    expect(await findExisting(email)).toEqual([email]);
   });
 });
 
-it('refuses a change of address without a mail server', async () => {
-  const silent = await startService();
+it('a change of e-mail address is refused with 422 on a service without a mail server', async () => {
+  const serviceWithoutMail = await startService();
   try {
-    const { email } = await silent.newStore();
-    const browser = new Browser(silent);
+    const { email } = await serviceWithoutMail.newStore();
+    const browser = new Browser(serviceWithoutMail);
     await browser.signIn(email, PASSWORD);
-    const answer = await want(browser, `new.${email}`);
-    expect(answer.status).toBe(422);
-    expect(answer.text).toContain('this service sends no e-mail. Ask your administrator');
+    const response = await requestChange(browser, `new.${email}`);
+    expect(response.status).toBe(422);
+    expect(response.text).toContain('this service sends no e-mail. Ask your administrator');
   } finally {
-    await silent.stop();
+    await serviceWithoutMail.stop();
   }
 });
 
-describe('mails to an address that somebody else has entered', () => {
-  it('are limited in a day, from all stores and users together', async () => {
+describe('mails to one address', () => {
+  it('are limited per day across stores, users and spellings of the address', async () => {
     const victim = `${randomUUID()}@victim.example`;
     const invite = async (browser: Browser, accountId: number, email: string) => {
       const users = `/app/stores/${accountId}/users`;
@@ -254,7 +254,7 @@ describe('mails to an address that somebody else has entered', () => {
     const owners = await Promise.all(
       [1, 2, 3].map(async () => {
         const { email, accountId } = await service.newStore();
-        return { accountId, browser: await signedIn(email) };
+        return { accountId, browser: await signIn(email) };
       }),
     );
     const [first, second, third] = owners;
@@ -270,12 +270,12 @@ describe('mails to an address that somebody else has entered', () => {
       expect(refused.text).toContain('has received too many e-mails today. Try again in 24 hours');
       expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
     }
-    const lookalike = await want(third.browser, victim);
+    const lookalike = await requestChange(third.browser, victim);
     expect([lookalike.status, lookalike.text]).toEqual([
       422,
       expect.stringContaining('has received too many e-mails today'),
     ]);
-    // An invitation that was refused is none, and others go on.
+    // A refused invitation is not stored, and invitations to other addresses still work.
     expect((await third.browser.get(`/app/stores/${third.accountId}/users`)).text).not.toContain(
       victim,
     );
@@ -285,7 +285,9 @@ describe('mails to an address that somebody else has entered', () => {
       () => mails.received.filter(({ to }) => to === other),
       ({ length }) => length === 1,
     );
-    const got = mails.received.filter(({ to }) => to.toLowerCase().endsWith('@victim.example'));
-    expect(got).toHaveLength(4);
+    const received = mails.received.filter(({ to }) =>
+      to.toLowerCase().endsWith('@victim.example'),
+    );
+    expect(received).toHaveLength(4);
   });
 });

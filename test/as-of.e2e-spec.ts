@@ -56,7 +56,7 @@ afterEach(async () => {
   await database.close();
 });
 
-/** Each as a process of its own would have it. */
+/** Two new instances share nothing, as in two processes. */
 const newTimes = () => new LogTimes(service.pool, service.store);
 const newAsOf = () => new PastStates(service.store, newTimes(), service.keys, []);
 
@@ -66,7 +66,7 @@ function createCountEvent(value: number, time: number): NewEvent {
   return { ...one, meta: { ...one.meta, recordedAt } };
 }
 
-/** One commit. The time is that of the process which writes it. */
+/** Commits events to a counter; each was recorded by the clock of the process that writes it. */
 async function commit(id: number, ...events: NewEvent[]): Promise<void> {
   const stream = `counter-${id}`;
   const expected = heads.get(stream) ?? null;
@@ -77,62 +77,62 @@ async function commit(id: number, ...events: NewEvent[]): Promise<void> {
   if (head) heads.set(stream, head);
 }
 
-/** The values of all counters, as a question finds them. */
-async function valuesAt(time: number, asOf = newAsOf()): Promise<number[]> {
+/** Reads the values of all counters as of a moment, in ascending order. */
+async function readValues(time: number, asOf = newAsOf()): Promise<number[]> {
   const past = await asOf.toMoment(new Date(time));
   const ids = [...heads.keys()].map((stream) => Number(stream.slice('counter-'.length)));
   const states = await asOf.projectAll({ aggregate: counter }, ids, past);
   return states.flatMap(({ values }) => values).sort((a, b) => a - b);
 }
 
-describe('a question about the past', () => {
-  it('follows the order of the log when recorded times differ', async () => {
+describe('an as-of query', () => {
+  it('includes events in the order of the log when their recorded times are out of order', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - 9 * SECOND));
     await commit(2, createCountEvent(2, now - 5 * SECOND));
     await commit(3, createCountEvent(3, now - 7 * SECOND));
     await commit(4, createCountEvent(4, now - 3 * SECOND));
-    expect(await valuesAt(now - 8 * SECOND)).toEqual([1]);
-    expect(await valuesAt(now - 6 * SECOND)).toEqual([1]);
-    expect(await valuesAt(now - 5 * SECOND)).toEqual([1, 2, 3]);
-    expect(await valuesAt(now)).toEqual([1, 2, 3, 4]);
+    expect(await readValues(now - 8 * SECOND)).toEqual([1]);
+    expect(await readValues(now - 6 * SECOND)).toEqual([1]);
+    expect(await readValues(now - 5 * SECOND)).toEqual([1, 2, 3]);
+    expect(await readValues(now)).toEqual([1, 2, 3, 4]);
   });
 
-  it('returns the same result after a late commit', async () => {
+  it('returns the same result after a commit with an earlier recorded time', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - 9 * SECOND));
     const time = now - 4 * SECOND;
-    expect(await valuesAt(time)).toEqual([1]);
+    expect(await readValues(time)).toEqual([1]);
     await commit(2, createCountEvent(2, time - SECOND));
-    expect(await valuesAt(time)).toEqual([1]);
-    expect(await valuesAt(time + 1)).toEqual([1, 2]);
+    expect(await readValues(time)).toEqual([1]);
+    expect(await readValues(time + 1)).toEqual([1, 2]);
   });
 
-  it('does not lose the events of others to a clock that is an hour ahead', async () => {
+  it('includes the events of other processes when one clock is an hour ahead', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - 9 * SECOND));
     await commit(2, createCountEvent(2, now - 8 * SECOND + HOUR));
     await commit(3, createCountEvent(3, now - 7 * SECOND));
-    expect(await valuesAt(now - 8 * SECOND)).toEqual([1]);
-    expect(await valuesAt(now - 7 * SECOND)).toEqual([1, 2, 3]);
+    expect(await readValues(now - 8 * SECOND)).toEqual([1]);
+    expect(await readValues(now - 7 * SECOND)).toEqual([1, 2, 3]);
     await commit(2, createCountEvent(4, now - 6 * SECOND + HOUR));
-    expect(await valuesAt(now - 6 * SECOND)).toEqual([1, 2, 3]);
+    expect(await readValues(now - 6 * SECOND)).toEqual([1, 2, 3]);
     const next = Date.now();
     await commit(1, createCountEvent(5, next));
-    expect(await valuesAt(next)).toEqual([1, 2, 3, 4, 5]);
+    expect(await readValues(next)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('does not lose them when the times are worked out long after either', async () => {
+  it('includes every event when log times are computed hours later and one clock was ahead', async () => {
     const past = Date.now() - 10 * HOUR;
     for (let value = 0; value < 40; value++) {
       const ahead = value % 4 === 3 ? HOUR : 0;
       await commit(value % 4, createCountEvent(value, past + value * SECOND + ahead));
     }
-    expect(await valuesAt(past + 10 * SECOND)).toEqual(Array.from({ length: 11 }, (_, i) => i));
-    expect(await valuesAt(past + 38 * SECOND)).toEqual(Array.from({ length: 39 }, (_, i) => i));
+    expect(await readValues(past + 10 * SECOND)).toEqual(Array.from({ length: 11 }, (_, i) => i));
+    expect(await readValues(past + 38 * SECOND)).toEqual(Array.from({ length: 39 }, (_, i) => i));
   });
 
-  it('never shows a part of a command', async () => {
+  it('includes all events of a commit or none', async () => {
     const past = Date.now() - HOUR;
     await commit(
       1,
@@ -141,31 +141,31 @@ describe('a question about the past', () => {
       createCountEvent(3, past),
     );
     await commit(1, createCountEvent(4, past + 5), createCountEvent(5, past + 5));
-    expect(await valuesAt(past - 1)).toEqual([]);
-    expect(await valuesAt(past)).toEqual([1, 2, 3]);
-    expect(await valuesAt(past + 4)).toEqual([1, 2, 3]);
-    expect(await valuesAt(past + 5)).toEqual([1, 2, 3, 4, 5]);
+    expect(await readValues(past - 1)).toEqual([]);
+    expect(await readValues(past)).toEqual([1, 2, 3]);
+    expect(await readValues(past + 4)).toEqual([1, 2, 3]);
+    expect(await readValues(past + 5)).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('is refused about the future, but allows a clock that is slightly ahead', async () => {
+  it('rejects a moment ten seconds ahead, but allows 100 ms of clock skew', async () => {
     await commit(1, createCountEvent(1, Date.now()));
-    await expect(valuesAt(Date.now() + 10 * SECOND)).rejects.toThrow(InvalidFieldsError);
-    expect(await valuesAt(Date.now() + 100)).toEqual([1]);
+    await expect(readValues(Date.now() + 10 * SECOND)).rejects.toThrow(InvalidFieldsError);
+    expect(await readValues(Date.now() + 100)).toEqual([1]);
   });
 
-  it('uses no space, however often it is repeated', async () => {
+  it('adds no row to es.log_times when it is repeated', async () => {
     await commit(1, createCountEvent(1, Date.now() - SECOND));
-    for (let i = 0; i < 5; i++) await valuesAt(Date.now());
+    for (let i = 0; i < 5; i++) await readValues(Date.now());
     const { rows } = await database.query('select n from es.log_times');
     expect(rows).toHaveLength(2);
   });
 
-  it('runs once for many concurrent requests', async () => {
+  it('returns the same result to concurrent requests', async () => {
     const time = Date.now() - SECOND;
     await commit(1, createCountEvent(1, time));
     await commit(2, createCountEvent(2, time + 5 * HOUR));
-    const answers = await Promise.all(Array.from({ length: 8 }, () => valuesAt(time)));
-    expect(new Set(answers.map(String)).size).toBe(1);
+    const results = await Promise.all(Array.from({ length: 8 }, () => readValues(time)));
+    expect(new Set(results.map(String)).size).toBe(1);
   });
 });
 
@@ -173,8 +173,8 @@ describe('a long history', () => {
   const LENGTH = 1_700;
   let past: number;
 
-  /** Two events a second in groups, in part a little late. @returns their times in the order of the log */
-  async function fill(): Promise<number[]> {
+  /** Commits two events a second in groups, some recorded a little late. @returns their times in the order of the log */
+  async function commitHistory(): Promise<number[]> {
     past = Date.now() - HOUR;
     const times = Array.from(
       { length: LENGTH },
@@ -187,14 +187,14 @@ describe('a long history', () => {
     return times;
   }
 
-  /** How many had been recorded by each time, when nobody's clock is wrong. */
-  function expected(times: number[], positions: number[]): number[] {
+  /** Counts the events recorded by each moment, in the order of the log. */
+  function countExpected(times: number[], positions: number[]): number[] {
     let latest = 0;
     const order = times.map((time) => (latest = Math.max(latest, time)));
     return positions.map((time) => order.filter((at) => at <= time).length);
   }
 
-  async function count(positions: number[]): Promise<number[]> {
+  async function countEvents(positions: number[]): Promise<number[]> {
     const log = await readAllEvents(service.store);
     const counts: number[] = [];
     for (const time of positions) {
@@ -204,13 +204,13 @@ describe('a long history', () => {
     return counts;
   }
 
-  it('returns the same whether it was followed or is read on demand', async () => {
-    const times = await fill();
+  it('has the same counts with log times that are computed on demand or stored by the follower', async () => {
+    const times = await commitHistory();
     const positions = [0, 1, 249, 250, 251, 499, 500, 501, 1_003, LENGTH - 1].map(
       (i) => (times[i] ?? 0) + (i % 2),
     );
-    const read = await count(positions);
-    expect(read).toEqual(expected(times, positions));
+    const onDemand = await countEvents(positions);
+    expect(onDemand).toEqual(countExpected(times, positions));
     await database.query('delete from es.log_times');
     const stop = new AbortController();
     const following = [1, 2].map(() => new LogTimesFollower(newTimes()).run(stop.signal));
@@ -220,63 +220,65 @@ describe('a long history', () => {
         () => database.query(entries),
         ({ rows }) => rows.length > 0,
       );
-      expect(await count(positions)).toEqual(read);
+      expect(await countEvents(positions)).toEqual(onDemand);
     } finally {
       stop.abort();
       await Promise.all(following);
     }
   });
 
-  it('is followed with few entries, and read once for them', async () => {
-    await fill();
+  it('is read once by the follower, which stores at most one log time for 150 events', async () => {
+    await commitHistory();
     const times = newTimes();
-    const reading = jest.spyOn(service.store, 'readMoments');
+    const readMoments = jest.spyOn(service.store, 'readMoments');
     while (await times.addDueEntry());
-    const read = await Promise.all(reading.mock.results.map(({ value }) => value as Moments));
-    expect(read.flat()).toHaveLength(LENGTH);
+    const moments = await Promise.all(
+      readMoments.mock.results.map(({ value }) => value as Moments),
+    );
+    expect(moments.flat()).toHaveLength(LENGTH);
     const { rows } = await database.query('select n from es.log_times');
     expect(rows.length).toBeGreaterThan(LENGTH / 500 - 1);
     expect(rows.length).toBeLessThanOrEqual(LENGTH / 150);
   });
 });
 
-describe('the follower', () => {
-  it('counts an event of a fast clock from when it was seen', async () => {
+describe('the follower of log times', () => {
+  it('dates an event of a fast clock by the moment at which it was read', async () => {
     const now = Date.now();
     await commit(1, createCountEvent(1, now - SECOND));
     await commit(2, createCountEvent(2, now + HOUR));
     const times = newTimes();
     await times.addDueEntry();
-    const seen = Date.now();
-    expect(await valuesAt(now - SECOND)).toEqual([1]);
-    expect(await valuesAt(seen)).toEqual([1, 2]);
-    await commit(3, createCountEvent(3, seen + 1));
-    expect(await valuesAt(Math.max(Date.now(), seen + 1))).toEqual([1, 2, 3]);
+    const readAt = Date.now();
+    expect(await readValues(now - SECOND)).toEqual([1]);
+    expect(await readValues(readAt)).toEqual([1, 2]);
+    await commit(3, createCountEvent(3, readAt + 1));
+    expect(await readValues(Math.max(Date.now(), readAt + 1))).toEqual([1, 2, 3]);
   });
 });
 
 if (isPostgres) {
-  it('waits for an open transaction, because a part of the history cannot be read yet', async () => {
+  it('an as-of query is unavailable while a transaction is open, and succeeds after its commit', async () => {
     await commit(1, createCountEvent(1, Date.now() - HOUR));
     await database.query('begin');
     await database.query('select pg_current_xact_id()');
     await commit(2, createCountEvent(2, Date.now()));
-    await expect(valuesAt(Date.now())).rejects.toThrow(UnavailableError);
-    const waiting = valuesAt(Date.now()).catch(() => null);
+    await expect(readValues(Date.now())).rejects.toThrow(UnavailableError);
+    const pending = readValues(Date.now()).catch(() => null);
     await database.query('commit');
-    // The server may have other transactions, which it may have to wait for longer than it does.
-    const answer =
-      (await waiting) ??
+    // Other transactions of this server may be open for longer than a query waits.
+    const values =
+      (await pending) ??
       (await eventually(
-        () => valuesAt(Date.now()).catch(() => null),
+        () => readValues(Date.now()).catch(() => null),
         (values) => values !== null,
       ));
-    expect(answer).toEqual([1, 2]);
+    expect(values).toEqual([1, 2]);
   });
 }
 
-describe('counts of the past', () => {
-  it('are the same whether the history is filled or not', async () => {
+describe('counts as of a past moment', () => {
+  it('are the same before and after the history table is filled', async () => {
     const running = await startService();
     const history = await openHistory(testConfig(running.database.url, running.environment));
     const stop = new AbortController();
@@ -288,11 +290,11 @@ describe('counts of the past', () => {
       await eventually(Date.now, (now) => now > Date.parse(decodeURIComponent(time)));
       await enrol(store);
       expect((await store.get(store.store)).body).toMatchObject({ customers_count: 2 });
-      const ask = async () => [
+      const readCounts = async () => [
         (await store.get(`${store.store}?as_of=${time}`)).body,
         (await store.get(`${store.store}/cards/${card.id}?as_of=${time}`)).body,
       ];
-      const before = await ask();
+      const before = await readCounts();
       expect(before).toMatchObject([{ customers_count: 1 }, { customer_cards_count: 1 }]);
       filling = history.subscription.run(stop.signal);
       const events = await running.history();
@@ -300,7 +302,7 @@ describe('counts of the past', () => {
         () => running.database.query('select from history'),
         ({ rowCount }) => rowCount === events.length,
       );
-      expect(await ask()).toEqual(before);
+      expect(await readCounts()).toEqual(before);
     } finally {
       stop.abort();
       await filling;

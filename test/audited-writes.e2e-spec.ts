@@ -5,24 +5,28 @@ import { eventually } from './support/jest/eventually.js';
 import { openStore } from './support/database/event-store.js';
 
 let database: TestDatabase;
-let opened: Awaited<ReturnType<typeof openStore>>;
+let connected: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   database = await testDatabase();
-  opened = await openStore(testConfig(database.url));
+  connected = await openStore(testConfig(database.url));
 });
 
 afterAll(async () => {
-  await opened.close();
+  await connected.close();
   await database.close();
 });
 
 // begin | the server ends the connection | the next statement
-it('a connection that breaks between two statements is a lost connection: the work is done again', async () => {
-  const writes = new AuditedWrites(opened.source, opened.responses);
+it('an audited write runs again when its connection breaks between two statements', async () => {
+  const writes = new AuditedWrites(connected.source, connected.responses);
   const tries: boolean[] = [];
-  const by = { actor: { type: 'system', id: 0 }, channel: 'system', requestId: 'test' } as const;
-  const answer = await writes.write(by, async ({ manager, isRepeated }) => {
+  const writer = {
+    actor: { type: 'system', id: 0 },
+    channel: 'system',
+    requestId: 'test',
+  } as const;
+  const result = await writes.write(writer, async ({ manager, isRepeated }) => {
     tries.push(isRepeated);
     const [row] = (await manager.query('select pg_backend_pid() as pid')) as { pid: number }[];
     if (!isRepeated) {
@@ -34,6 +38,6 @@ it('a connection that breaks between two statements is a lost connection: the wo
     }
     return (await manager.query('select 7 as answer')) as { answer: number }[];
   });
-  expect(answer).toEqual([{ answer: 7 }]);
+  expect(result).toEqual([{ answer: 7 }]);
   expect(tries).toEqual([false, true]);
 });

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 it(
-  'asks callers to come again when others were in the way for too long, and has done nothing',
+  'requests that wait too long for a lock get 503 with Retry-After, and change nothing',
   async () => {
     const { path } = await enrol(store);
     const hooks = `${store.store}/webhook_subscriptions`;
@@ -30,12 +30,12 @@ it(
       for (const table of TABLES) await holder.query(`lock table ${table}`);
       const hook = { events: ['*'], target_url: 'https://example.com/' };
       const page = fetch(`${service.baseUrl}/passes/${uuid}`, { headers: { accept: 'text/html' } });
-      const answers = await Promise.all([
+      const responses = await Promise.all([
         store.get(path),
         store.post(`${path}/stamp`, { stamps: 1 }),
         store.post(hooks, hook),
       ]);
-      for (const { status, body, headers } of answers) {
+      for (const { status, body, headers } of responses) {
         expect({ status, body }).toMatchObject({ status: 503, body: { code: 'unavailable' } });
         expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
       }

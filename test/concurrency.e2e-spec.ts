@@ -10,31 +10,31 @@ beforeAll(async () => {
   store = await service.newStore();
 });
 
-const pathOf = ({ id }: { id: number }) => `${store.store}/customers/${id}`;
+const toPath = ({ id }: { id: number }) => `${store.store}/customers/${id}`;
 const update = (customer: { id: number }, changes: object) =>
-  store.patch<CustomerJson>(pathOf(customer), { customer: changes });
+  store.patch<CustomerJson>(toPath(customer), { customer: changes });
 const show = async (customer: { id: number }) =>
-  (await store.get<CustomerJson>(pathOf(customer))).body;
+  (await store.get<CustomerJson>(toPath(customer))).body;
 
-describe('changes at the same time', () => {
-  it('let exactly one of ten customers have a value that all want', async () => {
+describe('concurrent changes', () => {
+  it('of ten customers to one e-mail address succeed once, and get 422 otherwise', async () => {
     const ten = await Promise.all(Array.from({ length: 10 }, () => enrol(store)));
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ten.map(({ customer }) => update(customer, { email: 'wanted@example.com', phone: null })),
     );
-    const lost = answers.filter(({ status }) => status !== 200);
-    expect(lost).toHaveLength(9);
-    for (const answer of lost) expectRefused(answer, 'email', 'taken');
+    const refused = responses.filter(({ status }) => status !== 200);
+    expect(refused).toHaveLength(9);
+    for (const response of refused) expectRefused(response, 'email', 'taken');
   });
 
-  it('resolve two customers who swap their addresses', async () => {
+  it('that swap the addresses of two customers leave them two different ones', async () => {
     const [one, two] = [(await enrol(store)).customer, (await enrol(store)).customer];
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       update(one, { email: two.email }),
       update(two, { email: one.email }),
     ]);
-    for (const answer of answers)
-      if (answer.status !== 200) expectRefused(answer, 'email', 'taken');
+    for (const response of responses)
+      if (response.status !== 200) expectRefused(response, 'email', 'taken');
     const emails = (await Promise.all([one, two].map(show))).map(({ email }) => email);
     expect(new Set(emails).size).toBe(2);
   });
@@ -55,8 +55,10 @@ describe('changes at the same time', () => {
       { time_zone: 'Asia/Kolkata' },
       { locale: 'fr' },
     ];
-    const answers = await Promise.all(changes.map((account) => own.patch(own.store, { account })));
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+    const responses = await Promise.all(
+      changes.map((account) => own.patch(own.store, { account })),
+    );
+    expect(responses.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
     expect((await own.get(own.store)).body).toMatchObject(Object.assign({}, ...changes));
   });
 });

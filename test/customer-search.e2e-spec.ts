@@ -17,32 +17,32 @@ const search = async (term: string) => {
   return body.customers.map((customer) => customer.first_name);
 };
 
-describe('finding customers', () => {
-  it('by names too long for an index', async () => {
+describe('the customer search', () => {
+  it('finds names that are too long for an index', async () => {
     const first_name = '🙂🙃'.repeat(127);
     const last_name = Array.from({ length: 250 }, (_, i) => String.fromCodePoint(0x1f300 + i));
     const create = (customer: object) =>
       store.post<CustomerJson>(`${store.store}/customers`, { customer });
-    const customerId = await create({
+    const creation = await create({
       first_name,
       last_name: last_name.join(''),
       email: 'long@example.com',
     });
-    expect(customerId.status).toBe(201);
+    expect(creation.status).toBe(201);
     const { rows } = await service.running.database.query<{ long: boolean }>(
       'select long_search_text is not null as long from customers where id = $1',
-      [customerId.body.id],
+      [creation.body.id],
     );
     expect(rows).toEqual([{ long: true }]);
     expect(await search('🙃🙂🙃')).toEqual([first_name]);
     expect(await search('long@')).toEqual([first_name]);
     expect(await search('🙃🙃')).toEqual([]);
-    // One character that compatibility forms write as eighteen.
+    // One character, which compatibility decomposition turns into eighteen.
     expect((await create({ first_name: 'ﷺ'.repeat(255), phone: '90003' })).status).toBe(201);
     expect(await search('ﷺ')).toHaveLength(1);
   });
 
-  it('whose row an older version has folded, once they have changed', async () => {
+  it('finds a customer whose read model an older version projected, once they have changed', async () => {
     const { customer } = await enrol(store);
     await service.running.database.query(
       `update customers set projection_version = 1, state = state - 'searchText' where id = $1`,
