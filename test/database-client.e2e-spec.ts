@@ -9,7 +9,7 @@ import { createDatabaseClient, type DatabaseClient } from '#database/database-cl
 import { testDatabase, type TestDatabase } from './support/database/database.js';
 
 const STATEMENTS = 500;
-const ANSWER_BYTES = 20_000;
+const RESULT_BYTES = 20_000;
 
 let database: TestDatabase;
 let client: DatabaseClient;
@@ -24,38 +24,35 @@ afterAll(async () => {
   await database.close();
 });
 
-it('leaves no result in the old generation of the heap', async () => {
+it('a DatabaseClient lets the minor garbage collection free most results', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (how: { type: 'major' | 'minor' }) => void;
-  const ask = async () => {
+  const query = async () => {
     const { rows } = await client.query<{ answer: string }>({
       name: 'answer',
       text: `select repeat('x', $1) as answer`,
-      values: [ANSWER_BYTES],
+      values: [RESULT_BYTES],
     });
     return rows[0]?.answer.length;
   };
-  expect(await ask()).toBe(ANSWER_BYTES);
+  expect(await query()).toBe(RESULT_BYTES);
   collect({ type: 'major' });
   const before = memoryUsage().heapUsed;
   for (let queryCount = 0; queryCount < STATEMENTS; queryCount++) {
-    await ask();
+    await query();
     if (queryCount % 50 === 0) collect({ type: 'minor' });
   }
   // Objects that survive two collections are promoted.
   for (let i = 0; i < 3; i++) collect({ type: 'minor' });
-  const left = memoryUsage().heapUsed - before;
-  expect(left).toBeLessThan((STATEMENTS * ANSWER_BYTES) / 4);
+  const growth = memoryUsage().heapUsed - before;
+  expect(growth).toBeLessThan((STATEMENTS * RESULT_BYTES) / 4);
 });
 
 it.each([
-  ['none', []],
-  ['one that is empty', [Buffer.alloc(0)]],
-  [
-    'those that are there and those that are not',
-    [Buffer.from([0, 92, 255]), null, randomBytes(70_000)],
-  ],
-])('sends bytes as they are: %s', async (_what, items) => {
+  ['an empty array', []],
+  ['an empty item', [Buffer.alloc(0)]],
+  ['items of any bytes, and null', [Buffer.from([0, 92, 255]), null, randomBytes(70_000)]],
+])('an encoded bytea array is received unchanged: %s', async (_what, items) => {
   const { rows } = await client.query<{ items: unknown; count: number }>(
     'select $1::bytea[] as items, cardinality($1::bytea[]) as count',
     [encodeByteaArray(items)],
@@ -63,12 +60,12 @@ it.each([
   expect(rows).toEqual([{ items, count: items.length }]);
 });
 
-it('reports the caller of a failing statement', async () => {
+it('the error of a statement has the caller in its stack', async () => {
   const failure = await client.query('select nothing').catch((error: Error) => error.stack);
   expect(failure).toMatch(/column "nothing" does not exist[^]*database-client\.e2e-spec/);
 });
 
-it('leaves callbacks and custom statements to the driver', async () => {
+it('a DatabaseClient passes callbacks and pg.Query on to the driver', async () => {
   const rows = await new Promise((resolve, reject) => {
     client.query('select 1 as one', (error: Error | null, result) => {
       if (error) reject(error);

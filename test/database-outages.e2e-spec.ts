@@ -21,7 +21,7 @@ import { enrolled, type Enrolled } from './support/browser/web-card.js';
 import { startDispatcher } from './support/services/webhook-dispatcher.js';
 
 const ORIGIN = 'https://cards.example';
-const KEYED = { 'idempotency-key': 'before the outage' };
+const KEY = { 'idempotency-key': 'before the outage' };
 
 let service: LocalService;
 let store: Client & { email: string };
@@ -29,9 +29,9 @@ let dispatcher: Program;
 let dispatcherHealth: string;
 let poster: PosterJson;
 let card: Enrolled;
-/** Of a customer card. */
+/** The path of a customer card. */
 let path: string;
-let replayed: Answer;
+let firstResponse: Answer;
 
 beforeAll(async () => {
   service = await startService({ TRUST_PROXY_HOPS: '1', WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -42,7 +42,7 @@ beforeAll(async () => {
   ({ path } = await enrol(store));
   poster = await newPoster(store);
   card = await enrolled(store);
-  replayed = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEYED);
+  firstResponse = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEY);
 });
 afterAll(() => service.stop());
 
@@ -60,14 +60,14 @@ async function asAdmin(statement: string): Promise<void> {
   }
 }
 
-/** Of the service, so that it has to connect anew. */
+/** Ends the sessions of the service, so that it has to connect again. */
 const endSessions = () =>
   asAdmin(
     `select pg_terminate_backend(pid) from pg_stat_activity
      where datname = '${databaseName()}' and application_name like 'inkpad %'`,
   );
 
-/** The fault that writes meet from now on. */
+/** Lets every write fail with this error from now on. */
 async function failWith(code: string, message: string): Promise<void> {
   await service.database.query(`
     create or replace function fail() returns trigger language plpgsql as $$
@@ -81,7 +81,7 @@ async function failWith(code: string, message: string): Promise<void> {
 
 const workAgain = () => service.database.query('drop function fail cascade');
 
-async function readiness(process: 'api' | 'dispatcher') {
+async function readReadiness(process: 'api' | 'dispatcher') {
   const response = await fetch(
     process === 'api' ? `${service.baseUrl}/health/ready` : dispatcherHealth,
   );
@@ -91,13 +91,13 @@ async function readiness(process: 'api' | 'dispatcher') {
 async function untilReady(): Promise<void> {
   for (const process of ['api', 'dispatcher'] as const) {
     await eventually(
-      () => readiness(process),
+      () => readReadiness(process),
       ({ status }) => status === 200,
     );
   }
 }
 
-/** Changes work again at once: nothing of the outage is kept. */
+/** Waits until a stamp succeeds. */
 async function untilStamped(): Promise<void> {
   await eventually(
     () => store.post(`${path}/stamp`, { stamps: 1 }),
@@ -110,8 +110,8 @@ const UNREADY = {
   body: { status: 'unavailable', checks: expect.objectContaining({ database: 'unavailable' }) },
 };
 
-/** Changes of every kind. */
-function changes(): Record<string, () => Promise<Answer<Failure>>> {
+/** Lists changes of every kind. */
+function listChanges(): Record<string, () => Promise<Answer<Failure>>> {
   const customer = () => ({
     customer: { first_name: 'Bea', email: `${randomUUID()}@example.com` },
   });
@@ -136,19 +136,19 @@ function changes(): Record<string, () => Promise<Answer<Failure>>> {
   };
 }
 
-async function expectUnavailable(answer: Answer<Failure>): Promise<void> {
-  expectFailure(answer, 503, 'unavailable');
-  expect(answer.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
-  expect(answer.body.resolution).toContain('Nothing was written');
+async function expectUnavailable(response: Answer<Failure>): Promise<void> {
+  expectFailure(response, 503, 'unavailable');
+  expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
+  expect(response.body.resolution).toContain('Nothing was written');
 }
 
-async function writtenSince(revision: number): Promise<number> {
+async function countEventsSince(revision: number): Promise<number> {
   return (await service.history()).length - revision;
 }
 
 describe.each([
   {
-    what: 'a database that can only be read',
+    what: 'with a read-only database',
     begin: async () => {
       await asAdmin(`alter database ${databaseName()} set default_transaction_read_only = on`);
       await endSessions();
@@ -160,12 +160,12 @@ describe.each([
     isReadOnly: true,
   },
   {
-    what: 'a full disk',
+    what: 'with a full disk',
     begin: () => failWith('53100', 'could not extend file: No space left on device'),
     end: workAgain,
   },
   {
-    what: 'a disk that fails',
+    what: 'with a failing disk',
     begin: () => failWith('58030', 'could not write to file: Input/output error'),
     end: workAgain,
   },
@@ -176,7 +176,7 @@ describe.each([
     await untilReady();
     before = (await service.history()).length;
     await begin();
-    // The first requests meet the sessions that were ended.
+    // The first requests use the sessions that were ended.
     await eventually(
       () => store.get(path),
       ({ status }) => status === 200,
@@ -188,57 +188,57 @@ describe.each([
     await untilStamped();
   });
 
-  it('answers every change with 503 and advice, and writes nothing', async () => {
-    for (const change of Object.values(changes())) await expectUnavailable(await change());
+  it('every change gets 503 with Retry-After, and nothing is written', async () => {
+    for (const change of Object.values(listChanges())) await expectUnavailable(await change());
     // In one group.
     const stamps = await Promise.all(
       Array.from({ length: 30 }, () => store.post<Failure>(`${path}/stamp`, { stamps: 1 })),
     );
-    for (const answer of stamps) await expectUnavailable(answer);
-    expect(await writtenSince(before)).toBe(0);
+    for (const response of stamps) await expectUnavailable(response);
+    expect(await countEventsSince(before)).toBe(0);
   });
 
-  it('is reported by readiness', async () => {
+  it('GET /health/ready of the api responds 503, and GET /health/live 200', async () => {
     await store.post(`${path}/stamp`, { stamps: 1 });
-    expect(await readiness('api')).toEqual(UNREADY);
-    // Of a disk it hears when it writes itself.
-    const dispatcherStatus = isReadOnly ? 503 : (await readiness('dispatcher')).status;
+    expect(await readReadiness('api')).toEqual(UNREADY);
+    // The dispatcher notices a failing disk only when it writes.
+    const dispatcherStatus = isReadOnly ? 503 : (await readReadiness('dispatcher')).status;
     await eventually(
-      () => readiness('dispatcher'),
+      () => readReadiness('dispatcher'),
       ({ status }) => status === dispatcherStatus,
     );
     const live = await fetch(`${service.baseUrl}/health/live`);
     expect(live.status).toBe(200);
   });
 
-  it('still answers reads', async () => {
+  it('reads still succeed, except those that record something in a read-only database', async () => {
     expect((await store.get(`${store.store}/customers`)).status).toBe(200);
-    const again = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEYED);
-    // The holder of the key is recorded first.
-    const { status, text } = isReadOnly ? { status: 503, text: again.text } : replayed;
-    expect([again.status, again.text]).toEqual([status, text]);
+    const replay = await store.send('POST', `${path}/stamp`, { stamps: 1 }, KEY);
+    // The lease of the key is written before the stored response is read.
+    const { status, text } = isReadOnly ? { status: 503, text: replay.text } : firstResponse;
+    expect([replay.status, replay.text]).toEqual([status, text]);
     const page = await fetch(service.baseUrl + card.page);
-    // Its first visit is written down.
+    // The first visit of a card is recorded.
     expect(page.status).toBe(isReadOnly ? 503 : 200);
     const stream = await EventStream.open(`${service.baseUrl}${card.page}/events`);
     expect([200, 503]).toContain(stream.status);
     stream.close();
   });
 
-  it('is a page for people who sign up', async () => {
+  it('the signup form responds 503 with an HTML page', async () => {
     const form = await SignupForm.open(service.baseUrl, ORIGIN, poster);
-    const sent = await form.send(
+    const response = await form.send(
       { first_name: 'Cleo', email: `${randomUUID()}@example.com` },
       { accept: 'text/html' },
     );
-    expect([sent.status, sent.headers.get('content-type')]).toEqual([
+    expect([response.status, response.headers.get('content-type')]).toEqual([
       503,
       'text/html; charset=utf-8',
     ]);
   });
 
   if (isReadOnly) {
-    it('is a page for people who sign in or work in the console', async () => {
+    it('the sign-in form responds 503 with a page that says so', async () => {
       const browser = new Browser(service);
       const signInPage = await browser.signIn(store.email, 'wrong password');
       expect(signInPage.status).toBe(503);
@@ -247,7 +247,7 @@ describe.each([
   }
 });
 
-describe('no connections left', () => {
+describe('without a database connection', () => {
   const limit = (maxConnections: number) =>
     asAdmin(`alter role inkpad_app connection limit ${maxConnections}`);
 
@@ -262,34 +262,34 @@ describe('no connections left', () => {
     await untilStamped();
   });
 
-  it('answers every request with 503 and advice', async () => {
+  it('every request that needs the database gets 503, and API requests Retry-After', async () => {
     await eventually(
       () => store.get(path),
       ({ status }) => status === 503,
     );
-    for (const change of Object.values(changes())) await expectUnavailable(await change());
+    for (const change of Object.values(listChanges())) await expectUnavailable(await change());
     for (const read of [path, `${store.store}/customers`, `${store.store}/cards`]) {
       await expectUnavailable(await store.get(read));
     }
     for (const page of [card.page, new URL(poster.signup_url).pathname, '/app']) {
       const response = await fetch(service.baseUrl + page, { headers: { accept: 'text/html' } });
-      // Nobody is looked up who has no cookie.
+      // Without a cookie, no session is looked up.
       expect(page === '/app' ? 200 : 503).toBe(response.status);
     }
-    const signedIn = await new Browser(service).signIn(store.email, 'wrong password');
-    expect(signedIn.status).toBe(503);
+    const signIn = await new Browser(service).signIn(store.email, 'wrong password');
+    expect(signIn.status).toBe(503);
   });
 
-  it('is reported by readiness', async () => {
-    expect(await readiness('api')).toEqual(UNREADY);
+  it('GET /health/ready of api and dispatcher responds 503', async () => {
+    expect(await readReadiness('api')).toEqual(UNREADY);
     await eventually(
-      () => readiness('dispatcher'),
+      () => readReadiness('dispatcher'),
       ({ status }) => status === 503,
     );
   });
 });
 
-it('is a page in the console', async () => {
+it('a form of the console responds 503 when the disk is full', async () => {
   const console = await Console.of(service, store.email);
   const location = { name: 'Town', address: 'Marktplatz 1, Hamburg' };
   const { body: place } = await store.post<{ id: number }>(`${store.store}/locations`, {

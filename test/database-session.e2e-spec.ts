@@ -16,7 +16,7 @@ import { startService, type Service } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 import { stamp, subscribe, useWebhooks } from './support/services/webhook-dispatcher.js';
 
-/** None of them is what Inkpad expects. */
+/** Defaults that differ from what Inkpad expects. */
 const HOSTILE: Record<string, string> = {
   client_encoding: 'LATIN1',
   datestyle: 'German',
@@ -35,7 +35,7 @@ const HOSTILE: Record<string, string> = {
   lock_timeout: '1ms',
 };
 
-/** Session defaults of the database and of a role in it. */
+/** Sets defaults for the database, and for the role in it. */
 async function makeHostile(database: TestDatabase, settings: Record<string, string>) {
   const { username, pathname } = new URL(database.url);
   for (const [name, value] of Object.entries(settings)) {
@@ -46,15 +46,15 @@ async function makeHostile(database: TestDatabase, settings: Record<string, stri
   }
 }
 
-type Asking = { query: (text: string) => Promise<{ rows: unknown[] }> };
+type Queryable = { query: (text: string) => Promise<{ rows: unknown[] }> };
 
-async function settingsOf(client: Asking, names: string[]): Promise<Record<string, string>> {
+async function readSettings(client: Queryable, names: string[]): Promise<Record<string, string>> {
   const list = names.map((name) => `current_setting('${name}') as ${name}`);
   const { rows } = await client.query(`select ${list.join(', ')}`);
   return rows[0] as Record<string, string>;
 }
 
-describe('a database whose settings are not ours', () => {
+describe('a database with other defaults', () => {
   let service: Service;
   const webhooks = useWebhooks(() => service);
 
@@ -70,31 +70,33 @@ describe('a database whose settings are not ours', () => {
     await other.connect();
     const { client_encoding: _ours, ...settings } = HOSTILE;
     const names = Object.keys(settings).filter((name) => name !== 'datestyle');
-    expect(await settingsOf(other, names)).toMatchObject(
+    expect(await readSettings(other, names)).toMatchObject(
       Object.fromEntries(names.map((name) => [name, settings[name]])),
     );
     await other.end();
   });
 
-  it('pins every setting on a connection that listens, leads or belongs to a script', async () => {
+  it('has no effect on the settings of a single connection', async () => {
     const client = createDatabaseClient(service.database.url, 'test', {
       session: { tcp_keepalives_idle: '4' },
     });
     await client.connect();
-    expect(await settingsOf(client, Object.keys(PINNED))).toEqual(PINNED);
-    expect(await settingsOf(client, ['tcp_keepalives_idle'])).toEqual({ tcp_keepalives_idle: '4' });
+    expect(await readSettings(client, Object.keys(PINNED))).toEqual(PINNED);
+    expect(await readSettings(client, ['tcp_keepalives_idle'])).toEqual({
+      tcp_keepalives_idle: '4',
+    });
     await client.end();
   });
 
   it.each([
     ['an api', undefined],
     ['a dispatcher', QUEUE_LIMITS],
-  ])('pins every setting in the pool of %s, and its limits', async (_what, limits) => {
+  ])('has no effect on the settings and timeouts in the pool of %s', async (_what, limits) => {
     const source = createDataSource(testConfig(service.database.url), 'test', limits);
     await source.initialize();
     const { session } = limits ?? { session: { statement_timeout: '20s', lock_timeout: '10s' } };
     const expected = { ...PINNED, ...session };
-    expect(await settingsOf(getPool(source), Object.keys(expected))).toEqual(expected);
+    expect(await readSettings(getPool(source), Object.keys(expected))).toEqual(expected);
     const [typeorm] = (await source.query(`select current_setting('datestyle') as style`)) as {
       style: string;
     }[];
@@ -102,7 +104,7 @@ describe('a database whose settings are not ours', () => {
     await source.destroy();
   });
 
-  it('keeps every text and time of customers, stamps and deliveries', async () => {
+  it('stores and returns names and times of customers and deliveries unchanged', async () => {
     const store = await service.newStore();
     const receiver = await webhooks.receive();
     const subscription = await subscribe(store, receiver);
@@ -132,7 +134,7 @@ describe('a database whose settings are not ours', () => {
     expect(deliveries.body).toHaveLength(2);
   });
 
-  it('migrates, and runs statements of a migration as long as they take', async () => {
+  it('can be migrated', async () => {
     const { url, ownerUrl } = service.database;
     const environment = testEnvironment(url, { DATABASE_MIGRATION_URL: ownerUrl });
     expect(runNode(['dist/scripts/migrate.js'], environment)).toEqual({
@@ -143,7 +145,7 @@ describe('a database whose settings are not ours', () => {
 });
 
 describe('a database in another encoding', () => {
-  it.each(['LATIN1', 'SQL_ASCII'])('is refused by every connection: %s', async (encoding) => {
+  it.each(['LATIN1', 'SQL_ASCII'])('is refused by clients and pools: %s', async (encoding) => {
     const database = await testDatabase();
     const url = await databaseIn(encoding, database);
     const refusal = `has the encoding ${encoding}, which does not hold every text`;

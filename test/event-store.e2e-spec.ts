@@ -27,7 +27,7 @@ async function open() {
 
 eventStoreContract('PostgreSQL', open);
 
-describe('events in PostgreSQL', () => {
+describe('the PostgreSQL event store', () => {
   let database: TestDatabase;
   let store: PostgresEventStore;
   let close: () => Promise<void>;
@@ -46,8 +46,8 @@ describe('events in PostgreSQL', () => {
     hangUp = async () => undefined;
   });
 
-  /** A process whose connections to the database can be cut, for one test. */
-  async function connectOverLine() {
+  /** Opens an event store whose connections to the database can be cut, for one test. */
+  async function connectByProxy() {
     const line = await DatabaseProxy.to(database.url);
     const config = testConfig(line.url);
     const source = await createDataSource(config, 'test').initialize();
@@ -60,8 +60,8 @@ describe('events in PostgreSQL', () => {
     return { remote, line };
   }
 
-  /** A second session that holds its transaction open, as a slow writer would. */
-  async function slowWriter() {
+  /** Opens a session with an open transaction, as a slow writer has. */
+  async function openSlowWriter() {
     const client = new pg.Client(database.url);
     await client.connect();
     await client.query('begin');
@@ -69,7 +69,7 @@ describe('events in PostgreSQL', () => {
       append: (stream: string) =>
         client.query(
           `select es.commit($1, $2, '{}', '[]', null, null, true, null)`,
-          commitArguments(stream, event('Slow')),
+          createCommitArguments(stream, event('Slow')),
         ),
       takeTransactionId: () => client.query('select pg_current_xact_id()'),
       finish: async (how: 'commit' | 'rollback') => {
@@ -80,14 +80,14 @@ describe('events in PostgreSQL', () => {
   }
 
   it.each(['update es.events set type = type', 'delete from es.events', 'truncate es.events'])(
-    'refuses: %s',
+    'refuses to change stored events: %s',
     async (statement) => {
       await append(newStream());
       await expect(database.query(statement)).rejects.toThrow('never changed or removed');
     },
   );
 
-  it('refuses even in the replica role, in which other triggers do not fire', async () => {
+  it('refuses to delete stored events in the replica role, in which other triggers do not fire', async () => {
     await database.query('set session_replication_role = replica');
     try {
       await expect(database.query('delete from es.events')).rejects.toThrow('never changed');
@@ -96,9 +96,9 @@ describe('events in PostgreSQL', () => {
     }
   });
 
-  it('does not pass a transaction that is still open, and shows it once it commits', async () => {
+  it('reads nothing after an open transaction until that has committed', async () => {
     const from = await store.head();
-    const late = await slowWriter();
+    const late = await openSlowWriter();
     const [lateStream, quickStream] = [newStream(), newStream()];
     await late.append(lateStream);
     await append(quickStream);
@@ -111,9 +111,9 @@ describe('events in PostgreSQL', () => {
     expect(seen.map((stored) => stored.stream)).toEqual([lateStream, quickStream]);
   });
 
-  it('does not lose the event of a transaction with the lower id and the later number', async () => {
+  it('reads the event of a transaction with an earlier transaction id and a later sequence number', async () => {
     const from = await store.head();
-    const low = await slowWriter();
+    const low = await openSlowWriter();
     await low.takeTransactionId();
     const high = newStream();
     await append(high);
@@ -128,19 +128,19 @@ describe('events in PostgreSQL', () => {
     expect(seen.map((stored) => stored.stream)).toEqual([lowStream, high]);
   });
 
-  it('reads the head past commits made while a transaction stays open', async () => {
-    const open = await slowWriter();
+  it('places the head between two commits while a transaction is open', async () => {
+    const open = await openSlowWriter();
     await open.takeTransactionId();
     const [before, after] = [newStream(), newStream()];
     await append(before);
     const head = await store.head();
     await append(after);
-    const placeOf = async (stream: string) => {
+    const findPosition = async (stream: string) => {
       for await (const { position } of store.readStream(stream)) return position;
       throw new Error(`${stream} is empty`);
     };
-    expect(isAfter(await placeOf(before), head)).toBe(false);
-    expect(isAfter(await placeOf(after), head)).toBe(true);
+    expect(isAfter(await findPosition(before), head)).toBe(false);
+    expect(isAfter(await findPosition(after), head)).toBe(true);
     await open.finish('commit');
     const seen = await eventually(
       () => store.readAll(head, 100),
@@ -149,9 +149,9 @@ describe('events in PostgreSQL', () => {
     expect(seen.map((stored) => stored.stream)).toEqual([after]);
   });
 
-  it('continues after a transaction that rolls back', async () => {
+  it('reads on after a transaction that was rolled back', async () => {
     const from = await store.head();
-    const failing = await slowWriter();
+    const failing = await openSlowWriter();
     await failing.append(newStream());
     const stream = newStream();
     await append(stream);
@@ -163,7 +163,7 @@ describe('events in PostgreSQL', () => {
     expect(seen.map((stored) => stored.stream)).toEqual([stream]);
   });
 
-  it('never shows revision n+1 before n, however writers interleave', async () => {
+  it('delivers the revisions of a stream in order while writers interleave', async () => {
     const from = await store.head();
     const stream = newStream();
     const stop = new AbortController();
@@ -207,35 +207,35 @@ describe('events in PostgreSQL', () => {
     );
   });
 
-  it('notifies of appended events: merges bursts, but always announces the last one', async () => {
+  it('notifies of the last of many appends, with fewer notifications than appends', async () => {
     const listener = new pg.Client(database.url);
-    let heard = 0;
-    listener.on('notification', () => heard++);
+    let notificationCount = 0;
+    listener.on('notification', () => notificationCount++);
     await listener.connect();
     await listener.query('listen inkpad_events');
-    const isAnnounced = async (...appends: Promise<Head[]>[]) => {
+    const waitForNotification = async (...appends: Promise<Head[]>[]) => {
       await Promise.all(appends);
-      const before = heard;
+      const before = notificationCount;
       await eventually(
-        async () => heard,
+        async () => notificationCount,
         (now) => now > before,
       );
     };
     const many = Array.from({ length: 300 }, () => append(newStream()));
-    await isAnnounced(...many);
-    await isAnnounced(append(newStream()));
-    expect(heard).toBeLessThan(many.length);
+    await waitForNotification(...many);
+    await waitForNotification(append(newStream()));
+    expect(notificationCount).toBeLessThan(many.length);
     await listener.end();
   });
 
-  it('resolves a connection lost during a commit: the commit is stored once', async () => {
+  it('stores a commit once when its connection is lost while it runs', async () => {
     const stream = newStream();
     const [head] = await append(stream);
     const blocker = new pg.Client(database.url);
     await blocker.connect();
     await blocker.query('begin');
     await blocker.query('select 1 from es.streams where stream_id = $1 for update', [stream]);
-    const committed = store.commit({
+    const pendingCommit = store.commit({
       accountId: 1,
       writes: [{ stream, expected: head ?? null, events: [event('B')] }],
     });
@@ -249,14 +249,14 @@ describe('events in PostgreSQL', () => {
     );
     await blocker.query('rollback');
     await blocker.end();
-    expect((await committed)[0]?.revision).toBe(1);
+    expect((await pendingCommit)[0]?.revision).toBe(1);
     const types: string[] = [];
     for await (const stored of store.readStream(stream)) types.push(stored.type);
     expect(types).toEqual(['A', 'B']);
   });
 
-  it('resolves a group whose connection is cut after its commit: each is stored once, a lost race is reported', async () => {
-    const { remote, line } = await connectOverLine();
+  it('stores each commit of a group once when the connection is lost after it, and reports a conflict', async () => {
+    const { remote, line } = await connectByProxy();
     const createStream = async (stream: string) => ({
       stream,
       expected: (await append(stream))[0] ?? null,
@@ -267,19 +267,19 @@ describe('events in PostgreSQL', () => {
       await createStream(newStream()),
     ] as const;
     const [lost, pending] = group;
-    const adding = (place: typeof lost) => ({
+    const createCommit = (place: typeof lost) => ({
       accountId: 1,
       writes: [{ ...place, events: [event('B')] }],
     });
-    await store.commit(adding(lost));
+    await store.commit(createCommit(lost));
     const blocker = new pg.Client(database.url);
     await blocker.connect();
     await blocker.query('begin');
     await blocker.query('select 1 from es.streams where stream_id = $1 for update', [
       pending.stream,
     ]);
-    // Asked for in one turn, they share a transaction, which waits for the held one.
-    const results = Promise.allSettled(group.map((place) => remote.commit(adding(place))));
+    // Commits of one turn of the event loop share a transaction, which waits for the lock.
+    const results = Promise.allSettled(group.map((place) => remote.commit(createCommit(place))));
     const inFlight = () =>
       database.query(
         `select 1 from pg_stat_activity where query like '%es.commit%' and state = 'active'
@@ -303,20 +303,20 @@ describe('events in PostgreSQL', () => {
     }
   });
 
-  it('makes the appends the first writes of their transaction', async () => {
+  it('writes no claim before the events of its transaction', async () => {
     const client = new pg.Client(database.url);
     await client.connect();
     const stream = newStream();
     const other = newStream();
     await append(other);
-    // The row's lock makes the commit wait after its append would have begun; its claim comes later.
+    // The row's lock makes the commit wait at its append; its claim comes later.
     await client.query('begin');
     await client.query('select 1 from es.streams where stream_id = $1 for update', [other]);
-    const [head] = (await streamHead(other)).map(({ revision, hash }) => ({
+    const [head] = (await readHead(other)).map(({ revision, hash }) => ({
       revision,
       hash: hash.toString('hex'),
     }));
-    const claimed = store.commit({
+    const pendingCommit = store.commit({
       accountId: 1,
       writes: [
         { stream: other, expected: head ?? null, events: [event('B')] },
@@ -338,10 +338,10 @@ describe('events in PostgreSQL', () => {
     expect(locks.rows).toEqual([]);
     await client.query('commit');
     await client.end();
-    await claimed;
+    await pendingCommit;
   });
 
-  async function streamHead(stream: string) {
+  async function readHead(stream: string) {
     const { rows } = await database.query<{ revision: number; hash: Buffer }>(
       'select revision, hash from es.streams where stream_id = $1',
       [stream],
@@ -350,21 +350,21 @@ describe('events in PostgreSQL', () => {
   }
 });
 
-function commitArguments(stream: string, added: ReturnType<typeof event>): string[] {
+function createCommitArguments(stream: string, newEvent: ReturnType<typeof event>): string[] {
   const hash = 'ab'.repeat(32);
   const heads = [{ s: stream, a: 1, x: -1, p: null, n: 1, h: hash }];
   const events = [
     {
       s: stream,
       r: 0,
-      id: added.id,
-      t: added.type,
+      id: newEvent.id,
+      t: newEvent.type,
       v: 1,
       a: 1,
-      d: added.data,
-      m: added.meta,
+      d: newEvent.data,
+      m: newEvent.meta,
       h: hash,
-      at: added.meta.recordedAt,
+      at: newEvent.meta.recordedAt,
     },
   ];
   return [JSON.stringify(heads), JSON.stringify(events)];

@@ -27,22 +27,22 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-/** As another version of the program writes: an event at the end of a customer card's stream, and its row if it can. */
+/** Appends an event to a customer card's stream as another version of the program does, and updates the read model. */
 async function append(id: number, type: string, version: number, data: JsonObject): Promise<void> {
-  const [events, rows] = [service.app.get(EventStore), service.app.get(ReadModels)];
+  const [events, readModels] = [service.app.get(EventStore), service.app.get(ReadModels)];
   const stream = toStreamName(customerCard, id);
   let expected = null;
   for await (const { revision, hash } of events.readStream(stream)) expected = { revision, hash };
-  const written = { ...event(type, data), version };
-  const meta = { ...written.meta, accountId: store.accountId };
+  const newEvent = { ...event(type, data), version };
+  const meta = { ...newEvent.meta, accountId: store.accountId };
   await events.commit({
     accountId: store.accountId,
-    writes: [{ stream, expected, events: [{ ...written, meta }] }],
+    writes: [{ stream, expected, events: [{ ...newEvent, meta }] }],
   });
-  await rows.catchUp(customerCardReadModel, id);
+  await readModels.catchUp(customerCardReadModel, id);
 }
 
-async function versionsOf(id: number): Promise<[string, number, unknown][]> {
+async function readVersions(id: number): Promise<[string, number, unknown][]> {
   const versions: [string, number, unknown][] = [];
   const stream = toStreamName(customerCard, id);
   for await (const { type, version, data } of service.app.get(EventStore).readStream(stream)) {
@@ -58,16 +58,16 @@ async function verify(): Promise<{ code: number | null; output: string }> {
 }
 
 describe('events of several versions in one stream', () => {
-  it('are read as those of today, and stay as they were written', async () => {
+  it('are upcast when read, and stored unchanged', async () => {
     const { path, customer, customerCard: card } = await enrol(store, { rewards: [3, 5] });
     const data = { customerId: customer.id, ...DETAILS };
-    const stamped = { ...data, stamps: 5, source: 'api', reverses: null };
-    await append(card.id, 'StampsEarned', 1, stamped);
+    const oldData = { ...data, stamps: 5, source: 'api', reverses: null };
+    await append(card.id, 'StampsEarned', 1, oldData);
     const { body, status } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
       stamps: 2,
     });
     expect({ status, stamps: body.stamps_count }).toEqual({ status: 200, stamps: 7 });
-    expect(await versionsOf(card.id)).toEqual([
+    expect(await readVersions(card.id)).toEqual([
       ['CustomerCardIssued', 1, undefined],
       ['StampsEarned', 1, undefined],
       ['StampsEarned', 2, expect.any(Number)],
@@ -80,7 +80,7 @@ describe('events of several versions in one stream', () => {
     });
   });
 
-  it('carry the version of the template that they were decided with', async () => {
+  it('store the version of the card’s template that decided them', async () => {
     const { path, customerCard: card, rewards } = await enrol(store, { rewards: [3] });
     await store.post(`${path}/stamp`, { stamps: 1 });
     await store.post(`${path}/stamp`, { stamps: 1 });
@@ -88,15 +88,15 @@ describe('events of several versions in one stream', () => {
     const changed = await store.send('PATCH', reward, { reward: { stamps_required: 2 } });
     expect(changed.status).toBe(200);
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
-    const decided = (await versionsOf(card.id)).flatMap(([, , template]) =>
+    const templateVersions = (await readVersions(card.id)).flatMap(([, , template]) =>
       template === undefined ? [] : [Number(template)],
     );
-    expect(decided).toHaveLength(3);
-    const [first = 0] = decided;
-    expect(decided).toEqual([first, first, first + 1]);
+    expect(templateVersions).toHaveLength(3);
+    const [first = 0] = templateVersions;
+    expect(templateVersions).toEqual([first, first, first + 1]);
   });
 
-  it('are refused when a newer version wrote them', async () => {
+  it('are rejected when a newer program wrote them', async () => {
     const { customer, customerCard: card } = await enrol(store);
     const data = { customerId: customer.id, ...DETAILS, stamps: 1, source: 'api' };
     await expect(append(card.id, 'StampsEarned', 9, data)).rejects.toThrow(

@@ -16,7 +16,7 @@ import { DatabaseProxy } from './support/database/database-proxy.js';
 import { startService, type Client, type LocalService } from './support/services/service.js';
 import { enrol } from './support/fixtures/enrolled-customer.js';
 
-/** With EventStoreDB, an event can be read a moment before the rows of what it belongs to, or long after its append. */
+/** With EventStoreDB, an event can be read before the read models of its records are written, or long after its append. */
 
 let server: EventStoreDb;
 let service: LocalService;
@@ -32,12 +32,12 @@ afterAll(async () => {
   await server.stop();
 });
 
-it('renders an event whose customer and card have no read model yet', async () => {
+it('the renderer of public events renders one whose customer and card have no read model yet', async () => {
   const { customer, card, customerCard, path } = await enrol(store);
   expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
   await service.database.query('delete from customers where id = $1', [customer.id]);
   await service.database.query('delete from cards where id = $1', [card.id]);
-  // Nor does this process know the card's template then.
+  // This process may not use its cached template either.
   await service.database.query('update account_versions set version = version + 1');
   const stream = `customer_card-${customerCard.id}`;
   const events = (await service.history()).filter((event) => event.stream === stream);
@@ -50,10 +50,10 @@ it('renders an event whose customer and card have no read model yet', async () =
   expect((await store.get(`${store.store}/cards/${card.id}`)).status).toBe(200);
 });
 
-it('measures how far a subscription is behind', async () => {
+it('inkpad_subscription_lag_seconds is at least the age of the first unread event, and 0 at the head', async () => {
   const app = service.app;
   const log = app.get(EventStore);
-  const lag = async (position: string): Promise<number | undefined> => {
+  const readLag = async (position: string): Promise<number | undefined> => {
     await service.database.query(
       `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
        on conflict (subscription) do update set position = excluded.position`,
@@ -68,17 +68,17 @@ it('measures how far a subscription is behind', async () => {
   };
   const [first] = await log.readAll(BEGINNING, 1);
   const before = (Date.now() - Date.parse(first?.meta.recordedAt ?? '')) / 1_000;
-  expect(await lag(formatPosition(BEGINNING))).toBeGreaterThanOrEqual(before);
-  expect(await lag(formatPosition(await log.head()))).toBe(0);
+  expect(await readLag(formatPosition(BEGINNING))).toBeGreaterThanOrEqual(before);
+  expect(await readLag(formatPosition(await log.head()))).toBe(0);
 });
 
-it('does not take a stream for short or empty because another request gave the connection up', async () => {
+it('a stream is read completely when another request renews the connection meanwhile', async () => {
   const { customerCard, path } = await enrol(store);
   expect((await store.post(`${path}/stamp`, { stamps: 1 })).status).toBe(200);
-  const line = await DatabaseProxy.to(server.connectionString);
-  const connection = new EventStoreDbConnection(line.url);
+  const proxy = await DatabaseProxy.to(server.connectionString);
+  const connection = new EventStoreDbConnection(proxy.url);
   const reader = new EventStoreDbReader(connection, new OwnStreams('', ['customer_card-']));
-  const read = async () => {
+  const readTypes = async () => {
     const types: string[] = [];
     for await (const { type } of reader.readStream(`customer_card-${customerCard.id}`)) {
       types.push(type);
@@ -86,25 +86,25 @@ it('does not take a stream for short or empty because another request gave the c
     return types;
   };
   try {
-    const whole = await read();
+    const whole = await readTypes();
     expect(whole.length).toBeGreaterThan(1);
-    line.muteAnswers();
-    const { requestCount } = line;
-    const reading = read();
+    proxy.muteAnswers();
+    const { requestCount } = proxy;
+    const types = readTypes();
     await eventually(
-      () => line.requestCount,
+      () => proxy.requestCount,
       (now) => now > requestCount,
     );
     connection.renew(connection.client);
-    expect(await reading).toEqual(whole);
+    expect(await types).toEqual(whole);
   } finally {
-    line.unmute();
+    proxy.unmute();
     await connection.dispose();
-    await line.close();
+    await proxy.close();
   }
 });
 
-it('gives the first result for a receipt number while the row does not tell of the merge of its card', async () => {
+it('a stamp with a known receipt number gets the first result while the read model lacks the merge of its card', async () => {
   const { card, customer, customerCard, path } = await enrol(store);
   const { body: other } = await store.post<CreatedCustomerJson>(`${store.store}/customers`, {
     customer: { first_name: 'Ada', email: 'ada@receipt.example' },
