@@ -100,7 +100,7 @@ describe('a card link', () => {
   it('sent by e-mail opens the page of the card', async () => {
     const email = newAddress();
     const person = await enrolCustomer({ email });
-    await follow().settled();
+    await follow().untilSettled();
     const [mail] = findMails(email);
     const [, link = ''] = /<a href="https:\/\/cards[.]example([^"]+)"/.exec(mail?.html ?? '') ?? [];
     expect(link).toBe(`/passes/${person.uuid}`);
@@ -119,7 +119,7 @@ describe('a card link', () => {
     expect(renaming.status).toBe(200);
     const email = newAddress();
     await enrolCustomer({ email }, other, body.id);
-    await follow().settled();
+    await follow().untilSettled();
     const [mail] = findMails(email);
     expect(mail?.from).toBe(
       '"Bob \\"The Bean\\" Bcc: all@victim.example <b>Hi</b>" <inkpad@shop.example>',
@@ -132,7 +132,7 @@ describe('a card link', () => {
     const [email, phone] = [newAddress(), newNumber()];
     mails.refuse(email);
     const person = await enrolCustomer({ email, phone });
-    await follow().settled();
+    await follow().untilSettled();
     expect(provider.to(phone).map(({ from, body }) => [from, body])).toEqual([
       ['+15005550006', expect.stringContaining(`https://cards.example/passes/${person.uuid}`)],
     ]);
@@ -145,7 +145,7 @@ describe('a card link', () => {
     const phone = newNumber();
     provider.refused.set(phone, 21610);
     const person = await enrolCustomer({ phone });
-    await follow().settled();
+    await follow().untilSettled();
     expect(await readMessages(person)).toEqual([
       {
         state: 'failed',
@@ -162,7 +162,7 @@ describe('a card link', () => {
       await enrolCustomer({ phone: newNumber() }),
       await enrolCustomer({ phone: newNumber() }),
     ];
-    await follow().settled();
+    await follow().untilSettled();
     const [one, two] = provider.received.slice(-2);
     if (!one || !two) throw new Error('two messages were sent');
     const { baseUrl } = service;
@@ -193,7 +193,7 @@ describe('a card link', () => {
 
   it('sent again by SMS takes a delivery report that comes before the provider’s response', async () => {
     const { customerId } = await enrolCustomer({ phone: newNumber() });
-    await follow().settled();
+    await follow().untilSettled();
     const sent = provider.received.at(-1);
     if (!sent) throw new Error('a message was sent');
     const { baseUrl, app } = service;
@@ -229,22 +229,22 @@ describe('a card link', () => {
        where state = 'queued'`,
     );
     provider.outage = null;
-    await running.settled();
+    await running.untilSettled();
     for (const phone of phones) expect(provider.to(phone)).toHaveLength(1);
   });
 
   it('is sent again when the provider’s response is lost', async () => {
     const phone = newNumber();
-    provider.losesAnswers = true;
+    provider.losesResponses = true;
     const person = await enrolCustomer({ phone });
     const running = follow();
     await eventually(
       () => readMessages(person),
       ([row]) => row?.reason?.startsWith('no answer') === true,
     );
-    provider.losesAnswers = false;
+    provider.losesResponses = false;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
-    await running.settled();
+    await running.untilSettled();
     expect(provider.to(phone)).toHaveLength(2);
   });
 
@@ -253,7 +253,7 @@ describe('a card link', () => {
     const person = await enrolCustomer({ email });
     await Promise.all([requestLinks(person), requestLinks(person), requestLinks(person)]);
     await requestLinks(person);
-    await follow().settled();
+    await follow().untilSettled();
     expect(findMails(email)).toHaveLength(1);
     const requests = (await service.history()).filter(
       ({ type, stream }) =>
@@ -279,7 +279,7 @@ describe('a card link', () => {
     expect(erasure.status).toBe(204);
     provider.outage = null;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
-    await running.settled();
+    await running.untilSettled();
     expect(provider.to(phone)).toEqual([]);
     expect(await readMessages(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
   });
@@ -290,7 +290,7 @@ describe('a card link', () => {
       await enrolCustomer({ phone: newNumber() }),
     ];
     const nothing = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'].map((name) => [name, '']);
-    await follow(Object.fromEntries(nothing) as NodeJS.ProcessEnv).settled();
+    await follow(Object.fromEntries(nothing) as NodeJS.ProcessEnv).untilSettled();
     expect(await readMessages(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
     expect(await readMessages(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
   });
@@ -303,9 +303,9 @@ describe('a card link', () => {
     const [first, second] = [newNumber(), newNumber()];
     await enrolCustomer({ phone: first }, other, body.id);
     const running = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
-    await running.settled();
+    await running.untilSettled();
     const again = await enrolCustomer({ phone: second }, other, body.id);
-    await running.settled();
+    await running.untilSettled();
     expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
     expect(await readMessages(again)).toMatchObject([
       { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
@@ -317,7 +317,7 @@ describe('a card link', () => {
     const person = await enrolCustomer({ phone: abroad });
     const satellite = await enrolCustomer({ phone: '+8816412345678' });
     const running = follow();
-    await running.settled();
+    await running.untilSettled();
     const reason = 'the store sends no SMS to Austria (Settings, Other countries)';
     expect(await readMessages(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
     expect(await readMessages(satellite)).toMatchObject([
@@ -335,7 +335,7 @@ describe('a card link', () => {
     expect(await send()).toBe(false);
     await service.execute(new UpdateAccount(context, 0, { smsCountries: ['AT'] }));
     expect(await send()).toBe(true);
-    await running.settled();
+    await running.untilSettled();
     expect(provider.to(abroad)).toHaveLength(1);
     expect(provider.to('+8816412345678')).toEqual([]);
   });
@@ -349,7 +349,7 @@ describe('a card link', () => {
     const person = await enrolCustomer({ email: moved }, other, body.id);
     await startMessages(service.app.get(Pool, { strict: false }), other.accountId);
     await enrolCustomer({ email: stayed });
-    await follow().settled();
+    await follow().untilSettled();
     expect([await readMessages(person), findMails(moved)]).toEqual([[], []]);
     expect(findMails(stayed)).toHaveLength(1);
   });

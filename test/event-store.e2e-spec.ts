@@ -286,7 +286,7 @@ describe('the PostgreSQL event store', () => {
            and datname = current_database() and pid <> pg_backend_pid()`,
       );
     await eventually(inFlight, ({ rowCount }) => rowCount === 1);
-    line.muteAnswers();
+    line.muteResponses();
     await blocker.query('rollback');
     await blocker.end();
     await eventually(inFlight, ({ rowCount }) => rowCount === 0);

@@ -88,7 +88,7 @@ it('a stream is read completely when another request renews the connection meanw
   try {
     const whole = await readTypes();
     expect(whole.length).toBeGreaterThan(1);
-    proxy.muteAnswers();
+    proxy.muteResponses();
     const { requestCount } = proxy;
     const types = readTypes();
     await eventually(

@@ -160,7 +160,7 @@ describe('geocoding', () => {
     emulator.places.set('Kai 2', { latitude: 53.54, longitude: 9.98, as: 'street' });
     let moved: Promise<unknown> | undefined;
     const location = await newLocation(store, 'Pending');
-    emulator.onAsked = async (address) => {
+    emulator.onRequest = async (address) => {
       if (address !== 'Marktplatz 1, former') return;
       moved ??= store.send('PATCH', `${path}/${location.id}`, { location: { address: 'Kai 2' } });
       await moved;

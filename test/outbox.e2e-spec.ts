@@ -31,7 +31,7 @@ const pageOf = ({ accountId }: Client) => `/app/stores/${accountId}/messages`;
 async function settled(settings: NodeJS.ProcessEnv): Promise<void> {
   const follower = new MessageFollower(service, { SMTP_URL: '', MAIL_FROM: '', ...settings });
   try {
-    await follower.settled();
+    await follower.untilSettled();
   } finally {
     await follower.stop();
   }

@@ -59,7 +59,7 @@ const FAULTS: Fault[] = [
   {
     name: 'lose the answers of a store',
     strike: async (stack, random) => {
-      anyLine(random, stack).muteAnswers();
+      anyLine(random, stack).muteResponses();
     },
   },
   {
@@ -93,7 +93,7 @@ const FAULTS: Fault[] = [
     name: 'lose answers to callers',
     strike: async (stack, random) => {
       const front = random.pick(stack.fronts);
-      front?.muteAnswers();
+      front?.muteResponses();
       await wait(300);
       await front?.cut();
       await front?.mend();

@@ -215,12 +215,12 @@ describe('notifications of a web card', () => {
     const card = await enrolled(store);
     const browser = await subscribed(card);
     let requestCount = 0;
-    pushes.answerWith(() =>
+    pushes.respondWith(() =>
       ++requestCount < 3 ? { status: 503, headers: { 'retry-after': '1' } } : undefined,
     );
     await card.stamp(1);
     expect((await messages(browser, 1))[0]?.['body']).toMatch(/^1 stamp added/);
-    pushes.answerWith(undefined);
+    pushes.respondWith(undefined);
     expect(requestCount).toBe(3);
   });
 });

@@ -165,7 +165,7 @@ const readLocation = async ({ id }: LocationJson) =>
 async function planned(): Promise<void> {
   const follower = new MessageFollower(service);
   try {
-    await follower.settled();
+    await follower.untilSettled();
   } finally {
     await follower.stop();
   }

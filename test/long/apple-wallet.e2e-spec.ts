@@ -47,7 +47,7 @@ describe('the connection to the push service', () => {
 
   afterEach(() => {
     client.close();
-    world.apns.answerWith(null);
+    world.apns.respondWith(null);
   });
 
   it('carries many pushes', async () => {
@@ -129,9 +129,9 @@ describe('the connection to the push service', () => {
     const first = world.apns.pushes.at(-1)?.headers.authorization;
     expect((await client.push(TOKEN, NEVER)).status).toBe(200);
     expect(world.apns.pushes.at(-1)?.headers.authorization).toBe(first);
-    world.apns.answerWith({ status: 403, reason: 'ExpiredProviderToken' });
+    world.apns.respondWith({ status: 403, reason: 'ExpiredProviderToken' });
     expect(await client.push(TOKEN, NEVER)).toMatchObject({ reason: 'ExpiredProviderToken' });
-    world.apns.answerWith(null);
+    world.apns.respondWith(null);
     expect((await client.push(TOKEN, NEVER)).status).toBe(200);
     expect(world.apns.pushes.at(-1)?.headers.authorization).not.toBe(first);
   });
@@ -159,7 +159,7 @@ describe('passes on phones', () => {
     await service.stop();
   });
 
-  afterEach(() => world.apns.answerWith(null));
+  afterEach(() => world.apns.respondWith(null));
 
   async function owner(): Promise<{ phone: Phone; serial: string; path: string; id: number }> {
     const { customerCard, path } = await enrol(store, { card: { stamps_required: 9 } });
@@ -365,26 +365,26 @@ describe('passes on phones', () => {
       (await registry.getSingleMetricAsString('inkpad_apple_pushes_refused')).trim().split(' ').at(-1); // prettier-ignore
 
     it('for a while, its time is kept', async () => {
-      world.apns.answerWith({ status: 429, reason: 'TooManyRequests', headers: { 'retry-after': '7' } }); // prettier-ignore
+      world.apns.respondWith({ status: 429, reason: 'TooManyRequests', headers: { 'retry-after': '7' } }); // prettier-ignore
       expect(await send()).toEqual({
         kind: 'failed',
         error: 'Apple: 429 TooManyRequests',
         retryInMs: 7_000,
       });
-      world.apns.answerWith({ status: 503, reason: 'ServiceUnavailable' });
+      world.apns.respondWith({ status: 503, reason: 'ServiceUnavailable' });
       expect(await send()).toEqual({ kind: 'failed', error: 'Apple: 503 ServiceUnavailable' });
-      world.apns.answerWith({ status: 400, reason: 'PayloadEmpty' });
+      world.apns.respondWith({ status: 400, reason: 'PayloadEmpty' });
       expect(await send()).toEqual({ kind: 'refused', error: 'Apple: 400 PayloadEmpty' });
-      world.apns.answerWith(null);
+      world.apns.respondWith(null);
       expect(await send()).toEqual({ kind: 'done' });
     });
 
     it('the certificate, nothing is pushed for five minutes', async () => {
       expect(await refused()).toBe('0');
-      world.apns.answerWith({ status: 403, reason: 'BadCertificate' });
+      world.apns.respondWith({ status: 403, reason: 'BadCertificate' });
       expect(await send()).toMatchObject({ kind: 'failed', retryInMs: 5 * 60_000 });
       expect(await refused()).toBe('1');
-      world.apns.answerWith(null);
+      world.apns.respondWith(null);
       const before = world.apns.pushes.length;
       expect(await send()).toMatchObject({ kind: 'failed', error: 'Apple: 403 BadCertificate' });
       expect(world.apns.pushes.length).toBe(before);

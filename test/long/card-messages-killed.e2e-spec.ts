@@ -47,7 +47,7 @@ it('card links survive a dispatcher that is killed while it sends: none is lost,
   // The lease of the one that died runs out.
   await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
   const follower = new MessageFollower(service, settings);
-  await follower.settled();
+  await follower.untilSettled();
   await follower.stop();
   expect(mails.received.filter(({ to }) => to === email)).toHaveLength(1);
   expect(await messages()).toEqual([{ state: 'sent', attempts: 2 }]);

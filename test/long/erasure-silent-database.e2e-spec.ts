@@ -44,7 +44,7 @@ const noticesIn = async () => (await database.query('select id from erasure_noti
 describe('an erasure whose database goes away right after the commit', () => {
   it.each([
     ['says nothing any more', () => line.mute(), () => line.unmute()],
-    ['answers nothing any more', () => line.muteAnswers(), () => line.unmute()],
+    ['answers nothing any more', () => line.muteResponses(), () => line.unmute()],
     ['is gone', () => line.cut(), () => line.mend()],
   ])(
     'is answered after 5 seconds, and announced when it is back (it %s)',

@@ -112,7 +112,7 @@ describe('while somebody is erased', () => {
     SLOW,
   );
 
-  it.each(['mute', 'muteAnswers'] as const)(
+  it.each(['mute', 'muteResponses'] as const)(
     'a dispatcher that hears nothing of the database sends nothing of them (%s)',
     async (silence) => {
       const line = await DatabaseProxy.to(service.database.url);

@@ -54,7 +54,7 @@ describe('a server that falls silent', () => {
     async () => {
       const { path } = await enrol(store);
       const { appended } = server;
-      line.muteAnswers();
+      line.muteResponses();
       expect(await stamp(path)).toEqual([200, 1]);
       expect(server.appended).toBe(appended + 1);
       expect(await balance(path)).toBe(1);

@@ -89,7 +89,7 @@ describe('an api whose connections to the database fall silent', () => {
     const { release, isWaitedFor } = await heldRow(database, customerCard.id);
     const stamped = store.post<CustomerCardDetailJson>(`${path}/stamp`, { stamps: 1 });
     await isWaitedFor();
-    line.muteAnswers();
+    line.muteResponses();
     await release();
     const { status, body } = await stamped;
     expect([status, body.stamps_count]).toEqual([200, 1]);

@@ -57,7 +57,7 @@ export class Browser {
     body?: URLSearchParams,
   ): Promise<BrowserResponse> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const answer = await fetch(this.service.baseUrl + path, {
+    const response = await fetch(this.service.baseUrl + path, {
       method,
       redirect: 'manual',
       headers: {
@@ -68,11 +68,11 @@ export class Browser {
       },
       ...(body && { body }),
     });
-    for (const set of answer.headers.getSetCookie()) this.keep(set);
-    const text = await answer.text();
+    for (const set of response.headers.getSetCookie()) this.keep(set);
+    const text = await response.text();
     if (text !== '') this.page = text;
-    const location = answer.headers.get('location');
-    return { status: answer.status, headers: answer.headers, text, location };
+    const location = response.headers.get('location');
+    return { status: response.status, headers: response.headers, text, location };
   }
 
   private keep(set: string): void {

@@ -45,12 +45,12 @@ export class Console {
   }
 
   private async send(path: string, init: RequestInit): Promise<ConsolePage> {
-    const answer = await fetch(this.service.baseUrl + path, {
+    const response = await fetch(this.service.baseUrl + path, {
       redirect: 'manual',
       ...init,
       headers: { accept: 'text/html', cookie: this.cookie, ...init.headers },
     });
-    const location = answer.headers.get('location');
-    return { status: answer.status, text: await answer.text(), location };
+    const location = response.headers.get('location');
+    return { status: response.status, text: await response.text(), location };
   }
 }

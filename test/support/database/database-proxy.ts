@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { freePort } from '../services/program.js';
 
-/** A connection between a program and its database that can be cut, or fall silent without being closed. */
+/** Forwards connections to a database, and cuts or silences them. */
 export class DatabaseProxy {
   private readonly sockets = new Set<Socket>();
   private muted = false;
-  /** How often something was sent to the database. */
+  /** How often data was sent to the database. */
   requestCount = 0;
 
   private constructor(
@@ -56,8 +56,8 @@ export class DatabaseProxy {
     for (const socket of this.sockets) socket.pause();
   }
 
-  /** The database's answers get lost on the way, but what it is sent still arrives. */
-  muteAnswers(): void {
+  /** Drops the database's responses, while requests still reach it. */
+  muteResponses(): void {
     for (const socket of this.sockets) if (socket.localPort !== this.port) socket.pause();
   }
 
@@ -77,7 +77,7 @@ export class DatabaseProxy {
       [to, from],
     ] as const) {
       this.sockets.add(one);
-      // Whoever asks would wait 40 ms for what is held back until the last packet is acknowledged.
+      // Without it, Nagle's algorithm and delayed acknowledgements would add 40 ms.
       one.setNoDelay();
       one.on('data', (chunk) => {
         if (one === from) this.requestCount++;

@@ -63,7 +63,7 @@ export async function startPgBouncer(
   url.port = String(port);
   await eventually(
     () => isAnswering(url.href).catch((error: unknown) => `${String(error)} ${output}`),
-    (answer) => answer === true,
+    (value) => value === true,
   );
   return {
     url: url.href,

@@ -35,7 +35,7 @@ export class TestRedis {
     await once(child, 'spawn');
     await eventually(
       () => this.query((client) => client.ping()).catch((error: unknown) => String(error)),
-      (answer) => answer === 'PONG',
+      (value) => value === 'PONG',
     );
   }
 

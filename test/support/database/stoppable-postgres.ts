@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { TestDatabase } from './database.js';
 
-/** The processes of a PostgreSQL on this machine, which answer nothing while they are stopped. */
+/** The processes of a PostgreSQL on this machine, which do not respond while they are stopped. */
 export class StoppableServer {
   private stopped: number[] = [];
 

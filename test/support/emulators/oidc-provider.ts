@@ -21,7 +21,7 @@ export class CompanyProvider {
   static async start(): Promise<CompanyProvider> {
     const provider = new CompanyProvider();
     const server = createServer((request, response) => {
-      provider.answer(request, response).catch((error: unknown) => {
+      provider.respond(request, response).catch((error: unknown) => {
         response.writeHead(500).end(String(error));
       });
     });
@@ -44,7 +44,7 @@ export class CompanyProvider {
     await new Promise((resolve) => this.server?.close(resolve));
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.issuer);
     if (url.pathname === '/.well-known/openid-configuration') return json(response, this.metadata);
     if (url.pathname === '/keys') {

@@ -24,7 +24,7 @@ export type Problem = Failure & {
 };
 
 type Request = { method: string; path: string };
-type Check = (request: Request, answer: Answer) => void;
+type Check = (request: Request, response: Answer) => void;
 
 /** A client that throws if a response breaks a rule that applies to every response. */
 export class ContractClient extends Client {
@@ -45,9 +45,9 @@ export class ContractClient extends Client {
     body?: unknown,
     headers: Record<string, string> = {},
   ): Promise<Answer<T>> {
-    const answer = await super.send<T>(method, path, body, headers);
-    this.check({ method, path }, answer);
-    return answer;
+    const response = await super.send<T>(method, path, body, headers);
+    this.check({ method, path }, response);
+    return response;
   }
 
   patch<T>(path: string, body: unknown): Promise<Answer<T>> {
@@ -126,15 +126,15 @@ async function createCheck(baseUrl: string): Promise<Check> {
   const faultsOf = checkers.get(text) ?? createResponseChecker(body);
   checkers.set(text, faultsOf);
   // The document does not describe responses to HEAD and OPTIONS.
-  const documented = (request: Request, answer: Answer) =>
-    ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...answer });
-  return (request, answer) => {
+  const documented = (request: Request, response: Answer) =>
+    ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...response });
+  return (request, response) => {
     if (!isApi(request)) return;
-    const faults = [...faultsOfAny(request, answer), ...documented(request, answer)];
+    const faults = [...faultsOfAny(request, response), ...documented(request, response)];
     if (faults.length === 0) return;
     const { method, path } = request;
     throw new Error(
-      `${method} ${path} was answered ${answer.status} against the contract:\n  ${faults.join('\n  ')}\n  ${answer.text.slice(0, 500)}`,
+      `${method} ${path} responded ${response.status} against the contract:\n  ${faults.join('\n  ')}\n  ${response.text.slice(0, 500)}`,
     );
   };
 }
@@ -190,12 +190,12 @@ function isFilled(text: unknown): boolean {
 
 /** A 422 that names these fields and no others. */
 export function expectRefused(
-  answer: Answer<unknown>,
+  response: Answer<unknown>,
   fields: string | string[],
   code = 'validation_failed',
 ): void {
-  const { errors, code: actualCode } = answer.body as Partial<Failure>;
-  expect([answer.status, actualCode, Object.keys(errors ?? {}).sort()]).toEqual([
+  const { errors, code: actualCode } = response.body as Partial<Failure>;
+  expect([response.status, actualCode, Object.keys(errors ?? {}).sort()]).toEqual([
     422,
     code,
     [fields].flat().sort(),
@@ -203,6 +203,6 @@ export function expectRefused(
 }
 
 /** A failure with this status and code. */
-export function expectFailure(answer: Answer<unknown>, status: number, code: string): void {
-  expect([answer.status, (answer.body as Partial<Failure>).code]).toEqual([status, code]);
+export function expectFailure(response: Answer<unknown>, status: number, code: string): void {
+  expect([response.status, (response.body as Partial<Failure>).code]).toEqual([status, code]);
 }

@@ -20,7 +20,7 @@ const DOCUMENT = 'openapi';
  * Stricter than a client may be: a status, media type or field that is not documented is an error, and so
  * is a missing required header. A path that is not documented may only be refused, with the error payload.
  */
-export function createResponseChecker(document: Json): (answer: CheckedResponse) => string[] {
+export function createResponseChecker(document: Json): (response: CheckedResponse) => string[] {
   const closed = close(document) as Json;
   const ajv = new Ajv2020({ strict: false, allErrors: true });
   formats.default(ajv);
@@ -48,11 +48,11 @@ export function createResponseChecker(document: Json): (answer: CheckedResponse)
     return $ref ? resolve($ref.slice(2).split('/')) : { pointer, value: value as Json };
   };
 
-  const checkHeaders = (pointer: string[], headers: Json, answer: CheckedResponse): string[] =>
+  const checkHeaders = (pointer: string[], headers: Json, response: CheckedResponse): string[] =>
     Object.keys(headers).flatMap((name) => {
       const header = resolve([...pointer, 'headers', name]);
       if (!header) return [`header ${name}: the document points nowhere`];
-      const text = headerOf(answer, name);
+      const text = headerOf(response, name);
       if (text === null) return header.value['required'] ? [`header ${name} is missing`] : [];
       const { type } = objectAt(header.value, 'schema');
       const value = type === 'integer' ? Number(text) : text;
@@ -61,10 +61,10 @@ export function createResponseChecker(document: Json): (answer: CheckedResponse)
       );
     });
 
-  const checkBody = (pointer: string[], content: Json, answer: CheckedResponse): string[] => {
-    const type = headerOf(answer, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+  const checkBody = (pointer: string[], content: Json, response: CheckedResponse): string[] => {
+    const type = headerOf(response, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
     if (Object.keys(content).length === 0) {
-      return answer.body === undefined || answer.body === ''
+      return response.body === undefined || response.body === ''
         ? []
         : ['a body that is not documented'];
     }
@@ -72,33 +72,35 @@ export function createResponseChecker(document: Json): (answer: CheckedResponse)
     const media = content[type] as Json | undefined;
     if (!media) return [`the content type ${type} is not documented`];
     if (!media['schema']) return [];
-    return faultsAt([...pointer, 'content', type, 'schema'], answer.body);
+    return faultsAt([...pointer, 'content', type, 'schema'], response.body);
   };
 
-  const check = (answer: CheckedResponse): string[] => {
-    const method = answer.method.toLowerCase();
-    const path = answer.path.split('?', 1)[0] ?? '';
+  const check = (response: CheckedResponse): string[] => {
+    const method = response.method.toLowerCase();
+    const path = response.path.split('?', 1)[0] ?? '';
     const route = routes.find(
       ({ pattern, operations }) => pattern.test(path) && operations[method],
     );
     if (!route) {
-      if (answer.status < 400) return ['answers, but the document does not know this operation'];
-      const type = headerOf(answer, 'content-type') ?? '';
+      if (response.status < 400) return ['succeeds, but the document does not know this operation'];
+      const type = headerOf(response, 'content-type') ?? '';
       const schema = type.startsWith('application/problem+json') ? 'Problem' : 'Error';
-      return faultsAt(['components', 'schemas', schema], answer.body);
+      return faultsAt(['components', 'schemas', schema], response.body);
     }
     const operation = ['paths', route.template, method, 'responses'];
-    const response = resolve([...operation, String(answer.status)]);
-    if (!response) return [`the status ${answer.status} is not documented`];
-    const { pointer, value } = response;
+    const documented = resolve([...operation, String(response.status)]);
+    if (!documented) return [`the status ${response.status} is not documented`];
+    const { pointer, value } = documented;
     return [
-      ...checkHeaders(pointer, objectAt(value, 'headers'), answer),
-      ...checkBody(pointer, objectAt(value, 'content'), answer),
+      ...checkHeaders(pointer, objectAt(value, 'headers'), response),
+      ...checkBody(pointer, objectAt(value, 'content'), response),
     ];
   };
 
-  return (answer) =>
-    check(answer).map((fault) => `${answer.method} ${answer.path} ${answer.status}: ${fault}`);
+  return (response) =>
+    check(response).map(
+      (fault) => `${response.method} ${response.path} ${response.status}: ${fault}`,
+    );
 }
 
 function wording({ instancePath, message, params }: ErrorObject): string {

@@ -1,19 +1,21 @@
 import { request, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 
-type RawAnswer = { status: number; headers: IncomingHttpHeaders; body: Buffer };
+type RawResponse = { status: number; headers: IncomingHttpHeaders; body: Buffer };
 
-/** The raw bytes, which fetch would decompress, requested without the headers that fetch adds. */
-export function rawGet(url: string, headers: Record<string, string>): Promise<RawAnswer> {
+/** Gets the raw bytes, which fetch would decompress, without the headers that fetch adds. */
+export function rawGet(url: string, headers: Record<string, string>): Promise<RawResponse> {
   return new Promise((resolve, reject) => {
-    const sent = request(url, { headers }, (response) => {
-      const { statusCode: status = 0, headers: answered } = response;
+    const outgoing = request(url, { headers }, (response) => {
+      const { statusCode: status = 0, headers: responseHeaders } = response;
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => resolve({ status, headers: answered, body: Buffer.concat(chunks) }));
+      response.on('end', () =>
+        resolve({ status, headers: responseHeaders, body: Buffer.concat(chunks) }),
+      );
     });
-    sent.on('error', reject);
-    sent.end();
+    outgoing.on('error', reject);
+    outgoing.end();
   });
 }
 

@@ -15,7 +15,7 @@ export type Exchange = {
 /** Where a program that is tested says that a step of it is done, and waits until it may go on. */
 export const NEXT = '/next';
 
-/** Stands in front of a service and keeps what programs ask and what it answers, whatever they are written in. */
+/** Stands in front of a service and records the requests and responses of programs in any language. */
 export class RecordingProxy {
   private exchanges: Exchange[] = [];
   private waiting: http.ServerResponse | undefined;
@@ -69,12 +69,12 @@ export class RecordingProxy {
     const headers = { ...request.headers, 'accept-encoding': 'identity' };
     const forwarded = http.request(this.baseUrl + path, { method, headers });
     request.pipe(forwarded);
-    const [answer] = (await once(forwarded, 'response')) as [http.IncomingMessage];
-    const responseText = await text(answer);
-    const { statusCode: status = 0 } = answer;
-    const isJson = answer.headers['content-type']?.includes('json') === true;
+    const [received] = (await once(forwarded, 'response')) as [http.IncomingMessage];
+    const responseText = await text(received);
+    const { statusCode: status = 0 } = received;
+    const isJson = received.headers['content-type']?.includes('json') === true;
     const body: unknown = isJson ? JSON.parse(responseText) : responseText;
-    this.exchanges.push({ method, path, status, headers: answer.headers, body });
-    response.writeHead(status, answer.headers).end(responseText);
+    this.exchanges.push({ method, path, status, headers: received.headers, body });
+    response.writeHead(status, received.headers).end(responseText);
   }
 }

@@ -1,15 +1,17 @@
 /** Polls until the condition holds; reports the last value on timeout. */
 export async function eventually<T>(
-  ask: () => Promise<T> | T,
-  holds: (answer: T) => boolean,
+  read: () => Promise<T> | T,
+  isFulfilled: (value: T) => boolean,
   withinMs = 120_000,
 ): Promise<T> {
   const deadline = Date.now() + withinMs;
   for (;;) {
-    const answer = await ask();
-    if (holds(answer)) return answer;
+    const value = await read();
+    if (isFulfilled(value)) return value;
     if (Date.now() > deadline) {
-      throw new Error(`still not so after ${withinMs} ms: ${JSON.stringify(answer)}`);
+      throw new Error(
+        `the condition was not met within ${withinMs} ms; the last value was ${JSON.stringify(value)}`,
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, 25));
   }

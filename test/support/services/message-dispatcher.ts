@@ -69,8 +69,8 @@ export class MessageFollower {
       lock,
     );
     this.running = follower.run(this.stopping.signal);
-    // What is there already then need not wait for a round.
-    this.started = this.planned().then(() => this.dispatch.start());
+    // Messages that exist already are then sent in the first round.
+    this.started = this.untilEnqueued().then(() => this.dispatch.start());
   }
 
   async stop(): Promise<void> {
@@ -79,8 +79,8 @@ export class MessageFollower {
     await this.dispatch.stop(0);
   }
 
-  /** When everything that was recorded so far has been planned. */
-  async planned(): Promise<void> {
+  /** Waits until every event so far has been read, and its messages are enqueued. */
+  async untilEnqueued(): Promise<void> {
     await untilReadable(this.service.database);
     await eventually(
       async () => this.store.readAll(await readCheckpoint(this.pool, CARD_MESSAGES), 1),
@@ -88,9 +88,9 @@ export class MessageFollower {
     );
   }
 
-  /** When nothing is left to be done by itself, attempts that were put off included. */
-  async settled(): Promise<void> {
-    await this.planned();
+  /** Waits until no message is queued, retries included. */
+  async untilSettled(): Promise<void> {
+    await this.untilEnqueued();
     await eventually(
       () => this.pool.query(`select from card_messages where state = 'queued'`),
       ({ rowCount }) => rowCount === 0,

@@ -33,7 +33,7 @@ export function startCommand(
 ): Program {
   const child: ChildProcess = spawn(program, parameters, {
     cwd,
-    env: { ...passedOn(), ...environment },
+    env: { ...inheritEnvironment(), ...environment },
     stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   child.stdin?.end(input);
@@ -58,19 +58,19 @@ export function runNode(
   environment: NodeJS.ProcessEnv,
 ): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, args, {
-    env: { ...passedOn(), ...environment },
+    env: { ...inheritEnvironment(), ...environment },
     encoding: 'utf8',
   });
   return { status, output: withoutPlace(stdout + stderr) };
 }
 
 /** Environment variables that programs inherit from the tests; each test sets the others. */
-function passedOn(): NodeJS.ProcessEnv {
+function inheritEnvironment(): NodeJS.ProcessEnv {
   const { PATH, TMPDIR, NODE_COMPILE_CACHE } = process.env;
   return { PATH, TMPDIR, NODE_COMPILE_CACHE };
 }
 
-/** Every script says first which database it works on, beside its answer. */
+/** Removes the lines in which every script first names its database and event store. */
 export function withoutPlace(output: string): string {
   return output.replace(/^(database|EventStoreDB): .*\n/m, '');
 }

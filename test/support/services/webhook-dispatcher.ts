@@ -99,12 +99,12 @@ export async function subscribe(
   receiver: Receiver,
   body: object = { event: 'stamp.earned' },
 ): Promise<WebhookSubscriptionSecretJson> {
-  const answer = await store.post<WebhookSubscriptionSecretJson>(
+  const response = await store.post<WebhookSubscriptionSecretJson>(
     `${store.store}/webhook_subscriptions`,
     { target_url: receiver.url, ...body },
   );
-  expect(answer.status).toBe(201);
-  return answer.body;
+  expect(response.status).toBe(201);
+  return response.body;
 }
 
 export async function stamp(store: Client, path: string, times = 1): Promise<void> {

@@ -20,7 +20,7 @@ export class Apns {
   register(token: string, onPush?: () => void): void;
   unregister(token: string, at?: number): void;
   trust(id: string, key: string, team: string): void;
-  answerWith(answer: ApnsReply | null): void;
+  respondWith(reply: ApnsReply | null): void;
   fallSilent(): void;
   goAway(): void;
   stop(): Promise<void>;

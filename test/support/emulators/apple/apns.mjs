@@ -20,7 +20,7 @@ export class Apns {
   #gone = new Map();
   #sessions = new Set();
   #signers = new Map();
-  #answer = null;
+  #reply = null;
   /** The network in front of the service. @type {Set<{ outer: import('node:net').Socket; inner: import('node:net').Socket }>} */
   #lines = new Set();
 
@@ -77,8 +77,8 @@ export class Apns {
   }
 
   /** To every push from now on; null: as by the rules. */
-  answerWith(answer) {
-    this.#answer = answer;
+  respondWith(reply) {
+    this.#reply = reply;
   }
 
   /** Connections stay open and nothing gets through, as when a network is gone. New ones get through. */
@@ -135,7 +135,7 @@ export class Apns {
     let body = '';
     for await (const chunk of stream) body += chunk;
     const token = HEX.exec(headers[':path'])?.[1] ?? '';
-    const { status, reason, ...more } = this.#answer ?? this.#judge(stream, headers, body, token);
+    const { status, reason, ...more } = this.#reply ?? this.#judge(stream, headers, body, token);
     if (stream.destroyed) return;
     stream.respond({ ':status': status, ...more.headers });
     stream.end(reason ? JSON.stringify({ reason, timestamp: more.timestamp }) : '');

@@ -37,15 +37,15 @@ export class GeocoderEmulator {
   readonly requests: { address: string; at: number; userAgent: string }[] = [];
   /** Broken rules. */
   readonly refused: string[] = [];
-  /** Its next answers. */
+  /** The next responses, instead of results. */
   readonly faults: Fault[] = [];
-  /** Called before an answer. */
-  onAsked: (address: string) => Promise<void> = async () => undefined;
+  /** Called before each response. */
+  onRequest: (address: string) => Promise<void> = async () => undefined;
   private open = 0;
 
   private constructor(
     readonly protocol: Protocol,
-    /** 0: as many as anybody wants. */
+    /** 0: unlimited. */
     private readonly perSecond: number,
     private readonly server: Server,
   ) {}
@@ -53,7 +53,7 @@ export class GeocoderEmulator {
   static async start(protocol: Protocol, perSecond = 0): Promise<GeocoderEmulator> {
     const server = createServer();
     const emulator = new GeocoderEmulator(protocol, perSecond, server);
-    server.on('request', (request, response) => void emulator.answer(request, response));
+    server.on('request', (request, response) => void emulator.respond(request, response));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return emulator;
@@ -76,27 +76,27 @@ export class GeocoderEmulator {
     await once(this.server, 'close');
   }
 
-  private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  private async respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
     this.open += 1;
     response.on('close', () => (this.open -= 1));
     const url = new URL(request.url ?? '', 'http://localhost');
     const address = url.searchParams.get(this.protocol === 'pelias' ? 'text' : 'q') ?? '';
     const userAgent = request.headers['user-agent'] ?? '';
-    const refusal = this.refusalOf(url, address, userAgent);
+    const refusal = this.findRefusal(url, address, userAgent);
     this.requests.push({ address, at: Date.now(), userAgent });
     if (refusal) {
       this.refused.push(refusal.why);
       send(response, refusal.status, JSON.stringify({ error: refusal.why }));
       return;
     }
-    await this.onAsked(address);
+    await this.onRequest(address);
     const fault = this.faults.shift();
     if (fault === 'silence') return;
     if (fault) send(response, fault.status, fault.body ?? '', fault.headers);
     else send(response, 200, JSON.stringify(this.bodyFor(this.places.get(address))));
   }
 
-  private refusalOf(
+  private findRefusal(
     url: URL,
     address: string,
     userAgent: string,
@@ -106,9 +106,9 @@ export class GeocoderEmulator {
       (name) => !ALLOWED[this.protocol].includes(name),
     );
     if (unknown !== undefined) return { status: 400, why: `parameter ${unknown}` };
-    if (address === '') return { status: 400, why: 'nothing is asked' };
+    if (address === '') return { status: 400, why: 'no address' };
     if (ANONYMOUS.test(userAgent) || !userAgent.includes('@')) {
-      return { status: 403, why: 'nobody is named' };
+      return { status: 403, why: 'no contact' };
     }
     if (this.protocol === 'nominatim' && url.searchParams.get('format') !== 'jsonv2') {
       return { status: 400, why: 'format' };

@@ -8,7 +8,7 @@ export type ReceivedSms = {
   from: string | null;
   service: string | null;
   body: string;
-  /** Where it is to be reported what became of it. */
+  /** The URL for delivery reports. */
   callback: string | null;
 };
 
@@ -20,17 +20,17 @@ const MOST_CHARACTERS = 1_600;
 
 type Refusal = { status: number; code: number; headers?: Record<string, string> };
 
-/** Takes SMS as Twilio does, and refuses what Twilio refuses. */
+/** Accepts SMS as Twilio does, and refuses what Twilio refuses. */
 export class SmsProvider {
   readonly received: ReceivedSms[] = [];
-  /** Requests that were read, whatever became of them. */
+  /** How many requests were read, including refused ones. */
   requests = 0;
   /** Numbers that are refused, with the code. */
   readonly refused = new Map<string, number>();
-  /** Answers every request with this. */
+  /** The response to every request during an outage. */
   outage: Refusal | null = null;
-  /** Takes the message, and closes the connection without an answer. */
-  losesAnswers = false;
+  /** Accepts the message, and closes the connection without a response. */
+  losesResponses = false;
   private server: Server | undefined;
   private port = 0;
 
@@ -56,7 +56,7 @@ export class SmsProvider {
     return this.received.filter(({ to }) => to === number);
   }
 
-  /** As it is reported later. @param baseUrl of the service that is asked instead of its public address */
+  /** Sends a signed delivery report. @param baseUrl of the service, instead of its public address */
   async report(
     { sid, callback }: ReceivedSms,
     fields: Record<string, string>,
@@ -87,10 +87,10 @@ export class SmsProvider {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     this.requests++;
     const form = new URLSearchParams(Buffer.concat(chunks).toString());
-    const refusal = this.outage ?? this.refusalOf(request, form);
+    const refusal = this.outage ?? this.findRefusal(request, form);
     if (refusal) {
       const { status, code, headers = {} } = refusal;
-      // What the real one says has the number in it.
+      // Twilio's message contains the number.
       const message = `The 'To' number ${form.get('To')} is not taken`;
       response.writeHead(status, { 'content-type': 'application/json', ...headers });
       response.end(JSON.stringify({ code, message, more_info: '', status }));
@@ -105,7 +105,7 @@ export class SmsProvider {
       service: form.get('MessagingServiceSid'),
       body: form.get('Body') ?? '',
     });
-    if (this.losesAnswers) {
+    if (this.losesResponses) {
       response.destroy();
       return;
     }
@@ -113,7 +113,7 @@ export class SmsProvider {
     response.end(JSON.stringify({ sid, status: 'queued', error_code: null }));
   }
 
-  private refusalOf(
+  private findRefusal(
     { method, url, headers }: IncomingMessage,
     form: URLSearchParams,
   ): Refusal | null {

@@ -19,7 +19,7 @@ export type PushService = {
   origin: string;
   refusals: { status: number; why: string }[];
   subscribe: (applicationServerKey: string) => SubscribedBrowser;
-  answerWith: (
+  respondWith: (
     reply: (() => { status: number; headers?: Record<string, string> } | undefined) | undefined,
   ) => void;
   stop: () => Promise<void>;

@@ -11,7 +11,7 @@ import http from 'node:http';
 const MOST_BYTES = 4096;
 const MOST_TOKEN_SECONDS = 24 * 60 * 60;
 
-/** A refusal, with the status that push services answer. */
+/** A refusal, with the status of push services. */
 class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -78,8 +78,8 @@ export async function startPushService() {
         },
       };
     },
-    /** Answers instead of the rules while it returns something. */
-    answerWith(reply) {
+    /** Overrides the responses while the function returns one. */
+    respondWith(reply) {
       override = reply;
     },
     async stop() {
