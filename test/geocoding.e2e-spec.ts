@@ -40,16 +40,16 @@ async function newLocation(store: Client, address: string): Promise<LocationJson
 const readLocation = async (store: Client, { id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
-const settled = (store: Client, location: LocationJson) =>
+const untilGeocoded = (store: Client, location: LocationJson) =>
   eventually(
     () => readLocation(store, location),
     ({ geocode_status: status }) => status !== 'pending',
   );
 
-const askedFor = (address: string) =>
+const countRequests = (address: string) =>
   emulator.requests.filter((one) => one.address === address).length;
 
-const queued = async ({ id }: LocationJson) =>
+const readQueueRow = async ({ id }: LocationJson) =>
   (
     await service.database.query<{ attempts: number; seconds: number; last_error: string | null }>(
       `select attempts, extract(epoch from due_at - now())::float8 as seconds, last_error
@@ -58,20 +58,20 @@ const queued = async ({ id }: LocationJson) =>
     )
   ).rows[0];
 
-/** Until an attempt has failed, and the next one is due after this many seconds: a lease is 60. */
-const putOff = (location: LocationJson, seconds: number) =>
+/** Waits until an attempt has failed, and the next one is due after this many seconds: a lease is 60. */
+const untilPostponed = (location: LocationJson, seconds: number) =>
   eventually(
-    () => queued(location),
+    () => readQueueRow(location),
     (row) => row !== undefined && row.seconds > 0.7 * seconds && row.seconds <= seconds,
   );
 
-const dueNow = ({ id }: LocationJson) =>
+const makeDue = ({ id }: LocationJson) =>
   service.database.query(`update geocoding_queue set due_at = now() where location_id = $1`, [id]);
 
 describe('geocoding', () => {
-  it('finds addresses, including those from before it was enabled, and names the geocoder', async () => {
+  it('finds addresses that were entered before it was enabled, and records the provider in the event', async () => {
     const { store, location } = before;
-    expect(await settled(store, location)).toMatchObject(AT_HOUSE);
+    expect(await untilGeocoded(store, location)).toMatchObject(AT_HOUSE);
     const history = await service.history();
     const geocodedEvent = history.find(
       ({ stream, type }) => stream === `location-${location.id}` && type === 'LocationGeocoded',
@@ -92,33 +92,34 @@ describe('geocoding', () => {
       await newLocation(one, 'MARKTPLATZ 1 , 1'),
     ];
     const far = await newLocation(other, 'Marktplatz 1, 1');
-    for (const location of creations) expect(await settled(one, location)).toMatchObject(AT_HOUSE);
-    expect(await settled(other, far)).toMatchObject(AT_HOUSE);
-    expect(askedFor('Marktplatz 1, 1') + askedFor('MARKTPLATZ 1 , 1')).toBe(1);
+    for (const location of creations)
+      expect(await untilGeocoded(one, location)).toMatchObject(AT_HOUSE);
+    expect(await untilGeocoded(other, far)).toMatchObject(AT_HOUSE);
+    expect(countRequests('Marktplatz 1, 1') + countRequests('MARKTPLATZ 1 , 1')).toBe(1);
     expect(emulator.refused).toEqual([]);
     expect(emulator.requests.at(-1)?.userAgent).toMatch(/^Inkpad\/\S+ \(maps@shop[.]example\)$/);
   });
 
-  it('does not query again for an address that was not found', async () => {
+  it('sets not_found for an unknown address, and takes it off the queue', async () => {
     const store = await service.newStore();
     const location = await newLocation(store, 'Nowhere 1');
-    expect(await settled(store, location)).toMatchObject({
+    expect(await untilGeocoded(store, location)).toMatchObject({
       latitude: null,
       geocode_status: 'not_found',
       precision: null,
     });
     await eventually(
-      () => queued(location),
+      () => readQueueRow(location),
       (row) => row === undefined,
     );
   });
 
-  it('retries later when the server fails or responds with something else', async () => {
+  it('retries with growing delays when the server fails or its response is invalid', async () => {
     const store = await service.newStore();
     emulator.places.set('Marktplatz 1, later', HOUSE);
     emulator.faults.push({ status: 500 });
     const location = await newLocation(store, 'Marktplatz 1, later');
-    expect(await putOff(location, 30)).toMatchObject({ last_error: 'answered 500' });
+    expect(await untilPostponed(location, 30)).toMatchObject({ last_error: 'answered 500' });
     const bodies = [
       ['<html>', 120],
       ['[{"lat": "x"}]', 600],
@@ -126,26 +127,26 @@ describe('geocoding', () => {
     ] as const;
     for (const [body, seconds] of bodies) {
       emulator.faults.push({ status: 200, body });
-      await dueNow(location);
-      await putOff(location, seconds);
+      await makeDue(location);
+      await untilPostponed(location, seconds);
     }
     expect(await readLocation(store, location)).toMatchObject({ geocode_status: 'pending' });
-    await dueNow(location);
-    expect(await settled(store, location)).toMatchObject(AT_HOUSE);
+    await makeDue(location);
+    expect(await untilGeocoded(store, location)).toMatchObject(AT_HOUSE);
   });
 
-  it('gives up after the last attempt, until an operator queues all addresses again', async () => {
+  it('fails after the last attempt, until an operator enqueues all imprecise addresses', async () => {
     const store = await service.newStore();
     emulator.places.set('Marktplatz 1, broken', HOUSE);
     emulator.faults.push({ status: 403 });
     const location = await newLocation(store, 'Marktplatz 1, broken');
-    await putOff(location, 30);
+    await untilPostponed(location, 30);
     emulator.faults.push({ status: 403 });
     await service.database.query(
       `update geocoding_queue set attempts = 6, due_at = now() where location_id = $1`,
       [location.id],
     );
-    expect(await settled(store, location)).toMatchObject({ geocode_status: 'failed' });
+    expect(await untilGeocoded(store, location)).toMatchObject({ geocode_status: 'failed' });
     await follower.queue.enqueueImprecise();
     await eventually(
       () => readLocation(store, location),
@@ -153,17 +154,17 @@ describe('geocoding', () => {
     );
   });
 
-  it('applies a result only to the address that was asked for', async () => {
+  it('discards a result when the address has changed since the query', async () => {
     const store = await service.newStore();
     const path = `${store.store}/locations`;
     emulator.places.set('Marktplatz 1, former', HOUSE);
     emulator.places.set('Kai 2', { latitude: 53.54, longitude: 9.98, as: 'street' });
-    let moved: Promise<unknown> | undefined;
+    let move: Promise<unknown> | undefined;
     const location = await newLocation(store, 'Pending');
     emulator.onRequest = async (address) => {
       if (address !== 'Marktplatz 1, former') return;
-      moved ??= store.send('PATCH', `${path}/${location.id}`, { location: { address: 'Kai 2' } });
-      await moved;
+      move ??= store.send('PATCH', `${path}/${location.id}`, { location: { address: 'Kai 2' } });
+      await move;
     };
     await store.send('PATCH', `${path}/${location.id}`, {
       location: { address: 'Marktplatz 1, former' },
@@ -175,7 +176,7 @@ describe('geocoding', () => {
     expect(after).toMatchObject({ latitude: 53.54, longitude: 9.98, precision: 'street' });
   });
 
-  it('leaves pins alone, and looks the address up once the pin is gone', async () => {
+  it('does not query for a pinned location until its pin is removed', async () => {
     const store = await service.newStore();
     emulator.places.set('Marktplatz 1, pinned', HOUSE);
     const { body: location } = await store.post<LocationJson>(`${store.store}/locations`, {
@@ -186,23 +187,23 @@ describe('geocoding', () => {
       },
     });
     const unpinned = await newLocation(store, 'Marktplatz 1, 1');
-    await settled(store, unpinned);
-    expect(askedFor('Marktplatz 1, pinned')).toBe(0);
+    await untilGeocoded(store, unpinned);
+    expect(countRequests('Marktplatz 1, pinned')).toBe(0);
     await store.send('PATCH', `${store.store}/locations/${location.id}`, {
       location: { pin: null },
     });
-    expect(await settled(store, location)).toMatchObject(AT_HOUSE);
+    expect(await untilGeocoded(store, location)).toMatchObject(AT_HOUSE);
   });
 
-  it('is measured', async () => {
+  it('counts results and reports the oldest due address in its metrics', async () => {
     const text = await follower.registry.metrics();
     expect(text).toMatch(/inkpad_geocoding_answers_total[{].*result="found".*[}] \d+/);
     expect(text).toMatch(/inkpad_geocoding_oldest_due_seconds 0/);
   });
 });
 
-describe.each(['photon', 'pelias'] as const)('a server that speaks %s', (protocol) => {
-  it('is queried as its documentation says', async () => {
+describe.each(['photon', 'pelias'] as const)('a %s server', (protocol) => {
+  it('is queried by the rules of its protocol', async () => {
     const other = await GeocoderEmulator.start(protocol);
     other.places.set('Marktplatz 1', HOUSE);
     const { database } = service;
@@ -212,7 +213,7 @@ describe.each(['photon', 'pelias'] as const)('a server that speaks %s', (protoco
     const next = new GeocodingFollower(api);
     const store = await api.newStore();
     const location = await newLocation(store, 'Marktplatz 1');
-    expect(await settled(store, location)).toMatchObject(AT_HOUSE);
+    expect(await untilGeocoded(store, location)).toMatchObject(AT_HOUSE);
     expect(other.refused).toEqual([]);
     await next.stop();
     await api.stop();

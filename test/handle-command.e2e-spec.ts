@@ -21,7 +21,7 @@ import {
 } from './support/database/database.js';
 import { openStore, streamKinds } from './support/database/event-store.js';
 
-/** The smallest aggregate that can disagree: a counter that never goes below zero. */
+/** The smallest aggregate that can reject a command: a counter that never goes below zero. */
 type Counter = { accountId: number; value: number; steps: number[] };
 type CountEvent = { type: 'Counted'; data: { step: number } };
 
@@ -46,7 +46,7 @@ const context: CommandContext = {
 
 let database: TestDatabase;
 let engine: TestEngine;
-/** Two of them, as in two api processes that know nothing of one another. */
+/** Two pipelines that share nothing, as in two api processes. */
 let here: Awaited<ReturnType<typeof openProcess>>;
 let there: Awaited<ReturnType<typeof openProcess>>;
 let ids = 0;
@@ -99,8 +99,8 @@ function count(
   });
 }
 
-/** Holds commands between their load and their decision, until it is opened for good. */
-function gate() {
+/** Holds commands between their load and their decision until it is opened. */
+function createBarrier() {
   let open: () => void = () => undefined;
   let arrive: () => void = () => undefined;
   const opened = new Promise<void>((resolve) => (open = resolve));
@@ -112,7 +112,7 @@ function gate() {
   return { hold, reached, open };
 }
 
-const eventsOf = async (id: number) => {
+const readEvents = async (id: number) => {
   const events: StoredEvent[] = [];
   for await (const event of here.store.readStream(`counter-${id}`)) events.push(event);
   return events;
@@ -126,9 +126,9 @@ describe('handleCommand', () => {
     expect(state).toEqual({ accountId: 1, value: 7, steps: [5, 2] });
     expect(events).toMatchObject([{ type: 'Counted', data: { step: 2 } }]);
     const row = await here.rows.load(counters, id);
-    const fold = await here.rows.project(counter, `counter-${id}`);
+    const projected = await here.rows.project(counter, `counter-${id}`);
     expect(row?.state).toEqual(state);
-    expect([fold?.state, fold?.head]).toEqual([row?.state, row?.head]);
+    expect([projected?.state, projected?.head]).toEqual([row?.state, row?.head]);
   });
 
   it('records actor, channel and time in every event', async () => {
@@ -148,7 +148,7 @@ describe('handleCommand', () => {
       load: async () => undefined,
       decide: () => [{ type: 'Counted', data: { step: 1 } }],
     });
-    const [event] = await eventsOf(id);
+    const [event] = await readEvents(id);
     expect(event?.meta).toEqual({
       ...context,
       occurredAt: '2020-01-01T00:00:00.000Z',
@@ -157,15 +157,15 @@ describe('handleCommand', () => {
     expect(Date.parse(String(event?.meta.recordedAt))).toBeGreaterThanOrEqual(before);
   });
 
-  it('writes nothing when the state does not change', async () => {
+  it('writes no event when the state does not change', async () => {
     const id = ++ids;
     await count(id, 1);
     expect((await count(id, 0)).state.value).toBe(1);
-    expect(await eventsOf(id)).toHaveLength(1);
+    expect(await readEvents(id)).toHaveLength(1);
     await expect(count(++ids, 0)).rejects.toThrow(NotFoundError);
   });
 
-  it('commits no more together than an event store takes at once', async () => {
+  it('commits 7,200 events of concurrent commands, though the event store limits a commit', async () => {
     const id = ++ids;
     const large = () =>
       here.pipeline.handleCommand<Counter, CountEvent, undefined, number>({
@@ -178,17 +178,17 @@ describe('handleCommand', () => {
       });
     const values = await Promise.all(Array.from({ length: 12 }, large));
     expect(values).toEqual(Array.from({ length: 12 }, (_, i) => 600 * (i + 1)));
-    expect(await eventsOf(id)).toHaveLength(7_200);
+    expect(await readEvents(id)).toHaveLength(7_200);
   });
 
-  it('does not find a record of another account', async () => {
+  it('rejects a record of another account as not found', async () => {
     const id = ++ids;
     await count(id, 1);
     const stranger = { ...context, accountId: 2 };
     await expect(count(id, 1, {}, here.pipeline, stranger)).rejects.toThrow(NotFoundError);
   });
 
-  it('takes commands for one stream in turn, and a refused one answers only its caller', async () => {
+  it('decides commands for one stream in order, and a rejected one fails only its caller', async () => {
     const id = ++ids;
     await count(id, 3);
     const steps = [-2, -2, 5, -6, 1, 0];
@@ -204,31 +204,31 @@ describe('handleCommand', () => {
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2, 5, -6, 1]);
   });
 
-  it('loses no command when two processes fight over one stream', async () => {
+  it('loses no command when two processes write to one stream', async () => {
     const id = ++ids;
     await count(id, 1);
-    const fighters = [here.pipeline, there.pipeline];
+    const pipelines = [here.pipeline, there.pipeline];
     const results = await Promise.allSettled(
-      Array.from({ length: 400 }, (_, i) => count(id, 1, {}, fighters[i % 2])),
+      Array.from({ length: 400 }, (_, i) => count(id, 1, {}, pipelines[i % 2])),
     );
     expect(results.filter((result) => result.status === 'rejected')).toEqual([]);
     expect((await here.rows.load(counters, id))?.state.value).toBe(401);
-    expect(await eventsOf(id)).toHaveLength(401);
+    expect(await readEvents(id)).toHaveLength(401);
   });
 
-  it('lets one of two processes begin a stream, and the other goes on from there', async () => {
+  it('counts both commands when two processes start one stream', async () => {
     const id = ++ids;
     await Promise.all([count(id, 1), count(id, 1, {}, there.pipeline)]);
     expect((await here.rows.load(counters, id))?.state.value).toBe(2);
   });
 
-  it('fails only the command whose claim is taken', async () => {
+  it('fails only the command whose claim belongs to another stream', async () => {
     const [id, other] = [++ids, ++ids];
     const claim = (stream: number) => [
       here.keys.createClaim(1, 'name', 'same', `counter-${stream}`),
     ];
     await count(other, 1, { claims: claim(other) });
-    // While the first is under way, the four behind it gather: they are decided one after the other as one group.
+    // While the first is being committed, the next four wait: they are decided in order as one group.
     const first = count(id, 1);
     const results = await Promise.allSettled([
       count(id, 10),
@@ -247,11 +247,11 @@ describe('handleCommand', () => {
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 100, 10000]);
   });
 
-  it('decides a refusal on committed state, after the commit before it', async () => {
+  it('decides a command again on the committed state before it rejects it', async () => {
     const id = ++ids;
     await count(id, 3);
-    const { hold, reached, open } = gate();
-    // The first is under way alone; of the two behind it the second cannot be, if the first of them is.
+    const { hold, reached, open } = createBarrier();
+    // The first is committed alone; of the next two the second is rejected if the first succeeds.
     const commands = [count(id, 0), count(id, -2), count(id, -2, {}, here.pipeline, context, hold)];
     await reached;
     await count(id, 5, {}, there.pipeline);
@@ -260,10 +260,10 @@ describe('handleCommand', () => {
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, 5, -2, -2]);
   });
 
-  it('begins further streams in the same commit, or none', async () => {
+  it('starts further streams in the same commit, or none', async () => {
     const [id, second] = [++ids, ++ids];
-    const started = startStream(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
-    await count(id, 1, { newStreams: [started] });
+    const newStream = startStream(counters, second, [{ type: 'Counted', data: { step: 7 } }]);
+    await count(id, 1, { newStreams: [newStream] });
     expect((await here.rows.load(counters, second))?.state.value).toBe(7);
     const [third, fourth] = [++ids, ++ids];
     await count(fourth, 1, {
@@ -327,34 +327,34 @@ describe('handleCommand', () => {
 describe('commands with an Idempotency-Key', () => {
   const REQUEST = Buffer.from('the same body');
 
-  /** As a request begins: from now on it holds its key. */
-  async function keyedBy(process: typeof here, key: string): Promise<KeyedRequest> {
+  /** Claims the key, as a request does when it begins. */
+  async function claimKey(process: typeof here, key: string): Promise<KeyedRequest> {
     const fingerprint = process.responses.fingerprint(key);
     const keyed = { key: fingerprint, holder: createId(), status: 200, isStored: false };
     expect(await process.responses.claimKey(keyed, REQUEST)).toEqual({ state: 'ours' });
     return keyed;
   }
 
-  /** For so long that the next request with its key takes over. */
-  const fallSilent = ({ key }: KeyedRequest) =>
+  /** Ends the lease of the key, so that the next request with it takes over. */
+  const endLease = ({ key }: KeyedRequest) =>
     database.query('update es.stored_responses set leased_until = now() where key = $1', [key]);
 
   const countKeyed = (process: typeof here, id: number, step: number, keyed: KeyedRequest) =>
     count(id, step, {}, process.pipeline, { ...context, keyed });
 
-  /** Reads the stored response of the key. */
-  const repeated = (keyed: KeyedRequest) =>
+  /** Claims the key again, which returns its stored response. */
+  const claimAgain = (keyed: KeyedRequest) =>
     there.responses.claimKey({ ...keyed, holder: createId() }, REQUEST);
 
-  const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
+  const toJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-  it('each keep the response of their own commit when two processes fight over one stream', async () => {
+  it('each store the response of their own commit when two processes write to one stream', async () => {
     const id = ++ids;
     await count(id, 1);
     const commands = await Promise.all(
       Array.from({ length: 40 }, async (_, i) => {
         const process = i % 2 === 0 ? here : there;
-        return { process, keyed: await keyedBy(process, `fight ${id} ${i}`) };
+        return { process, keyed: await claimKey(process, `fight ${id} ${i}`) };
       }),
     );
     const responses = await Promise.all(
@@ -363,13 +363,13 @@ describe('commands with an Idempotency-Key', () => {
     expect(responses.map(({ state }) => state.value).sort((a, b) => a - b)).toEqual(
       Array.from({ length: 40 }, (_, i) => i + 2),
     );
-    expect(await eventsOf(id)).toHaveLength(41);
+    expect(await readEvents(id)).toHaveLength(41);
     for (const [i, { keyed }] of commands.entries()) {
       expect(keyed.isStored).toBe(true);
-      expect(await repeated(keyed)).toEqual({
+      expect(await claimAgain(keyed)).toEqual({
         state: 'done',
         status: 200,
-        body: asJson(responses[i]),
+        body: toJson(responses[i]),
       });
     }
   });
@@ -378,8 +378,8 @@ describe('commands with an Idempotency-Key', () => {
     const [id, other] = [++ids, ++ids];
     await count(id, 3);
     await count(other, 3);
-    const [lost, won] = [await keyedBy(here, `lost ${id}`), await keyedBy(here, `won ${id}`)];
-    const { hold, reached, open } = gate();
+    const [lost, won] = [await claimKey(here, `lost ${id}`), await claimKey(here, `won ${id}`)];
+    const { hold, reached, open } = createBarrier();
     // Both have loaded their state before the race is lost; then they are written in one transaction.
     const keyed = (stream: number, key: KeyedRequest) =>
       count(stream, -2, {}, here.pipeline, { ...context, keyed: key }, hold);
@@ -391,21 +391,21 @@ describe('commands with an Idempotency-Key', () => {
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2]);
     expect((await here.rows.load(counters, other))?.state.steps).toEqual([3, -2]);
     expect([lost.isStored, won.isStored]).toEqual([false, true]);
-    expect(await repeated(lost)).toEqual({ state: 'running' });
-    expect(await repeated(won)).toMatchObject({ state: 'done' });
+    expect(await claimAgain(lost)).toEqual({ state: 'running' });
+    expect(await claimAgain(won)).toMatchObject({ state: 'done' });
   });
 
-  it('fail alone when another process has taken over their key', async () => {
+  it('fail without failing others when another process has taken over their key', async () => {
     const id = ++ids;
     await count(id, 1);
     const mine = [
-      await keyedBy(here, `one ${id}`),
-      await keyedBy(here, `two ${id}`),
-      await keyedBy(here, `three ${id}`),
+      await claimKey(here, `one ${id}`),
+      await claimKey(here, `two ${id}`),
+      await claimKey(here, `three ${id}`),
     ] as const;
-    // The client of the second has asked the other process again.
-    await fallSilent(mine[1]);
-    const theirs = await keyedBy(there, `two ${id}`);
+    // The client of the second has repeated its request at the other process.
+    await endLease(mine[1]);
+    const theirs = await claimKey(there, `two ${id}`);
     const first = count(id, 10);
     const [one, two, three] = await Promise.allSettled(
       mine.map((keyed, i) => countKeyed(here, id, 100 + i, keyed)),
@@ -418,38 +418,38 @@ describe('commands with an Idempotency-Key', () => {
     ]);
     expect(two).toMatchObject({ reason: expect.any(KeyTakenOverError) });
     expect(mine.map(({ isStored }) => isStored)).toEqual([true, false, true]);
-    const answer = await countKeyed(there, id, 101, theirs);
-    expect(answer.state.steps).toEqual([1, 10, 100, 102, 101]);
-    expect(await repeated(theirs)).toMatchObject({ state: 'done', body: asJson(answer) });
+    const response = await countKeyed(there, id, 101, theirs);
+    expect(response.state.steps).toEqual([1, 10, 100, 102, 101]);
+    expect(await claimAgain(theirs)).toMatchObject({ state: 'done', body: toJson(response) });
   });
 
-  it('count once when both requests with their key wait for the same commit', async () => {
+  it('are executed once when two requests with one key wait for the same commit', async () => {
     const id = ++ids;
     await count(id, 1);
-    const silent = await keyedBy(here, `same ${id}`);
-    await fallSilent(silent);
-    const again = await keyedBy(here, `same ${id}`);
-    const beside = await keyedBy(here, `beside ${id}`);
+    const silent = await claimKey(here, `same ${id}`);
+    await endLease(silent);
+    const again = await claimKey(here, `same ${id}`);
+    const unrelated = await claimKey(here, `beside ${id}`);
     const first = count(id, 10);
     const [before, after, other] = await Promise.allSettled(
-      [silent, again, beside].map((keyed, i) => countKeyed(here, id, 100 + i, keyed)),
+      [silent, again, unrelated].map((keyed, i) => countKeyed(here, id, 100 + i, keyed)),
     );
     await first;
     expect(before).toMatchObject({ reason: expect.any(KeyTakenOverError) });
     expect([after?.status, other?.status]).toEqual(['fulfilled', 'fulfilled']);
-    expect([silent.isStored, again.isStored, beside.isStored]).toEqual([false, true, true]);
+    expect([silent.isStored, again.isStored, unrelated.isStored]).toEqual([false, true, true]);
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([1, 10, 101, 102]);
-    expect(await repeated(again)).toMatchObject({ state: 'done' });
+    expect(await claimAgain(again)).toMatchObject({ state: 'done' });
   });
 
-  it('count once when both requests with their key write streams of their own', async () => {
+  it('are executed once when two requests with one key write to different streams', async () => {
     const [one, other] = [++ids, ++ids];
     await count(one, 1);
     await count(other, 1);
-    const silent = await keyedBy(here, `streams ${one}`);
-    await fallSilent(silent);
-    const again = await keyedBy(here, `streams ${one}`);
-    const { hold, reached, open } = gate();
+    const silent = await claimKey(here, `streams ${one}`);
+    await endLease(silent);
+    const again = await claimKey(here, `streams ${one}`);
+    const { hold, reached, open } = createBarrier();
     const results = Promise.allSettled([
       count(one, 10, {}, here.pipeline, { ...context, keyed: silent }, hold),
       count(other, 10, {}, here.pipeline, { ...context, keyed: again }, hold),
@@ -462,7 +462,7 @@ describe('commands with an Idempotency-Key', () => {
   });
 });
 
-describe('sealed parts of events', () => {
+describe('encrypted parts of events', () => {
   type Noted = { type: 'Noted'; data: { customerId: number; personal: { note: string } | null } };
   type Notes = { accountId: number; notes: (string | null)[] };
   const notes: ReadModel<Notes, Noted> = {
@@ -478,7 +478,7 @@ describe('sealed parts of events', () => {
     },
   };
 
-  it('are refused for a person without a key, without failing other callers', async () => {
+  it('are rejected for a customer without a key, without failing other callers', async () => {
     const id = ++ids;
     const note = (customerId: number, text: string) =>
       here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
@@ -495,13 +495,17 @@ describe('sealed parts of events', () => {
     expect((await here.rows.load(notes, id))?.state.notes).toEqual(['a', 'c']);
   });
 
-  it('are refused once the key is gone, in the process that has just used it too', async () => {
+  it('are rejected once the key was deleted, even in a process that has cached it', async () => {
     const [id, customerId] = [++ids, 80];
-    const ofOne: ReadModel<Notes, Noted> = { ...notes, table: 'cards', subjectIdSql: '80::bigint' };
+    const ownReadModel: ReadModel<Notes, Noted> = {
+      ...notes,
+      table: 'cards',
+      subjectIdSql: '80::bigint',
+    };
     const note = (text: string) =>
       here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
         respond: (handled) => handled,
-        readModel: ofOne,
+        readModel: ownReadModel,
         id,
         context,
         load: async () => undefined,
@@ -512,10 +516,10 @@ describe('sealed parts of events', () => {
     await note('b');
     await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     await expect(note('c')).rejects.toThrow('This customer was erased');
-    expect((await here.rows.load(ofOne, id))?.state.notes).toEqual(['a', 'b']);
+    expect((await here.rows.load(ownReadModel, id))?.state.notes).toEqual(['a', 'b']);
   });
 
-  it('read as they were written, and as nothing once the key is gone', async () => {
+  it('are decrypted when read, and null once the key was deleted', async () => {
     const [id, customerId] = [++ids, 77];
     await here.keys.create(customerId, 'customers');
     await here.pipeline.handleCommand<Notes, Noted, undefined, Handled<Notes, Noted, undefined>>({
@@ -529,12 +533,12 @@ describe('sealed parts of events', () => {
     const stored: StoredEvent[] = [];
     for await (const event of here.store.readStream(`notes-${id}`)) stored.push(event);
     expect(stored[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
-    const fold = async (process: typeof here) =>
+    const projectNotes = async (process: typeof here) =>
       (await process.rows.project<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
-    expect(await fold(here)).toEqual(['oat milk']);
+    expect(await projectNotes(here)).toEqual(['oat milk']);
     await database.query('delete from personal_keys where subject_id = $1', [customerId]);
     const fresh = await openProcess();
-    expect(await fold(fresh)).toEqual([null]);
+    expect(await projectNotes(fresh)).toEqual([null]);
     await fresh.close();
   });
 });

@@ -32,10 +32,10 @@ afterAll(async () => {
 
 type Row = Record<string, unknown>;
 
-const rows = async (): Promise<Row[]> =>
+const readRows = async (): Promise<Row[]> =>
   (await service.database.query<Row>('select * from history order by seq')).rows;
 
-/** Runs it until the test ends. */
+/** Fills the history table until the test ends. */
 function fill(): void {
   const stopping = new AbortController();
   const running = history.subscription.run(stopping.signal);
@@ -45,13 +45,13 @@ function fill(): void {
   });
 }
 
-async function filled(): Promise<Row[]> {
+async function untilFilled(): Promise<Row[]> {
   const events = await service.history();
-  return eventually(rows, (result) => result.length >= events.length);
+  return eventually(readRows, (result) => result.length >= events.length);
 }
 
-/** Every command that there is, once at least. */
-async function aDay() {
+/** Sends commands to create, stamp, redeem, archive and update. */
+async function sendCommands() {
   const { path, card, customer, rewards } = await enrol(store, {
     card: { initial_stamps: 1 },
     rewards: [2],
@@ -69,21 +69,21 @@ async function aDay() {
   return { path, card, customer, location, reward: rewards[0] };
 }
 
-describe('the table of the history', () => {
-  it('has every event once, in the order of the log, numbered without gaps', async () => {
-    await aDay();
+describe('the history table', () => {
+  it('contains every event once, in the order of the log, numbered without gaps', async () => {
+    await sendCommands();
     fill();
-    const storedRows = await filled();
+    const storedRows = await untilFilled();
     const events = await service.history();
     expect(storedRows.map(({ seq }) => seq)).toEqual(events.map((_, i) => i));
     expect(storedRows.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
     expect(storedRows.map(({ position }) => position)).toEqual(
       events.map(({ position }) => formatPosition(position)),
     );
-    const day = await aDay();
-    const more = await filled();
-    const ofCard = more.filter(({ card_id: id }) => id === day.card.id);
-    expect(ofCard.map(({ name, stamps, balance }) => [name, stamps, balance])).toEqual([
+    const records = await sendCommands();
+    const more = await untilFilled();
+    const cardEntries = more.filter(({ card_id: id }) => id === records.card.id);
+    expect(cardEntries.map(({ name, stamps, balance }) => [name, stamps, balance])).toEqual([
       ['card.created', null, null],
       ['reward.created', null, null],
       ['customer_card.created', null, 0],
@@ -93,57 +93,57 @@ describe('the table of the history', () => {
       ['reward.redeemed', -2, 3],
       ['card.archived', null, null],
     ]);
-    expect(ofCard.slice(2, -1).map((row) => row['customer_id'])).toEqual(
-      Array.from({ length: 5 }, () => day.customer.id),
+    expect(cardEntries.slice(2, -1).map((row) => row['customer_id'])).toEqual(
+      Array.from({ length: 5 }, () => records.customer.id),
     );
-    expect(ofCard[4]).toMatchObject({ location_id: day.location.id, channel: 'api' });
+    expect(cardEntries[4]).toMatchObject({ location_id: records.location.id, channel: 'api' });
     expect(JSON.stringify(more)).not.toMatch(/Anna|Main Street|@example/);
   });
 
-  it('is written once, even with several dispatchers of which some are killed', async () => {
+  it('contains every event once when several dispatchers run and one is killed', async () => {
     await Promise.all([startDispatcher(), startDispatcher()]);
-    await aDay();
-    await filled();
+    await sendCommands();
+    await untilFilled();
     const dispatcher = await startDispatcher();
     await dispatcher.kill('SIGKILL');
-    await aDay();
-    const storedRows = await filled();
+    await sendCommands();
+    const storedRows = await untilFilled();
     const events = await service.history();
     expect(storedRows.map(({ event_id }) => event_id)).toEqual(events.map(({ id }) => id));
   });
 
-  it('ignores a process that lost the lead', async () => {
+  it('rejects entries of a dispatcher that is no longer the leader', async () => {
     fill();
-    await filled();
+    await untilFilled();
     const { position, end } = await history.table.getProgress();
-    const before = await rows();
-    await aDay();
-    await filled();
+    const before = await readRows();
+    await sendCommands();
+    await untilFilled();
     const events = (await service.history()).slice(before.length);
     const last = events.at(-1);
-    if (!last) throw new Error('nothing has happened');
+    if (!last) throw new Error('there is no new event');
     const entries = await history.table.createNextEntries(events, end);
     await expect(history.table.add(position, last.position, entries, end)).rejects.toThrow(
       OvertakenError,
     );
-    expect(await rows()).toHaveLength(before.length + events.length);
+    expect(await readRows()).toHaveLength(before.length + events.length);
   });
 
-  it('stops before an event of a newer version, which it could never add later', async () => {
-    const painted = event('CardPainted');
+  it('stops before an event of a type that this version does not know', async () => {
+    const unknownEvent = event('CardPainted');
     const stream = 'card-900000000000';
     const events = service.app.get(EventStore, { strict: false });
     const first = await startDispatcher();
-    await filled();
+    await untilFilled();
     await events.commit({
       accountId: store.accountId,
-      writes: [{ stream, expected: null, events: [painted] }],
+      writes: [{ stream, expected: null, events: [unknownEvent] }],
     });
-    await aDay();
-    const line = `type CardPainted of event ${painted.id}; the history stands still`;
+    await sendCommands();
+    const line = `type CardPainted of event ${unknownEvent.id}; the history stands still`;
     await eventually(first.output, (text) => text.includes(line));
     const log = await service.history();
-    const index = log.findIndex(({ id }) => id === painted.id);
-    expect(await rows()).toHaveLength(index);
+    const index = log.findIndex(({ id }) => id === unknownEvent.id);
+    expect(await readRows()).toHaveLength(index);
   });
 });

@@ -22,47 +22,47 @@ beforeAll(async () => {
   store = await service.newStore();
 });
 
-const eventsOf = async (stream: string): Promise<StoredEvent[]> =>
+const findEvents = async (stream: string): Promise<StoredEvent[]> =>
   (await service.running.history()).filter((event) => event.stream === stream);
-const typesOf = async (stream: string) => (await eventsOf(stream)).map(({ type }) => type);
+const findTypes = async (stream: string) => (await findEvents(stream)).map(({ type }) => type);
 
-const auditOf = async (query: string, ...values: unknown[]) =>
+const queryAudit = async (query: string, ...values: unknown[]) =>
   (await service.running.database.query<object>(query, values)).rows;
 
 describe('the history', () => {
-  it('shows actor, channel and request', async () => {
+  it('records actor, channel and request id of a stamp', async () => {
     const { path } = await enrol(store);
     const request = { 'x-request-id': 'till-7.42' };
     await store.send('POST', `${path}/stamp`, { stamps: 1, source: 'pos' }, request);
-    const recorded = (await service.running.history()).filter(
+    const events = (await service.running.history()).filter(
       ({ type, meta }) => type === 'StampsEarned' && meta.requestId === 'till-7.42',
     );
-    expect(recorded).toMatchObject([
+    expect(events).toMatchObject([
       { meta: { actor: { type: 'token' }, channel: 'pos', accountId: store.accountId } },
     ]);
   });
 
-  it('shows welcome stamps and the rewards that they unlock with the card', async () => {
+  it('records welcome stamps, and the rewards that they unlock, when a card is issued', async () => {
     const { card } = await enrol(store, { card: { initial_stamps: 3 }, rewards: [2, 5] });
     const { customer } = await enrol(store);
     const cards = `${store.store}/customers/${customer.id}/customer_cards`;
     const { body } = await store.post<CustomerCardDetailJson>(cards, { card_id: card.id });
-    expect(await typesOf(`customer_card-${body.id}`)).toEqual([
+    expect(await findTypes(`customer_card-${body.id}`)).toEqual([
       'CustomerCardIssued',
       'StampsEarned',
       'RewardUnlocked',
     ]);
   });
 
-  it('shows the location of stamps and redemptions, even after it was deleted', async () => {
+  it('keeps the location of stamps and redemptions after it was deleted', async () => {
     const { path, rewards, customerCard } = await enrol(store, { rewards: [1] });
     const location = { name: 'Old Town', address: 'Marktplatz 1, Hamburg' };
     const { id } = (await store.post<LocationJson>(`${store.store}/locations`, { location })).body;
     await store.post(`${path}/stamp`, { stamps: 2, location_id: id });
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id, location_id: String(id) });
     await store.delete(`${store.store}/locations/${id}`);
-    const recorded = await eventsOf(`customer_card-${customerCard.id}`);
-    expect(recorded.map(({ type, data }) => [type, data['locationId']])).toEqual([
+    const events = await findEvents(`customer_card-${customerCard.id}`);
+    expect(events.map(({ type, data }) => [type, data['locationId']])).toEqual([
       ['CustomerCardIssued', undefined],
       ['StampsEarned', id],
       ['RewardUnlocked', undefined],
@@ -71,8 +71,8 @@ describe('the history', () => {
   });
 });
 
-describe('the history is silent when nothing changes', () => {
-  it('in a card', async () => {
+describe('an update without a change', () => {
+  it('of a card adds no event', async () => {
     const { card } = await enrol(store, { card: { header_text: 'Hi' } });
     const change = (changes: object) =>
       store.patch<CardJson>(`${store.store}/cards/${card.id}`, { card: changes });
@@ -80,10 +80,10 @@ describe('the history is silent when nothing changes', () => {
     for (const same of [{}, { name: 'Tea' }, { name: ' Tea ', header_text: '', id: 1 }]) {
       expect((await change(same)).body).toEqual(changed);
     }
-    expect(await typesOf(`card-${card.id}`)).toEqual(['CardCreated', 'CardUpdated']);
+    expect(await findTypes(`card-${card.id}`)).toEqual(['CardCreated', 'CardUpdated']);
   });
 
-  it('in a customer', async () => {
+  it('of a customer adds no event', async () => {
     const { customer } = await enrol(store);
     const { id, email } = customer;
     const change = (changes: object) =>
@@ -101,7 +101,7 @@ describe('the history is silent when nothing changes', () => {
     expect(await service.running.history()).toHaveLength(events);
   });
 
-  it('in a store', async () => {
+  it('of a store adds no event', async () => {
     const own = await service.newStore();
     const change = (account: object) => own.patch<AccountJson>(own.store, { account });
     const { body: before } = await own.get<AccountJson>(own.store);
@@ -110,14 +110,14 @@ describe('the history is silent when nothing changes', () => {
       expect((await change(same)).body).toEqual(before);
     }
     const stream = `account-${own.accountId}`;
-    expect(await typesOf(stream)).toEqual(['AccountCreated']);
+    expect(await findTypes(stream)).toEqual(['AccountCreated']);
     await change({ name: 'Bakery' });
-    expect(await typesOf(stream)).toEqual(['AccountCreated', 'AccountUpdated']);
+    expect(await findTypes(stream)).toEqual(['AccountCreated', 'AccountUpdated']);
   });
 });
 
-describe('what is personal', () => {
-  it('is in no event', async () => {
+describe('personal data', () => {
+  it('is in no stored event in clear text', async () => {
     const own = await service.newStore();
     const { customer, path } = await enrol(own);
     await own.post(`${own.store}/customers`, {
@@ -142,22 +142,22 @@ describe('what is personal', () => {
     );
     const text = JSON.stringify(history.map(({ type, data, meta }) => ({ type, data, meta })));
     expect(text).not.toMatch(/anna|zacharias|very\.private|geheimnis|oat milk/i);
-    const updated = history.find(({ type }) => type === 'CustomerUpdated');
-    expect(updated?.data).toEqual({ customerId: customer.id, personal: expect.any(String) });
+    const update = history.find(({ type }) => type === 'CustomerUpdated');
+    expect(update?.data).toEqual({ customerId: customer.id, personal: expect.any(String) });
   });
 });
 
 describe('the audit log', () => {
-  it('records changes of users and tokens', async () => {
+  it('records the creation of a user, a member and a token', async () => {
     await service.newStore();
-    expect(await auditOf('select type from audit_log order by id desc limit 3')).toEqual([
+    expect(await queryAudit('select type from audit_log order by id desc limit 3')).toEqual([
       { type: 'token.created' },
       { type: 'member.added' },
       { type: 'user.created' },
     ]);
   });
 
-  it("records changes of a user in each of the user's stores", async () => {
+  it("records changes of a user and their token in each of the user's stores", async () => {
     const there = await service.newStore();
     const other = await service.newStore();
     await service.running.execute(new AddMember(cli, other.accountId, there.email, 'owner'));
@@ -167,14 +167,14 @@ describe('the audit log', () => {
     await service.running.execute(new RemoveUser(cli, there.email));
     await service.running.execute(new CreateToken(cli, other.email, 'not theirs'));
     for (const { accountId } of [there, other]) {
-      const seen = await auditOf(
+      const entries = await queryAudit(
         `select type, (subject ->> 'token_id')::int as token from audit_log
          where account_id = $1 and (subject ->> 'token_id' = $2 or type = 'user.removed')
          order by id`,
         accountId,
         String(tokenId),
       );
-      expect(seen).toEqual([
+      expect(entries).toEqual([
         { type: 'token.created', token: tokenId },
         { type: 'token.limited', token: tokenId },
         { type: 'token.revoked', token: tokenId },
@@ -182,13 +182,13 @@ describe('the audit log', () => {
       ]);
     }
     expect(
-      await auditOf(
+      await queryAudit(
         `select account_id from audit_log where subject ->> 'name' = 'not theirs' order by id`,
       ),
     ).toEqual([{ account_id: other.accountId }]);
   });
 
-  it('names the operating-system user of a command line, in the history too', async () => {
+  it('names the operating-system user of a command line, as does the history', async () => {
     const { environment, database } = service.running;
     const program = startProgram(
       'dist/scripts/cli.js',
@@ -201,25 +201,28 @@ describe('the audit log', () => {
       account_id: number;
     };
     expect(
-      await auditOf('select type, actor, channel from audit_log where account_id = $1', account_id),
+      await queryAudit(
+        'select type, actor, channel from audit_log where account_id = $1',
+        account_id,
+      ),
     ).toEqual([{ type: 'member.added', actor, channel: 'cli' }]);
-    expect(await eventsOf(`account-${account_id}`)).toMatchObject([
+    expect(await findEvents(`account-${account_id}`)).toMatchObject([
       { type: 'AccountCreated', meta: { actor, channel: 'cli' } },
     ]);
   });
 
-  it('records changes of webhook subscriptions', async () => {
+  it('records the creation and deletion of a webhook subscription once each', async () => {
     const hook = { event: '*', target_url: 'https://receiver.example/hooks' };
     const hooks = `${store.store}/webhook_subscriptions`;
     const { body } = await store.post<{ id: number }>(hooks, hook);
     await store.delete(`${hooks}/${body.id}`);
     await store.delete(`${hooks}/${body.id}`);
-    const audited = await auditOf(
+    const entries = await queryAudit(
       `select type, actor ->> 'type' as actor, channel from audit_log
        where (subject ->> 'webhook_subscription_id')::bigint = $1 order by id`,
       body.id,
     );
-    expect(audited).toEqual([
+    expect(entries).toEqual([
       { type: 'webhook_subscription.created', actor: 'token', channel: 'api' },
       { type: 'webhook_subscription.deleted', actor: 'token', channel: 'api' },
     ]);

@@ -9,10 +9,10 @@ beforeAll(async () => {
   store = await service.newStore();
 });
 
-const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+const nest = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
 
 describe('hostile input', () => {
-  it('is stored as ordinary text', async () => {
+  it('in names and searches is handled as ordinary text', async () => {
     for (const text of [
       "'; drop table es.events; --",
       "' or 1=1 --",
@@ -33,32 +33,32 @@ describe('hostile input', () => {
     }
   });
 
-  it.each([50_000, 400_000])('of %i levels of nesting is refused', async (levels) => {
-    const answer = await store.post(
+  it.each([50_000, 400_000])('of %i levels of nesting is refused with 422', async (levels) => {
+    const response = await store.post(
       `${store.store}/customers`,
-      `{"customer":{"first_name":"f","email":"deep@x.de","metadata":{"a":${nested(levels)}}}}`,
+      `{"customer":{"first_name":"f","email":"deep@x.de","metadata":{"a":${nest(levels)}}}}`,
     );
-    expectRefused(answer, 'metadata');
+    expectRefused(response, 'metadata');
   });
 
-  it('of many levels is refused before it is compared with what a key was used for', async () => {
+  it('of 100,000 levels is refused with 422, and its Idempotency-Key stays usable', async () => {
     const { path } = await enrol(store);
-    const deep = `{"x":${nested(100_000)}}`;
+    const deep = `{"x":${nest(100_000)}}`;
     const key = { 'idempotency-key': 'deep' };
     expectRefused(await store.send('POST', `${path}/stamp`, deep, key), 'base');
     expect((await store.send('POST', `${path}/stamp`, { stamps: 1 }, key)).status).toBe(200);
   });
 
-  it('gets a short response, however many errors it has', async () => {
-    const answer = await store.post(`${store.store}/customers`, {
+  it('with 400,000 errors gets a response of less than 1,000 characters', async () => {
+    const response = await store.post(`${store.store}/customers`, {
       customer: {
         first_name: 'f',
         email: 'many@x.de',
         external_references: Array(400_000).fill(1),
       },
     });
-    expectRefused(answer, 'external_references');
-    expect(answer.text.length).toBeLessThan(1000);
+    expectRefused(response, 'external_references');
+    expect(response.text.length).toBeLessThan(1000);
   });
 
   it('in paths never causes a 5xx', async () => {
@@ -75,7 +75,7 @@ describe('hostile input', () => {
     }
   });
 
-  it('in queries never causes a 5xx', async () => {
+  it('in queries gets 200 or 422', async () => {
     for (const query of [
       'page=0',
       'page=x',
@@ -89,7 +89,7 @@ describe('hostile input', () => {
       const { status } = await store.get(`${store.store}/customers?${query}`);
       expect([query, [200, 422].includes(status)]).toEqual([query, true]);
     }
-    const repeated = await store.get(`${store.store}/customers?search=a&search=b&page=1&page=2`);
-    expect(repeated.status).toBe(200);
+    const response = await store.get(`${store.store}/customers?search=a&search=b&page=1&page=2`);
+    expect(response.status).toBe(200);
   });
 });
