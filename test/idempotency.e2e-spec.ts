@@ -14,8 +14,8 @@ import { enrol } from './support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
 
-/** A request that is silent for too long between its begin and its end, so that another takes over its key. */
-async function takenOver<R>(request: () => Promise<R>): Promise<R> {
+/** Sends a request whose key is taken over by another holder before it ends. */
+async function sendAndLoseKey<R>(request: () => Promise<R>): Promise<R> {
   const { query } = service.running.database;
   await query(`create function takes_over() returns trigger language plpgsql as $$
     begin new.holder := gen_random_uuid(); return new; end $$`);
@@ -36,28 +36,29 @@ const stampUnder = (key: string, store: Client, path: string) =>
     { 'idempotency-key': key },
   );
 
-describe('Idempotency-Key', () => {
-  it('fences a request that another one has taken over', async () => {
+describe('a request with an Idempotency-Key', () => {
+  it('gets 409 and changes nothing when another request has taken over its key', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     const { query } = service.running.database;
     const stamp = () => stampUnder('fenced', store, path);
-    const balance = async () => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
-    const fenced = await takenOver(stamp);
-    expectFailure(fenced, 409, 'idempotency_in_progress');
-    expect(await balance()).toBe(0);
+    const readBalance = async () =>
+      (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
+    const response = await sendAndLoseKey(stamp);
+    expectFailure(response, 409, 'idempotency_in_progress');
+    expect(await readBalance()).toBe(0);
     expectFailure(await stamp(), 409, 'idempotency_in_progress');
     await query('update es.stored_responses set leased_until = now() where status is null');
     expect((await stamp()).status).toBe(200);
-    expect(await balance()).toBe(1);
+    expect(await readBalance()).toBe(1);
   });
 
-  it('counts once when a request and the one that has taken over its key wait for the same commit', async () => {
+  it('is executed once when it and the request that took over its key wait for the same commit', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     const { query, url } = service.running.database;
     const stamp = (key: string) => stampUnder(key, store, path);
-    const holders = async () => {
+    const readHolders = async () => {
       const { rows } = await query('select holder from es.stored_responses where status is null');
       return rows.map(({ holder }) => String(holder)).sort();
     };
@@ -66,12 +67,12 @@ describe('Idempotency-Key', () => {
     await other.query('begin');
     await other.query('lock table es.streams, es.intents in exclusive mode');
     const first = stamp('first');
-    await eventually(holders, ({ length }) => length === 1);
+    await eventually(readHolders, ({ length }) => length === 1);
     const silent = stamp('silent');
-    const before = await eventually(holders, ({ length }) => length === 2);
+    const before = await eventually(readHolders, ({ length }) => length === 2);
     await query('update es.stored_responses set leased_until = now() where status is null');
     const again = stamp('silent');
-    await eventually(holders, (now) => !isDeepStrictEqual(now, before));
+    await eventually(readHolders, (now) => !isDeepStrictEqual(now, before));
     await other.query('commit');
     await other.end();
     expect((await first).status).toBe(200);
@@ -81,16 +82,16 @@ describe('Idempotency-Key', () => {
     expect((await store.get<CustomerCardDetailJson>(path)).body.stamps_count).toBe(2);
   });
 
-  it('leaves the refusal to the request that took over the key', async () => {
+  it('gets 409 instead of its refusal when another request has taken over its key', async () => {
     const store = await service.newStore();
     const { path, rewards } = await enrol(store, { rewards: [5] });
     const body = { reward_id: rewards[0]?.id };
     const redeem = () =>
       store.send('POST', `${path}/redeem`, body, { 'idempotency-key': 'theirs' });
-    expectFailure(await takenOver(redeem), 409, 'idempotency_in_progress');
+    expectFailure(await sendAndLoseKey(redeem), 409, 'idempotency_in_progress');
   });
 
-  it('outlives its first day when it is used again while what has expired is being deleted', async () => {
+  it('is replayed when its lifetime is extended while expired responses are being deleted', async () => {
     const store = await service.newStore();
     const { path } = await enrol(store);
     const { query, url } = service.running.database;
@@ -108,7 +109,7 @@ describe('Idempotency-Key', () => {
     const other = await pool.connect();
     await other.query('begin');
     await other.query(`update es.stored_responses set expires_at = now() + interval '1 day'`);
-    const pruned = responses.prune();
+    const pruning = responses.prune();
     await eventually(
       async () => {
         const { rows } = await query(
@@ -120,7 +121,7 @@ describe('Idempotency-Key', () => {
     );
     await other.query('commit');
     other.release();
-    await pruned;
+    await pruning;
     await pool.end();
     const { status, body } = await stamp();
     expect([status, body.stamps_count]).toEqual([200, 1]);

@@ -22,16 +22,16 @@ beforeAll(async () => {
 afterAll(() => service.stop());
 
 /** Resets sequences as a failover without their replication does. */
-const restart = async (table: string, at: number) => {
+const restartSequence = async (table: string, at: number) => {
   await service.database.query(`alter sequence ${table}_id restart with ${at}`);
 };
 
 async function createAll(): Promise<Record<string, number>> {
   const { card, customer, customerCard } = await enrol(store);
   const post = async (path: string, body: object): Promise<number> => {
-    const answer = await store.post<Created>(`${store.store}/${path}`, body);
-    expect([path, answer.status]).toEqual([path, 201]);
-    return answer.body.id;
+    const response = await store.post<Created>(`${store.store}/${path}`, body);
+    expect([path, response.status]).toEqual([path, 201]);
+    return response.body.id;
   };
   const another = await post('cards', { card: { name: 'Tea' } });
   return {
@@ -56,18 +56,18 @@ describe('ids that are in use already', () => {
   it('are skipped, and existing records stay unchanged', async () => {
     const first = await createAll();
     const before = await store.get(`${store.store}/cards/${first['cards']}`);
-    const secret = await service.database.query('select * from webhook_subscriptions');
-    for (const table of sequences) await restart(table, 1);
+    const subscriptions = await service.database.query('select * from webhook_subscriptions');
+    for (const table of sequences) await restartSequence(table, 1);
     const second = await createAll();
     for (const [table, id] of Object.entries(second)) {
       expect([table, id]).toEqual([table, expect.any(Number)]);
       expect([table, id > (first[table] ?? 0)]).toEqual([table, true]);
     }
     expect((await store.get(`${store.store}/cards/${first['cards']}`)).body).toEqual(before.body);
-    const keptRows = await service.database.query(
+    const after = await service.database.query(
       'select * from webhook_subscriptions order by id limit 1',
     );
-    expect(keptRows.rows).toEqual(secret.rows);
+    expect(after.rows).toEqual(subscriptions.rows);
     const streams = new Map<string, number>();
     for (const { stream, type } of await service.history()) {
       if (!/Created$|Issued$/.test(type)) continue;
@@ -76,15 +76,15 @@ describe('ids that are in use already', () => {
     expect([...streams].filter(([, beginnings]) => beginnings > 1)).toEqual([]);
   });
 
-  it('do not fail a request whose second record meets one', async () => {
+  it('are skipped for the second record of a request too', async () => {
     const { customer } = await enrol(store);
-    await restart('customer_cards', 1);
+    await restartSequence('customer_cards', 1);
     const again = await enrol(store);
     expect(again.customer.id).toBeGreaterThan(customer.id);
   });
 });
 
-describe('a start', () => {
+describe('the start of the api', () => {
   const start = () =>
     startProgram(
       'dist/apps/api/src/main.js',
@@ -92,10 +92,10 @@ describe('a start', () => {
     );
 
   it('raises sequences above the ids in use', async () => {
-    const used = await createAll();
-    for (const table of sequences) await restart(table, 1);
+    const ids = await createAll();
+    for (const table of sequences) await restartSequence(table, 1);
     if (service.environment['EVENT_STORE_URL'] !== undefined) {
-      // The failover has lost these rows as well; their events are in the other engine.
+      // The failover has lost the read models as well; their events are in EventStoreDB.
       for (const { table } of readModels) await service.database.query(`delete from ${table}`);
       await service.database.query('delete from es.checkpoints');
     }
@@ -105,13 +105,13 @@ describe('a start', () => {
       const { rows } = await service.database.query<{ last_value: number }>(
         `select last_value from ${table}_id`,
       );
-      expect([table, Number(rows[0]?.last_value) >= (used[table] ?? 0)]).toEqual([table, true]);
+      expect([table, Number(rows[0]?.last_value) >= (ids[table] ?? 0)]).toEqual([table, true]);
     }
     expect(api.output()).toContain('the ids of cards were behind by');
     await api.kill('SIGTERM');
   });
 
-  it('is refused when already processed events are missing', async () => {
+  it('fails with exit code 78 when the event store ends before processed events', async () => {
     const beyond = formatPosition({ commit: 2n ** 60n, prepare: 2n ** 60n });
     await service.database.query(
       `insert into es.checkpoints (subscription, position) values ('webhooks', $1)
@@ -128,9 +128,9 @@ describe('a start', () => {
 });
 
 describe('a sequence that is far behind', () => {
-  it('is raised at once, above every id in use', async () => {
+  it('is raised above every id in use in one step', async () => {
     const pool = service.app.get(Pool);
-    await restart('redemptions', 1);
+    await restartSequence('redemptions', 1);
     const used = 2 ** 40;
     expect(await raiseSequence(pool, 'redemptions', used)).toBe(used);
     expect(await takeNextId(pool, 'redemptions')).toBe(used + 1);
@@ -139,25 +139,25 @@ describe('a sequence that is far behind', () => {
   });
 });
 
-describe('a row that is ahead of its history', () => {
-  it('is reported at once, without long retries', async () => {
+describe('a read model that is ahead of its history', () => {
+  it('makes an update of its record respond 503, which names the repair', async () => {
     const own = await service.newStore();
     const { card } = await enrol(own);
     await service.database.query('update cards set revision = revision + 3 where id = $1', [
       card.id,
     ]);
-    const answer = await own.send<{ error: string }>('PATCH', `${own.store}/cards/${card.id}`, {
+    const response = await own.send<{ error: string }>('PATCH', `${own.store}/cards/${card.id}`, {
       card: { name: 'Tea' },
     });
-    expect([answer.status, answer.body.error]).toEqual([
+    expect([response.status, response.body.error]).toEqual([
       503,
       'This record cannot be changed until its history is repaired',
     ]);
   });
 
-  // With EventStoreDB it would take a read for each row.
+  // With EventStoreDB, the check would take a read for each row.
   if (process.env['TEST_ENGINE'] !== 'eventstoredb') {
-    it('is reported with a remedy when a dispatcher starts', async () => {
+    it('is logged with the repair command when a dispatcher starts', async () => {
       const dispatcher = startProgram(
         'dist/apps/dispatcher/src/main.js',
         testEnvironment(service.database.url, { LOG_LEVEL: 'info' }),

@@ -57,23 +57,23 @@ async function waitForOutput({ output }: Program, ...words: string[]): Promise<s
   return eventually(output, (text) => words.every((word) => text.includes(word)));
 }
 
-async function addressOf(listener: Program): Promise<string> {
+async function waitForUrl(listener: Program): Promise<string> {
   const text = await waitForOutput(listener, 'Listening at ');
   return /Listening at (\S+)/.exec(text)?.[1] ?? '';
 }
 
 let customers = 0;
 
-async function makeCustomer(): Promise<void> {
+async function createCustomer(): Promise<void> {
   const customer = { first_name: 'Ada', email: `ada${++customers}@example.com` };
   expect((await store.post(`${store.store}/customers`, { customer })).status).toBe(201);
 }
 
-const subscriptions = async () =>
+const listSubscriptions = async () =>
   (await store.get<{ id: number }[]>(`${store.store}/webhook_subscriptions`)).body;
 
-/** As `npm start` leaves it. */
-function localData(): NodeJS.ProcessEnv {
+/** Writes the file with which `npm start` tells scripts about the local service. */
+function writeLocalData(): NodeJS.ProcessEnv {
   const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
   const local = {
     base_url: service.baseUrl,
@@ -99,12 +99,12 @@ function post(url: string, id: string, body: string): Promise<Response> {
 }
 
 it(
-  'subscribes to the service that runs here, fails as it is told, and unsubscribes',
+  'webhooks:listen subscribes to the local service, fails the first attempt with --fail 1, and unsubscribes',
   async () => {
-    const listener = start(['--fail', '1', '--events', 'customer.created'], localData());
+    const listener = start(['--fail', '1', '--events', 'customer.created'], writeLocalData());
     await waitForOutput(listener, 'for customer.created');
-    expect(await subscriptions()).toHaveLength(1);
-    await makeCustomer();
+    expect(await listSubscriptions()).toHaveLength(1);
+    await createCustomer();
     const text = await waitForOutput(listener, 'attempt 2');
     expect(text).toMatch(/customer\.created {2}evt_\w{26} {2}signature valid, responded 500\n/);
     expect(text).toMatch(/signature valid, attempt 2, responded 204\n/);
@@ -113,20 +113,20 @@ it(
     await listener.kill('SIGINT');
     expect(await listener.exitCode).toBe(0);
     expect(listener.output()).toContain('Unsubscribed.');
-    expect(await subscriptions()).toEqual([]);
+    expect(await listSubscriptions()).toEqual([]);
   },
   SLOW,
 );
 
 it(
-  'subscribes where it is told, and notices when its subscription was deleted by a 410',
+  'webhooks:listen subscribes to the store of its options, and exits with 0 after a 410 has deleted its subscription',
   async () => {
-    const where = ['--url', service.baseUrl, '--account', String(store.accountId)];
-    const listener = start([...where, '--status', '410'], { INKPAD_TOKEN: `${store.token}` });
+    const target = ['--url', service.baseUrl, '--account', String(store.accountId)];
+    const listener = start([...target, '--status', '410'], { INKPAD_TOKEN: `${store.token}` });
     await waitForOutput(listener, 'for *');
-    await makeCustomer();
+    await createCustomer();
     await waitForOutput(listener, 'responded 410');
-    await eventually(subscriptions, (left) => left.length === 0);
+    await eventually(listSubscriptions, (left) => left.length === 0);
     await listener.kill('SIGTERM');
     expect(await listener.exitCode).toBe(0);
   },
@@ -134,24 +134,24 @@ it(
 );
 
 it.each(['SIGTERM', 'SIGKILL'] as const)(
-  'unsubscribes when the npm that runs it gets %s',
+  'webhooks:listen unsubscribes when the npm that runs it gets %s',
   async (signal) => {
     const npm = startCommand(
       ['npm', 'run', 'webhooks:listen', '--', '--events', 'customer.created'],
-      localData(),
+      writeLocalData(),
     );
     listeners.push(npm);
     await waitForOutput(npm, 'for customer.created');
-    expect(await subscriptions()).toHaveLength(1);
+    expect(await listSubscriptions()).toHaveLength(1);
     await npm.kill(signal);
-    await eventually(subscriptions, (left) => left.length === 0);
+    await eventually(listSubscriptions, (left) => left.length === 0);
   },
   SLOW,
 );
 
-it('finds what came before, and what somebody else signed', async () => {
+it('webhooks:listen marks duplicates and refuses invalid signatures with 401', async () => {
   const listener = start([], { WEBHOOK_SECRET: SECRET });
-  const url = await addressOf(listener);
+  const url = await waitForUrl(listener);
   expect((await post(url, 'evt_1', '{"stamps":1}')).status).toBe(204);
   expect((await post(url, 'evt_1', '{"stamps":1}')).status).toBe(204);
   const forged = await fetch(url, {
@@ -169,20 +169,20 @@ it('finds what came before, and what somebody else signed', async () => {
   expect(await listener.exitCode).toBe(0);
 });
 
-it('asks to be left alone, or says nothing at all', async () => {
-  const busy = await addressOf(start(['--secret', SECRET, '--retry-after', '7', '--fail', '1']));
+it('webhooks:listen responds with --retry-after, and drops connections with --drop', async () => {
+  const busy = await waitForUrl(start(['--secret', SECRET, '--retry-after', '7', '--fail', '1']));
   const refused = await post(busy, 'evt_1', '{}');
   expect(refused.status).toBe(503);
   expect(refused.headers.get('retry-after')).toBe('7');
   const response = await post(busy, 'evt_1', '{}');
   expect(response.status).toBe(204);
   expect(response.headers.has('retry-after')).toBe(false);
-  const silent = await addressOf(start(['--secret', SECRET, '--drop']));
+  const silent = await waitForUrl(start(['--secret', SECRET, '--drop']));
   await expect(post(silent, 'evt_1', '{}')).rejects.toThrow('fetch failed');
 });
 
-describe('with --forward-to', () => {
-  it('passes verified webhooks on as they came, and answers as the receiver does', async () => {
+describe('webhooks:listen --forward-to', () => {
+  it('forwards verified webhooks unchanged, and returns the receiver’s responses', async () => {
     const replies: Reply[] = [
       { status: 503, headers: { 'retry-after': '7' } },
       { status: 200, body: 'ok' },
@@ -190,7 +190,7 @@ describe('with --forward-to', () => {
     const receiver = await receive((nth) => replies[nth - 1] ?? { status: 204 });
     const to = `${receiver.url}?from=listener`;
     const listener = start(['--secret', SECRET, '--forward-to', to]);
-    const url = await addressOf(listener);
+    const url = await waitForUrl(listener);
     const body = '{"name":"Zoë",  "stamps":1}';
     const refused = await post(url, 'evt_1', body);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '7']);
@@ -200,14 +200,14 @@ describe('with --forward-to', () => {
     expect(forged.status).toBe(401);
 
     expect(receiver.received).toHaveLength(2);
-    for (const passed of receiver.received) {
-      expect([passed.text, passed.path]).toEqual([body, '/hooks?from=listener']);
-      expect(passed.headers).toMatchObject({
+    for (const webhook of receiver.received) {
+      expect([webhook.text, webhook.path]).toEqual([body, '/hooks?from=listener']);
+      expect(webhook.headers).toMatchObject({
         'webhook-id': 'evt_1',
         'service-event': 'stamp.earned',
         host: new URL(receiver.url).host,
       });
-      expect(isSigned(passed, SECRET)).toBe(true);
+      expect(isSigned(webhook, SECRET)).toBe(true);
     }
     const text = await waitForOutput(listener, 'evt_2');
     expect(text).toContain(`Forwarding to ${to}\n`);
@@ -216,7 +216,7 @@ describe('with --forward-to', () => {
     expect(text).toMatch(/evt_2 {2}INVALID SIGNATURE: .*, responded 401\n/);
   });
 
-  it('says that a receiver is dead, hangs up or is slow, and answers 502', async () => {
+  it('responds 502 with the reason when the receiver is down, disconnects or is slow', async () => {
     const outcomes: string[] = [];
     const silent = await receive(() => new Promise(() => undefined));
     const rude = createServer((socket) => socket.once('data', () => socket.destroy()));
@@ -231,10 +231,10 @@ describe('with --forward-to', () => {
     for (const to of urls) {
       const options = ['--secret', SECRET, '--forward-to', to, '--forward-timeout', '300'];
       const listener = start(options);
-      const answer = await post(await addressOf(listener), 'evt_1', '{}');
-      expect(answer.status).toBe(502);
+      const response = await post(await waitForUrl(listener), 'evt_1', '{}');
+      expect(response.status).toBe(502);
       const reason = /FAILED after \d+ ms: (.*)/.exec(await waitForOutput(listener, 'FAILED'))?.[1];
-      expect(await answer.text()).toContain(reason);
+      expect(await response.text()).toContain(reason);
       outcomes.push(reason ?? '');
     }
     rude.close();
@@ -245,14 +245,14 @@ describe('with --forward-to', () => {
     ]);
   });
 
-  it('tells the secret of its own subscription, and retries are seen', async () => {
+  it('prints the secret of its subscription, and shows retries', async () => {
     const receiver = await receive((nth) => ({ status: nth === 1 ? 500 : 204 }));
-    const where = ['--url', service.baseUrl, '--account', String(store.accountId)];
-    const options = [...where, '--events', 'customer.created', '--forward-to', receiver.url];
+    const target = ['--url', service.baseUrl, '--account', String(store.accountId)];
+    const options = [...target, '--events', 'customer.created', '--forward-to', receiver.url];
     const listener = start(options, { INKPAD_TOKEN: `${store.token}` });
     const [, secret = ''] =
       /Signed with (\S+)/.exec(await waitForOutput(listener, 'Signed with')) ?? [];
-    await makeCustomer();
+    await createCustomer();
     const text = await waitForOutput(listener, 'attempt 2');
     expect(text).toMatch(/signature valid, http\S+ answered 500/);
     expect(text).toMatch(/signature valid, attempt 2, http\S+ answered 204/);
@@ -262,9 +262,9 @@ describe('with --forward-to', () => {
   });
 });
 
-it('ends while an answer is still held back', async () => {
+it('webhooks:listen exits with 0 on SIGINT while --delay holds a response back', async () => {
   const listener = start(['--secret', SECRET, '--delay', '900000']);
-  const url = await addressOf(listener);
+  const url = await waitForUrl(listener);
   const pendingPost = post(url, 'evt_1', '{}').catch(() => 'no answer');
   await waitForOutput(listener, 'evt_1');
   await listener.kill('SIGINT');
@@ -283,7 +283,7 @@ it.each([
   [['--url', 'http://127.0.0.1:1'], '--url, --token and --account must be given together'],
   [[], 'No running service found'],
   [['--url', 'http://127.0.0.1:1', '--token', 't', '--account', '1'], 'got no response from'],
-])('reports what is wrong with %j', async (parameters, sentence) => {
+])('webhooks:listen exits with 1 and an explanation for %j', async (parameters, sentence) => {
   const DATA_DIR = mkdtempSync(join(tmpdir(), 'inkpad-listen-'));
   const listener = start(parameters, { DATA_DIR });
   expect(await listener.exitCode).toBe(1);

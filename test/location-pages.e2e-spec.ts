@@ -24,8 +24,8 @@ async function newLocation(attributes: object = {}): Promise<LocationJson> {
 const readLocation = async ({ id }: LocationJson) =>
   (await store.get<LocationJson>(`${store.store}/locations/${id}`)).body;
 
-describe('the locations of a store', () => {
-  it('are empty at first, and are listed with address and coordinates', async () => {
+describe('the location pages of the console', () => {
+  it('list the locations of a store with the state of their coordinates', async () => {
     expect((await owner.get(list)).text).toContain('No locations yet');
     await newLocation();
     await newLocation({ name: 'Harbour', pin: { latitude: 53.54, longitude: 9.98 } });
@@ -36,7 +36,7 @@ describe('the locations of a store', () => {
     expect(text).toContain('Pinned');
   });
 
-  it('are pinned by two numbers, or by the link of a map', async () => {
+  it('pin a location by two numbers or a map link, and unpin it', async () => {
     const location = await newLocation();
     const page = `${list}/${location.id}`;
     const first = await owner.submit(page, `${page}/pin`, {
@@ -56,7 +56,7 @@ describe('the locations of a store', () => {
     });
   });
 
-  it('reject an invalid place with an explanation, and keep the input', async () => {
+  it('refuse invalid coordinates with 422, an explanation and the input', async () => {
     const location = await newLocation();
     const page = `${list}/${location.id}`;
     const wrong = await owner.submit(page, `${page}/pin`, { latitude: 'no"rth', longitude: '' });
@@ -66,7 +66,7 @@ describe('the locations of a store', () => {
     expect(await readLocation(location)).toEqual(location);
   });
 
-  it('are hidden from users of other stores', async () => {
+  it('respond 404 to users of other stores', async () => {
     const location = await newLocation();
     const other = await service.newStore();
     const stranger = await Console.of(service, other.email);

@@ -28,20 +28,20 @@ const PLANTED = {
   phone: '+4915112345678',
   note: 'planted-note',
   query: 'planted-query',
-  answer: 'planted-answer',
+  body: 'planted-answer',
 };
 
-describe('a busy run in JSON', () => {
+describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
   let database: TestDatabase;
   let owner: Service;
   let receiver: Receiver;
   let api: Program;
   let dispatcher: Program;
-  let till: Client;
+  let client: Client;
   let metricsPort: string;
   let secrets: string[];
 
-  const lines = (program: Program): Line[] =>
+  const parseLines = (program: Program): Line[] =>
     program
       .output()
       .split('\n')
@@ -53,7 +53,7 @@ describe('a busy run in JSON', () => {
     owner = await startService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' }, database);
     receiver = await Receiver.start((_, nth) => ({
       status: nth % 2 === 0 ? 500 : 200,
-      body: PLANTED.answer,
+      body: PLANTED.body,
     }));
     const store = await owner.newStore();
     const environment = testEnvironment(database.url, {
@@ -72,8 +72,8 @@ describe('a busy run in JSON', () => {
     );
     metricsPort = /"on port (\d+)"/.exec(startOutput)?.[1] ?? '';
     const address = /listening on (http:[^"\s]+)/.exec(output)?.[1] ?? '';
-    till = new Client(address, store.accountId, store.token);
-    secrets = [...Object.values(PLANTED), String(till.token), String(environment['MASTER_KEY'])];
+    client = new Client(address, store.accountId, store.token);
+    secrets = [...Object.values(PLANTED), String(client.token), String(environment['MASTER_KEY'])];
   }, SLOW);
 
   afterAll(async () => {
@@ -83,21 +83,21 @@ describe('a busy run in JSON', () => {
   }, SLOW);
 
   it(
-    'says what happened, by ids, and nothing that is secret or personal',
+    'log lines of requests and refusals have ids, and no secrets or personal data',
     async () => {
-      const subscription = await till.post<{ secret: string }>(
-        `${till.store}/webhook_subscriptions`,
+      const subscription = await client.post<{ secret: string }>(
+        `${client.store}/webhook_subscriptions`,
         { target_url: `${receiver.url}?token=${PLANTED.query}`, events: ['*'] },
       );
       expect(subscription.status).toBe(201);
       secrets.push(subscription.body.secret);
-      const away = await till.post(`${till.store}/webhook_subscriptions`, {
+      const unreachable = await client.post(`${client.store}/webhook_subscriptions`, {
         target_url: `http://127.0.0.1:1/${PLANTED.query}`,
         events: ['*'],
       });
-      expect(away.status).toBe(201);
+      expect(unreachable.status).toBe(201);
       for (let i = 0; i < 4; i++) {
-        const customer = await till.post(`${till.store}/customers`, {
+        const customer = await client.post(`${client.store}/customers`, {
           customer: {
             first_name: PLANTED.name,
             email: `${i}${PLANTED.email}`,
@@ -106,29 +106,29 @@ describe('a busy run in JSON', () => {
         });
         expect(customer.status).toBe(201);
       }
-      const refused = await till.send(
+      const refused = await client.send(
         'POST',
-        `${till.store}/customers?q=${PLANTED.query}`,
+        `${client.store}/customers?q=${PLANTED.query}`,
         { customer: { email: `not-an-address ${PLANTED.email}` } },
         { 'x-request-id': 'till-9' },
       );
       expect(refused.status).toBe(422);
-      expect((await till.get(`${till.store}/customers/${PLANTED.email}`)).status).toBe(404);
-      expect((await till.get(`/${PLANTED.email}/${PLANTED.phone}`)).status).toBe(404);
-      const malformed = await till.send('POST', `${till.store}/customers`, `{"${PLANTED.note}`);
+      expect((await client.get(`${client.store}/customers/${PLANTED.email}`)).status).toBe(404);
+      expect((await client.get(`/${PLANTED.email}/${PLANTED.phone}`)).status).toBe(404);
+      const malformed = await client.send('POST', `${client.store}/customers`, `{"${PLANTED.note}`);
       expect(malformed.status).toBe(400);
-      const stranger = new Client(till.baseUrl, till.accountId, `${String(till.token)}x`);
-      expect((await stranger.get(till.store)).status).toBe(401);
+      const stranger = new Client(client.baseUrl, client.accountId, `${String(client.token)}x`);
+      expect((await stranger.get(client.store)).status).toBe(401);
       const staff = await owner.execute(new CreateUser(cli, 'staff@x.example', 'Staff', PASSWORD));
-      await owner.execute(new AddMember(cli, till.accountId, staff.userId, 'staff'));
+      await owner.execute(new AddMember(cli, client.accountId, staff.userId, 'staff'));
       const { token } = await owner.execute(new CreateToken(cli, staff.userId, 'staff'));
-      const limited = new Client(till.baseUrl, till.accountId, token);
-      expect((await limited.get(`${till.store}/audit`)).status).toBe(403);
-      const browser = new Browser(till);
+      const limited = new Client(client.baseUrl, client.accountId, token);
+      expect((await limited.get(`${client.store}/audit`)).status).toBe(403);
+      const browser = new Browser(client);
       expect((await browser.signIn('staff@x.example', PASSWORD)).status).toBe(303);
-      expect((await browser.get(`/app/stores/${till.accountId}/audit`)).status).toBe(403);
+      expect((await browser.get(`/app/stores/${client.accountId}/audit`)).status).toBe(403);
       expect((await browser.post('/app/sign-out', {})).status).toBe(403);
-      const elsewhere = new Browser(till, 'https://evil.example');
+      const elsewhere = new Browser(client, 'https://evil.example');
       expect((await elsewhere.signIn('staff@x.example', PASSWORD)).status).toBe(403);
       await eventually(
         () => receiver.received.length,
@@ -136,14 +136,14 @@ describe('a busy run in JSON', () => {
         SLOW,
       );
       await database.query('alter table customers rename to customers_away');
-      expect((await till.get(`${till.store}/customers`)).status).toBe(500);
+      expect((await client.get(`${client.store}/customers`)).status).toBe(500);
       await database.query('alter table customers_away rename to customers');
 
       await eventually(
-        () => lines(api),
+        () => parseLines(api),
         (all) => all.some(({ level }) => level === 'error'),
       );
-      const all = [...lines(api), ...lines(dispatcher)];
+      const all = [...parseLines(api), ...parseLines(dispatcher)];
       for (const line of all) {
         expect(line).toMatchObject({
           time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
@@ -155,19 +155,19 @@ describe('a busy run in JSON', () => {
       expect(all).toContainEqual(
         expect.objectContaining({
           context: 'http',
-          message: `POST ${till.store}/customers 422`,
+          message: `POST ${client.store}/customers 422`,
           request_id: 'till-9',
           status: 422,
           token_id: expect.any(Number),
-          account_id: till.accountId,
+          account_id: client.accountId,
           ip: '127.0.0.1',
         }),
       );
       const user = { user_id: staff.userId, ip: '127.0.0.1' };
-      const store = { account_id: till.accountId, refusal: 'role', ip: '127.0.0.1' };
+      const store = { account_id: client.accountId, refusal: 'role', ip: '127.0.0.1' };
       expect(all.filter(({ refusal }) => refusal !== undefined)).toMatchObject([
-        { message: `GET ${till.store}/audit 403`, token_id: expect.any(Number), ...store },
-        { message: `GET /app/stores/${till.accountId}/audit 403`, ...user, ...store },
+        { message: `GET ${client.store}/audit 403`, token_id: expect.any(Number), ...store },
+        { message: `GET /app/stores/${client.accountId}/audit 403`, ...user, ...store },
         { message: 'POST /app/sign-out 403', ...user, refusal: 'csrf_token' },
         { message: 'POST /app/sign-in 403', refusal: 'cross_site', ip: '127.0.0.1' },
       ]);
@@ -181,11 +181,11 @@ describe('a busy run in JSON', () => {
     SLOW,
   );
 
-  it('counts the same, and contains no personal data', async () => {
-    const read = async () =>
+  it('GET /metrics of the dispatcher counts deliveries, attempts and retries, and contains no ids or personal data', async () => {
+    const readMetrics = async () =>
       samples(await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text());
     const now = await eventually(
-      read,
+      readMetrics,
       (all) => (all.value('inkpad_webhook_deliveries_total', { status: 'delivered' }) ?? 0) >= 4,
       SLOW,
     );
@@ -217,7 +217,7 @@ describe('a busy run in JSON', () => {
   });
 
   it(
-    'shows who holds back the readers of the log',
+    'GET /metrics of the dispatcher names the oldest transaction that holds back readers of the event log',
     async () => {
       await database.query('begin');
       await database.query('create table held (id int)');

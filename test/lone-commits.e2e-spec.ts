@@ -26,8 +26,11 @@ describe('a commit of one stream', () => {
   const table = 'locations';
   let id = 0;
 
-  /** The next event of a stream, and its row. */
-  const next = (on: { stream: string; id: number; head: Head | null }, name: string): Commit => ({
+  /** Creates the next commit to a stream: two events and the read model. */
+  const createCommit = (
+    on: { stream: string; id: number; head: Head | null },
+    name: string,
+  ): Commit => ({
     accountId: 1,
     writes: [
       {
@@ -39,13 +42,13 @@ describe('a commit of one stream', () => {
     ],
   });
 
-  async function stream() {
+  async function createStream() {
     const on = { stream: newStream(), id: ++id, head: null as Head | null };
-    [on.head = null] = await store.commit(next(on, 'first'));
+    [on.head = null] = await store.commit(createCommit(on, 'first'));
     return on;
   }
 
-  async function stored(of: { stream: string; id: number }) {
+  async function readStored(of: { stream: string; id: number }) {
     const columns = 'revision, hash, projection_version, account_id, state';
     const { rows } = await database.query(`select ${columns} from ${table} where id = $1`, [of.id]);
     const events = [];
@@ -57,11 +60,11 @@ describe('a commit of one stream', () => {
     return { row: rows[0] as Record<string, unknown>, events, heads: heads.rows };
   }
 
-  it('writes alone what it writes among others', async () => {
-    const [lone, one, other] = [await stream(), await stream(), await stream()];
-    const [head] = await store.commit(next(lone, 'second'));
-    await Promise.all([one, other].map((on) => store.commit(next(on, 'second'))));
-    const [alone, among] = [await stored(lone), await stored(one)];
+  it('writes the same events and read model alone as in a group', async () => {
+    const [lone, one, other] = [await createStream(), await createStream(), await createStream()];
+    const [head] = await store.commit(createCommit(lone, 'second'));
+    await Promise.all([one, other].map((on) => store.commit(createCommit(on, 'second'))));
+    const [alone, among] = [await readStored(lone), await readStored(one)];
     expect(alone.events.map(({ type, data, revision }) => [type, data, revision])).toEqual(
       among.events.map(({ type, data, revision }) => [type, data, revision]),
     );
@@ -70,20 +73,20 @@ describe('a commit of one stream', () => {
     expect(alone.events.at(-1)?.hash).toBe(head?.hash);
   });
 
-  it('writes a row that is missing, and none that is ahead', async () => {
-    const on = await stream();
+  it('writes a missing read model, and leaves one that is ahead', async () => {
+    const on = await createStream();
     await database.query(`delete from ${table} where id = $1`, [on.id]);
-    [on.head = null] = await store.commit(next(on, 'second'));
-    expect((await stored(on)).row).toMatchObject({ revision: 3, state: { name: 'second' } });
+    [on.head = null] = await store.commit(createCommit(on, 'second'));
+    expect((await readStored(on)).row).toMatchObject({ revision: 3, state: { name: 'second' } });
     await database.query(`update ${table} set revision = 99 where id = $1`, [on.id]);
-    await store.commit(next(on, 'third'));
-    expect((await stored(on)).row).toMatchObject({ revision: 99, state: { name: 'second' } });
+    await store.commit(createCommit(on, 'third'));
+    expect((await readStored(on)).row).toMatchObject({ revision: 99, state: { name: 'second' } });
   });
 
-  it('writes nothing when the stream has moved', async () => {
-    const on = await stream();
-    await store.commit(next(on, 'second'));
-    await expect(store.commit(next(on, 'late'))).rejects.toThrow(ConflictError);
-    expect((await stored(on)).row).toMatchObject({ revision: 3, state: { name: 'second' } });
+  it('writes nothing when the expected revision is outdated', async () => {
+    const on = await createStream();
+    await store.commit(createCommit(on, 'second'));
+    await expect(store.commit(createCommit(on, 'late'))).rejects.toThrow(ConflictError);
+    expect((await readStored(on)).row).toMatchObject({ revision: 3, state: { name: 'second' } });
   });
 });

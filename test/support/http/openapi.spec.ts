@@ -7,7 +7,7 @@ const stamp = {
   required: ['id'],
   properties: { id: { type: 'integer' }, note: { type: ['string', 'null'] } },
 };
-const faultsOf = createResponseChecker({
+const checkResponse = createResponseChecker({
   openapi: '3.1.0',
   paths: {
     '/stamps/{id}': {
@@ -46,49 +46,67 @@ const faultsOf = createResponseChecker({
 });
 
 const headers = { 'Content-Type': 'application/json; charset=utf-8', 'ratelimit-limit': '300' };
-const get = (path: string, body: unknown, status = 200, sent: Record<string, string> = headers) =>
-  faultsOf({ method: 'GET', path, status, headers: sent, body });
+const checkGet = (
+  path: string,
+  body: unknown,
+  status = 200,
+  responseHeaders: Record<string, string> = headers,
+) => checkResponse({ method: 'GET', path, status, headers: responseHeaders, body });
 
-describe('the answer checker', () => {
-  it('accepts what the document describes', () => {
-    expect(get('/stamps/1?x=y', { id: 1, note: null })).toEqual([]);
-    expect(get('/stamps/1', { error: 'gone' }, 404)).toEqual([]);
-    expect(get('/stamps/latest', [{ id: 1 }, null])).toEqual([]);
-    const done = { method: 'DELETE', path: '/stamps/1', status: 204, headers: {}, body: undefined };
-    expect(faultsOf(done)).toEqual([]);
+describe('the response checker', () => {
+  it('accepts responses as the document describes them', () => {
+    expect(checkGet('/stamps/1?x=y', { id: 1, note: null })).toEqual([]);
+    expect(checkGet('/stamps/1', { error: 'gone' }, 404)).toEqual([]);
+    expect(checkGet('/stamps/latest', [{ id: 1 }, null])).toEqual([]);
+    const deletion = {
+      method: 'DELETE',
+      path: '/stamps/1',
+      status: 204,
+      headers: {},
+      body: undefined,
+    };
+    expect(checkResponse(deletion)).toEqual([]);
     const refused = { 'content-type': 'application/problem+json' };
-    expect(get('/elsewhere', { error: 'no', title: 'no' }, 404, refused)).toEqual([]);
+    expect(checkGet('/elsewhere', { error: 'no', title: 'no' }, 404, refused)).toEqual([]);
   });
 
   it.each([
-    ['a field that is not documented', () => get('/stamps/1', { id: 1, colour: 'red' }), /colour/],
-    ['… deep inside too', () => get('/stamps/latest', [{ id: 1, colour: 'red' }]), /colour/],
-    ['a field of another type', () => get('/stamps/1', { id: '1' }), /must be integer/],
-    ['a missing field', () => get('/stamps/1', {}), /required property 'id'/],
-    ['a status', () => get('/stamps/1', {}, 500), /status 500/],
+    ['an undocumented field', () => checkGet('/stamps/1', { id: 1, colour: 'red' }), /colour/],
     [
-      'a content type',
-      () => get('/stamps/1', { id: 1 }, 200, { ...headers, 'Content-Type': 'text/html' }),
+      'an undocumented field of an item',
+      () => checkGet('/stamps/latest', [{ id: 1, colour: 'red' }]),
+      /colour/,
+    ],
+    ['a field of another type', () => checkGet('/stamps/1', { id: '1' }), /must be integer/],
+    ['a missing field', () => checkGet('/stamps/1', {}), /required property 'id'/],
+    ['an undocumented status', () => checkGet('/stamps/1', {}, 500), /status 500/],
+    [
+      'an undocumented content type',
+      () => checkGet('/stamps/1', { id: 1 }, 200, { ...headers, 'Content-Type': 'text/html' }),
       /text\/html/,
     ],
     [
       'a missing header',
-      () => get('/stamps/1', { id: 1 }, 200, { 'content-type': 'application/json' }),
+      () => checkGet('/stamps/1', { id: 1 }, 200, { 'content-type': 'application/json' }),
       /RateLimit-Limit is missing/,
     ],
     [
       'a header of another type',
-      () => get('/stamps/1', { id: 1 }, 200, { ...headers, 'ratelimit-limit': 'many' }),
+      () => checkGet('/stamps/1', { id: 1 }, 200, { ...headers, 'ratelimit-limit': 'many' }),
       /must be integer/,
     ],
     [
-      'a body where there is none',
-      () => faultsOf({ method: 'DELETE', path: '/stamps/1', status: 204, headers, body: {} }),
+      'an undocumented body',
+      () => checkResponse({ method: 'DELETE', path: '/stamps/1', status: 204, headers, body: {} }),
       /body that is not documented/,
     ],
-    ['an operation', () => get('/elsewhere', {}), /does not know this operation/],
-    ['an error without its payload', () => get('/elsewhere', {}, 404), /required property 'error'/],
-  ])('finds %s', (_, faults, expected) => {
-    expect(faults()).toEqual([expect.stringMatching(expected)]);
+    ['an undocumented operation', () => checkGet('/elsewhere', {}), /does not know this operation/],
+    [
+      'an error without the error payload',
+      () => checkGet('/elsewhere', {}, 404),
+      /required property 'error'/,
+    ],
+  ])('reports %s', (_, check, expected) => {
+    expect(check()).toEqual([expect.stringMatching(expected)]);
   });
 });

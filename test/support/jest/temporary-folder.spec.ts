@@ -5,51 +5,51 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
-let place: string;
+let root: string;
 beforeEach(() => {
-  place = mkdtempSync(join(tmpdir(), 'place-'));
+  root = mkdtempSync(join(tmpdir(), 'place-'));
 });
-afterEach(() => rmSync(place, { recursive: true, force: true }));
+afterEach(() => rmSync(root, { recursive: true, force: true }));
 
-/** A run whose tests leave a folder; `then` is how it ends. */
-function begin(then: string): ChildProcess {
+/** Starts a run whose tests leave a folder. @param then the script with which it ends */
+function start(then: string): ChildProcess {
   const leave = `require('fs').mkdtempSync(require('os').tmpdir() + '/left-'); console.log('left');`;
   const importing = ['--import', resolve('test/support/jest/temporary-folder.mjs')];
   return spawn(process.execPath, [...importing, '--eval', leave + then], {
-    env: { PATH: process.env['PATH'], TMPDIR: place },
+    env: { PATH: process.env['PATH'], TMPDIR: root },
     stdio: ['ignore', 'pipe', 'ignore'],
   });
 }
 
 async function run(then: string): Promise<void> {
-  await once(begin(then), 'exit');
+  await once(start(then), 'exit');
 }
 
-describe('the temporary folder after a run', () => {
+describe('the temporary folder', () => {
   it.each([
     ['ended', ''],
     ['failed', 'process.exitCode = 1'],
     ['called exit', 'process.exit(3)'],
     ['threw', 'throw new Error()'],
-  ])('is as it was when it %s', async (_how, then) => {
+  ])('is empty after a run that %s', async (_how, then) => {
     await run(then);
-    expect(readdirSync(place)).toEqual([]);
+    expect(readdirSync(root)).toEqual([]);
   });
 
-  it('is as it was before a run that was killed, once another has ended', async () => {
+  it('is cleared of a killed run once the next run has ended', async () => {
     await run(`process.kill(process.pid, 'SIGKILL')`);
-    expect(readdirSync(place)).toHaveLength(1);
+    expect(readdirSync(root)).toHaveLength(1);
     await run('');
-    expect(readdirSync(place)).toEqual([]);
+    expect(readdirSync(root)).toEqual([]);
   });
 
-  it('still has the folder of a run beside it', async () => {
-    const other = begin('setInterval(() => {}, 1000)');
+  it('keeps the folder of a run that is still running', async () => {
+    const other = start('setInterval(() => {}, 1000)');
     await once(other.stdout ?? other, 'data');
-    const [folder] = readdirSync(place);
+    const [folder] = readdirSync(root);
     await run('');
-    expect(readdirSync(place)).toEqual([folder]);
-    expect(readdirSync(join(place, folder ?? ''))).toHaveLength(1);
+    expect(readdirSync(root)).toEqual([folder]);
+    expect(readdirSync(join(root, folder ?? ''))).toHaveLength(1);
     other.kill('SIGKILL');
     await once(other, 'exit');
   });

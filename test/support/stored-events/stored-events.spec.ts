@@ -24,31 +24,31 @@ type Named = Fixture & { file: string };
 const FOLDER = 'test/support/stored-events';
 const FILE = /^(\w+)[.]v(\d+)[.]json$/;
 const KEY = createMasterKey(Buffer.alloc(32, 1));
-/** They name only what has changed, so those of before a field lack it. */
+/** Events that name only the changed fields, so older ones lack newer fields. */
 const PARTIAL = new Set(['AccountUpdated']);
-/** They change nothing to see. */
+/** Events that do not change `updatedAt`. */
 const UNSEEN = new Set(['CustomerResealed', 'CardLinksRequested']);
 const WRITE = process.env['STORED_EVENTS'] === 'write';
 
-function keys(): PersonalKeys {
+function createKeys(): PersonalKeys {
   const ring = new Keyring([KEY], KEY);
   const { purpose, getContext } = PERSONAL_KEYS_COLUMN;
-  // Nothing listens there: the one key is known.
-  const made = new PersonalKeys(
+  // The pool is never used: the only key is cached.
+  const keys = new PersonalKeys(
     new Pool({ host: '127.0.0.1', port: 1 }),
     MasterKeys.withKeys(ring, new Map()),
     customerSubjects,
   );
   const wrapped = ring.seal(purpose, Buffer.alloc(32, 2), getContext(CUSTOMER_ID));
-  made.remember(
+  keys.remember(
     CUSTOMER_ID,
     { wrapped, previous_wrapped: null, is_renewed: false },
     performance.now(),
   );
-  return made;
+  return keys;
 }
 
-function fixturesOf({ aggregate }: Samples): Named[] {
+function readFixtures({ aggregate }: Samples): Named[] {
   const folder = `${FOLDER}/${aggregate.name}`;
   return readdirSync(folder).map((file) => {
     const named = FILE.exec(file);
@@ -64,7 +64,7 @@ async function write(all: Samples, type: string): Promise<void> {
   const { aggregate, events } = all;
   const revision = Object.keys(events).indexOf(type);
   const at = `2026-03-01T10:00:0${revision}.000Z`;
-  const given: NewEvent = {
+  const newEvent: NewEvent = {
     id: randomUUID(),
     type,
     version: getCurrentVersion(aggregate, type),
@@ -78,48 +78,54 @@ async function write(all: Samples, type: string): Promise<void> {
       recordedAt: at,
     },
   };
-  const [event] = await keys().sealEvents([given]);
+  const [event] = await createKeys().sealEvents([newEvent]);
   if (!event) throw new Error('sealing events keeps their number');
   const stream = `${aggregate.name}-1`;
   const previousHash = revision === 0 ? null : 'a'.repeat(64);
   const place = { stream, revision, previousHash };
-  const fixture: Fixture = { ...place, ...event, hash: hashOf({ ...place, ...event, hash: '' }) };
+  const fixture: Fixture = {
+    ...place,
+    ...event,
+    hash: computeHash({ ...place, ...event, hash: '' }),
+  };
   mkdirSync(`${FOLDER}/${aggregate.name}`, { recursive: true });
   const file = `${FOLDER}/${aggregate.name}/${type}.v${event.version}.json`;
   writeFileSync(file, `${JSON.stringify(fixture, null, 2)}\n`, { flag: 'wx' });
 }
 
-function hashOf({ stream, revision, previousHash, id, type, version, data, meta }: Fixture) {
+function computeHash({ stream, revision, previousHash, id, type, version, data, meta }: Fixture) {
   const before = previousHash === null ? null : { revision: revision - 1, hash: previousHash };
   return hashEvent(stream, before, { id, type, version, data, meta });
 }
 
-/** Field names and kinds of values; null in a fixture stands for any kind. */
-function shape(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(shape);
+/** Reduces a value to its field names and types; null in a fixture stands for any type. */
+function toShape(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(toShape);
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
-  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shape(one)]));
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, toShape(one)]));
 }
 
-/** The sample with null where the fixture has null. */
-function nulledLike(sample: unknown, fixture: unknown): unknown {
+/** Copies the sample with null where the fixture has null. */
+function copyNulls(sample: unknown, fixture: unknown): unknown {
   if (fixture === null) return null;
   if (typeof sample !== 'object' || sample === null || Array.isArray(sample)) return sample;
   return Object.fromEntries(
     Object.entries(sample).map(([name, one]) => [
       name,
-      nulledLike(one, (fixture as Record<string, unknown>)[name]),
+      copyNulls(one, (fixture as Record<string, unknown>)[name]),
     ]),
   );
 }
 
-async function fact({ aggregate }: Samples, fixture: Fixture) {
-  const [opened] = await keys().openEvents([{ ...fixture, position: { commit: 0n, prepare: 0n } }]);
-  if (!opened) throw new Error('decryption must return every event');
-  return toRecorded(aggregate, opened);
+async function readFixture({ aggregate }: Samples, fixture: Fixture) {
+  const [decrypted] = await createKeys().openEvents([
+    { ...fixture, position: { commit: 0n, prepare: 0n } },
+  ]);
+  if (!decrypted) throw new Error('decryption must return every event');
+  return toRecorded(aggregate, decrypted);
 }
 
-it('there are samples of every aggregate', () => {
+it('SAMPLES names every aggregate with a read model', () => {
   expect(SAMPLES.map(({ aggregate }) => aggregate.name).toSorted()).toEqual(
     readModels.map(({ aggregate }) => aggregate.name).toSorted(),
   );
@@ -132,44 +138,44 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
 
     it.each(Object.keys(events))('have a fixture for each version of %s', async (type) => {
       const versions = Array.from({ length: getCurrentVersion(aggregate, type) }, (_, i) => i + 1);
-      const there = () =>
-        fixturesOf(all)
+      const listVersions = () =>
+        readFixtures(all)
           .filter((fixture) => fixture.type === type)
           .map(({ version }) => version);
-      if (WRITE && !there().includes(versions.length)) await write(all, type);
-      const missing = versions.filter((version) => !there().includes(version));
-      const beyond = there().filter((version) => !versions.includes(version));
-      // A version that is missing: write its fixture before it is released. One beyond: its upcast is gone.
+      if (WRITE && !listVersions().includes(versions.length)) await write(all, type);
+      const missing = versions.filter((version) => !listVersions().includes(version));
+      const beyond = listVersions().filter((version) => !versions.includes(version));
+      // Missing: write the fixture before the version is released. Beyond: its upcast was removed.
       expect({ type, missing, beyond }).toEqual({ type, missing: [], beyond: [] });
     });
 
-    it('are what was stored: a fixture is never edited, another shape is another version', () => {
-      for (const fixture of fixturesOf(all)) {
-        expect({ [fixture.file]: hashOf(fixture) }).toEqual({ [fixture.file]: fixture.hash });
+    it('have fixtures that match their hashes: never edit a fixture, write a new version', () => {
+      for (const fixture of readFixtures(all)) {
+        expect({ [fixture.file]: computeHash(fixture) }).toEqual({ [fixture.file]: fixture.hash });
       }
     });
 
-    it('have the shape that their version has: what is written otherwise is another version', async () => {
+    it('have samples of the same shape as the newest fixture: another shape needs a new version', async () => {
       const isNewest = ({ type, file }: Named) =>
         file === `${name}/${type}.v${getCurrentVersion(aggregate, type)}.json`;
-      for (const fixture of fixturesOf(all).filter(isNewest)) {
-        const { data } = await fact(all, fixture);
+      for (const fixture of readFixtures(all).filter(isNewest)) {
+        const { data } = await readFixture(all, fixture);
         const { type, file } = fixture;
-        expect({ [file]: shape(data) }).toEqual({ [file]: shape(events[type]) });
+        expect({ [file]: toShape(data) }).toEqual({ [file]: toShape(events[type]) });
       }
     });
 
-    it('are read, upcast and folded, whichever version wrote them', async () => {
-      const fixtures = fixturesOf(all);
+    it('are upcast and projected from every version', async () => {
+      const fixtures = readFixtures(all);
       for (const fixture of fixtures) {
         const { file } = fixture;
-        const now = await fact(all, fixture);
-        expect({ [file]: shape(now.data) }).toEqual({
-          [file]: shape(nulledLike(sampleFor(events, now), now.data)),
+        const now = await readFixture(all, fixture);
+        expect({ [file]: toShape(now.data) }).toEqual({
+          [file]: toShape(copyNulls(findSample(events, now), now.data)),
         });
         let state;
-        for (const one of [...earlier(fixtures, fixture), fixture])
-          state = aggregate.evolve(state, await fact(all, one));
+        for (const one of [...findEarlier(fixtures, fixture), fixture])
+          state = aggregate.evolve(state, await readFixture(all, one));
         expect({ [file]: JSON.parse(JSON.stringify(state)) }).toEqual({ [file]: state });
         const changed = UNSEEN.has(fixture.type) ? [] : [fixture];
         expect(state).toMatchObject({ accountId: ACCOUNT_ID });
@@ -181,7 +187,7 @@ describe.each(SAMPLES.map((all): [string, Samples] => [all.aggregate.name, all])
   },
 );
 
-function sampleFor(
+function findSample(
   events: Samples['events'],
   { type, data }: { type: string; data: object },
 ): object {
@@ -190,8 +196,8 @@ function sampleFor(
   return Object.fromEntries(Object.entries(sample).filter(([name]) => Object.hasOwn(data, name)));
 }
 
-/** One fixture for each event before this one, in the newest version. */
-function earlier(fixtures: Named[], { revision }: Fixture): Named[] {
+/** Finds the newest fixture of each event before this one. */
+function findEarlier(fixtures: Named[], { revision }: Fixture): Named[] {
   return Array.from({ length: revision }, (_, nth) => {
     const [newest] = fixtures
       .filter((one) => one.revision === nth)

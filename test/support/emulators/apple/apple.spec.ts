@@ -48,8 +48,8 @@ async function push(
   return { status: headers[':status'], reason };
 }
 
-describe('the emulator of the push service', () => {
-  it('takes what is right', async () => {
+describe('the emulator of Apple’s push service', () => {
+  it('accepts a valid push with 200', async () => {
     expect(await push()).toEqual({ status: 200, reason: '' });
   });
 
@@ -61,12 +61,12 @@ describe('the emulator of the push service', () => {
     ['APNS-04', { 'apns-push-type': 'loud' }, 400, 'InvalidPushType'],
     ['APNS-04', { 'apns-priority': '10' }, 400, 'BadPriority'],
     ['APNS-05', { ':path': `/3/device/${'cd'.repeat(32)}` }, 400, 'BadDeviceToken'],
-  ])('refuses by %s: %j', async (_, changes, status, reason) => {
+  ])('enforces %s: refuses %j with %i %s', async (_, changes, status, reason) => {
     const { 'content-length': _length, ...others } = changes;
     expect(await push(others)).toEqual({ status, reason });
   });
 
-  it('refuses bodies by APNS-01', async () => {
+  it('APNS-01 refuses an empty body, and one of more than 4 KB', async () => {
     const tls = {
       cert: certificates.pass.certificate + certificates.wwdr,
       key: certificates.pass.key,
@@ -75,7 +75,7 @@ describe('the emulator of the push service', () => {
     expect(await push({}, { ...tls, body: '' })).toMatchObject({ reason: 'PayloadEmpty' });
   });
 
-  it('refuses senders by APNS-02', async () => {
+  it('APNS-02 refuses a missing or foreign certificate, and an expired, foreign or forged token', async () => {
     const other = appleCertificates();
     expect(await push({}, {})).toEqual({ status: 403, reason: 'MissingProviderToken' });
     const stranger = { cert: other.pass.certificate + other.wwdr, key: other.pass.key };
@@ -90,16 +90,18 @@ describe('the emulator of the push service', () => {
       return `bearer ${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
     };
     const iat = Math.floor(Date.now() / 1000);
-    const ask = async (authorization: string) => (await push({ authorization }, {})).reason;
-    expect(await ask(token({ iss: TEAM, iat }))).toBe('');
-    expect(await ask(token({ iss: TEAM, iat: iat - 3700 }))).toBe('ExpiredProviderToken');
-    expect(await ask(token({ iss: 'OTHER', iat }))).toBe('InvalidProviderToken');
-    expect(await ask(token({ iss: TEAM, iat }, { alg: 'ES256', kid: 'K' }))).toBe('InvalidProviderToken'); // prettier-ignore
-    expect(await ask(`${token({ iss: TEAM, iat }).slice(0, -4)}AAAA`)).toBe('InvalidProviderToken');
-    expect(await ask('bearer nonsense')).toBe('InvalidProviderToken');
+    const pushWith = async (authorization: string) => (await push({ authorization }, {})).reason;
+    expect(await pushWith(token({ iss: TEAM, iat }))).toBe('');
+    expect(await pushWith(token({ iss: TEAM, iat: iat - 3700 }))).toBe('ExpiredProviderToken');
+    expect(await pushWith(token({ iss: 'OTHER', iat }))).toBe('InvalidProviderToken');
+    expect(await pushWith(token({ iss: TEAM, iat }, { alg: 'ES256', kid: 'K' }))).toBe('InvalidProviderToken'); // prettier-ignore
+    expect(await pushWith(`${token({ iss: TEAM, iat }).slice(0, -4)}AAAA`)).toBe(
+      'InvalidProviderToken',
+    );
+    expect(await pushWith('bearer nonsense')).toBe('InvalidProviderToken');
   });
 
-  it('knows by APNS-05 who has gone', async () => {
+  it('APNS-05 responds 410 for a device that has unregistered', async () => {
     apns.register('ef'.repeat(32));
     apns.unregister('ef'.repeat(32));
     expect(await push({ ':path': `/3/device/${'ef'.repeat(32)}` })).toEqual({
@@ -129,7 +131,7 @@ describe('the emulator of an iPhone', () => {
 
   afterAll(() => void server.close());
 
-  const signed = (serialNumber: string) => {
+  const createPass = (serialNumber: string) => {
     const key = createPrivateKey(certificates.pass.key);
     const { certificate } = certificates.pass;
     const json = {
@@ -154,15 +156,15 @@ describe('the emulator of an iPhone', () => {
     );
   };
 
-  it('refuses by PHONE-01 what is no pass', async () => {
+  it('PHONE-01 rejects a link with another content type or status', async () => {
     reply = () => ({ status: 200, body: {} });
     await expect(phone.add('https://cards.example/x')).rejects.toThrow(/answered 200 application\/json/); // prettier-ignore
     reply = () => ({ status: 302, type: 'application/vnd.apple.pkpass' });
     await expect(phone.add('https://cards.example/x')).rejects.toThrow(/answered 302/);
   });
 
-  it('complains by PHONE-02, PHONE-03 and PHONE-04', async () => {
-    const pass = { status: 200, type: 'application/vnd.apple.pkpass', body: await signed('s') };
+  it('PHONE-02 to PHONE-04 report an unknown status, an empty list and a changed serial number', async () => {
+    const pass = { status: 200, type: 'application/vnd.apple.pkpass', body: await createPass('s') };
     reply = (url) => (url === '/x' ? pass : { status: 204 });
     await expect(phone.add('https://cards.example/x')).rejects.toThrow(/POST .* answered 204/);
     reply = (url) => (url === '/x' ? pass : { status: 201 });
@@ -172,7 +174,7 @@ describe('the emulator of an iPhone', () => {
     await phone.refresh();
     reply = () => ({ status: 200, body: { serialNumbers: [], lastUpdated: '1' } });
     await phone.refresh();
-    const other = { ...pass, body: await signed('t') };
+    const other = { ...pass, body: await createPass('t') };
     reply = (url) =>
       url.includes('/passes/')
         ? other
@@ -188,20 +190,20 @@ describe('the emulator of an iPhone', () => {
 
   const withFields = (...backFields: PassJson['storeCard']['backFields']) =>
     ({ storeCard: { backFields } }) as unknown as PassJson;
-  const telling = (key: string, value: number, changeMessage = 'Now %@') => ({
+  const createField = (key: string, value: number, changeMessage = 'Now %@') => ({
     key,
     value,
     changeMessage,
   });
 
-  it('shows messages by PHONE-05', () => {
+  it('PHONE-05 shows the change message of one changed field, and a general text for several', () => {
     const before = withFields({ key: 'a', value: 1 }, { key: 'b', value: 1 });
-    expect(findChangeMessage(before, withFields(telling('a', 2)))).toBe('Now 2');
-    expect(findChangeMessage(before, withFields(telling('a', 1)))).toBeUndefined();
+    expect(findChangeMessage(before, withFields(createField('a', 2)))).toBe('Now 2');
+    expect(findChangeMessage(before, withFields(createField('a', 1)))).toBeUndefined();
     expect(findChangeMessage(before, withFields({ key: 'a', value: 2 }))).toBeUndefined();
-    expect(findChangeMessage(before, withFields(telling('a', 2), telling('b', 2)))).toBe(
+    expect(findChangeMessage(before, withFields(createField('a', 2), createField('b', 2)))).toBe(
       'Card changed',
     );
-    expect(findChangeMessage(before, withFields(telling('a', 2, 'New')))).toBe('Card changed');
+    expect(findChangeMessage(before, withFields(createField('a', 2, 'New')))).toBe('Card changed');
   });
 });

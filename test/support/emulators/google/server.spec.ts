@@ -26,14 +26,14 @@ beforeEach(async () => {
 });
 afterEach(() => google.stop());
 
-const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+const encodePart = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
 
 function jwt(claims: object, header: object = {}, key = google.account.privateKey): string {
-  const text = `${part({ alg: 'RS256', typ: 'JWT', kid: google.account.keyId, ...header })}.${part(claims)}`;
+  const text = `${encodePart({ alg: 'RS256', typ: 'JWT', kid: google.account.keyId, ...header })}.${encodePart(claims)}`;
   return `${text}.${sign('sha256', Buffer.from(text), key).toString('base64url')}`;
 }
 
-function assertion(change: object = {}): object {
+function createClaims(change: object = {}): object {
   const iat = Math.floor(clock / 1000);
   const { email: iss } = google.account;
   return { iss, scope: SCOPE, aud: google.tokenUrl, iat, exp: iat + 3600, ...change };
@@ -46,7 +46,7 @@ async function exchange(assertion: string, grant = 'urn:ietf:params:oauth:grant-
 }
 
 async function call(method: string, path: string, body?: object, token?: string) {
-  const bearer = token ?? (await exchange(jwt(assertion()))).body['access_token'];
+  const bearer = token ?? (await exchange(jwt(createClaims()))).body['access_token'];
   const response = await fetch(`${google.origin}/walletobjects/v1/${path}`, {
     method,
     headers: { authorization: `Bearer ${bearer}` },
@@ -60,7 +60,7 @@ async function call(method: string, path: string, body?: object, token?: string)
 
 const patch = (change: object) => call('PATCH', `loyaltyObject/${OBJECT.id}`, change);
 const points = (string: string) => ({ loyaltyPoints: { label: 'Stamps', balance: { string } } });
-const tell = (message: object) =>
+const addMessage = (message: object) =>
   call('POST', `loyaltyObject/${OBJECT.id}/addMessage`, { message });
 const message = (id: string, messageType = 'TEXT_AND_NOTIFY') => ({
   id,
@@ -80,20 +80,20 @@ const otherKey = () =>
     .toString();
 
 describe('the emulator of Google Wallet', () => {
-  it('G-01 exchanges a posted form with the right grant only', async () => {
-    expect((await exchange(jwt(assertion()))).status).toBe(200);
-    expect((await exchange(jwt(assertion()), 'authorization_code')).status).toBe(400);
+  it('G-01 exchanges a token for a posted form with the JWT bearer grant only', async () => {
+    expect((await exchange(jwt(createClaims()))).status).toBe(200);
+    expect((await exchange(jwt(createClaims()), 'authorization_code')).status).toBe(400);
     const json = await fetch(google.tokenUrl, { method: 'POST', body: '{}' });
     expect(json.status).toBe(400);
   });
 
-  it('G-02 checks who has signed the assertion', async () => {
-    expect((await exchange(jwt(assertion(), {}, otherKey()))).status).toBe(400);
-    expect((await exchange(jwt(assertion(), { kid: 'other' }))).status).toBe(400);
-    expect((await exchange(jwt(assertion(), { alg: 'none' }))).status).toBe(400);
+  it('G-02 refuses an assertion with another key, kid or algorithm', async () => {
+    expect((await exchange(jwt(createClaims(), {}, otherKey()))).status).toBe(400);
+    expect((await exchange(jwt(createClaims(), { kid: 'other' }))).status).toBe(400);
+    expect((await exchange(jwt(createClaims(), { alg: 'none' }))).status).toBe(400);
   });
 
-  it('G-03 checks the claims of the assertion', async () => {
+  it('G-03 refuses an assertion with an invalid iss, scope, aud, iat or exp', async () => {
     const iat = Math.floor(clock / 1000);
     for (const wrong of [
       { iss: 'other@cards.iam.gserviceaccount.com' },
@@ -103,12 +103,12 @@ describe('the emulator of Google Wallet', () => {
       { iat: iat - 3600, exp: iat - 1 },
       { iat: iat + 120, exp: iat + 3600 },
     ]) {
-      expect([wrong, (await exchange(jwt(assertion(wrong)))).status]).toEqual([wrong, 400]);
+      expect([wrong, (await exchange(jwt(createClaims(wrong)))).status]).toEqual([wrong, 400]);
     }
   });
 
-  it('G-04 asks for a token that has not expired', async () => {
-    const { body } = await exchange(jwt(assertion()));
+  it('G-04 refuses an unknown or expired token with 401', async () => {
+    const { body } = await exchange(jwt(createClaims()));
     const get = () => call('GET', `loyaltyClass/${CLASS.id}`, undefined, body['access_token']);
     expect((await get()).status).toBe(404);
     expect((await call('GET', `loyaltyClass/${CLASS.id}`, undefined, 'made-up')).status).toBe(401);
@@ -116,11 +116,11 @@ describe('the emulator of Google Wallet', () => {
     expect((await get()).status).toBe(401);
   });
 
-  it('G-05 limits the requests of a second', async () => {
+  it('G-05 refuses more than 20 requests in a second with 403', async () => {
     const strict = await startGoogleWallet();
     try {
       const iat = Math.floor(Date.now() / 1000);
-      const claims = assertion({ aud: strict.tokenUrl, iat, exp: iat + 60 });
+      const claims = createClaims({ aud: strict.tokenUrl, iat, exp: iat + 60 });
       const signed = jwt(claims, {}, strict.account.privateKey);
       const body = new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
@@ -142,7 +142,7 @@ describe('the emulator of Google Wallet', () => {
     }
   });
 
-  it('G-06 takes only ids of this issuer and form', async () => {
+  it('G-06 refuses malformed ids with 400, and those of other issuers with 403', async () => {
     for (const id of ['card_1', `${ISSUER}.card 1`, `${ISSUER}.`, `${ISSUER}.kärt`]) {
       expect([id, (await call('POST', 'loyaltyClass', { ...CLASS, id })).status]).toEqual([
         id,
@@ -156,14 +156,14 @@ describe('the emulator of Google Wallet', () => {
     });
   });
 
-  it('G-07 asks for what a class must have', async () => {
+  it('G-07 refuses a class without a required field', async () => {
     for (const name of ['issuerName', 'programName', 'programLogo', 'reviewStatus']) {
       const { status } = await call('POST', 'loyaltyClass', { ...CLASS, [name]: undefined });
       expect([name, status]).toEqual([name, 400]);
     }
   });
 
-  it('G-08 wants every update of a class reviewed', async () => {
+  it('G-08 refuses an update of a class without UNDER_REVIEW', async () => {
     const { body } = await call('POST', 'loyaltyClass', CLASS);
     expect(body['reviewStatus']).toBe('APPROVED');
     const path = `loyaltyClass/${CLASS.id}`;
@@ -178,16 +178,16 @@ describe('the emulator of Google Wallet', () => {
     expect(changed.body).toMatchObject({ programName: 'Tea', reviewStatus: 'APPROVED' });
   });
 
-  it('G-09 knows what exists', async () => {
+  it('G-09 responds 404 to changes of unknown records, 409 to inserting twice, and 405 to deleting', async () => {
     expect((await patch(points('4 / 10'))).status).toBe(404);
-    expect((await tell(message('a'))).status).toBe(404);
+    expect((await addMessage(message('a'))).status).toBe(404);
     await insertBoth();
     expect((await call('POST', 'loyaltyClass', CLASS)).status).toBe(409);
     expect((await call('POST', 'loyaltyObject', OBJECT)).status).toBe(409);
     expect((await call('DELETE', `loyaltyObject/${OBJECT.id}`)).status).toBe(405);
   });
 
-  it('G-10 asks for the class and the state of an object', async () => {
+  it('G-10 refuses an object without an approved class or a known state', async () => {
     expect((await call('POST', 'loyaltyObject', OBJECT)).reason).toBe('classNotFound');
     await call('POST', 'loyaltyClass', { ...CLASS, reviewStatus: 'DRAFT' });
     expect((await call('POST', 'loyaltyObject', OBJECT)).status).toBe(400);
@@ -196,7 +196,7 @@ describe('the emulator of Google Wallet', () => {
     expect((await call('POST', 'loyaltyObject', OBJECT)).status).toBe(200);
   });
 
-  it('G-11 fetches from public https addresses only', async () => {
+  it('G-11 refuses images and callbacks without public https addresses, unless allowHttp is set', async () => {
     const image = (uri: string) => ({ sourceUri: { uri } });
     for (const uri of ['http://cards.example/a.png', 'https://localhost/a.png', '/a.png']) {
       const { status } = await call('POST', 'loyaltyClass', { ...CLASS, programLogo: image(uri) });
@@ -214,7 +214,7 @@ describe('the emulator of Google Wallet', () => {
     expect((await call('POST', 'loyaltyClass', http)).status).toBe(200);
   });
 
-  it('G-12 takes ten locations that exist, and ten messages', async () => {
+  it('G-12 refuses an eleventh location or message, and invalid degrees', async () => {
     await insertBoth();
     const places = (n: number) =>
       Array.from({ length: n }, (_, i) => ({ latitude: i, longitude: 8 }));
@@ -231,11 +231,11 @@ describe('the emulator of Google Wallet', () => {
     expect((await patch({ stamps: 3 })).status).toBe(400);
   });
 
-  it('G-22 refuses what is deprecated, in requests and in save links', async () => {
+  it('G-22 refuses deprecated fields and values, in requests and in save links', async () => {
     await insertBoth();
     const sourceUri = { uri: 'https://cards.example/a.png', description: 'A' };
     const place = { latitude: 52.5, longitude: 13.4 };
-    const ofEither = [
+    const both = [
       { locations: [place] },
       { locations: [] },
       { infoModuleData: {} },
@@ -243,12 +243,12 @@ describe('the emulator of Google Wallet', () => {
       { version: '1' },
       { heroImage: { sourceUri } },
     ];
-    for (const deprecated of [...ofEither, { barcode: { type: 'qrCode' } }, { state: 'active' }]) {
+    for (const deprecated of [...both, { barcode: { type: 'qrCode' } }, { state: 'active' }]) {
       expect([deprecated, (await patch(deprecated)).status]).toEqual([deprecated, 400]);
     }
     const reviewStatus = 'UNDER_REVIEW';
     for (const deprecated of [
-      ...ofEither,
+      ...both,
       { programLogo: { sourceUri } },
       { allowMultipleUsersPerObject: true },
       { wordMark: {} },
@@ -274,7 +274,7 @@ describe('the emulator of Google Wallet', () => {
     expect((await google.save(`${google.saveUrl}/${token}`)).status).toBe(400);
   });
 
-  it('G-14 merges what is patched', async () => {
+  it('G-14 merges the fields of a patch, replaces arrays, and removes null fields', async () => {
     await insertBoth();
     await patch({ accountName: 'Anna', textModulesData: [{ id: 'a', header: 'A', body: 'A' }] });
     await patch({ textModulesData: [{ id: 'b', header: 'B', body: 'B' }] });
@@ -282,7 +282,7 @@ describe('the emulator of Google Wallet', () => {
     expect(body).toEqual({ ...OBJECT, textModulesData: [{ id: 'b', header: 'B', body: 'B' }] });
   });
 
-  it('G-15 tells of changed points, three times a day', async () => {
+  it('G-15 notifies of changed points three times a day', async () => {
     await insertBoth();
     const loud = { notifyPreference: 'NOTIFY_ON_UPDATE' };
     await patch({ ...loud, ...points('3 / 10') });
@@ -300,14 +300,14 @@ describe('the emulator of Google Wallet', () => {
     expect(google.objects.get(OBJECT.id)).not.toHaveProperty('notifyPreference');
   });
 
-  it('G-16 sends three messages a day, and then only texts', async () => {
+  it('G-16 refuses a fourth notification in a day with 403, but accepts TEXT messages', async () => {
     await insertBoth();
-    for (const id of ['a', 'b', 'c']) expect((await tell(message(id))).status).toBe(200);
-    expect(await tell(message('d'))).toMatchObject({
+    for (const id of ['a', 'b', 'c']) expect((await addMessage(message(id))).status).toBe(200);
+    expect(await addMessage(message('d'))).toMatchObject({
       status: 403,
       reason: 'QuotaExceededException',
     });
-    expect((await tell(message('d', 'TEXT'))).status).toBe(200);
+    expect((await addMessage(message('d', 'TEXT'))).status).toBe(200);
     expect(google.notices).toHaveLength(3);
     await patch({ notifyPreference: 'NOTIFY_ON_UPDATE', ...points('4 / 10') });
     expect(google.notices.map(({ kind }) => kind)).toEqual([
@@ -318,10 +318,10 @@ describe('the emulator of Google Wallet', () => {
     ]);
   });
 
-  it('G-17 keeps ten messages, each id once', async () => {
+  it('G-17 keeps the last ten messages, each id once', async () => {
     await insertBoth();
-    for (let i = 0; i < 12; i++) await tell(message(String(i), 'TEXT'));
-    await tell({ ...message('11', 'TEXT'), body: 'Again' });
+    for (let i = 0; i < 12; i++) await addMessage(message(String(i), 'TEXT'));
+    await addMessage({ ...message('11', 'TEXT'), body: 'Again' });
     const { messages } = google.objects.get(OBJECT.id) as unknown as {
       messages: { id: string; body: string }[];
     };
@@ -338,10 +338,10 @@ describe('the emulator of Google Wallet', () => {
       '11',
     ]);
     expect(messages.at(-1)?.body).toBe('Again');
-    expect((await tell({ header: 'No body' })).status).toBe(400);
+    expect((await addMessage({ header: 'No body' })).status).toBe(400);
   });
 
-  it('G-18 takes a save link that the account has signed, and no long one', async () => {
+  it('G-18 accepts save links that the account signed, with valid claims and at most 1,800 characters', async () => {
     await insertBoth();
     const claims = {
       iss: google.account.email,
@@ -367,7 +367,7 @@ describe('the emulator of Google Wallet', () => {
     expect(google.saved).toEqual(new Set([OBJECT.id]));
   });
 
-  it('G-19 inserts what is saved and new, and changes nothing', async () => {
+  it('G-19 inserts new records of a save link, and does not change existing ones', async () => {
     const save = async (payload: object) => {
       const { email: iss } = google.account;
       const iat = Math.floor(clock / 1000);
@@ -380,18 +380,18 @@ describe('the emulator of Google Wallet', () => {
     expect(google.objects.get(OBJECT.id)).toEqual(OBJECT);
   });
 
-  it('G-20 wants an offset in the end of the validity', async () => {
+  it('G-20 refuses an end of validity without an offset', async () => {
     await insertBoth();
     const until = (date: string) => patch({ validTimeInterval: { end: { date } } });
     expect((await until('2027-01-31T23:59:59')).status).toBe(400);
     expect((await until('2027-01-31T23:59:59+01:00')).status).toBe(200);
   });
 
-  it('G-21 signs callbacks over two keys, for this issuer', async () => {
+  it('G-21 signs callbacks for this issuer by an intermediate key, and that by a published one', async () => {
     const event = { classId: CLASS.id, objectId: OBJECT.id, eventType: 'save' } as const;
-    const published = async () => {
-      const answer = await fetch(`${google.origin}/gp/m/issuer/keys`);
-      const { keys } = (await answer.json()) as { keys: { keyValue: string }[] };
+    const fetchKey = async () => {
+      const response = await fetch(`${google.origin}/gp/m/issuer/keys`);
+      const { keys } = (await response.json()) as { keys: { keyValue: string }[] };
       return keys[0]?.keyValue ?? '';
     };
     const isSigned = async (text: string, recipient: string) => {
@@ -404,13 +404,13 @@ describe('the emulator of Google Wallet', () => {
         protocolVersion: string;
       };
       const { keyValue } = JSON.parse(intermediateSigningKey.signedKey) as { keyValue: string };
-      const [ofKey = ''] = intermediateSigningKey.signatures;
+      const [keySignature = ''] = intermediateSigningKey.signatures;
       const sender = 'GooglePayPasses';
       return (
         check(
-          await published(),
+          await fetchKey(),
           [sender, protocolVersion, intermediateSigningKey.signedKey],
-          ofKey,
+          keySignature,
         ) && check(keyValue, [sender, recipient, protocolVersion, signedMessage], signature)
       );
     };
