@@ -83,8 +83,8 @@ describe('a new e-mail address', () => {
   it('is refused with 422 without the current password, or when it is not an e-mail address', async () => {
     const { browser, newEmail } = await signInNewUser();
     await browser.get('/app/account');
-    const refused = await browser.post('/app/account', { name: 'Grace', email: newEmail });
-    expect([refused.status, refused.text.includes('is wrong')]).toEqual([422, true]);
+    const refusal = await browser.post('/app/account', { name: 'Grace', email: newEmail });
+    expect([refusal.status, refusal.text.includes('is wrong')]).toEqual([422, true]);
     const wrong = await requestChange(browser, 'no address');
     expect([wrong.status, wrong.text.includes('is not an e-mail address')]).toEqual([422, true]);
   });
@@ -138,9 +138,9 @@ describe('a new e-mail address', () => {
   it('that belongs to another user gets the usual response, but a mail without a link', async () => {
     const { browser, email } = await signInNewUser();
     const { email: takenEmail } = await service.newStore();
-    const spelled = takenEmail.replace(/^./, (letter) => letter.toUpperCase());
-    expect((await requestChange(browser, spelled)).location).toBe(SENT);
-    const mail = await waitForMail(spelled);
+    const spelling = takenEmail.replace(/^./, (letter) => letter.toUpperCase());
+    expect((await requestChange(browser, spelling)).location).toBe(SENT);
+    const mail = await waitForMail(spelling);
     expect(mail?.text).toContain('It already has an account');
     expect(mail?.text).not.toContain('token=');
     expect(await findExisting(email, takenEmail)).toEqual([email, takenEmail].sort());
@@ -154,9 +154,9 @@ describe('a new e-mail address', () => {
     expect((await requestChange(browser, lookalike)).location).toBe(SENT);
     const mailbox = victim.replace('github', 'xn--github-qyd');
     // The spelling in which the mail server receives it.
-    const normalized = victim.replace('github', 'gi\u0307thub');
+    const receivedAddress = victim.replace('github', 'gi\u0307thub');
     expect(
-      (await openLink(browser, await waitForLink(normalized))).confirmation.location,
+      (await openLink(browser, await waitForLink(receivedAddress))).confirmation.location,
     ).toContain('done=address');
     expect(await findExisting(victim, lookalike)).toEqual([victim, lookalike].sort());
     const { rows } = await service.database.query(
@@ -265,10 +265,10 @@ describe('mails to one address', () => {
     }
     expect((await invite(second.browser, second.accountId, victim)).status).toBe(303);
     for (const { browser, accountId } of owners) {
-      const refused = await invite(browser, accountId, victim);
-      expect(refused.status).toBe(429);
-      expect(refused.text).toContain('has received too many e-mails today. Try again in 24 hours');
-      expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(86_000);
+      const refusal = await invite(browser, accountId, victim);
+      expect(refusal.status).toBe(429);
+      expect(refusal.text).toContain('has received too many e-mails today. Try again in 24 hours');
+      expect(Number(refusal.headers.get('retry-after'))).toBeGreaterThan(86_000);
     }
     const lookalike = await requestChange(third.browser, victim);
     expect([lookalike.status, lookalike.text]).toEqual([

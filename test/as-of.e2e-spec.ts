@@ -213,7 +213,7 @@ describe('a long history', () => {
     expect(onDemand).toEqual(countExpected(times, positions));
     await database.query('delete from es.log_times');
     const stop = new AbortController();
-    const following = [1, 2].map(() => new LogTimesFollower(newTimes()).run(stop.signal));
+    const followers = [1, 2].map(() => new LogTimesFollower(newTimes()).run(stop.signal));
     try {
       const entries = 'select n from es.log_times';
       await eventually(
@@ -223,7 +223,7 @@ describe('a long history', () => {
       expect(await countEvents(positions)).toEqual(onDemand);
     } finally {
       stop.abort();
-      await Promise.all(following);
+      await Promise.all(followers);
     }
   });
 
@@ -279,12 +279,12 @@ if (isPostgres) {
 
 describe('counts as of a past moment', () => {
   it('are the same before and after the history table is filled', async () => {
-    const running = await startService();
-    const history = await openHistory(testConfig(running.database.url, running.environment));
+    const ownService = await startService();
+    const history = await openHistory(testConfig(ownService.database.url, ownService.environment));
     const stop = new AbortController();
     let filling: Promise<void> | undefined;
     try {
-      const store = await running.newStore();
+      const store = await ownService.newStore();
       const { card } = await enrol(store);
       const time = encodeURIComponent(new Date().toISOString());
       await eventually(Date.now, (now) => now > Date.parse(decodeURIComponent(time)));
@@ -297,9 +297,9 @@ describe('counts as of a past moment', () => {
       const before = await readCounts();
       expect(before).toMatchObject([{ customers_count: 1 }, { customer_cards_count: 1 }]);
       filling = history.subscription.run(stop.signal);
-      const events = await running.history();
+      const events = await ownService.history();
       await eventually(
-        () => running.database.query('select from history'),
+        () => ownService.database.query('select from history'),
         ({ rowCount }) => rowCount === events.length,
       );
       expect(await readCounts()).toEqual(before);
@@ -307,7 +307,7 @@ describe('counts as of a past moment', () => {
       stop.abort();
       await filling;
       await history.close();
-      await running.stop();
+      await ownService.stop();
     }
   });
 });

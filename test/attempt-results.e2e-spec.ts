@@ -148,24 +148,24 @@ describe('delivery attempts', () => {
 
   it('are recorded even when the database rejects another one of their group', async () => {
     const [, ...deliveries] = await createDeliveries(null, 9);
-    const rejected = deliveries[6];
+    const rejectedDelivery = deliveries[6];
     await query(`
       create function refuse() returns trigger language plpgsql as
       $$ begin raise exception 'refused'; end $$`);
     await query(`create trigger refuse before insert on webhook_attempts for each row
-      when (new.delivery_id = ${rejected?.id}) execute function refuse()`);
+      when (new.delivery_id = ${rejectedDelivery?.id}) execute function refuse()`);
     const outcomes = await Promise.allSettled(
       deliveries.map((delivery) => results.record(createResult(delivery, 200, null))),
     );
     await query('drop function refuse cascade');
     expect(outcomes.map(({ status }) => status)).toEqual(
-      deliveries.map((delivery) => (delivery === rejected ? 'rejected' : 'fulfilled')),
+      deliveries.map((delivery) => (delivery === rejectedDelivery ? 'rejected' : 'fulfilled')),
     );
-    const pending = await query(
+    const pendingRows = await query(
       'select id from webhook_pending where subscription_id = $1',
-      rejected?.subscriptionId,
+      rejectedDelivery?.subscriptionId,
     );
-    expect(pending).toEqual([{ id: rejected?.id }]);
+    expect(pendingRows).toEqual([{ id: rejectedDelivery?.id }]);
   });
 
   it('wait while their subscription is locked, without delaying other subscriptions', async () => {
@@ -259,14 +259,14 @@ describe('a delivery queue that has grown since its table was analyzed', () => {
     // Not read by a dispatcher: PostgreSQL might count its reads at any time later.
     const enqueueMany = async () =>
       (await enqueue(id, sample.accountId, MANY)).map((each) => ({ ...sample, id: each }));
-    const remaining = (await enqueueMany()).slice(0, length);
+    const firstDeliveries = (await enqueueMany()).slice(0, length);
     await query(
       `delete from webhook_pending where id <> all ($1)`,
-      remaining.map((one) => one.id),
+      firstDeliveries.map((one) => one.id),
     );
     await query(`${maintenance} webhook_pending`);
     // From then on the server uses a generic plan.
-    for (const one of remaining) await recordGroup([one]);
+    for (const one of firstDeliveries) await recordGroup([one]);
     const deliveries = await enqueueMany();
     await query('select pg_stat_force_next_flush()');
     const before = await readRows();

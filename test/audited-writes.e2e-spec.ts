@@ -5,21 +5,21 @@ import { eventually } from './support/jest/eventually.js';
 import { openStore } from './support/database/event-store.js';
 
 let database: TestDatabase;
-let connected: Awaited<ReturnType<typeof openStore>>;
+let connections: Awaited<ReturnType<typeof openStore>>;
 
 beforeAll(async () => {
   database = await testDatabase();
-  connected = await openStore(testConfig(database.url));
+  connections = await openStore(testConfig(database.url));
 });
 
 afterAll(async () => {
-  await connected.close();
+  await connections.close();
   await database.close();
 });
 
 // begin | the server ends the connection | the next statement
 it('an audited write runs again when its connection breaks between two statements', async () => {
-  const writes = new AuditedWrites(connected.source, connected.responses);
+  const writes = new AuditedWrites(connections.source, connections.responses);
   const tries: boolean[] = [];
   const writer = {
     actor: { type: 'system', id: 0 },
@@ -33,11 +33,11 @@ it('an audited write runs again when its connection breaks between two statement
       await database.query('select pg_terminate_backend($1)', [row?.pid]);
       await eventually(
         () => Promise.resolve(manager.queryRunner?.isReleased),
-        (released) => released === true,
+        (isReleased) => isReleased === true,
       );
     }
-    return (await manager.query('select 7 as answer')) as { answer: number }[];
+    return (await manager.query('select 7 as result')) as { result: number }[];
   });
-  expect(result).toEqual([{ answer: 7 }]);
+  expect(result).toEqual([{ result: 7 }]);
   expect(tries).toEqual([false, true]);
 });

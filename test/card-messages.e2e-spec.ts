@@ -174,16 +174,16 @@ describe('a card link', () => {
           [people.map(({ customerId }) => customerId)],
         )
       ).rows;
-    const forged = { baseUrl, token: 'a guess' };
-    expect(await provider.report(one, { MessageStatus: 'delivered' }, forged)).toBe(404);
+    const forgery = { baseUrl, token: 'a guess' };
+    expect(await provider.report(one, { MessageStatus: 'delivered' }, forgery)).toBe(404);
     expect(await provider.report(one, { MessageStatus: 'sent' }, { baseUrl })).toBe(204);
     const noReport = { arrival: null, arrival_code: null };
     expect(await readArrivals()).toEqual([noReport, noReport]);
     expect(await provider.report(one, { MessageStatus: 'delivered' }, { baseUrl })).toBe(204);
-    const lost = { MessageStatus: 'undelivered', ErrorCode: '30003' };
-    expect(await provider.report(two, lost, { baseUrl })).toBe(204);
+    const failure = { MessageStatus: 'undelivered', ErrorCode: '30003' };
+    expect(await provider.report(two, failure, { baseUrl })).toBe(204);
     // Late reports, and reports of another attempt, are ignored.
-    expect(await provider.report(one, lost, { baseUrl })).toBe(204);
+    expect(await provider.report(one, failure, { baseUrl })).toBe(204);
     await provider.report({ ...two, sid: 'SM2' }, { MessageStatus: 'delivered' }, { baseUrl });
     expect(await readArrivals()).toEqual([
       { arrival: 'delivered', arrival_code: null },
@@ -194,10 +194,10 @@ describe('a card link', () => {
   it('sent again by SMS takes a delivery report that comes before the provider’s response', async () => {
     const { customerId } = await enrolCustomer({ phone: newNumber() });
     await follow().untilSettled();
-    const sent = provider.received.at(-1);
-    if (!sent) throw new Error('a message was sent');
+    const sms = provider.received.at(-1);
+    if (!sms) throw new Error('a message was sent');
     const { baseUrl, app } = service;
-    await provider.report(sent, { MessageStatus: 'undelivered', ErrorCode: '30003' }, { baseUrl });
+    await provider.report(sms, { MessageStatus: 'undelivered', ErrorCode: '30003' }, { baseUrl });
     const readMessage = async () => {
       const { rows } = await service.database.query<{ id: string; arrival: string | null }>(
         'select id, arrival from card_messages where customer_id = $1',
@@ -205,11 +205,11 @@ describe('a card link', () => {
       );
       return rows[0];
     };
-    const lost = await readMessage();
-    expect(lost?.arrival).toBe('undelivered');
+    const message = await readMessage();
+    expect(message?.arrival).toBe('undelivered');
     const outbox = app.get(Outbox, { strict: false });
-    expect(await outbox.send({ ...cli, accountId: store.accountId }, lost?.id ?? '')).toBe(true);
-    const again = { ...sent, sid: `SM${'9'.repeat(32)}` };
+    expect(await outbox.send({ ...cli, accountId: store.accountId }, message?.id ?? '')).toBe(true);
+    const again = { ...sms, sid: `SM${'9'.repeat(32)}` };
     await provider.report(again, { MessageStatus: 'delivered' }, { baseUrl });
     expect((await readMessage())?.arrival).toBe('delivered');
   });
@@ -218,7 +218,7 @@ describe('a card link', () => {
     provider.outage = { status: 503, code: 20503 };
     const phones = [newNumber(), newNumber(), newNumber()];
     const persons = await Promise.all(phones.map((phone) => enrolCustomer({ phone })));
-    const running = follow();
+    const ownFollower = follow();
     await eventually(
       async () => (await Promise.all(persons.map(readMessages))).flat(),
       (rows) => rows.length === 3 && rows.every(({ reason }) => reason !== null),
@@ -229,7 +229,7 @@ describe('a card link', () => {
        where state = 'queued'`,
     );
     provider.outage = null;
-    await running.untilSettled();
+    await ownFollower.untilSettled();
     for (const phone of phones) expect(provider.to(phone)).toHaveLength(1);
   });
 
@@ -237,14 +237,14 @@ describe('a card link', () => {
     const phone = newNumber();
     provider.losesResponses = true;
     const person = await enrolCustomer({ phone });
-    const running = follow();
+    const ownFollower = follow();
     await eventually(
       () => readMessages(person),
       ([row]) => row?.reason?.startsWith('no answer') === true,
     );
     provider.losesResponses = false;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
-    await running.untilSettled();
+    await ownFollower.untilSettled();
     expect(provider.to(phone)).toHaveLength(2);
   });
 
@@ -270,7 +270,7 @@ describe('a card link', () => {
     provider.outage = { status: 429, code: 20429, headers: { 'retry-after': '1' } };
     const phone = newNumber();
     const person = await enrolCustomer({ phone });
-    const running = follow();
+    const ownFollower = follow();
     await eventually(
       () => readMessages(person),
       ([row]) => row?.reason === 'answered 429 (20429)',
@@ -279,7 +279,7 @@ describe('a card link', () => {
     expect(erasure.status).toBe(204);
     provider.outage = null;
     await service.database.query(`update card_messages set due_at = now() where state = 'queued'`);
-    await running.untilSettled();
+    await ownFollower.untilSettled();
     expect(provider.to(phone)).toEqual([]);
     expect(await readMessages(person)).toMatchObject([{ state: 'dropped', reason: 'erased' }]);
   });
@@ -289,8 +289,11 @@ describe('a card link', () => {
       await enrolCustomer({ email: newAddress() }),
       await enrolCustomer({ phone: newNumber() }),
     ];
-    const nothing = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'].map((name) => [name, '']);
-    await follow(Object.fromEntries(nothing) as NodeJS.ProcessEnv).untilSettled();
+    const emptySettings = ['SMS_URL', 'SMS_ACCOUNT', 'SMS_TOKEN', 'SMS_FROM'].map((name) => [
+      name,
+      '',
+    ]);
+    await follow(Object.fromEntries(emptySettings) as NodeJS.ProcessEnv).untilSettled();
     expect(await readMessages(byMail)).toMatchObject([{ state: 'held', channel: 'email' }]);
     expect(await readMessages(bySms)).toMatchObject([{ state: 'held', channel: 'sms' }]);
   });
@@ -302,10 +305,10 @@ describe('a card link', () => {
     });
     const [first, second] = [newNumber(), newNumber()];
     await enrolCustomer({ phone: first }, other, body.id);
-    const running = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
-    await running.untilSettled();
+    const ownFollower = follow({ ...settings(), MAX_SMS_PER_STORE_PER_DAY: '1' });
+    await ownFollower.untilSettled();
     const again = await enrolCustomer({ phone: second }, other, body.id);
-    await running.untilSettled();
+    await ownFollower.untilSettled();
     expect([first, second].map((phone) => provider.to(phone).length)).toEqual([1, 0]);
     expect(await readMessages(again)).toMatchObject([
       { state: 'held', channel: 'sms', reason: 'the store has sent too many SMS' },
@@ -316,8 +319,8 @@ describe('a card link', () => {
     const abroad = `+43664123${String(++people).padStart(4, '0')}`;
     const person = await enrolCustomer({ phone: abroad });
     const satellite = await enrolCustomer({ phone: '+8816412345678' });
-    const running = follow();
-    await running.untilSettled();
+    const ownFollower = follow();
+    await ownFollower.untilSettled();
     const reason = 'the store sends no SMS to Austria (Settings, Other countries)';
     expect(await readMessages(person)).toMatchObject([{ state: 'held', channel: 'sms', reason }]);
     expect(await readMessages(satellite)).toMatchObject([
@@ -335,23 +338,23 @@ describe('a card link', () => {
     expect(await send()).toBe(false);
     await service.execute(new UpdateAccount(context, 0, { smsCountries: ['AT'] }));
     expect(await send()).toBe(true);
-    await running.untilSettled();
+    await ownFollower.untilSettled();
     expect(provider.to(abroad)).toHaveLength(1);
     expect(provider.to('+8816412345678')).toEqual([]);
   });
 
   it('requested before a store was moved to this instance is not sent', async () => {
-    const [moved, stayed] = [newAddress(), newAddress()];
+    const [movedAddress, otherAddress] = [newAddress(), newAddress()];
     const other = await service.newStore();
     const { body } = await other.post<{ id: number }>(`${other.store}/cards`, {
       card: { name: 'Coffee' },
     });
-    const person = await enrolCustomer({ email: moved }, other, body.id);
+    const person = await enrolCustomer({ email: movedAddress }, other, body.id);
     await startMessages(service.app.get(Pool, { strict: false }), other.accountId);
-    await enrolCustomer({ email: stayed });
+    await enrolCustomer({ email: otherAddress });
     await follow().untilSettled();
-    expect([await readMessages(person), findMails(moved)]).toEqual([[], []]);
-    expect(findMails(stayed)).toHaveLength(1);
+    expect([await readMessages(person), findMails(movedAddress)]).toEqual([[], []]);
+    expect(findMails(otherAddress)).toHaveLength(1);
   });
 
   it('is claimed within two batches when five other stores have four older ones each', async () => {
@@ -365,8 +368,8 @@ describe('a card link', () => {
     for (let accountId = 9001; accountId <= 9005; accountId++) await enqueue(accountId, 4, 2);
     await enqueue(9006, 1, 1);
     const messages = service.app.get(CardMessages, { strict: false });
-    const claimed = [...(await messages.claim('sms', 4)), ...(await messages.claim('sms', 4))];
-    expect(claimed.map(({ accountId }) => accountId)).toContain(9006);
+    const batches = [...(await messages.claim('sms', 4)), ...(await messages.claim('sms', 4))];
+    expect(batches.map(({ accountId }) => accountId)).toContain(9006);
     await service.database.query('delete from card_messages where account_id > 9000');
   });
 });

@@ -324,9 +324,11 @@ describe('docker-compose.postgres.yml', () => {
 
   /** Removes EventStoreDB and what depends on it. */
   function withoutEventStore({ services: all, networks, volumes }: Compose): Compose {
-    const remaining = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
+    const remainingServices = Object.entries(all).filter(([name]) => !ofEventStore.has(name));
     return {
-      services: Object.fromEntries(remaining.map(([name, service]) => [name, strip(service)])),
+      services: Object.fromEntries(
+        remainingServices.map(([name, service]) => [name, strip(service)]),
+      ),
       networks,
       volumes: Object.fromEntries(
         Object.entries(volumes).filter(([name]) => !/^(eventstoredb|ca$|node_cert)/.test(name)),
@@ -409,12 +411,12 @@ describe('Dockerfile', () => {
   });
 
   it('copies nothing that .dockerignore excludes', () => {
-    const included = readFileSync('.dockerignore', 'utf8').match(/(?<=^!).*/gm) ?? [];
+    const includedPaths = readFileSync('.dockerignore', 'utf8').match(/(?<=^!).*/gm) ?? [];
     const sources = findAll('COPY')
       .filter((copy) => !copy.startsWith('--from'))
       .flatMap((copy) => copy.split(' ').slice(0, -1));
     const isIncluded = (source: string) =>
-      included.some((path) => source === path || source.startsWith(`${path}/`));
+      includedPaths.some((path) => source === path || source.startsWith(`${path}/`));
     expect(sources.filter((source) => !isIncluded(source.replace(/^\.\//, '')))).toEqual([]);
   });
 });
@@ -424,7 +426,7 @@ describe('with the environment of docker-compose.yml', () => {
   let dataDir: string;
   let eventStoreDb: EventStoreDb;
   let authority: string;
-  const running: Program[] = [];
+  const programs: Program[] = [];
 
   beforeAll(async () => {
     database = await testDatabase();
@@ -439,7 +441,7 @@ describe('with the environment of docker-compose.yml', () => {
   });
 
   afterAll(async () => {
-    await Promise.all(running.map((program) => program.kill('SIGTERM')));
+    await Promise.all(programs.map((program) => program.kill('SIGTERM')));
     await eventStoreDb.stop();
     await database.close();
   });
@@ -473,7 +475,7 @@ describe('with the environment of docker-compose.yml', () => {
 
   async function start(name: string, pattern: RegExp): Promise<string> {
     const program = startProgram(getProgram(name), buildLocalEnvironment(name));
-    running.push(program);
+    programs.push(program);
     const output = await eventually(program.output, (text) => pattern.test(text));
     return pattern.exec(output)?.[1] ?? '';
   }
@@ -554,8 +556,8 @@ function readCompose(file: string): Compose {
   return load(readFileSync(file, 'utf8'), { schema }) as Compose;
 }
 
-function without<V>(all: Record<string, V>, left: RegExp): Record<string, V> {
-  return Object.fromEntries(Object.entries(all).filter(([key]) => !left.test(key)));
+function without<V>(all: Record<string, V>, pattern: RegExp): Record<string, V> {
+  return Object.fromEntries(Object.entries(all).filter(([key]) => !pattern.test(key)));
 }
 
 function getService(name: string, file = compose): Service {

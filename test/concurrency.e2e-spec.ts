@@ -22,9 +22,9 @@ describe('concurrent changes', () => {
     const responses = await Promise.all(
       ten.map(({ customer }) => update(customer, { email: 'wanted@example.com', phone: null })),
     );
-    const refused = responses.filter(({ status }) => status !== 200);
-    expect(refused).toHaveLength(9);
-    for (const response of refused) expectRefused(response, 'email', 'taken');
+    const refusals = responses.filter(({ status }) => status !== 200);
+    expect(refusals).toHaveLength(9);
+    for (const response of refusals) expectRefused(response, 'email', 'taken');
   });
 
   it('that swap the addresses of two customers leave them two different ones', async () => {

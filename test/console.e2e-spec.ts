@@ -93,8 +93,8 @@ describe('the console’s API tokens', () => {
   it('are refused with 422 without a visible name', async () => {
     await owner.get(`${page}/tokens`);
     for (const name of [' ', '\u200B', '\u3164 \u2800']) {
-      const refused = await owner.post(`${page}/tokens`, { name, lifetime: '' });
-      expect([refused.status, refused.text.includes('must have 1 to 255')]).toEqual([422, true]);
+      const refusal = await owner.post(`${page}/tokens`, { name, lifetime: '' });
+      expect([refusal.status, refusal.text.includes('must have 1 to 255')]).toEqual([422, true]);
     }
   });
 
@@ -108,8 +108,8 @@ describe('the console’s API tokens', () => {
     const other = await service.newStore();
     const elsewhere = new AddMember(cli, other.accountId, email, 'staff');
     await service.execute(elsewhere);
-    const refused = await owner.post(`${page}/tokens/${id}/revoke`);
-    expect([refused.status, refused.text.includes('other stores')]).toEqual([422, true]);
+    const refusal = await owner.post(`${page}/tokens/${id}/revoke`);
+    expect([refusal.status, refusal.text.includes('other stores')]).toEqual([422, true]);
     // A manager sees and revokes no more than their own.
     const own = await manager.get(`${page}/tokens`);
     expect(own.text).not.toContain('&lt;till');
@@ -131,22 +131,22 @@ describe('the users of a store', () => {
     const weak = await newcomer.post(link, { name: 'Ada', password: 'short' });
     expect([weak.status, weak.text.includes('at least 10')]).toEqual([422, true]);
     const nameless = { name: '\u3164', password: 'twelve gre\u0301en bottles' };
-    const unnamed = await newcomer.post(link, nameless);
-    expect([unnamed.status, unnamed.text.includes('1 to 255')]).toEqual([422, true]);
-    const entered = await newcomer.post(link, { ...nameless, name: '\u200BAda' });
-    expect([entered.status, entered.location]).toEqual([303, page]);
+    const refusal = await newcomer.post(link, nameless);
+    expect([refusal.status, refusal.text.includes('1 to 255')]).toEqual([422, true]);
+    const acceptance = await newcomer.post(link, { ...nameless, name: '\u200BAda' });
+    expect([acceptance.status, acceptance.location]).toEqual([303, page]);
     expect((await newcomer.get(page)).status).toBe(200);
     expect((await newcomer.get(`${page}/tokens`)).status).toBe(403);
     const { rows } = await service.database.query<{ id: number }>(
       'select id from users where email = $1',
       [email],
     );
-    const audited = await service.database.query<{ actor: object }>(
+    const audit = await service.database.query<{ actor: object }>(
       `select actor from audit_log where account_id = $1 and type = 'member.added'
        order by id desc limit 1`,
       [store.accountId],
     );
-    expect(audited.rows[0]?.actor).toEqual({ type: 'user', id: rows[0]?.id });
+    expect(audit.rows[0]?.actor).toEqual({ type: 'user', id: rows[0]?.id });
     expect((await new Browser(service).get(link)).status).toBe(404);
     const again = await new Browser(service).signIn(email, 'twelve gréen bottles');
     expect(again.location).toBe('/app');
@@ -204,19 +204,19 @@ describe('the users of a store', () => {
   it('can change role or leave, except the only owner', async () => {
     const alone = await service.newStore();
     const browser = await signIn(alone.email);
-    const here = `/app/stores/${alone.accountId}/users`;
-    await browser.get(here);
+    const usersPath = `/app/stores/${alone.accountId}/users`;
+    await browser.get(usersPath);
     const { rows } = await service.database.query<{ id: number }>(
       'select id from users where email = $1',
       [alone.email],
     );
-    const self = `${here}/${rows[0]?.id}`;
-    for (const [what, fields] of [
+    const self = `${usersPath}/${rows[0]?.id}`;
+    for (const [action, fields] of [
       ['remove', {}],
       ['role', { role: 'staff', sure: 'yes' }],
     ] as const) {
-      const refused = await browser.post(`${self}/${what}`, fields);
-      expect([refused.status, refused.text.includes('only owner')]).toEqual([422, true]);
+      const refusal = await browser.post(`${self}/${action}`, fields);
+      expect([refusal.status, refusal.text.includes('only owner')]).toEqual([422, true]);
     }
     const { browser: manager, id } = await addMember('manager');
     expect((await manager.get(`${page}/settings`)).status).toBe(200);
@@ -244,10 +244,10 @@ describe('the users of a store', () => {
     expect((await second.browser.get(`${page}/users`)).status).toBe(403);
     // The users, invitations and tokens of another store are not found.
     const other = await service.newStore();
-    const there = `/app/stores/${other.accountId}`;
+    const otherPage = `/app/stores/${other.accountId}`;
     const boss = await signIn(other.email);
     for (const path of [`users/${id}/remove`, 'users/invitations/1/withdraw', 'tokens/1/revoke']) {
-      expect((await boss.get(`${there}/${path}`)).status).toBe(404);
+      expect((await boss.get(`${otherPage}/${path}`)).status).toBe(404);
     }
   });
 
@@ -263,12 +263,12 @@ describe('the users of a store', () => {
       second.browser.post(`${page}/users/${rows[0]?.id}/remove`),
     ]);
     expect(responses.filter(({ status }) => status === 303)).toHaveLength(1);
-    const { rows: left } = await service.database.query<{ user_id: number }>(
+    const { rows: owners } = await service.database.query<{ user_id: number }>(
       `select user_id from memberships where account_id = $1 and role = 'owner'`,
       [store.accountId],
     );
-    expect(left).toHaveLength(1);
-    if (left[0]?.user_id === rows[0]?.id) return;
+    expect(owners).toHaveLength(1);
+    if (owners[0]?.user_id === rows[0]?.id) return;
     await service.execute(new AddMember(cli, store.accountId, store.email, 'owner'));
   });
 });
@@ -323,8 +323,8 @@ describe('the console', () => {
     expect((await owner.post(`${page}/settings`, blank)).status).toBe(422);
     const place = { time_zone: 'Europe/Berlin', locale: 'de', country: 'DE' };
     const right = { name: 'Bakery', store_name: '', ...place };
-    const sent = { ...right, name: '\u200BBakery\uFEFF', store_name: '\u3164', locale: 'de\u200B' };
-    expect((await owner.post(`${page}/settings`, sent)).status).toBe(303);
+    const form = { ...right, name: '\u200BBakery\uFEFF', store_name: '\u3164', locale: 'de\u200B' };
+    expect((await owner.post(`${page}/settings`, form)).status).toBe(303);
     const { body } = await store.get(store.store);
     expect(body).toMatchObject({ ...right, store_name: null });
     const { text } = await owner.get(`${page}/settings?done=saved`);
@@ -385,9 +385,9 @@ describe('the console', () => {
     expect(wrong.text).toContain('This store has no country');
     const right = { ...form, country: 'DE', sms_countries: 'ch;AT ch' };
     expect((await owner.post(`${page}/settings`, right)).status).toBe(303);
-    const saved = (await owner.get(`${page}/settings`)).text;
-    expect(saved).toContain('value="AT, CH"');
-    expect(saved).toContain('They go to numbers in Germany');
+    const savedText = (await owner.get(`${page}/settings`)).text;
+    expect(savedText).toContain('value="AT, CH"');
+    expect(savedText).toContain('They go to numbers in Germany');
     expect((await owner.post(`${page}/settings`, form)).status).toBe(303);
     expect((await owner.get(`${page}/settings`)).text).not.toContain('value="AT, CH"');
   });
@@ -447,12 +447,12 @@ describe('with a mail server', () => {
       );
       const outbox = second.app.get(MailOutbox, { strict: false });
       const mails = (await outbox.claim(rows.length)).map(({ mail }) => mail);
-      const [sent] = mails.filter((mail) => mail?.to === email);
-      const secret = findSecret(sent?.text ?? '');
-      const stored = rows.map(({ dump, sealed }) => dump + sealed.toString('latin1')).join();
+      const [invitationMail] = mails.filter((mail) => mail?.to === email);
+      const secret = findSecret(invitationMail?.text ?? '');
+      const storedText = rows.map(({ dump, sealed }) => dump + sealed.toString('latin1')).join();
       for (const clear of [email, secret, 'Your invitation', '/app/']) {
-        expect(sent?.subject + (sent?.text ?? '') + email).toContain(clear);
-        expect(stored).not.toContain(clear);
+        expect(invitationMail?.subject + (invitationMail?.text ?? '') + email).toContain(clear);
+        expect(storedText).not.toContain(clear);
       }
       const link = `/app/invitations/${secret}`;
       const newcomer = new Browser(second);
@@ -474,13 +474,13 @@ describe('with a mail server', () => {
       const metrics = new MessageMetrics(second.app.get(Pool, { strict: false }), new Registry());
       const queue = new MailQueue(outbox, new SmtpClient(config), metrics);
       const attempt = async () => {
-        const [lost] = await outbox.claim(1);
-        expect(lost).toMatchObject({ mail: null });
-        if (lost) await queue.send(lost, AbortSignal.timeout(1_000));
-        const { rows: left } = await service.database.query<{ later: boolean }>(
+        const [message] = await outbox.claim(1);
+        expect(message).toMatchObject({ mail: null });
+        if (message) await queue.send(message, AbortSignal.timeout(1_000));
+        const { rows: outboxRows } = await service.database.query<{ later: boolean }>(
           'select due_at > now() as later from mail_outbox',
         );
-        return left;
+        return outboxRows;
       };
       expect(await attempt()).toEqual([{ later: true }]);
       await service.database.query(`update mail_outbox set due_at = now(), give_up_at = now()`);

@@ -26,24 +26,24 @@ afterAll(async () => {
 
 it('a DatabaseClient lets the minor garbage collection free most results', async () => {
   setFlagsFromString('--expose-gc');
-  const collect = runInNewContext('gc') as (how: { type: 'major' | 'minor' }) => void;
+  const collectGarbage = runInNewContext('gc') as (options: { type: 'major' | 'minor' }) => void;
   const query = async () => {
-    const { rows } = await client.query<{ answer: string }>({
-      name: 'answer',
-      text: `select repeat('x', $1) as answer`,
+    const { rows } = await client.query<{ text: string }>({
+      name: 'repeat',
+      text: `select repeat('x', $1) as text`,
       values: [RESULT_BYTES],
     });
-    return rows[0]?.answer.length;
+    return rows[0]?.text.length;
   };
   expect(await query()).toBe(RESULT_BYTES);
-  collect({ type: 'major' });
+  collectGarbage({ type: 'major' });
   const before = memoryUsage().heapUsed;
   for (let queryCount = 0; queryCount < STATEMENTS; queryCount++) {
     await query();
-    if (queryCount % 50 === 0) collect({ type: 'minor' });
+    if (queryCount % 50 === 0) collectGarbage({ type: 'minor' });
   }
   // Objects that survive two collections are promoted.
-  for (let i = 0; i < 3; i++) collect({ type: 'minor' });
+  for (let i = 0; i < 3; i++) collectGarbage({ type: 'minor' });
   const growth = memoryUsage().heapUsed - before;
   expect(growth).toBeLessThan((STATEMENTS * RESULT_BYTES) / 4);
 });

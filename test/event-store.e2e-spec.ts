@@ -72,8 +72,8 @@ describe('the PostgreSQL event store', () => {
           createCommitArguments(stream, event('Slow')),
         ),
       takeTransactionId: () => client.query('select pg_current_xact_id()'),
-      finish: async (how: 'commit' | 'rollback') => {
-        await client.query(how);
+      finish: async (command: 'commit' | 'rollback') => {
+        await client.query(command);
         await client.end();
       },
     };
@@ -98,17 +98,17 @@ describe('the PostgreSQL event store', () => {
 
   it('reads nothing after an open transaction until that has committed', async () => {
     const from = await store.head();
-    const late = await openSlowWriter();
+    const slow = await openSlowWriter();
     const [lateStream, quickStream] = [newStream(), newStream()];
-    await late.append(lateStream);
+    await slow.append(lateStream);
     await append(quickStream);
     expect(await store.readAll(from, 100)).toEqual([]);
-    await late.finish('commit');
-    const seen = await eventually(
+    await slow.finish('commit');
+    const events = await eventually(
       () => store.readAll(from, 100),
       (events) => events.length === 2,
     );
-    expect(seen.map((stored) => stored.stream)).toEqual([lateStream, quickStream]);
+    expect(events.map((storedEvent) => storedEvent.stream)).toEqual([lateStream, quickStream]);
   });
 
   it('reads the event of a transaction with an earlier transaction id and a later sequence number', async () => {
@@ -121,11 +121,11 @@ describe('the PostgreSQL event store', () => {
     await low.append(lowStream);
     const position = (await store.readAll(from, 100)).at(-1)?.position ?? from;
     await low.finish('commit');
-    const seen = await eventually(
+    const events = await eventually(
       () => store.readAll(position, 100),
       (events) => events.length === 2,
     );
-    expect(seen.map((stored) => stored.stream)).toEqual([lowStream, high]);
+    expect(events.map((storedEvent) => storedEvent.stream)).toEqual([lowStream, high]);
   });
 
   it('places the head between two commits while a transaction is open', async () => {
@@ -142,37 +142,37 @@ describe('the PostgreSQL event store', () => {
     expect(isAfter(await findPosition(before), head)).toBe(false);
     expect(isAfter(await findPosition(after), head)).toBe(true);
     await open.finish('commit');
-    const seen = await eventually(
+    const events = await eventually(
       () => store.readAll(head, 100),
       (events) => events.length > 0,
     );
-    expect(seen.map((stored) => stored.stream)).toEqual([after]);
+    expect(events.map((storedEvent) => storedEvent.stream)).toEqual([after]);
   });
 
   it('reads on after a transaction that was rolled back', async () => {
     const from = await store.head();
-    const failing = await openSlowWriter();
-    await failing.append(newStream());
+    const writer = await openSlowWriter();
+    await writer.append(newStream());
     const stream = newStream();
     await append(stream);
-    await failing.finish('rollback');
-    const seen = await eventually(
+    await writer.finish('rollback');
+    const events = await eventually(
       () => store.readAll(from, 100),
       (events) => events.length > 0,
     );
-    expect(seen.map((stored) => stored.stream)).toEqual([stream]);
+    expect(events.map((storedEvent) => storedEvent.stream)).toEqual([stream]);
   });
 
   it('delivers the revisions of a stream in order while writers interleave', async () => {
     const from = await store.head();
     const stream = newStream();
     const stop = new AbortController();
-    const seen: StoredEvent[] = [];
-    const following = store.subscribe({
+    const events: StoredEvent[] = [];
+    const subscription = store.subscribe({
       after: from,
       batch: 50,
       signal: stop.signal,
-      onEvents: async (events) => void seen.push(...events),
+      onEvents: async (page) => void events.push(...page),
     });
     let head = null as Head | null;
     for (let i = 0; i < 40; i++) {
@@ -198,11 +198,11 @@ describe('the PostgreSQL event store', () => {
       ]);
       head = a ?? b ?? null;
     }
-    const ours = () => seen.filter((stored) => stored.stream === stream);
+    const ours = () => events.filter((storedEvent) => storedEvent.stream === stream);
     await eventually(ours, (events) => events.length === 40);
     stop.abort();
-    await following;
-    expect(ours().map((stored) => stored.revision)).toEqual(
+    await subscription;
+    expect(ours().map((storedEvent) => storedEvent.revision)).toEqual(
       Array.from({ length: 40 }, (_, i) => i),
     );
   });
@@ -245,13 +245,13 @@ describe('the PostgreSQL event store', () => {
           `select pg_terminate_backend(pid) from pg_stat_activity
            where query like '%es.commit%' and wait_event_type = 'Lock'`,
         ),
-      (killed) => killed.rowCount === 1,
+      (result) => result.rowCount === 1,
     );
     await blocker.query('rollback');
     await blocker.end();
     expect((await pendingCommit)[0]?.revision).toBe(1);
     const types: string[] = [];
-    for await (const stored of store.readStream(stream)) types.push(stored.type);
+    for await (const storedEvent of store.readStream(stream)) types.push(storedEvent.type);
     expect(types).toEqual(['A', 'B']);
   });
 
@@ -266,17 +266,17 @@ describe('the PostgreSQL event store', () => {
       await createStream(newStream()),
       await createStream(newStream()),
     ] as const;
-    const [lost, pending] = group;
-    const createCommit = (place: typeof lost) => ({
+    const [conflicting, blocked] = group;
+    const createCommit = (place: typeof conflicting) => ({
       accountId: 1,
       writes: [{ ...place, events: [event('B')] }],
     });
-    await store.commit(createCommit(lost));
+    await store.commit(createCommit(conflicting));
     const blocker = new pg.Client(database.url);
     await blocker.connect();
     await blocker.query('begin');
     await blocker.query('select 1 from es.streams where stream_id = $1 for update', [
-      pending.stream,
+      blocked.stream,
     ]);
     // Commits of one turn of the event loop share a transaction, which waits for the lock.
     const results = Promise.allSettled(group.map((place) => remote.commit(createCommit(place))));
@@ -298,7 +298,7 @@ describe('the PostgreSQL event store', () => {
     expect(others).toMatchObject([{ value: [{ revision: 1 }] }, { value: [{ revision: 1 }] }]);
     for (const { stream } of group) {
       const types: string[] = [];
-      for await (const stored of store.readStream(stream)) types.push(stored.type);
+      for await (const storedEvent of store.readStream(stream)) types.push(storedEvent.type);
       expect(types).toEqual(['A', 'B']);
     }
   });
@@ -329,7 +329,7 @@ describe('the PostgreSQL event store', () => {
         database.query(
           `select 1 from pg_stat_activity where query like '%es.commit%' and wait_event_type = 'Lock'`,
         ),
-      (waiting) => waiting.rowCount === 1,
+      (result) => result.rowCount === 1,
     );
     const locks = await database.query(
       `select relation::regclass::text as name from pg_locks

@@ -85,8 +85,8 @@ describe('events of several versions in one stream', () => {
     await store.post(`${path}/stamp`, { stamps: 1 });
     await store.post(`${path}/stamp`, { stamps: 1 });
     const reward = `${store.store}/rewards/${rewards[0]?.id}`;
-    const changed = await store.send('PATCH', reward, { reward: { stamps_required: 2 } });
-    expect(changed.status).toBe(200);
+    const update = await store.send('PATCH', reward, { reward: { stamps_required: 2 } });
+    expect(update.status).toBe(200);
     await store.post(`${path}/redeem`, { reward_id: rewards[0]?.id });
     const templateVersions = (await readVersions(card.id)).flatMap(([, , template]) =>
       template === undefined ? [] : [Number(template)],

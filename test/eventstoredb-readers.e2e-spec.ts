@@ -42,8 +42,8 @@ it('the renderer of public events renders one whose customer and card have no re
   const stream = `customer_card-${customerCard.id}`;
   const events = (await service.history()).filter((event) => event.stream === stream);
   const render = await service.app.get(CustomerCardRenderer, { strict: false }).prepare(events);
-  const rendered = await render(events, () => false);
-  expect([...rendered.values()].map(({ event }) => event)).toMatchObject([
+  const publicEvents = await render(events, () => false);
+  expect([...publicEvents.values()].map(({ event }) => event)).toMatchObject([
     { data: { customer: { id: customer.id, first_name: customer.first_name } } },
     { data: { customer: { id: customer.id, first_name: customer.first_name } } },
   ]);

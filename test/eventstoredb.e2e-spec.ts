@@ -70,12 +70,12 @@ describe('a subscription whose filter matches no event', () => {
     const writer = new EventStoreDbEventStore(pool, keys, config, streamKinds('thing'));
     const from = await store.head();
     const stop = new AbortController();
-    const seen: { events: number; position: Position }[] = [];
-    const following = store.subscribe({
+    const batches: { events: number; position: Position }[] = [];
+    const subscription = store.subscribe({
       after: from,
       batch: 10,
       signal: stop.signal,
-      onEvents: async (events, position) => void seen.push({ events: events.length, position }),
+      onEvents: async (events, position) => void batches.push({ events: events.length, position }),
     });
     await eventually(
       async () => {
@@ -89,13 +89,13 @@ describe('a subscription whose filter matches no event', () => {
             },
           ],
         });
-        return seen.length;
+        return batches.length;
       },
       (count) => count > 0,
     );
     stop.abort();
-    await following;
-    expect(seen.every(({ events, position }) => events === 0 && isAfter(position, from))).toBe(
+    await subscription;
+    expect(batches.every(({ events, position }) => events === 0 && isAfter(position, from))).toBe(
       true,
     );
     await writer.onApplicationShutdown();

@@ -186,8 +186,8 @@ describe('geocoding', () => {
         pin: { latitude: 1, longitude: 2 },
       },
     });
-    const unpinned = await newLocation(store, 'Marktplatz 1, 1');
-    await untilGeocoded(store, unpinned);
+    const otherLocation = await newLocation(store, 'Marktplatz 1, 1');
+    await untilGeocoded(store, otherLocation);
     expect(countRequests('Marktplatz 1, pinned')).toBe(0);
     await store.send('PATCH', `${store.store}/locations/${location.id}`, {
       location: { pin: null },

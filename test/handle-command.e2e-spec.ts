@@ -126,9 +126,9 @@ describe('handleCommand', () => {
     expect(state).toEqual({ accountId: 1, value: 7, steps: [5, 2] });
     expect(events).toMatchObject([{ type: 'Counted', data: { step: 2 } }]);
     const row = await here.rows.load(counters, id);
-    const projected = await here.rows.project(counter, `counter-${id}`);
+    const projection = await here.rows.project(counter, `counter-${id}`);
     expect(row?.state).toEqual(state);
-    expect([projected?.state, projected?.head]).toEqual([row?.state, row?.head]);
+    expect([projection?.state, projection?.head]).toEqual([row?.state, row?.head]);
   });
 
   it('records actor, channel and time in every event', async () => {
@@ -270,11 +270,11 @@ describe('handleCommand', () => {
       claims: [here.keys.createClaim(1, 'name', 'other', `counter-${fourth}`)],
     });
     const claims = [here.keys.createClaim(1, 'name', 'other', `counter-${third}`)];
-    const refused = count(third, 1, {
+    const refusal = count(third, 1, {
       claims,
       newStreams: [startStream(counters, ++ids, [{ type: 'Counted', data: { step: 7 } }])],
     });
-    await expect(refused).rejects.toThrow(ClaimTakenError);
+    await expect(refusal).rejects.toThrow(ClaimTakenError);
     expect(await here.rows.load(counters, third)).toBeUndefined();
     expect(await here.rows.load(counters, ids)).toBeUndefined();
   });
@@ -282,7 +282,7 @@ describe('handleCommand', () => {
   it('reprojects a read model of an older projection version', async () => {
     const id = ++ids;
     await count(id, 4);
-    const doubled: ReadModel<Counter, CountEvent> = {
+    const doublingReadModel: ReadModel<Counter, CountEvent> = {
       table: 'accounts',
       aggregate: {
         name: 'counter',
@@ -294,7 +294,7 @@ describe('handleCommand', () => {
         },
       },
     };
-    expect((await here.rows.load(doubled, id))?.state.value).toBe(8);
+    expect((await here.rows.load(doublingReadModel, id))?.state.value).toBe(8);
     const { state } = await here.pipeline.handleCommand<
       Counter,
       CountEvent,
@@ -302,14 +302,14 @@ describe('handleCommand', () => {
       Handled<Counter, CountEvent, undefined>
     >({
       respond: (handled) => handled,
-      readModel: doubled,
+      readModel: doublingReadModel,
       id,
       context,
       load: async () => undefined,
       decide: () => [{ type: 'Counted', data: { step: 1 } }],
     });
     expect(state.value).toBe(10);
-    expect((await here.rows.load(doubled, id))?.state.value).toBe(10);
+    expect((await here.rows.load(doublingReadModel, id))?.state.value).toBe(10);
   });
 
   it('keeps the newest revision of a read model when an older write arrives late', async () => {
@@ -378,21 +378,21 @@ describe('commands with an Idempotency-Key', () => {
     const [id, other] = [++ids, ++ids];
     await count(id, 3);
     await count(other, 3);
-    const [lost, won] = [await claimKey(here, `lost ${id}`), await claimKey(here, `won ${id}`)];
+    const [loser, winner] = [await claimKey(here, `lost ${id}`), await claimKey(here, `won ${id}`)];
     const { hold, reached, open } = createBarrier();
     // Both have loaded their state before the race is lost; then they are written in one transaction.
     const keyed = (stream: number, key: KeyedRequest) =>
       count(stream, -2, {}, here.pipeline, { ...context, keyed: key }, hold);
-    const results = Promise.allSettled([keyed(id, lost), keyed(other, won)]);
+    const results = Promise.allSettled([keyed(id, loser), keyed(other, winner)]);
     await reached;
     await count(id, -2, {}, there.pipeline);
     open();
     expect((await results).map(({ status }) => status)).toEqual(['rejected', 'fulfilled']);
     expect((await here.rows.load(counters, id))?.state.steps).toEqual([3, -2]);
     expect((await here.rows.load(counters, other))?.state.steps).toEqual([3, -2]);
-    expect([lost.isStored, won.isStored]).toEqual([false, true]);
-    expect(await claimAgain(lost)).toEqual({ state: 'running' });
-    expect(await claimAgain(won)).toMatchObject({ state: 'done' });
+    expect([loser.isStored, winner.isStored]).toEqual([false, true]);
+    expect(await claimAgain(loser)).toEqual({ state: 'running' });
+    expect(await claimAgain(winner)).toMatchObject({ state: 'done' });
   });
 
   it('fail without failing others when another process has taken over their key', async () => {
@@ -530,9 +530,9 @@ describe('encrypted parts of events', () => {
       load: async () => undefined,
       decide: () => [{ type: 'Noted', data: { customerId, personal: { note: 'oat milk' } } }],
     });
-    const stored: StoredEvent[] = [];
-    for await (const event of here.store.readStream(`notes-${id}`)) stored.push(event);
-    expect(stored[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
+    const events: StoredEvent[] = [];
+    for await (const event of here.store.readStream(`notes-${id}`)) events.push(event);
+    expect(events[0]?.data['personal']).toEqual(expect.stringMatching(/^[\w+/=]{40,}$/));
     const projectNotes = async (process: typeof here) =>
       (await process.rows.project<Notes, Noted>(notes.aggregate, `notes-${id}`))?.state.notes;
     expect(await projectNotes(here)).toEqual(['oat milk']);

@@ -37,11 +37,11 @@ const readRows = async (): Promise<Row[]> =>
 
 /** Fills the history table until the test ends. */
 function fill(): void {
-  const stopping = new AbortController();
-  const running = history.subscription.run(stopping.signal);
+  const controller = new AbortController();
+  const run = history.subscription.run(controller.signal);
   stops.push(async () => {
-    stopping.abort();
-    await running;
+    controller.abort();
+    await run;
   });
 }
 

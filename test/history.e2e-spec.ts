@@ -76,9 +76,9 @@ describe('an update without a change', () => {
     const { card } = await enrol(store, { card: { header_text: 'Hi' } });
     const change = (changes: object) =>
       store.patch<CardJson>(`${store.store}/cards/${card.id}`, { card: changes });
-    const { body: changed } = await change({ name: 'Tea', header_text: null });
+    const { body: current } = await change({ name: 'Tea', header_text: null });
     for (const same of [{}, { name: 'Tea' }, { name: ' Tea ', header_text: '', id: 1 }]) {
-      expect((await change(same)).body).toEqual(changed);
+      expect((await change(same)).body).toEqual(current);
     }
     expect(await findTypes(`card-${card.id}`)).toEqual(['CardCreated', 'CardUpdated']);
   });
@@ -158,15 +158,15 @@ describe('the audit log', () => {
   });
 
   it("records changes of a user and their token in each of the user's stores", async () => {
-    const there = await service.newStore();
+    const first = await service.newStore();
     const other = await service.newStore();
-    await service.running.execute(new AddMember(cli, other.accountId, there.email, 'owner'));
-    const { tokenId } = await service.running.execute(new CreateToken(cli, there.email, 'second'));
+    await service.running.execute(new AddMember(cli, other.accountId, first.email, 'owner'));
+    const { tokenId } = await service.running.execute(new CreateToken(cli, first.email, 'second'));
     await service.running.execute(new LimitToken(cli, tokenId, 60));
     await service.running.execute(new RevokeToken(cli, tokenId));
-    await service.running.execute(new RemoveUser(cli, there.email));
+    await service.running.execute(new RemoveUser(cli, first.email));
     await service.running.execute(new CreateToken(cli, other.email, 'not theirs'));
-    for (const { accountId } of [there, other]) {
+    for (const { accountId } of [first, other]) {
       const entries = await queryAudit(
         `select type, (subject ->> 'token_id')::int as token from audit_log
          where account_id = $1 and (subject ->> 'token_id' = $2 or type = 'user.removed')

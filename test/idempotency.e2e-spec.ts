@@ -117,7 +117,7 @@ describe('a request with an Idempotency-Key', () => {
         );
         return rows.length;
       },
-      (waiting) => waiting === 1,
+      (count) => count === 1,
     );
     await other.query('commit');
     other.release();

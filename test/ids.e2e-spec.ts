@@ -131,11 +131,11 @@ describe('a sequence that is far behind', () => {
   it('is raised above every id in use in one step', async () => {
     const pool = service.app.get(Pool);
     await restartSequence('redemptions', 1);
-    const used = 2 ** 40;
-    expect(await raiseSequence(pool, 'redemptions', used)).toBe(used);
-    expect(await takeNextId(pool, 'redemptions')).toBe(used + 1);
-    expect(await raiseSequence(pool, 'redemptions', used)).toBe(0);
-    expect(await takeNextId(pool, 'redemptions')).toBe(used + 2);
+    const highestId = 2 ** 40;
+    expect(await raiseSequence(pool, 'redemptions', highestId)).toBe(highestId);
+    expect(await takeNextId(pool, 'redemptions')).toBe(highestId + 1);
+    expect(await raiseSequence(pool, 'redemptions', highestId)).toBe(0);
+    expect(await takeNextId(pool, 'redemptions')).toBe(highestId + 2);
   });
 });
 

@@ -126,7 +126,7 @@ it(
     await waitForOutput(listener, 'for *');
     await createCustomer();
     await waitForOutput(listener, 'responded 410');
-    await eventually(listSubscriptions, (left) => left.length === 0);
+    await eventually(listSubscriptions, (subscriptions) => subscriptions.length === 0);
     await listener.kill('SIGTERM');
     expect(await listener.exitCode).toBe(0);
   },
@@ -144,7 +144,7 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
     await waitForOutput(npm, 'for customer.created');
     expect(await listSubscriptions()).toHaveLength(1);
     await npm.kill(signal);
-    await eventually(listSubscriptions, (left) => left.length === 0);
+    await eventually(listSubscriptions, (subscriptions) => subscriptions.length === 0);
   },
   SLOW,
 );
@@ -154,12 +154,12 @@ it('webhooks:listen marks duplicates and refuses invalid signatures with 401', a
   const url = await waitForUrl(listener);
   expect((await post(url, 'evt_1', '{"stamps":1}')).status).toBe(204);
   expect((await post(url, 'evt_1', '{"stamps":1}')).status).toBe(204);
-  const forged = await fetch(url, {
+  const forgery = await fetch(url, {
     method: 'POST',
     body: '{}',
     headers: { 'webhook-id': 'evt_2', 'webhook-timestamp': '1', 'webhook-signature': 'v1,AAAA' },
   });
-  expect(forged.status).toBe(401);
+  expect(forgery.status).toBe(401);
   expect((await fetch(url)).status).toBe(400);
   const text = await waitForOutput(listener, 'GET /: not a webhook');
   expect(text).toMatch(/stamp\.earned \(flat\) {2}evt_1 {2}signature valid, responded 204\n/);
@@ -171,9 +171,9 @@ it('webhooks:listen marks duplicates and refuses invalid signatures with 401', a
 
 it('webhooks:listen responds with --retry-after, and drops connections with --drop', async () => {
   const busy = await waitForUrl(start(['--secret', SECRET, '--retry-after', '7', '--fail', '1']));
-  const refused = await post(busy, 'evt_1', '{}');
-  expect(refused.status).toBe(503);
-  expect(refused.headers.get('retry-after')).toBe('7');
+  const refusal = await post(busy, 'evt_1', '{}');
+  expect(refusal.status).toBe(503);
+  expect(refusal.headers.get('retry-after')).toBe('7');
   const response = await post(busy, 'evt_1', '{}');
   expect(response.status).toBe(204);
   expect(response.headers.has('retry-after')).toBe(false);
@@ -192,12 +192,12 @@ describe('webhooks:listen --forward-to', () => {
     const listener = start(['--secret', SECRET, '--forward-to', to]);
     const url = await waitForUrl(listener);
     const body = '{"name":"Zoë",  "stamps":1}';
-    const refused = await post(url, 'evt_1', body);
-    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '7']);
+    const refusal = await post(url, 'evt_1', body);
+    expect([refusal.status, refusal.headers.get('retry-after')]).toEqual([503, '7']);
     const response = await post(url, 'evt_1', body);
     expect([response.status, await response.text()]).toEqual([200, 'ok']);
-    const forged = await fetch(url, { method: 'POST', body, headers: { 'webhook-id': 'evt_2' } });
-    expect(forged.status).toBe(401);
+    const forgery = await fetch(url, { method: 'POST', body, headers: { 'webhook-id': 'evt_2' } });
+    expect(forgery.status).toBe(401);
 
     expect(receiver.received).toHaveLength(2);
     for (const webhook of receiver.received) {
@@ -221,13 +221,13 @@ describe('webhooks:listen --forward-to', () => {
     const silent = await receive(() => new Promise(() => undefined));
     const rude = createServer((socket) => socket.once('data', () => socket.destroy()));
     await once(rude.listen(0, '127.0.0.1'), 'listening');
-    const closed = await Receiver.start();
+    const downReceiver = await Receiver.start();
     const urls = [
-      closed.url,
+      downReceiver.url,
       `http://127.0.0.1:${(rude.address() as AddressInfo).port}/`,
       silent.url,
     ];
-    await closed.stop();
+    await downReceiver.stop();
     for (const to of urls) {
       const options = ['--secret', SECRET, '--forward-to', to, '--forward-timeout', '300'];
       const listener = start(options);

@@ -106,13 +106,13 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
         });
         expect(customer.status).toBe(201);
       }
-      const refused = await client.send(
+      const refusal = await client.send(
         'POST',
         `${client.store}/customers?q=${PLANTED.query}`,
         { customer: { email: `not-an-address ${PLANTED.email}` } },
         { 'x-request-id': 'till-9' },
       );
-      expect(refused.status).toBe(422);
+      expect(refusal.status).toBe(422);
       expect((await client.get(`${client.store}/customers/${PLANTED.email}`)).status).toBe(404);
       expect((await client.get(`/${PLANTED.email}/${PLANTED.phone}`)).status).toBe(404);
       const malformed = await client.send('POST', `${client.store}/customers`, `{"${PLANTED.note}`);
@@ -122,8 +122,8 @@ describe('with LOG_FORMAT=json and LOG_LEVEL=debug', () => {
       const staff = await owner.execute(new CreateUser(cli, 'staff@x.example', 'Staff', PASSWORD));
       await owner.execute(new AddMember(cli, client.accountId, staff.userId, 'staff'));
       const { token } = await owner.execute(new CreateToken(cli, staff.userId, 'staff'));
-      const limited = new Client(client.baseUrl, client.accountId, token);
-      expect((await limited.get(`${client.store}/audit`)).status).toBe(403);
+      const staffClient = new Client(client.baseUrl, client.accountId, token);
+      expect((await staffClient.get(`${client.store}/audit`)).status).toBe(403);
       const browser = new Browser(client);
       expect((await browser.signIn('staff@x.example', PASSWORD)).status).toBe(303);
       expect((await browser.get(`/app/stores/${client.accountId}/audit`)).status).toBe(403);

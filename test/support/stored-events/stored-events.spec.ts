@@ -51,9 +51,9 @@ function createKeys(): PersonalKeys {
 function readFixtures({ aggregate }: Samples): Named[] {
   const folder = `${FOLDER}/${aggregate.name}`;
   return readdirSync(folder).map((file) => {
-    const named = FILE.exec(file);
+    const match = FILE.exec(file);
     const fixture = JSON.parse(readFileSync(`${folder}/${file}`, 'utf8')) as Fixture;
-    if (fixture.type !== named?.[1] || fixture.version !== Number(named[2])) {
+    if (fixture.type !== match?.[1] || fixture.version !== Number(match[2])) {
       throw new Error(`${folder}/${file} holds a ${fixture.type} of version ${fixture.version}`);
     }
     return { ...fixture, file: `${aggregate.name}/${file}` };

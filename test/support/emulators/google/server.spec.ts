@@ -121,21 +121,21 @@ describe('the emulator of Google Wallet', () => {
     try {
       const iat = Math.floor(Date.now() / 1000);
       const claims = createClaims({ aud: strict.tokenUrl, iat, exp: iat + 60 });
-      const signed = jwt(claims, {}, strict.account.privateKey);
+      const signedJwt = jwt(claims, {}, strict.account.privateKey);
       const body = new URLSearchParams({
         grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-        assertion: signed,
+        assertion: signedJwt,
       });
       const response = await fetch(strict.tokenUrl, { method: 'POST', body });
       const { access_token: token } = (await response.json()) as { access_token: string };
       const headers = { authorization: `Bearer ${token}` };
       const url = `${strict.origin}/walletobjects/v1/loyaltyClass/${CLASS.id}`;
       const all = await Promise.all(Array.from({ length: 30 }, () => fetch(url, { headers })));
-      const limited = await Promise.all(
+      const refusals = await Promise.all(
         all.filter(({ status }) => status === 403).map((one) => one.text()),
       );
-      expect(limited.length).toBeGreaterThanOrEqual(1);
-      expect(limited[0]).toContain('rateLimitExceeded');
+      expect(refusals.length).toBeGreaterThanOrEqual(1);
+      expect(refusals[0]).toContain('rateLimitExceeded');
       expect(all.filter(({ status }) => status === 404).length).toBeGreaterThanOrEqual(20);
     } finally {
       await strict.stop();
@@ -171,11 +171,11 @@ describe('the emulator of Google Wallet', () => {
     expect(
       (await call('PATCH', path, { programName: 'Tea', reviewStatus: 'APPROVED' })).status,
     ).toBe(400);
-    const changed = await call('PATCH', path, {
+    const update = await call('PATCH', path, {
       programName: 'Tea',
       reviewStatus: 'UNDER_REVIEW',
     });
-    expect(changed.body).toMatchObject({ programName: 'Tea', reviewStatus: 'APPROVED' });
+    expect(update.body).toMatchObject({ programName: 'Tea', reviewStatus: 'APPROVED' });
   });
 
   it('G-09 responds 404 to changes of unknown records, 409 to inserting twice, and 405 to deleting', async () => {
@@ -258,8 +258,8 @@ describe('the emulator of Google Wallet', () => {
       const path = `loyaltyClass/${CLASS.id}`;
       const { status } = await call('PATCH', path, { reviewStatus, ...deprecated });
       expect([deprecated, status]).toEqual([deprecated, 400]);
-      const inserted = { ...CLASS, id: `${ISSUER}.card_2`, ...deprecated };
-      expect((await call('POST', 'loyaltyClass', inserted)).status).toBe(400);
+      const newClass = { ...CLASS, id: `${ISSUER}.card_2`, ...deprecated };
+      expect((await call('POST', 'loyaltyClass', newClass)).status).toBe(400);
     }
     const loyaltyObjects = [{ ...OBJECT, id: `${ISSUER}.cc_2`, locations: [place] }];
     const { email: iss } = google.account;

@@ -34,10 +34,12 @@ async function post({ headers = {}, body, url }: Changes = {}): Promise<number> 
     'content-encoding': 'aes128gcm',
     ...headers,
   };
-  const sent = Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null);
+  const entries = Object.entries(all).filter(
+    (entry): entry is [string, string] => entry[1] !== null,
+  );
   const response = await fetch(url ?? endpoint, {
     method: 'POST',
-    headers: sent,
+    headers: entries,
     body: new Uint8Array(body ?? encrypt('hello')),
   });
   return response.status;
@@ -78,11 +80,11 @@ describe('the Web Push emulator', () => {
 
   it('refuses a token that the key did not sign, with 403', async () => {
     const right = await token({});
-    const forged = (await token({ pair: generateKeyPair() })).replace(
+    const forgery = (await token({ pair: generateKeyPair() })).replace(
       /k=.*/,
       right.slice(right.indexOf('k=')),
     );
-    expect(await post({ headers: { authorization: forged } })).toBe(403);
+    expect(await post({ headers: { authorization: forgery } })).toBe(403);
     const none = Buffer.from('{"alg":"none"}').toString('base64url');
     expect(await post({ headers: { authorization: right.replace(/t=[\w-]+/, `t=${none}`) } })).toBe(
       403,
@@ -134,8 +136,8 @@ describe('the Web Push emulator', () => {
   });
 
   it('refuses a message that the browser cannot decrypt with 400', async () => {
-    const changed = encrypt('hello');
-    changed[changed.length - 1] = (changed.at(-1) ?? 0) ^ 1;
-    expect(await post({ body: changed })).toBe(400);
+    const body = encrypt('hello');
+    body[body.length - 1] = (body.at(-1) ?? 0) ^ 1;
+    expect(await post({ body })).toBe(400);
   });
 });
