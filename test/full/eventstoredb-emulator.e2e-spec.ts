@@ -342,7 +342,7 @@ describe.each([
   it('writes and drops the connection: a repetition resolves the unknown outcome', async () => {
     const stream = newStream();
     const one = event();
-    server.fault.loseAnswers(2, 'drop');
+    server.fault.loseResponses(2, 'drop');
 
     await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type: 'unavailable' });
     await expect(append(stream, one, 'no_stream')).rejects.toMatchObject({ type: 'unavailable' });
@@ -353,7 +353,7 @@ describe.each([
   it('writes and never answers', async () => {
     const silent = await open(options);
     const stream = newStream();
-    silent.server.fault.loseAnswers(1, 'silence');
+    silent.server.fault.loseResponses(1, 'silence');
     let settled = false;
     const lost = silent.client
       .appendToStream(stream, event(), { deadline: 60_000 })
@@ -1024,7 +1024,7 @@ describe('outages of the EventStoreDB emulator', () => {
       const client = EventStoreDBClient.connectionString(first.connectionString);
       const stream = newStream();
       const one = event();
-      await first.tell('loseAnswers', 1, 'silence');
+      await first.tell('loseResponses', 1, 'silence');
       const lost = client.appendToStream(stream, one, { expectedRevision: 'no_stream' });
       const failure = lost.catch((error: { code?: number }) => error.code);
       await eventually(

@@ -93,7 +93,7 @@ describe('an append', () => {
     'whose answer is lost (%s) is settled before anybody is answered, and counts once',
     async (how) => {
       const { path } = await enrol(store);
-      server.fault.loseAnswers(1, how);
+      server.fault.loseResponses(1, how);
       const { status, body } = await store.post<CustomerCardDetailJson>(`${path}/stamp`, {
         stamps: 1,
       });
@@ -106,7 +106,7 @@ describe('an append', () => {
 
   it('of two streams, with both answers lost, makes one customer with one card', async () => {
     const { card } = await enrol(store, { card: { initial_stamps: 2 } });
-    server.fault.loseAnswers(2, 'drop');
+    server.fault.loseResponses(2, 'drop');
     const body = {
       customer: { first_name: 'Bo', email: 'lost@example.com' },
       card_id: card.id,

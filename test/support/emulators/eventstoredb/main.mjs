@@ -43,20 +43,20 @@ const state = () => ({
 });
 
 const control = createServer(async (request, response) => {
-  const answer = (status, body) => {
+  const respond = (status, body) => {
     response.writeHead(status, { 'content-type': 'application/json' });
     response.end(JSON.stringify(body));
   };
   try {
-    if (request.method === 'GET') return answer(200, state());
+    if (request.method === 'GET') return respond(200, state());
     const name = request.url.slice(1);
     const parameters = await json(request);
     if (name === 'stopListening' || name === 'listenAgain') await store[name]();
     else if (Object.hasOwn(store.fault, name)) store.fault[name](...parameters);
-    else return answer(404, { error: `no such fault: ${name}` });
-    return answer(200, state());
+    else return respond(404, { error: `no such fault: ${name}` });
+    return respond(200, state());
   } catch (error) {
-    return answer(400, { error: String(error) });
+    return respond(400, { error: String(error) });
   }
 });
 control.listen(Number(values.control), '127.0.0.1');

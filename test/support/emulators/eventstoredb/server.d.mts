@@ -20,7 +20,7 @@ export type Faults = {
   /** The next appends fail before anything is written. */
   failAppends(count: number, how?: 'unavailable' | 'not-ready' | 'timeout'): void;
   /** The next successful appends are written, but their answers are lost. */
-  loseAnswers(count: number, how?: 'drop' | 'silence'): void;
+  loseResponses(count: number, how?: 'drop' | 'silence'): void;
   /** The next appends are refused by a node that names another one as leader (default: itself). */
   notLeader(count: number, leader?: { host?: string; port?: number }): void;
   /** The next reads and subscriptions fail after this many events. */

@@ -135,7 +135,7 @@ export async function startEventStoreDb({
     }
     if (!outcome.written) return reply.wrongVersion(outcome.current, expected);
 
-    const loss = faults.take('loseAnswers');
+    const loss = faults.take('loseResponses');
     if (loss === 'silence') return;
     if (loss === 'drop') return dropConnection(call);
     const { delayMs } = faults;
@@ -384,7 +384,7 @@ export async function startEventStoreDb({
     },
     fault: {
       failAppends: (count, how = 'unavailable') => faults.plan('failAppends', count, how),
-      loseAnswers: (count, how = 'drop') => faults.plan('loseAnswers', count, how),
+      loseResponses: (count, how = 'drop') => faults.plan('loseResponses', count, how),
       notLeader: (count, leader = {}) => faults.plan('notLeader', count, leader),
       cutReads: (count, afterEvents = 0) => faults.plan('cutReads', count, afterEvents),
       delayAnswers: (ms) => {

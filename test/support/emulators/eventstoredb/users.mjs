@@ -9,23 +9,23 @@ import { credentialsIn } from './access.mjs';
  */
 export function usersApi(users) {
   return createServer(async (request, response) => {
-    const answer = (status, headers, body) => {
+    const respond = (status, headers, body) => {
       response.writeHead(status, { 'content-type': 'application/json; charset=utf-8', ...headers });
       response.end(JSON.stringify(body));
     };
-    if (request.method !== 'POST' || request.url !== '/users/') return answer(404, {}, {});
+    if (request.method !== 'POST' || request.url !== '/users/') return respond(404, {}, {});
     const caller = credentialsIn(request.headers.authorization);
     if (caller === null || caller.name !== 'admin' || users['admin'] !== caller.password) {
-      return answer(401, { 'www-authenticate': 'Basic realm="ESDB"' }, {});
+      return respond(401, { 'www-authenticate': 'Basic realm="ESDB"' }, {});
     }
-    if (request.headers['content-type'] !== 'application/json') return answer(415, {}, {});
+    if (request.headers['content-type'] !== 'application/json') return respond(415, {}, {});
     const { loginName, fullName, password } = await json(request);
-    if (!loginName || !fullName || !password) return answer(400, {}, {});
+    if (!loginName || !fullName || !password) return respond(400, {}, {});
     if (Object.hasOwn(users, loginName) && users[loginName] !== password) {
-      return answer(409, {}, { loginName, success: false, error: 'Conflict' });
+      return respond(409, {}, { loginName, success: false, error: 'Conflict' });
     }
     users[loginName] = password;
     const location = `https://${request.headers.host}/users/${encodeURIComponent(loginName)}`;
-    return answer(201, { location }, { loginName, success: true, error: 'Success' });
+    return respond(201, { location }, { loginName, success: true, error: 'Success' });
   });
 }
