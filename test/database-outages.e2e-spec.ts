@@ -11,7 +11,7 @@ import { EventStream } from './support/http/event-stream.js';
 import type { Program } from './support/services/program.js';
 import {
   startService,
-  type Answer,
+  type ApiResponse,
   type Client,
   type LocalService,
 } from './support/services/service.js';
@@ -31,7 +31,7 @@ let poster: PosterJson;
 let card: Enrolled;
 /** The path of a customer card. */
 let path: string;
-let firstResponse: Answer;
+let firstResponse: ApiResponse;
 
 beforeAll(async () => {
   service = await startService({ TRUST_PROXY_HOPS: '1', WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -111,7 +111,7 @@ const UNREADY = {
 };
 
 /** Lists changes of every kind. */
-function listChanges(): Record<string, () => Promise<Answer<Failure>>> {
+function listChanges(): Record<string, () => Promise<ApiResponse<Failure>>> {
   const customer = () => ({
     customer: { first_name: 'Bea', email: `${randomUUID()}@example.com` },
   });
@@ -136,7 +136,7 @@ function listChanges(): Record<string, () => Promise<Answer<Failure>>> {
   };
 }
 
-async function expectUnavailable(response: Answer<Failure>): Promise<void> {
+async function expectUnavailable(response: ApiResponse<Failure>): Promise<void> {
   expectFailure(response, 503, 'unavailable');
   expect(response.headers.get('retry-after')).toMatch(/^[1-9]\d*$/);
   expect(response.body.resolution).toContain('Nothing was written');

@@ -3,7 +3,7 @@ import type { CardJson } from '#cards/card.dto.js';
 import type { CustomerJson } from '#customers/customer.dto.js';
 import type { CustomerCardDetailJson } from '#stamping/customer-card.dto.js';
 import { expectRefused, useService, type ContractClient } from '../support/http/contract.js';
-import { startService, type Answer, type Service } from '../support/services/service.js';
+import { startService, type ApiResponse, type Service } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 // Empty: the default, which the other tests' stores go beyond.
@@ -26,7 +26,7 @@ const callers = () => {
 
 /** Asks both processes for more than there may be, many at once: exactly so many are made. @returns their ids */
 async function expectAtMost(limit: number, list: string, body: (i: number) => object) {
-  const answers: Answer<{ id: number }>[] = [];
+  const answers: ApiResponse<{ id: number }>[] = [];
   let sent = 0;
   const caller = async (client: ContractClient) => {
     while (sent < limit + 8) answers.push(await client.post(list, body(sent++)));

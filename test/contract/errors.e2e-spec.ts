@@ -10,7 +10,7 @@ import {
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { exchange } from '../support/http/raw-request.js';
-import { Client, type Answer } from '../support/services/service.js';
+import { Client, type ApiResponse } from '../support/services/service.js';
 import { StoppableServer } from '../support/database/stoppable-postgres.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -26,7 +26,7 @@ beforeAll(async () => {
 });
 
 /** One failure of each kind that a caller can bring about. */
-async function failures(): Promise<[number, Answer<Failure>][]> {
+async function failures(): Promise<[number, ApiResponse<Failure>][]> {
   const cards = `${store.store}/cards`;
   const text = { 'content-type': 'text/plain' };
   return [
@@ -214,7 +214,7 @@ describe('failures', () => {
     const { path } = await enrol(shop);
     await allowConnections(false);
     try {
-      const answers: Answer<Failure>[] = [];
+      const answers: ApiResponse<Failure>[] = [];
       await eventually(
         async () => {
           const answer = await shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer);
@@ -244,7 +244,7 @@ describe('failures', () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
     const { query } = breaking.running.database;
-    const refused: Answer<Failure>[] = [];
+    const refused: ApiResponse<Failure>[] = [];
     const refuse = async () => {
       const answer = await eventually(
         () => shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
@@ -306,7 +306,7 @@ describe('failures', () => {
   it('ERR-21 A 5xx means that nothing was written', async () => {
     const shop = await breaking.newStore();
     const { path } = await enrol(shop);
-    const answers: Answer<Failure>[] = [];
+    const answers: ApiResponse<Failure>[] = [];
     for (let round = 0; round < 5; round++) {
       const stamping = Array.from({ length: 20 }, () =>
         shop.post<Failure>(`${path}/stamp`, { stamps: 1 }).catch(noAnswer),
@@ -406,7 +406,7 @@ function breakConnections(): Promise<void> {
 }
 
 /** Request ids of these answers that stand in the history. */
-async function writtenBy(answers: Answer<Failure>[]): Promise<string[]> {
+async function writtenBy(answers: ApiResponse<Failure>[]): Promise<string[]> {
   const ids = new Set(answers.map(({ body }) => body.request_id));
   return (await breaking.running.history())
     .map(({ meta }) => meta.requestId)

@@ -5,7 +5,12 @@ import { testEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { samples } from '../support/services/metrics.js';
 import { freePort, startProgram, type Program } from '../support/services/program.js';
-import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import {
+  Client,
+  startService,
+  type ApiResponse,
+  type Service,
+} from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 
@@ -100,7 +105,7 @@ async function wholeFeed(caller: Client): Promise<{ ids: string[]; pages: number
   for (; path !== undefined; pages++) {
     const page: string = path;
     // A request that waits for memory for 20 s gets 503.
-    const { status, body, text, headers }: Answer<EnvelopeJson[]> = await eventually(
+    const { status, body, text, headers }: ApiResponse<EnvelopeJson[]> = await eventually(
       () => caller.get<EnvelopeJson[]>(page),
       (answer) => answer.status !== 503,
     );

@@ -3,7 +3,7 @@ import { AddMember } from '#identity/member.commands.js';
 import { CreateToken, LimitToken } from '#identity/token.commands.js';
 import { atTime } from '../support/services/clock.js';
 import { expectFailure, useService } from '../support/http/contract.js';
-import { cli, type Answer } from '../support/services/service.js';
+import { cli, type ApiResponse } from '../support/services/service.js';
 
 // Behind a proxy, so that each test can come from an address of its own.
 const few = useService({
@@ -33,8 +33,8 @@ function newcomer() {
     });
 }
 
-const left = ({ headers }: Answer) => Number(headers.get('ratelimit-remaining'));
-const reset = ({ headers }: Answer) => Number(headers.get('ratelimit-reset'));
+const left = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-remaining'));
+const reset = ({ headers }: ApiResponse) => Number(headers.get('ratelimit-reset'));
 
 async function times<T>(count: number, ask: () => Promise<T>): Promise<T[]> {
   const answers: T[] = [];

@@ -3,7 +3,7 @@ import type { CardJson } from '#cards/card.dto.js';
 import { AddMember } from '#identity/member.commands.js';
 import { expectRefused, useSharedService, type ContractClient } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
-import { cli, type Answer } from '../support/services/service.js';
+import { cli, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Record = { id: number };
@@ -55,10 +55,10 @@ beforeAll(async () => {
   ];
 });
 
-const idsOf = ({ body }: Answer<Record[]>) => body.map(({ id }) => id);
+const idsOf = ({ body }: ApiResponse<Record[]>) => body.map(({ id }) => id);
 
 /** The path and query of the next page, or null. */
-function nextOf({ headers }: Answer<unknown>): string | null {
+function nextOf({ headers }: ApiResponse<unknown>): string | null {
   const links = (headers.get('link') ?? '').split(/,\s*(?=<)/);
   const next = links.find((link) => /;\s*rel="next"/.test(link));
   if (next === undefined) return null;
@@ -73,7 +73,7 @@ const cursorOf = (next: string | null) =>
 async function pages(first: string): Promise<number[][]> {
   const pagesOfIds: number[][] = [];
   for (let path: string | null = first; path !== null;) {
-    const page: Answer<Record[]> = await store.get<Record[]>(path);
+    const page: ApiResponse<Record[]> = await store.get<Record[]>(path);
     expect(page.status).toBe(200);
     pagesOfIds.push(idsOf(page));
     expect(pagesOfIds.length).toBeLessThan(50);
@@ -268,7 +268,7 @@ describe('lists', () => {
     const listedIds: number[] = [];
     const sizes: number[] = [];
     for (let path: string | null = list; path !== null;) {
-      const page: Answer<Record[]> = await big.get<Record[]>(path);
+      const page: ApiResponse<Record[]> = await big.get<Record[]>(path);
       sizes.push(Buffer.byteLength(page.text) / MIB);
       listedIds.push(...idsOf(page));
       path = nextOf(page);

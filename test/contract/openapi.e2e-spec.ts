@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { useSharedService } from '../support/http/contract.js';
-import { Client, type Answer } from '../support/services/service.js';
+import { Client, type ApiResponse } from '../support/services/service.js';
 
 type Json = Record<string, unknown>;
 type Operation = {
@@ -234,7 +234,7 @@ describe('the OpenAPI document', () => {
   });
 
   it('OPENAPI-12 `/docs/reference` shows it and loads nothing from other hosts', async () => {
-    const page: Answer = await stranger.get('/docs/reference');
+    const page: ApiResponse = await stranger.get('/docs/reference');
     expect(page.headers.get('content-type')).toContain('text/html');
     expect(page.headers.get('content-security-policy')).toContain("default-src 'none'");
     const loaded = [...page.text.matchAll(/(?:src|data-document|rel="\w+" href)="([^"]+)"/g)];

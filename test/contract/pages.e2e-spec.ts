@@ -5,7 +5,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 const PROGRAMS = [undefined, '*/*', 'application/json', 'application/json, text/html;q=0.9', ''];
@@ -18,7 +18,7 @@ beforeAll(async () => {
   store = await service.newStore();
 });
 
-function ask<T>(path: string, accept: string | undefined, method = 'GET'): Promise<Answer<T>> {
+function ask<T>(path: string, accept: string | undefined, method = 'GET'): Promise<ApiResponse<T>> {
   return store.send<T>(method, path, undefined, accept === undefined ? {} : { accept });
 }
 

@@ -16,7 +16,7 @@ import { testEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { freePort, startProgram } from '../support/services/program.js';
 import { Receiver } from '../support/emulators/webhook-receiver.js';
-import { Client, cli, type Answer } from '../support/services/service.js';
+import { Client, cli, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useService({ WEBHOOK_ALLOW_INSECURE_TARGETS: 'true' });
@@ -29,7 +29,8 @@ beforeAll(async () => {
 type Key = { 'idempotency-key': string };
 
 const key = (text: string = randomUUID()): Key => ({ 'idempotency-key': text });
-const isRepeated = ({ headers }: Answer<unknown>) => headers.get('idempotent-replayed') === 'true';
+const isRepeated = ({ headers }: ApiResponse<unknown>) =>
+  headers.get('idempotent-replayed') === 'true';
 
 const stamp = (
   path: string,
@@ -388,7 +389,8 @@ describe('sending again', () => {
     const again = await stamp(path, { ...once, 'x-request-id': 'again' });
     expect(isRepeated(again)).toBe(true);
     expect(again.headers.get('x-request-id')).toBe('again');
-    const remaining = ({ headers }: Answer<unknown>) => Number(headers.get('ratelimit-remaining'));
+    const remaining = ({ headers }: ApiResponse<unknown>) =>
+      Number(headers.get('ratelimit-remaining'));
     expect(remaining(again)).toBeLessThan(remaining(first));
   });
 

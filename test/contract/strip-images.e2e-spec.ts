@@ -28,7 +28,7 @@ import {
   quarters,
   type Pixels,
 } from '../support/fixtures/pictures.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 
 const service = useService({ MAX_STRIP_PICTURES_PER_STORE: '20' });
 let store: ContractClient;
@@ -281,7 +281,7 @@ describe('uploading', () => {
     const path = `${store.store}/cards/${id}/strip_image`;
     const headers = { 'content-type': 'image/png', 'idempotency-key': `picture-${id}` };
     const first = await store.send('PUT', path, new Uint8Array(small), headers);
-    const again: Answer = await store.send('PUT', path, new Uint8Array(small), headers);
+    const again: ApiResponse = await store.send('PUT', path, new Uint8Array(small), headers);
     expect([first.status, again.status]).toEqual([200, 200]);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(again.body).toEqual(first.body);

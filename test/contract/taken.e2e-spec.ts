@@ -6,7 +6,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
@@ -34,7 +34,11 @@ async function create(fields: object, at = store): Promise<number> {
   expect(status).toBe(201);
   return body.id;
 }
-function expectTaken(answer: Answer<unknown>, fields: string | string[], existing: object): void {
+function expectTaken(
+  answer: ApiResponse<unknown>,
+  fields: string | string[],
+  existing: object,
+): void {
   expectRefused(answer, fields, 'taken');
   expect((answer.body as Failure & { existing?: object }).existing).toEqual(existing);
 }

@@ -7,7 +7,7 @@ import {
   type ContractClient,
   type Failure,
 } from '../support/http/contract.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const service = useSharedService();
@@ -22,8 +22,8 @@ beforeAll(async () => {
 });
 
 const STRICT = { prefer: 'handling=strict' };
-const unknownIn = ({ headers }: Answer<unknown>) => headers.get('x-unknown-parameters');
-const appliedTo = ({ headers }: Answer<unknown>) => headers.get('preference-applied');
+const unknownIn = ({ headers }: ApiResponse<unknown>) => headers.get('x-unknown-parameters');
+const appliedTo = ({ headers }: ApiResponse<unknown>) => headers.get('preference-applied');
 const stamps = async () => (await store.get<CustomerCardDetailJson>(path)).body.stamps_count;
 
 let people = 0;

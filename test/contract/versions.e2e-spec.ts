@@ -6,7 +6,7 @@ import { expectFailure, useService } from '../support/http/contract.js';
 import { testDatabase, testEnvironment, type TestDatabase } from '../support/database/database.js';
 import { runNode } from '../support/services/program.js';
 import { announcedDatabase } from '../support/services/retirement.js';
-import { Client, startService, type Answer } from '../support/services/service.js';
+import { Client, startService, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 type Versioning = { current: string; supported: string[]; deprecated: string[] };
@@ -52,14 +52,14 @@ function refusalOf(database: TestDatabase, settings: NodeJS.ProcessEnv): string 
   return output;
 }
 
-const linksOf = ({ headers }: Answer) => (headers.get('link') ?? '').split(/,\s*(?=<)/);
-const policyOf = (answer: Answer) =>
+const linksOf = ({ headers }: ApiResponse) => (headers.get('link') ?? '').split(/,\s*(?=<)/);
+const policyOf = (answer: ApiResponse) =>
   linksOf(answer)
     .map((link) => /^<([^>]+)>.*;\s*rel="deprecation"/.exec(link)?.[1])
     .find((target) => target !== undefined);
 
 /** Success and failures of several kinds. */
-async function answersOf(service: typeof current): Promise<Answer[]> {
+async function answersOf(service: typeof current): Promise<ApiResponse[]> {
   const store = await service.newStore();
   return [
     await service.anonymous.get(STATUS),

@@ -16,7 +16,7 @@ import {
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-receiver.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 import { type EnvelopeJson } from '#public-events/event-feed.dto.js';
@@ -169,14 +169,14 @@ const noon = (daysAgo: number, milliseconds = 0) => {
   return new Date(Date.parse(`${day}T12:00:00Z`) + milliseconds).toISOString();
 };
 
-const linkOf = ({ headers }: Answer): string | undefined =>
+const linkOf = ({ headers }: ApiResponse): string | undefined =>
   /<https:\/\/cards\.example([^>]+)>; rel="next"/.exec(headers.get('link') ?? '')?.[1];
 
 /** Every page from this one on. */
 async function pagesFrom<T>(store: ContractClient, path: string): Promise<T[][]> {
   const pages: T[][] = [];
   for (let next: string | undefined = path; next !== undefined;) {
-    const answer: Answer<T[]> = await store.get<T[]>(next);
+    const answer: ApiResponse<T[]> = await store.get<T[]>(next);
     expect(answer.status).toBe(200);
     pages.push(answer.body);
     next = linkOf(answer);

@@ -14,7 +14,7 @@ import {
 } from '../support/http/contract.js';
 import { eventually } from '../support/jest/eventually.js';
 import { isSigned, Receiver, type Reply } from '../support/emulators/webhook-receiver.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 import { startDispatcher } from '../support/services/webhook-dispatcher.js';
 import { PUBLIC_EVENTS } from '#public-events/public-event.js';
@@ -42,7 +42,7 @@ const pathOf = (by: ContractClient) => `${by.store}/webhook_subscriptions`;
 function create(
   body: object,
   by: ContractClient = store,
-): Promise<Answer<WebhookSubscriptionSecretJson>> {
+): Promise<ApiResponse<WebhookSubscriptionSecretJson>> {
   return by.post(pathOf(by), { target_url: TARGET, ...body });
 }
 

@@ -10,7 +10,7 @@ import {
   type Problem,
 } from '../support/http/contract.js';
 import { rawGet } from '../support/http/raw-request.js';
-import type { Answer } from '../support/services/service.js';
+import type { ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const ORIGIN = 'https://till.example';
@@ -41,7 +41,7 @@ const rawCards = (headers: Record<string, string>) =>
   rawGet(store.baseUrl + cards, { authorization: `Bearer ${store.token}`, ...headers });
 
 /** Failures from each layer that answers. */
-async function failures(headers: Record<string, string>): Promise<Answer<Problem>[]> {
+async function failures(headers: Record<string, string>): Promise<ApiResponse<Problem>[]> {
   const large = JSON.stringify('x'.repeat(2_000_000));
   return [
     await get<Problem>(cards, headers, service.anonymous),
@@ -124,7 +124,7 @@ describe('compression', () => {
 });
 
 /** Returns the headers that equal requests have in common: without the time and the remaining limit. */
-const steady = ({ headers }: Answer) =>
+const steady = ({ headers }: ApiResponse) =>
   Object.fromEntries(
     [...headers].filter(([name]) => !/^(date|connection|keep-alive|ratelimit-re)/.test(name)),
   );
@@ -226,9 +226,9 @@ describe('problem details', () => {
   });
 });
 
-const corsHeaderNamesOf = ({ headers }: Answer) =>
+const corsHeaderNamesOf = ({ headers }: ApiResponse) =>
   [...headers.keys()].filter((name) => name.startsWith('access-control'));
-const listOf = ({ headers }: Answer, name: string) =>
+const listOf = ({ headers }: ApiResponse, name: string) =>
   (headers.get(name) ?? '').toLowerCase().split(/, */);
 const preflight = (client: ContractClient, origin: string, path = '/api/v1/accounts') =>
   client.send('OPTIONS', path, undefined, {

@@ -19,7 +19,7 @@ import { testEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { freePort, runNode, startProgram, type Program } from '../support/services/program.js';
 import { Receiver, type Received } from '../support/emulators/webhook-receiver.js';
-import { Client, type Answer } from '../support/services/service.js';
+import { Client, type ApiResponse } from '../support/services/service.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
 const BACKUP = 'dist/scripts/backup.js';
@@ -98,7 +98,7 @@ async function referencesIn(client: Client): Promise<string[]> {
   const remainders: string[] = [];
   let next: string | undefined = `${path}/events?limit=100`;
   while (next) {
-    const answer: Answer<{ external_ref?: string | null }[]> = await client.get(next);
+    const answer: ApiResponse<{ external_ref?: string | null }[]> = await client.get(next);
     const { status, body, headers } = answer;
     expect(status).toBe(200);
     for (const { external_ref: reference } of body) if (reference) remainders.push(reference);

@@ -10,7 +10,7 @@ import { startProgram } from '../support/services/program.js';
 import type { Received } from '../support/emulators/webhook-receiver.js';
 import {
   startService,
-  type Answer,
+  type ApiResponse,
   type Client,
   type LocalService,
 } from '../support/services/service.js';
@@ -90,7 +90,7 @@ const erase = async ({ path }: Person) =>
 const show = async ({ path }: Person) => answered(await store.get<CustomerJson>(path));
 const find = (values: string[]) => findValues(environment, service.database, values);
 
-function answered<T>({ status, text, body }: Answer<T>): T {
+function answered<T>({ status, text, body }: ApiResponse<T>): T {
   expect([status, status < 300 ? '' : text]).toEqual([status, '']);
   return body;
 }

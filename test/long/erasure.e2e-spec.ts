@@ -7,7 +7,12 @@ import { eventually } from '../support/jest/eventually.js';
 import { findValues } from '../support/database/personal-data.js';
 import { freePort, startProgram, type Program } from '../support/services/program.js';
 import type { Received, Receiver } from '../support/emulators/webhook-receiver.js';
-import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import {
+  Client,
+  startService,
+  type ApiResponse,
+  type Service,
+} from '../support/services/service.js';
 import { subscribe, useWebhooks } from '../support/services/webhook-dispatcher.js';
 
 const SLOW = 300_000;
@@ -221,7 +226,7 @@ async function templates(store: Client): Promise<{ card: number; reward: number 
   return { card: card.id, reward: reward.id };
 }
 
-function answered<T>({ status, text, body }: Answer<T>): T {
+function answered<T>({ status, text, body }: ApiResponse<T>): T {
   expect([status, status < 300 ? '' : text]).toEqual([status, '']);
   return body;
 }

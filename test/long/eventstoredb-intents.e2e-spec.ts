@@ -18,7 +18,12 @@ import { startEventStoreDb, type EventStoreDb } from '../support/emulators/event
 import { eventually } from '../support/jest/eventually.js';
 import type { Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
-import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import {
+  Client,
+  startService,
+  type ApiResponse,
+  type Service,
+} from '../support/services/service.js';
 import { readAllEvents, openStore } from '../support/database/event-store.js';
 import { enrol } from '../support/fixtures/enrolled-customer.js';
 
@@ -61,7 +66,10 @@ const stamp = (path: string, stamps: number, external_ref?: string, client = sto
     ...(external_ref !== undefined && { external_ref }),
   });
 
-const summarize = ({ status, body }: Answer<CustomerCardDetailJson>) => [status, body.stamps_count];
+const summarize = ({ status, body }: ApiResponse<CustomerCardDetailJson>) => [
+  status,
+  body.stamps_count,
+];
 
 async function lastOf(stream: string): Promise<StoredEvent> {
   for await (const event of dead.store.readStream(stream, { direction: 'backwards' })) {

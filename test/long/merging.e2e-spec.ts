@@ -6,7 +6,12 @@ import { testEnvironment } from '../support/database/database.js';
 import { eventually } from '../support/jest/eventually.js';
 import { startProgram, type Program } from '../support/services/program.js';
 import { startSecondApi } from '../support/services/second-api.js';
-import { Client, startService, type Answer, type Service } from '../support/services/service.js';
+import {
+  Client,
+  startService,
+  type ApiResponse,
+  type Service,
+} from '../support/services/service.js';
 
 /** Merging while tills of two api processes stamp both customers, and while one of the two is killed. */
 
@@ -65,7 +70,7 @@ const act = (
   action: 'merge' | 'unmerge',
   into: Person,
   from: Person,
-): Promise<Answer<CustomerJson>> =>
+): Promise<ApiResponse<CustomerJson>> =>
   eventually(
     () => once(client, action, into, from),
     ({ status }) => status !== 503,
@@ -76,7 +81,7 @@ const once = (
   into: Person,
   from: Person,
   headers: Record<string, string> = {},
-): Promise<Answer<CustomerJson>> =>
+): Promise<ApiResponse<CustomerJson>> =>
   client.send('POST', `${into.path}/${action}`, { from_customer_id: from.id }, headers);
 const stampsOf = async (...persons: Person[]) => {
   let sum = 0;

@@ -4,7 +4,7 @@ import { normalizeIdentifier, normalizeNumber, normalizeText } from '#kernel/tex
 import { findMomentOfDay } from '#kernel/zoned-time.js';
 import type { StoredEvent } from '#event-store/port/event-store.js';
 import type { ContractClient } from '../http/contract.js';
-import type { Answer } from '../services/service.js';
+import type { ApiResponse } from '../services/service.js';
 import { jsonText, plainText, type SendContext } from './json.js';
 import type { Step } from './steps.js';
 
@@ -59,7 +59,7 @@ class Shop {
   /** By operation and receipt number. */
   readonly receipts = new Map<string, Json>();
   /** By what makes two requests the same under an Idempotency-Key. */
-  readonly keyed = new Map<string, Answer>();
+  readonly keyed = new Map<string, ApiResponse>();
   /** Two customers are one now, and each other's paths lead to their cards: test/long/merging follows that, not this. */
   hasMerged = false;
   /** In which dates without a time are read. */
@@ -193,7 +193,7 @@ export class Shops {
     step: Step,
     path: string,
     request: Request,
-    answer: Answer,
+    answer: ApiResponse,
   ): Promise<void> {
     const body = (answer.body ?? {}) as Json;
     const sent = parsed(request.body);
@@ -374,7 +374,7 @@ export class Shops {
     const whole = (await this.read(shop, path)) as unknown as Json[];
     const paged: Json[] = [];
     for (let at: string | undefined = `${path}?limit=2`; at !== undefined;) {
-      const answer: Answer = await this.send(shop, {
+      const answer: ApiResponse = await this.send(shop, {
         method: 'GET',
         path: at,
         body: undefined,
@@ -414,7 +414,7 @@ export class Shops {
     }
   }
 
-  private collect(shop: Shop, { body, headers }: Answer): void {
+  private collect(shop: Shop, { body, headers }: ApiResponse): void {
     const cursor = /[?&]cursor=([^&>]+)/.exec(headers.get('link') ?? '')?.[1];
     if (cursor !== undefined) shop.cursors.push(decodeURIComponent(cursor));
     for (const one of Array.isArray(body) ? (body as Json[]) : []) {
@@ -533,7 +533,7 @@ export class Shops {
     { client, marker }: { client: ContractClient; marker: string },
     { method, path, body, headers }: Request,
     token: Step['token'] = 'own',
-  ): Promise<Answer> {
+  ): Promise<ApiResponse> {
     const responseText = textOf(body);
     const line = `${method} ${path.slice(0, 300)} ${responseText.slice(0, 1_500)} ${JSON.stringify(headers)}${token === 'own' ? '' : ` as ${token}`}`;
     this.trail.push(line);

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from '@jest/globals';
 import type { TestDatabase } from '../database/database.js';
 import { createResponseChecker } from './openapi.js';
-import { Client, startService, type Answer, type Service } from '../services/service.js';
+import { Client, startService, type ApiResponse, type Service } from '../services/service.js';
 import { sharedService } from '../services/shared-service.js';
 
 /** The body of every failure (docs/api.md, Errors). */
@@ -24,7 +24,7 @@ export type Problem = Failure & {
 };
 
 type Request = { method: string; path: string };
-type Check = (request: Request, response: Answer) => void;
+type Check = (request: Request, response: ApiResponse) => void;
 
 /** A client that throws if a response breaks a rule that applies to every response. */
 export class ContractClient extends Client {
@@ -44,17 +44,17 @@ export class ContractClient extends Client {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer<T>> {
+  ): Promise<ApiResponse<T>> {
     const response = await super.send<T>(method, path, body, headers);
     this.check({ method, path }, response);
     return response;
   }
 
-  patch<T>(path: string, body: unknown): Promise<Answer<T>> {
+  patch<T>(path: string, body: unknown): Promise<ApiResponse<T>> {
     return this.send<T>('PATCH', path, body);
   }
 
-  delete<T>(path: string): Promise<Answer<T>> {
+  delete<T>(path: string): Promise<ApiResponse<T>> {
     return this.send<T>('DELETE', path);
   }
 
@@ -126,7 +126,7 @@ async function createCheck(baseUrl: string): Promise<Check> {
   const faultsOf = checkers.get(text) ?? createResponseChecker(body);
   checkers.set(text, faultsOf);
   // The document does not describe responses to HEAD and OPTIONS.
-  const documented = (request: Request, response: Answer) =>
+  const documented = (request: Request, response: ApiResponse) =>
     ['HEAD', 'OPTIONS'].includes(request.method) ? [] : faultsOf({ ...request, ...response });
   return (request, response) => {
     if (!isApi(request)) return;
@@ -144,7 +144,7 @@ function isApi({ path }: Request): boolean {
 }
 
 /** Checks what every response must have. */
-function faultsOfAny({ method }: Request, { status, headers, text, body }: Answer): string[] {
+function faultsOfAny({ method }: Request, { status, headers, text, body }: ApiResponse): string[] {
   const faults: string[] = [];
   const expectThat = (holds: boolean, fault: string) => {
     if (!holds) faults.push(fault);
@@ -190,7 +190,7 @@ function isFilled(text: unknown): boolean {
 
 /** A 422 that names these fields and no others. */
 export function expectRefused(
-  response: Answer<unknown>,
+  response: ApiResponse<unknown>,
   fields: string | string[],
   code = 'validation_failed',
 ): void {
@@ -203,6 +203,6 @@ export function expectRefused(
 }
 
 /** A failure with this status and code. */
-export function expectFailure(response: Answer<unknown>, status: number, code: string): void {
+export function expectFailure(response: ApiResponse<unknown>, status: number, code: string): void {
   expect([response.status, (response.body as Partial<Failure>).code]).toEqual([status, code]);
 }

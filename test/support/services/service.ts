@@ -19,7 +19,7 @@ export const cli: AuditedWriter = {
   requestId: 'test',
 };
 
-export type Answer<T = unknown> = {
+export type ApiResponse<T = unknown> = {
   status: number;
   headers: Headers;
   text: string;
@@ -43,7 +43,7 @@ export class Client {
     path: string,
     body?: unknown,
     headers: Record<string, string> = {},
-  ): Promise<Answer<T>> {
+  ): Promise<ApiResponse<T>> {
     const response = await fetch(this.baseUrl + path, {
       method,
       headers: {
@@ -66,11 +66,11 @@ export class Client {
     };
   }
 
-  get<T>(path: string): Promise<Answer<T>> {
+  get<T>(path: string): Promise<ApiResponse<T>> {
     return this.send<T>('GET', path);
   }
 
-  post<T>(path: string, body?: unknown): Promise<Answer<T>> {
+  post<T>(path: string, body?: unknown): Promise<ApiResponse<T>> {
     return this.send<T>('POST', path, body);
   }
 }
